@@ -18,7 +18,7 @@ from rehearsal import loopback
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine import EngineError, gate_for
 from rehearsal.loopback import LoopbackDown
-from rehearsal.providers.allowance import AllowanceError
+from rehearsal.providers.account_limits import AccountFileError
 from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
@@ -71,7 +71,7 @@ def run(
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
     from rehearsal.applied import ManifestsError, read
     from rehearsal.options import Options
-    from rehearsal.providers import allowance
+    from rehearsal.providers import account_limits
     from rehearsal.run import Rehearsal
 
     console = _console()
@@ -84,7 +84,7 @@ def run(
             _bad_input(f"--apply: {error}")
     chosen = resolve(stack)
     if account is not None:
-        allowance.read(account, [quota.name for quota in quotas(chosen.settings)])
+        account_limits.read(account, [quota.name for quota in quotas(chosen.settings)])
     options = Options(
         tools=provide(chosen.tools),
         gate=gate_for(ROOT, chosen.name),
@@ -179,7 +179,7 @@ def main() -> None:
     try:
         loopback.require()
         app(prog_name="python -m rehearsal")
-    except (AllowanceError, SettingsError, StackError, ToolsError) as error:
+    except (AccountFileError, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
     except (EngineError, LoopbackDown, WorldError) as error:
         _say_error(str(error))

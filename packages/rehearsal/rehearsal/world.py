@@ -42,9 +42,8 @@ from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.fleet.reclaim import reclaim
 from rehearsal.fleet.stock import Stock
 from rehearsal.processes import ProcessError, Processes
-from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
-from rehearsal.providers import allowance as allowances
-from rehearsal.providers.allowance import EVERYTHING, Allowance, AllowanceError
+from rehearsal.providers import CLOUD_PLUGINS, account_limits, cloud_provider
+from rehearsal.providers.account_limits import UNLIMITED, AccountFileError, AccountLimits
 from rehearsal.tools import ToolsError, folder
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class World:
         clouds: Sequence[str] = CLOUD_PLUGINS,
         inside: bool = False,
         existing: Path | None = None,
-        allowance: Allowance = EVERYTHING,
+        allowance: AccountLimits = UNLIMITED,
     ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
@@ -140,7 +139,7 @@ class World:
         there = [each for provider in self._providers for each in provider.inventory()]
         resources = [each for each in there if each not in self._beforehand]
         resources += [f"gone: {each}" for each in self._beforehand if each not in there]
-        people = {who: asdict(login) for provider in self._providers for who, login in provider.people().items()}
+        people = {who: asdict(login) for provider in self._providers for who, login in provider.principals().items()}
         self._say("inventory", {"resources": resources, "people": people})
 
     def run_dry(self, pools: Sequence[str]) -> None:
@@ -190,14 +189,14 @@ class World:
         return ready
 
     def _start_providers(self, started: ExitStack) -> None:
-        from rehearsal.providers.beforehand import made_beforehand
-        from rehearsal.providers.kubernetes import KubernetesStandIn
+        from rehearsal.providers.fixtures import create_fixtures
+        from rehearsal.providers.kubernetes import SimulatedKubernetes
         from rehearsal.providers.launcher import write_launchers
         from rehearsal.providers.server import serve
 
         providers: list[Provider] = [
             *(cloud_provider(cloud, self._run_dir, self._fleet, self._allowance) for cloud in self._clouds),
-            KubernetesStandIn((self._plugins,), self._tools),
+            SimulatedKubernetes((self._plugins,), self._tools),
         ]
         ports = {}
         for provider in providers:
@@ -207,7 +206,7 @@ class World:
             ports[provider] = server.port
             self._ports[provider.name] = server.port
         if self._existing is not None:
-            made_beforehand(self._existing, providers[0])
+            create_fixtures(self._existing, providers[0])
             self._beforehand = tuple(providers[0].inventory())
         write_launchers(self._pulumi_home / "plugins", ports)
         self._providers = providers
@@ -235,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tools = None if options.no_control_plane else options.tools or folder()
         clouds = options.cloud or CLOUD_PLUGINS
         run_dir = options.run_dir.absolute()
-        allowance = EVERYTHING if options.account is None else allowances.read(options.account)
+        allowance = UNLIMITED if options.account is None else account_limits.read(options.account)
         with World(
             run_dir,
             tools=tools,
@@ -249,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 world.write_facts()
                 while not asked.empty():
                     _answer(world, asked.get())
-    except (ProcessError, FleetError, ToolsError, AllowanceError, OSError) as error:
+    except (ProcessError, FleetError, ToolsError, AccountFileError, OSError) as error:
         _log.error("%s", error)
         return 1
     return 0

@@ -10,14 +10,14 @@ from typing import Any
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
 from rehearsal.providers.base import CallContext, Created, Diff, Properties
-from rehearsal.providers.kubernetes import KubernetesStandIn
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 
 
 @dataclass
 class Resource:
     """One resource as the engine drives it: check, diff, then create, replace or update; its state in between."""
 
-    provider: KubernetesStandIn
+    provider: SimulatedKubernetes
     type: str
     name: str = "thing"
     inputs: Properties = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Resource:
 
 
 @contextmanager
-def interrupted(provider: KubernetesStandIn, once: Callable[[], object]) -> Iterator[None]:
+def interrupted(provider: SimulatedKubernetes, once: Callable[[], object]) -> Iterator[None]:
     """Ctrl-C reaches the engine as soon as ``once`` is true."""
 
     def interrupt() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from facts.catalog import PLUGINS, of
-from rehearsal.providers.allowance import EVERYTHING, Allowance
+from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
 
 if TYPE_CHECKING:
     from rehearsal.providers.base import Provider
@@ -21,7 +21,9 @@ CLOUD_PLUGINS: Final = tuple(sorted(_CLOUDS))
 """Names of the clouds' plugins, as in resource types."""
 
 
-def cloud_provider(plugin: str, run_dir: Path, fleet: Fleet | None, allowance: Allowance = EVERYTHING) -> Provider:
+def cloud_provider(
+    plugin: str, run_dir: Path, fleet: Fleet | None, account_limits: AccountLimits = UNLIMITED
+) -> Provider:
     """The stand-in called ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
 
     Its account has, and lets do, what ``allowance`` says.
@@ -33,10 +35,10 @@ def cloud_provider(plugin: str, run_dir: Path, fleet: Fleet | None, allowance: A
     cloud = _CLOUDS[plugin]
     module = import_module(f"rehearsal.providers.{cloud}")
     make: Callable[[Path, Fleet | None], Vendor[Any]] = module.make
-    if fleet is not None and allowance is not EVERYTHING:
+    if fleet is not None and account_limits is not UNLIMITED:
         from rehearsal.providers.limited_fleet import LimitedFleet
 
-        fleet = cast("Fleet", LimitedFleet(fleet, allowance, of(cloud), module.REFUSALS))
+        fleet = cast("Fleet", LimitedFleet(fleet, account_limits, of(cloud), module.REFUSALS))
     provider = make(run_dir, fleet)
-    provider.allow(allowance)
+    provider.limit(account_limits)
     return provider

@@ -108,7 +108,7 @@ class Provider(ABC):
         """Take back the machine of that node, with notice; whether it is the stand-in's and not the fleet's."""
         return False
 
-    def people(self) -> dict[str, UserInfo]:
+    def principals(self) -> dict[str, UserInfo]:
         """Whom the account lets into its cluster, as its own API writes them; nobody where there is no account."""
         return {}
 

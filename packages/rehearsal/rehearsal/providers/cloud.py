@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.providers.allowance import EVERYTHING, Allowance
+from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import Fleet
@@ -30,7 +30,7 @@ class SimulatedCloud:
     catalogue: Callable[[], CloudCatalog]
     config: Mapping[str, Any] = field(default_factory=dict)
     changing: threading.RLock = field(default_factory=threading.RLock)
-    allowance: Allowance = EVERYTHING
+    account_limits: AccountLimits = UNLIMITED
 
     @property
     def catalog(self) -> CloudCatalog:

@@ -17,7 +17,7 @@ CloudT = TypeVar("CloudT", bound=SimulatedCloud)
 
 
 @dataclass(frozen=True)
-class Made(Generic[CloudT]):
+class PendingResource(Generic[CloudT]):
     """A resource on its way: its future ``id``, its ``inputs``, and what it was ``before`` (``None``: it is new).
 
     ``answer`` is what the cloud says of it, where its state is not in the records alone.
@@ -31,7 +31,7 @@ class Made(Generic[CloudT]):
 
 
 @dataclass(frozen=True)
-class Refers:
+class Reference:
     """An input names a resource of type ``token``, which must exist.
 
     It ``uses`` that resource, which cannot go before; or only ``names`` it; or is a ``part`` of it and goes with it.
@@ -42,7 +42,7 @@ class Refers:
 
 
 @dataclass(frozen=True)
-class Inside:
+class NestedResource:
     """A resource of type ``token`` that is declared inside another. One that is not ``kept`` is only checked."""
 
     token: str
@@ -97,28 +97,28 @@ class SimulatedResource(Generic[CloudT]):
 
     token: str
     id: str
-    outputs: Mapping[str, str | Callable[[Made[CloudT]], Any]] = field(default_factory=dict)
+    outputs: Mapping[str, str | Callable[[PendingResource[CloudT]], Any]] = field(default_factory=dict)
     early: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    renews: Callable[[Properties, Properties], tuple[str, ...]] = lambda _, __: ()
+    recomputed: Callable[[Properties, Properties], tuple[str, ...]] = lambda _, __: ()
     name: str = ""
-    completes: Callable[[CloudT, Properties], Properties] = lambda _, inputs: inputs
+    derive_inputs: Callable[[CloudT, Properties], Properties] = lambda _, inputs: inputs
     required: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     rules: Sequence[ServerRule[CloudT]] = ()
-    refers: Mapping[str, Refers] = field(default_factory=dict)
-    requires: Callable[[Made[CloudT]], None] = lambda _: None
-    inside: Callable[[Properties], Iterable[Inside]] = lambda _: ()
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    requires: Callable[[PendingResource[CloudT]], None] = lambda _: None
+    nested: Callable[[Properties], Iterable[NestedResource]] = lambda _: ()
     idempotent: Callable[[Properties], bool] = lambda _: False
-    keeps: Callable[[CloudT, Record], None] = lambda _, __: None
+    require_deletable: Callable[[CloudT, Record], None] = lambda _, __: None
     replaces: tuple[str, ...] = ()
     replaces_if: Mapping[str, Callable[[Any, Any], bool]] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    immutable: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     unordered: tuple[str, ...] = ()
     absent: tuple[Any, ...] = ()
     imported: Callable[[Properties], Properties] = lambda inputs: inputs
-    lives: Lifecycle[CloudT] | None = None
+    lifecycle: Lifecycle[CloudT] | None = None
 
     @cached_property
     def address(self) -> tuple[str, ...]:
@@ -144,10 +144,10 @@ def fields(template: str) -> tuple[str, ...]:
 
 def values_at(inputs: Any, path: str) -> list[Any]:
     """Every value at a dotted path; lists on the way are entered."""
-    found = [inputs]
+    values = [inputs]
     for key in path.split("."):
-        found = [each.get(key) for each in _flat(found) if isinstance(each, dict)]
-    return [each for each in _flat(found) if each is not None]
+        values = [each.get(key) for each in _flat(values) if isinstance(each, dict)]
+    return [each for each in _flat(values) if each is not None]
 
 
 def _flat(values: list[Any]) -> list[Any]:

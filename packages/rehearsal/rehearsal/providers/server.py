@@ -137,12 +137,12 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         with self._errors(f"read of {request.urn}", context, request.type):
             instance = self._instance(context)
             inputs, state = unmarshal(request.inputs), unmarshal(request.properties)
-            found = instance.provider.read(_request(request, instance), request.id, inputs, state)
-            if not found.id:
+            resource = instance.provider.read(_request(request, instance), request.id, inputs, state)
+            if not resource.id:
                 return provider_pb2.ReadResponse()
-            known = inputs if found.inputs is None else found.inputs
+            known = inputs if resource.inputs is None else resource.inputs
             return provider_pb2.ReadResponse(
-                id=found.id, properties=self._outputs(request.type, found.state), inputs=marshal(known)
+                id=resource.id, properties=self._outputs(request.type, resource.state), inputs=marshal(known)
             )
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
@@ -190,28 +190,29 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def _instance(self, context: grpc.ServicerContext) -> _Instance:
         """The instance behind this connection."""
         with self._lock:
-            found = self._instances.get(context.peer())
-            if found is None:
+            instance = self._instances.get(context.peer())
+            if instance is None:
                 raise ProviderError(f"{self._provider.name}: the engine's connection was lost; run the command again")
             self._instances.move_to_end(context.peer())
-            return found
+            return instance
 
     def _outputs(self, resource_type: str, state: Properties) -> Struct:
         return marshal(state, self._provider.secret_outputs.get(resource_type, ()))
 
     @contextmanager
-    def _errors(self, doing: str, context: grpc.ServicerContext, resource_type: str = "") -> Iterator[None]:
+    def _errors(self, action: str, context: grpc.ServicerContext, resource_type: str = "") -> Iterator[None]:
         """End the call with the provider's error, or with a readable one where the provider has a defect."""
         try:
             yield
         except ProviderError as error:
             self._abort(context, error, resource_type)
         except Exception as error:
-            _log.exception("%s: %s failed", self._provider.name, doing)
+            _log.exception("%s: %s failed", self._provider.name, action)
             see = f"; the traceback is in {self._log_file}" if self._log_file else ""
             context.abort(
                 grpc.StatusCode.INTERNAL,
-                f"the {self._provider.name} stand-in has a defect: {doing} raised {type(error).__name__}: {error}{see}",
+                f"the simulated {self._provider.name} provider has a defect: "
+                f"{action} raised {type(error).__name__}: {error}{see}",
             )
 
     def _abort(self, context: grpc.ServicerContext, error: ProviderError, resource_type: str) -> NoReturn:

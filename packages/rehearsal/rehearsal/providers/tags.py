@@ -22,7 +22,7 @@ def tag_rules(
 
     def check(inputs: Properties, path: str) -> str | None:
         tags = at(inputs, path) or {}
-        bad = [name for name, given in tags.items() if not (keys.fullmatch(name) and values.fullmatch(str(given)))]
+        bad = [name for name, text in tags.items() if not (keys.fullmatch(name) and values.fullmatch(str(text)))]
         lower = [name.lower() for name in tags]
         bad += [name for name in tags if distinct and lower.count(name.lower()) > 1]
         bad += list(tags)[most:]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from rehearsal.providers.base import CallContext, Created, Diff, Properties, ProviderError
-from rehearsal.providers.standin import StandIn
+from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Store
 
 
@@ -42,7 +42,7 @@ class Step:
 class Account:
     """One program's view of a stand-in; ``restart`` is a new process on the same state."""
 
-    provider_type: ClassVar[type[StandIn[Any]]]
+    provider_type: ClassVar[type[SimulatedProvider[Any]]]
     settings: ClassVar[dict[str, str]]
     missing: ClassVar[str]
     """What the cloud says about something that is not there, as a pattern."""
@@ -69,11 +69,11 @@ class Account:
         every = list(cls.steps())
         return every[: every.index(step)]
 
-    def new_provider(self) -> StandIn[Any]:
+    def new_provider(self) -> SimulatedProvider[Any]:
         """The stand-in of a new process."""
         return self._configured(self.provider_type(self.directory, self.fleet))
 
-    def _configured(self, provider: StandIn[Any]) -> StandIn[Any]:
+    def _configured(self, provider: SimulatedProvider[Any]) -> SimulatedProvider[Any]:
         provider.configure(dict(self.config))
         return provider
 

@@ -40,9 +40,9 @@ class Subscription(SimulatedCloud):
 
         https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
         """
-        wanted = id.lower().rstrip("/")
+        normalized = id.lower().rstrip("/")
         return super().find(id, type) or next(
-            (record for record in self.store.all(type) if record.id.lower() == wanted), None
+            (record for record in self.store.all(type) if record.id.lower() == normalized), None
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from rehearsal.providers.allowance import Refusals, Shortage
+from rehearsal.providers.account_limits import Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 
 

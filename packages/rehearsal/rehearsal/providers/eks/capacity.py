@@ -28,17 +28,17 @@ def run_dry(account: Account, pools: Collection[str]) -> None:
     if account.fleet is None or not pools:
         return
     classes = {each["metadata"]["name"]: each["spec"] for each in account.fleet.list_objects(_CLASSES)}
-    for found in account.fleet.list_objects(_NODE_POOLS):
-        spec = found["spec"]["template"]["spec"]
+    for node_pool in account.fleet.list_objects(_NODE_POOLS):
+        spec = node_pool["spec"]["template"]["spec"]
         made_of = classes.get(spec["nodeClassRef"]["name"])
-        if found["metadata"]["name"] not in pools or made_of is None:
+        if node_pool["metadata"]["name"] not in pools or made_of is None:
             continue
-        asked = {each["key"]: each["values"] for each in spec["requirements"] if each["operator"] == "In"}
-        (market,) = asked["karpenter.sh/capacity-type"]
+        requirements = {each["key"]: each["values"] for each in spec["requirements"] if each["operator"] == "In"}
+        (market,) = requirements["karpenter.sh/capacity-type"]
         if market == "reserved":
             for term in made_of["capacityReservationSelectorTerms"]:
                 account.supply.use_up(term["id"])
             continue
-        for zone in asked["topology.kubernetes.io/zone"]:
-            for machine_type in asked["node.kubernetes.io/instance-type"]:
+        for zone in requirements["topology.kubernetes.io/zone"]:
+            for machine_type in requirements["node.kubernetes.io/instance-type"]:
                 account.supply.run_dry(zone, machine_type, market)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
-from rehearsal.providers.allowance import Refusals, Shortage
+from rehearsal.providers.account_limits import Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 
 REASONS: Final = {

@@ -57,7 +57,7 @@ _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 _PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "background": "Background"}
 
 
-class KubernetesStandIn(Provider):
+class SimulatedKubernetes(Provider):
     """One provider instance, and so one cluster.
 
     ``path`` is searched first for the kubeconfig's exec plugin; ``tools`` is the folder with Helm, if there is one.
@@ -81,9 +81,9 @@ class KubernetesStandIn(Provider):
         helm = Helm(tools, lambda: kubeconfig_of(self._config), self._path, self._cancelled)
         self._releases = Releases(helm, lambda: self._settings.namespace)
 
-    def instance(self) -> KubernetesStandIn:
+    def instance(self) -> SimulatedKubernetes:
         """A provider of its own: each has another kubeconfig."""
-        return KubernetesStandIn(self._path, self._tools)
+        return SimulatedKubernetes(self._path, self._tools)
 
     def check_config(self, news: Properties) -> list[CheckFailure]:
         """Refuse a kubeconfig that cannot be used, and what is not simulated."""
@@ -360,8 +360,8 @@ class KubernetesStandIn(Provider):
 
 def _state(live: Properties, manager: str) -> Properties:
     """A resource's outputs: the live object, and what later calls need to know."""
-    found = {key: value for key, value in from_api(live).items() if value is not None}
-    return {**found, "__fieldManager": manager, "__initialApiVersion": live.get("apiVersion")}
+    fields = {key: value for key, value in from_api(live).items() if value is not None}
+    return {**fields, "__fieldManager": manager, "__initialApiVersion": live.get("apiVersion")}
 
 
 def _timeout(requested: float, inputs: Properties) -> float:

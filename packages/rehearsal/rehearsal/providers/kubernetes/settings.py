@@ -47,15 +47,15 @@ class ProviderSettings:
 
 def failures(config: Properties) -> list[CheckFailure]:
     """Everything that is wrong with the provider's inputs as far as they are known."""
-    found = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if _flag(config, key)]
+    problems = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if _flag(config, key)]
     if "enableServerSideApply" in config and not _flag(config, "enableServerSideApply"):
-        found.append(CheckFailure("enableServerSideApply", "only server-side apply is simulated; leave it out"))
+        problems.append(CheckFailure("enableServerSideApply", "only server-side apply is simulated; leave it out"))
     if not unknown_identity(config) and config.get("kubeconfig"):
         try:
             kubeconfig_of(config)
         except ProviderError as error:
-            found.append(CheckFailure("kubeconfig", str(error)))
-    return found
+            problems.append(CheckFailure("kubeconfig", str(error)))
+    return problems
 
 
 def kubeconfig_of(config: Mapping[str, Any]) -> Kubeconfig:

@@ -50,63 +50,65 @@ _PUBLIC: Final = ("image", "snapshot")
 """Types whose ARNs name no account."""
 
 
-def create_launch_template(asked: Operation) -> Iterator[Right]:
+def create_launch_template(operation: Operation) -> Iterator[Right]:
     """``CreateLaunchTemplate``."""
-    yield from _made(asked, "CreateLaunchTemplate", "launch-template", asked.params.get("TagSpecifications"))
+    yield from _made(operation, "CreateLaunchTemplate", "launch-template", operation.params.get("TagSpecifications"))
 
 
-def delete_launch_template(asked: Operation) -> Iterator[Right]:
+def delete_launch_template(operation: Operation) -> Iterator[Right]:
     """``DeleteLaunchTemplate``."""
-    found = launch_template(asked.account, asked.params)
-    yield _on(asked, "ec2:DeleteLaunchTemplate", "launch-template", found.get("LaunchTemplateId", "*"), found)
+    template = launch_template(operation.account, operation.params)
+    yield _on(operation, "ec2:DeleteLaunchTemplate", "launch-template", template.get("LaunchTemplateId", "*"), template)
 
 
-def create_tags(asked: Operation) -> Iterator[Right]:
+def create_tags(operation: Operation) -> Iterator[Right]:
     """``CreateTags``: the tags of the request on each of the resources."""
-    tags = _as_mapping(asked.params.get("Tags"))
-    for id in asked.params.get("Resources") or ():
+    tags = _as_mapping(operation.params.get("Tags"))
+    for id in operation.params.get("Resources") or ():
         kind = _TYPE_OF.get(str(id).partition("-")[0], "*")
-        found = {"Tags": _tags_of(asked.account, str(id))}
-        yield _on(asked, "ec2:CreateTags", kind, str(id), found, request_tags(tags))
+        tagged = {"Tags": _tags_of(operation.account, str(id))}
+        yield _on(operation, "ec2:CreateTags", kind, str(id), tagged, request_tags(tags))
 
 
-def terminate_instances(asked: Operation) -> Iterator[Right]:
+def terminate_instances(operation: Operation) -> Iterator[Right]:
     """``TerminateInstances``: each of the instances."""
-    ids = list(asked.params.get("InstanceIds") or ())
-    known = {each["InstanceId"]: each for each in instances(asked.account, ids)}
+    ids = list(operation.params.get("InstanceIds") or ())
+    known = {each["InstanceId"]: each for each in instances(operation.account, ids)}
     for id in ids:
-        found = known.get(id, {})
-        yield _on(asked, "ec2:TerminateInstances", "instance", id, found, _of_instance(found))
+        instance = known.get(id, {})
+        yield _on(operation, "ec2:TerminateInstances", "instance", id, instance, _of_instance(instance))
 
 
-def create_fleet(asked: Operation) -> Iterator[Right]:
+def create_fleet(operation: Operation) -> Iterator[Right]:
     """``CreateFleet``: the fleet, and what the request names of its own for its instances.
 
     What starting those needs is looked at when they start (:func:`launch`), and becomes errors of the fleet.
     """
-    yield from _made(asked, "CreateFleet", "fleet", asked.params.get("TagSpecifications"))
-    for config in asked.params.get("LaunchTemplateConfigs") or ():
-        template = launch_template(asked.account, config.get("LaunchTemplateSpecification") or {})
+    yield from _made(operation, "CreateFleet", "fleet", operation.params.get("TagSpecifications"))
+    for config in operation.params.get("LaunchTemplateConfigs") or ():
+        template = launch_template(operation.account, config.get("LaunchTemplateSpecification") or {})
         if template:
-            yield _on(asked, "ec2:CreateFleet", "launch-template", template["LaunchTemplateId"], template)
+            yield _on(operation, "ec2:CreateFleet", "launch-template", template["LaunchTemplateId"], template)
         overrides = config.get("Overrides") or ()
         for kind, key in (("image", "ImageId"), ("subnet", "SubnetId")):
             for id in dict.fromkeys(str(each[key]) for each in overrides if each.get(key)):
-                yield _on(asked, "ec2:CreateFleet", kind, id, {"Tags": _tags_of(asked.account, id)})
+                yield _on(operation, "ec2:CreateFleet", kind, id, {"Tags": _tags_of(operation.account, id)})
 
 
-def run_instances(asked: Operation) -> Iterator[Right]:
+def run_instances(operation: Operation) -> Iterator[Right]:
     """``RunInstances``, with or without a launch template."""
-    specification = asked.params.get("LaunchTemplate") or {}
-    template = launch_template(asked.account, specification)
-    data = launch_template_data(asked.account, template, str(specification.get("Version") or "$Default"))
-    merged = {**data, **{key: value for key, value in asked.params.items() if value}}
-    tags = [*(data.get("TagSpecifications") or ()), *(asked.params.get("TagSpecifications") or ())]
+    specification = operation.params.get("LaunchTemplate") or {}
+    template = launch_template(operation.account, specification)
+    data = launch_template_data(operation.account, template, str(specification.get("Version") or "$Default"))
+    merged = {**data, **{key: value for key, value in operation.params.items() if value}}
+    tags = [*(data.get("TagSpecifications") or ()), *(operation.params.get("TagSpecifications") or ())]
     market = (merged.get("InstanceMarketOptions") or {}).get("MarketType")
-    yield from launch(asked, template, {**merged, "TagSpecifications": tags}, spot=market == "spot")
+    yield from launch(operation, template, {**merged, "TagSpecifications": tags}, spot=market == "spot")
 
 
-def launch(asked: Operation, template: Mapping[str, Any], data: Mapping[str, Any], *, spot: bool) -> Iterator[Right]:
+def launch(
+    operation: Operation, template: Mapping[str, Any], data: Mapping[str, Any], *, spot: bool
+) -> Iterator[Right]:
     """What it needs to start one instance from ``data``, a launch template's with everything that replaces parts."""
     used = [("image", data.get("ImageId"))]
     interfaces = data.get("NetworkInterfaces") or ()
@@ -118,17 +120,17 @@ def launch(asked: Operation, template: Mapping[str, Any], data: Mapping[str, Any
     reserved = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
     used += [("capacity-reservation", reserved.get("CapacityReservationId"))]
     for kind, id in dict.fromkeys((kind, str(id)) for kind, id in used if id):
-        yield _on(asked, "ec2:RunInstances", kind, id, {"Tags": _tags_of(asked.account, id)})
+        yield _on(operation, "ec2:RunInstances", kind, id, {"Tags": _tags_of(operation.account, id)})
     if template:
-        yield _on(asked, "ec2:RunInstances", "launch-template", template["LaunchTemplateId"], template)
+        yield _on(operation, "ec2:RunInstances", "launch-template", template["LaunchTemplateId"], template)
     tags = data.get("TagSpecifications")
     machine = _of_instance({"InstanceType": data.get("InstanceType")})
-    yield from _made(asked, "RunInstances", "instance", tags, machine)
-    yield from _made(asked, "RunInstances", "volume", tags)
-    yield from _made(asked, "RunInstances", "network-interface", tags)
+    yield from _made(operation, "RunInstances", "instance", tags, machine)
+    yield from _made(operation, "RunInstances", "volume", tags)
+    yield from _made(operation, "RunInstances", "network-interface", tags)
     if spot:
-        yield from _made(asked, "RunInstances", "spot-instances-request", tags)
-    yield from _passed_role(asked, data.get("IamInstanceProfile") or {})
+        yield from _made(operation, "RunInstances", "spot-instances-request", tags)
+    yield from _passed_role(operation, data.get("IamInstanceProfile") or {})
     for key in disk_keys(data):
         yield from _uses_key(key)
 
@@ -149,14 +151,14 @@ def _uses_key(key: str) -> Iterator[Right]:
 def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
     """The launch template that a request names, ``{}`` if there is none."""
     keys = {"LaunchTemplateId": "LaunchTemplateIds", "LaunchTemplateName": "LaunchTemplateNames"}
-    wanted = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
-    if not wanted:
+    identifiers = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
+    if not identifiers:
         return {}
     try:
-        found = account.call("ec2", "DescribeLaunchTemplates", **wanted)["LaunchTemplates"]
+        templates = account.call("ec2", "DescribeLaunchTemplates", **identifiers)["LaunchTemplates"]
     except AwsError:
         return {}
-    return found[0] if found else {}
+    return templates[0] if templates else {}
 
 
 def launch_template_data(account: Account, template: Mapping[str, Any], version: str) -> Mapping[str, Any]:
@@ -181,7 +183,7 @@ def instances(account: Account, ids: Sequence[str]) -> list[Mapping[str, Any]]:
 
 
 def _made(
-    asked: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
+    operation: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
 ) -> Iterator[Right]:
     """The right to make a resource, and to tag it if the request does."""
     tags = {
@@ -191,23 +193,23 @@ def _made(
         for key, value in _as_mapping(each.get("Tags")).items()
     }
     context = {**(request_tags(tags) if tags else {}), **(further or {})}
-    yield _on(asked, f"ec2:{action}", kind, "*", {}, context)
+    yield _on(operation, f"ec2:{action}", kind, "*", {}, context)
     if tags:
-        yield _on(asked, "ec2:CreateTags", kind, "*", {}, {**context, "ec2:CreateAction": action})
+        yield _on(operation, "ec2:CreateTags", kind, "*", {}, {**context, "ec2:CreateAction": action})
 
 
 def _on(
-    asked: Operation,
+    operation: Operation,
     action: str,
     kind: str,
     id: str,
-    found: Mapping[str, Any],
+    resource: Mapping[str, Any],
     further: Mapping[str, Value] | None = None,
 ) -> Right:
-    account = "" if kind in _PUBLIC else asked.account.id
-    arn = f"arn:{asked.account.partition}:ec2:{asked.account.region}:{account}:{kind}/{id}"
-    tags = resource_tags(_as_mapping(found.get("Tags")), "ec2")
-    return Right(action, arn, {"ec2:Region": asked.account.region, **tags, **(further or {})})
+    account = "" if kind in _PUBLIC else operation.account.id
+    arn = f"arn:{operation.account.partition}:ec2:{operation.account.region}:{account}:{kind}/{id}"
+    tags = resource_tags(_as_mapping(resource.get("Tags")), "ec2")
+    return Right(action, arn, {"ec2:Region": operation.account.region, **tags, **(further or {})})
 
 
 def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:
@@ -219,23 +221,25 @@ def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:
     return {key: str(value) for key, value in facts.items() if value}
 
 
-def _passed_role(asked: Operation, profile: Mapping[str, Any]) -> Iterator[Right]:
+def _passed_role(operation: Operation, profile: Mapping[str, Any]) -> Iterator[Right]:
     """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/iam-roles-for-amazon-ec2.html#roles-profiles-passrole."""
     name = profile.get("Name") or str(profile.get("Arn") or "").rpartition("/")[2]
     if not name:
         return
     try:
-        found = asked.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)["InstanceProfile"]
+        instance_profile = operation.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)[
+            "InstanceProfile"
+        ]
     except AwsError:
         return
-    for role in found["Roles"]:
+    for role in instance_profile["Roles"]:
         yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
 
 
 def _tags_of(account: Account, id: str) -> list[Mapping[str, str]]:
     filters = [{"Name": "resource-id", "Values": [id]}]
-    found: list[Mapping[str, str]] = account.call("ec2", "DescribeTags", Filters=filters)["Tags"]
-    return found
+    tags: list[Mapping[str, str]] = account.call("ec2", "DescribeTags", Filters=filters)["Tags"]
+    return tags
 
 
 def _as_mapping(tags: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:

@@ -32,8 +32,8 @@ class AccessDenied:
         about = {"action": self.right.action, "resource": self.right.resource}
         facts = {"allowed": False, "explicitDeny": self.explicit, "context": about}
         encoded = base64.urlsafe_b64encode(json.dumps(facts).encode()).decode()
-        said = f"You are not authorized to perform this operation. {self.message}"
-        return f"{said}. Encoded authorization failure message: {encoded}"
+        text = f"You are not authorized to perform this operation. {self.message}"
+        return f"{text}. Encoded authorization failure message: {encoded}"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Rights:
     boundary: Document | None = None
 
 
-class Judge:
+class Evaluation:
     """Judges the calls of one account; what it read of IAM it remembers until IAM changes."""
 
     def __init__(self, account: Account) -> None:
@@ -55,23 +55,23 @@ class Judge:
         """The first of the rights that the caller lacks."""
         if not caller.role:
             return None
-        held = self._rights(caller.role)
-        return next((found for right in rights if (found := self._judged(caller, held, right))), None)
+        policies = self._rights(caller.role)
+        return next((denied for right in rights if (denied := self._evaluate(caller, policies, right))), None)
 
-    def _judged(self, caller: Caller, held: Rights | None, right: Right) -> AccessDenied | None:
+    def _evaluate(self, caller: Caller, policies: Rights | None, right: Right) -> AccessDenied | None:
         context = {**self._context(caller), **right.context}
         call = AuthorizationRequest(right.action, right.resource, context, whole=True)
         what = f"User: {caller.arn} is not authorized to perform: {right.action} on resource: {right.resource}"
-        if held is None:
+        if policies is None:
             return AccessDenied(right, f"{what} because the role {caller.role} does not exist any more", False)
-        documents = {"identity-based policy": tuple(held.policies.values())}
-        if held.boundary is not None:
-            documents["permissions boundary"] = (held.boundary,)
-        for kind, found in documents.items():
-            if denies(found, call) is True:
+        documents = {"identity-based policy": tuple(policies.policies.values())}
+        if policies.boundary is not None:
+            documents["permissions boundary"] = (policies.boundary,)
+        for kind, document in documents.items():
+            if denies(document, call) is True:
                 return AccessDenied(right, f"{what} with an explicit deny in {_a(kind)}", True)
-            if allows(found, call) is not True:
-                odd = unjudged(found, call)
+            if allows(document, call) is not True:
+                odd = unjudged(document, call)
                 because = f"no {kind} allows the {right.action} action"
                 if odd:
                     because += f" (the rehearsal cannot judge the condition operator {odd[0]})"
@@ -93,18 +93,18 @@ class Judge:
     def _rights(self, role: str) -> Rights | None:
         key = role, self._account.writes("iam")
         if key not in self._known:
-            found = roles.role(self._account, role)
-            self._known = {key: None if found is None else Rights(found.policies, found.boundary)}
+            role_record = roles.role(self._account, role)
+            self._known = {key: None if role_record is None else Rights(role_record.policies, role_record.boundary)}
         return self._known[key]
 
 
-def needed(asked: Operation, service: str, operation: str) -> list[Right] | None:
+def needed(request: Operation, service: str, operation: str) -> list[Right] | None:
     """What a request needs, in its region; ``None`` for one that is not in the table."""
     needs = TABLE.get((service, operation))
     if needs is None:
         return None
-    region = {"aws:RequestedRegion": asked.account.region}
-    return [Right(right.action, right.resource, {**region, **right.context}) for right in needs(asked)]
+    region = {"aws:RequestedRegion": request.account.region}
+    return [Right(right.action, right.resource, {**region, **right.context}) for right in needs(request)]
 
 
 def _a(kind: str) -> str:

@@ -34,7 +34,7 @@ class Role:
         whole = [replace(call, whole=True) for call in calls]
         odd = [operator for call in whole for operator in unjudged(self.policies.values(), call)]
         if odd:
-            return f"the role {self.arn}: {_cannot_judge(odd[0])}"
+            return f"the role {self.arn}: {_cannot_evaluate(odd[0])}"
         bounded = [] if self.boundary is None else [call for call in whole if allows([self.boundary], call) is not True]
         refused = bounded or [call for call in whole if allows(self.policies.values(), call) is not True]
         if not refused:
@@ -116,7 +116,7 @@ def _by_pod_identity(facts: Facts, roles: Mapping[str, Role], subject: str) -> R
         odd = [
             each for action in _POD_IDENTITY_ACTIONS for each in unjudged([role.trust], AuthorizationRequest(action))
         ]
-        return f"the trust policy of the role {role.arn}: {_cannot_judge(odd[0] if odd else 'of a statement')}"
+        return f"the trust policy of the role {role.arn}: {_cannot_evaluate(odd[0] if odd else 'of a statement')}"
     if not trusted:
         return (
             f"the role {role.arn} does not trust {POD_IDENTITY_SERVICE}; its trust policy must allow it "
@@ -125,7 +125,7 @@ def _by_pod_identity(facts: Facts, roles: Mapping[str, Role], subject: str) -> R
     return role
 
 
-def _cannot_judge(operator: str) -> str:
+def _cannot_evaluate(operator: str) -> str:
     return f"condition operator {operator} cannot be judged"
 
 

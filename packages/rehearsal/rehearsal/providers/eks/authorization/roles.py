@@ -20,14 +20,14 @@ def role(account: Account, arn: str) -> Role | None:
     """The role with all its policies and its boundary, ``None`` if it does not exist."""
     name = arn.rpartition("/")[2]
     try:
-        found = account.call("iam", "GetRole", RoleName=name)["Role"]
+        iam_role = account.call("iam", "GetRole", RoleName=name)["Role"]
     except AwsError as error:
         if error.code == "NoSuchEntity":
             return None
         raise
-    limit = (found.get("PermissionsBoundary") or {}).get("PermissionsBoundaryArn")
+    limit = (iam_role.get("PermissionsBoundary") or {}).get("PermissionsBoundaryArn")
     boundary = _managed(account, limit) if limit else None
-    return Role(found["Arn"], _document(found["AssumeRolePolicyDocument"]), _policies(account, name), boundary)
+    return Role(iam_role["Arn"], _document(iam_role["AssumeRolePolicyDocument"]), _policies(account, name), boundary)
 
 
 def has_oidc_provider(account: Account, issuer: str) -> bool:
@@ -40,10 +40,10 @@ def has_oidc_provider(account: Account, issuer: str) -> bool:
 def cluster(account: Account, name: str) -> Mapping[str, Any] | None:
     """What EKS's DescribeCluster answers, ``None`` if there is no such cluster."""
     try:
-        found: Mapping[str, Any] = account.call("eks", "DescribeCluster", name=name)["cluster"]
+        description: Mapping[str, Any] = account.call("eks", "DescribeCluster", name=name)["cluster"]
     except AwsError:
         return None
-    return found
+    return description
 
 
 def reachable_node_role(account: Account, cluster_name: str, node_group: str, *, host_network: bool) -> str | None:
@@ -56,19 +56,19 @@ def reachable_node_role(account: Account, cluster_name: str, node_group: str, *,
         group = account.call("eks", "DescribeNodegroup", clusterName=cluster_name, nodegroupName=node_group)
     except AwsError:
         return None
-    found = group["nodegroup"]
-    hops = _POD_HOPS if host_network else _hop_limit(account, found.get("launchTemplate") or {})
-    return str(found["nodeRole"]) if hops >= _POD_HOPS else None
+    node_group_record = group["nodegroup"]
+    hops = _POD_HOPS if host_network else _hop_limit(account, node_group_record.get("launchTemplate") or {})
+    return str(node_group_record["nodeRole"]) if hops >= _POD_HOPS else None
 
 
 def _policies(account: Account, role_name: str) -> dict[str, Document]:
-    found = {
+    documents = {
         name: _document(account.call("iam", "GetRolePolicy", RoleName=role_name, PolicyName=name)["PolicyDocument"])
         for name in account.call("iam", "ListRolePolicies", RoleName=role_name)["PolicyNames"]
     }
     for attached in account.call("iam", "ListAttachedRolePolicies", RoleName=role_name)["AttachedPolicies"]:
-        found[attached["PolicyName"]] = _managed(account, attached["PolicyArn"])
-    return found
+        documents[attached["PolicyName"]] = _managed(account, attached["PolicyArn"])
+    return documents
 
 
 def _managed(account: Account, arn: str) -> Document:
@@ -79,8 +79,8 @@ def _managed(account: Account, arn: str) -> Document:
 
 def _document(raw: Any) -> Document:
     """A policy document as botocore gives it: parsed, or as the URL-encoded text that IAM answers."""
-    found: Document = raw if isinstance(raw, Mapping) else json.loads(unquote(str(raw)))
-    return found
+    document: Document = raw if isinstance(raw, Mapping) else json.loads(unquote(str(raw)))
+    return document
 
 
 def _hop_limit(account: Account, template: Mapping[str, Any]) -> int:

@@ -18,77 +18,77 @@ from rehearsal.providers.eks.base.errors import AwsError
 def _profile(operation: str) -> Needs:
     """An action on one instance profile; adding a role also passes that role."""
 
-    def needs(asked: Operation) -> Iterator[Right]:
-        name = str(asked.params.get("InstanceProfileName") or "")
-        found = _found(asked, "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name)
-        path = str(found.get("Path") or asked.params.get("Path") or "/")
-        arn = asked.arn("iam", f"instance-profile{path}{name}", everywhere=True)
-        yield Right(f"iam:{operation}", arn, {**resource_tags(_tags(found)), **_requested(asked)})
+    def needs(request: Operation) -> Iterator[Right]:
+        name = str(request.params.get("InstanceProfileName") or "")
+        instance_profile = _look_up(request, "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name)
+        path = str(instance_profile.get("Path") or request.params.get("Path") or "/")
+        arn = request.arn("iam", f"instance-profile{path}{name}", everywhere=True)
+        yield Right(f"iam:{operation}", arn, {**resource_tags(_tags(instance_profile)), **_requested(request)})
         if operation == "AddRoleToInstanceProfile":
-            role = _found(asked, "GetRole", "Role", RoleName=asked.params.get("RoleName"))
+            role = _look_up(request, "GetRole", "Role", RoleName=request.params.get("RoleName"))
             if role:
                 yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
 
     return needs
 
 
-def _list_profiles(asked: Operation) -> Iterator[Right]:
-    prefix = str(asked.params.get("PathPrefix") or "/")
-    yield Right("iam:ListInstanceProfiles", asked.arn("iam", f"instance-profile{prefix}", everywhere=True))
+def _list_profiles(request: Operation) -> Iterator[Right]:
+    prefix = str(request.params.get("PathPrefix") or "/")
+    yield Right("iam:ListInstanceProfiles", request.arn("iam", f"instance-profile{prefix}", everywhere=True))
 
 
-def _get_role(asked: Operation) -> Iterator[Right]:
-    name = asked.params.get("RoleName")
-    found = _found(asked, "GetRole", "Role", RoleName=name)
-    arn = str(found.get("Arn") or asked.arn("iam", f"role/{name}", everywhere=True))
-    yield Right("iam:GetRole", arn, resource_tags(_tags(found)))
+def _get_role(request: Operation) -> Iterator[Right]:
+    name = request.params.get("RoleName")
+    iam_role = _look_up(request, "GetRole", "Role", RoleName=name)
+    arn = str(iam_role.get("Arn") or request.arn("iam", f"role/{name}", everywhere=True))
+    yield Right("iam:GetRole", arn, resource_tags(_tags(iam_role)))
 
 
-def _describe_cluster(asked: Operation) -> Iterator[Right]:
-    name = asked.params.get("name")
+def _describe_cluster(request: Operation) -> Iterator[Right]:
+    name = request.params.get("name")
     try:
-        tags = asked.account.call("eks", "DescribeCluster", name=name)["cluster"].get("tags") or {}
+        tags = request.account.call("eks", "DescribeCluster", name=name)["cluster"].get("tags") or {}
     except AwsError:
         tags = {}
-    yield Right("eks:DescribeCluster", asked.arn("eks", f"cluster/{name}"), resource_tags(tags))
+    yield Right("eks:DescribeCluster", request.arn("eks", f"cluster/{name}"), resource_tags(tags))
 
 
-def _get_parameter(asked: Operation) -> Iterator[Right]:
-    name = str(asked.params.get("Name") or "")
+def _get_parameter(request: Operation) -> Iterator[Right]:
+    name = str(request.params.get("Name") or "")
     # AWS's own parameters belong to no account.
-    owner = "" if name.startswith("/aws/service/") else asked.account.id
+    owner = "" if name.startswith("/aws/service/") else request.account.id
     yield Right(
         "ssm:GetParameter",
-        f"arn:{asked.account.partition}:ssm:{asked.account.region}:{owner}:parameter/{name.removeprefix('/')}",
+        f"arn:{request.account.partition}:ssm:{request.account.region}:{owner}:parameter/{name.removeprefix('/')}",
     )
 
 
 def _queue(operation: str) -> Needs:
-    def needs(asked: Operation) -> Iterator[Right]:
-        name = asked.params.get("QueueName") or str(asked.params.get("QueueUrl") or "").rpartition("/")[2]
-        yield Right(f"sqs:{operation}", asked.arn("sqs", str(name)))
+    def needs(request: Operation) -> Iterator[Right]:
+        name = request.params.get("QueueName") or str(request.params.get("QueueUrl") or "").rpartition("/")[2]
+        yield Right(f"sqs:{operation}", request.arn("sqs", str(name)))
 
     return needs
 
 
-def _zonal_shift(asked: Operation) -> Iterator[Right]:
-    yield Right("arc-zonal-shift:GetManagedResource", str(asked.params.get("resourceIdentifier") or "*"))
+def _zonal_shift(request: Operation) -> Iterator[Right]:
+    yield Right("arc-zonal-shift:GetManagedResource", str(request.params.get("resourceIdentifier") or "*"))
 
 
-def _found(asked: Operation, operation: str, key: str, **params: Any) -> Mapping[str, Any]:
+def _look_up(request: Operation, operation: str, key: str, **params: Any) -> Mapping[str, Any]:
     try:
-        found: Mapping[str, Any] = asked.account.call("iam", operation, **params)[key]
+        description: Mapping[str, Any] = request.account.call("iam", operation, **params)[key]
     except AwsError:
         return {}
-    return found
+    return description
 
 
-def _tags(found: Mapping[str, Any]) -> dict[str, str]:
-    return {str(each["Key"]): str(each["Value"]) for each in found.get("Tags") or ()}
+def _tags(description: Mapping[str, Any]) -> dict[str, str]:
+    return {str(each["Key"]): str(each["Value"]) for each in description.get("Tags") or ()}
 
 
-def _requested(asked: Operation) -> Mapping[str, Any]:
-    tags = _tags(asked.params)
+def _requested(request: Operation) -> Mapping[str, Any]:
+    tags = _tags(request.params)
     return request_tags(tags) if tags else {}
 
 

@@ -30,23 +30,23 @@ _PAGE: Final = 100
 
 def auto_scaling_groups(account: Account, names: Collection[str]) -> dict[str, AutoScalingGroup]:
     """The Auto Scaling groups of these names that exist."""
-    found = {}
-    wanted = sorted(names)
-    for start in range(0, len(wanted), _PAGE):
-        page = wanted[start : start + _PAGE]
+    groups = {}
+    ordered = sorted(names)
+    for start in range(0, len(ordered), _PAGE):
+        page = ordered[start : start + _PAGE]
         answer = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=page, MaxRecords=_PAGE)
         for group in answer["AutoScalingGroups"]:
-            found[group["AutoScalingGroupName"]] = AutoScalingGroup(
+            groups[group["AutoScalingGroupName"]] = AutoScalingGroup(
                 arn=group["AutoScalingGroupARN"],
                 min_size=int(group["MinSize"]),
                 max_size=int(group["MaxSize"]),
                 zones=tuple(group["AvailabilityZones"]),
                 tags={tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or []},
             )
-    return found
+    return groups
 
 
-class Governor:
+class AutoscalerSimulation:
     """A thread that decides about every group when something changed, and every half second.
 
     The fleet hears of a group when the decision differs from the one before, and whenever someone else may have told
@@ -131,12 +131,12 @@ class Governor:
             yield from self._node_groups(cluster, deployments)
 
     def _node_groups(self, cluster: str, deployments: Objects) -> Iterator[SimulatedNodeGroup]:
-        seen = self._observer.cluster_autoscaler(cluster, deployments)
+        snapshot = self._observer.cluster_autoscaler(cluster, deployments)
         for group in self._declared:
             asg = self._asgs.get(group.asg_name)
             if group.cluster == cluster and asg is not None and not group.leaving:
                 had_nodes = partial(self._fleet.had_nodes, cluster, group.base.name)
-                yield cluster_autoscaler.judge(seen, group, asg, had_nodes)
+                yield cluster_autoscaler.evaluate(snapshot, group, asg, had_nodes)
 
     def _tell(self, group: SimulatedNodeGroup) -> None:
         key = group.cluster, group.name

@@ -61,7 +61,7 @@ class Observer:
     def nodes_by_group(self) -> Counter[str]:
         """How many nodes each managed node group has, by its name."""
         labels = (node["metadata"].get("labels") or {} for node in self._fleet.list_objects(_NODES))
-        return Counter(found[_NODE_GROUP_LABEL] for found in labels if _NODE_GROUP_LABEL in found)
+        return Counter(node_labels[_NODE_GROUP_LABEL] for node_labels in labels if _NODE_GROUP_LABEL in node_labels)
 
     def _role(self, cluster: str, installation: Installation) -> Role | str:
         """The role of an installation's pods, or why it has none."""
@@ -83,15 +83,15 @@ class Observer:
             node_role=node_role,
         )
         arns = {arn for arn in (associated, annotated, node_role) if arn}
-        found = {arn: role for arn in arns if (role := self._role_called(arn)) is not None}
-        return role_of(facts, found)
+        candidates = {arn: role for arn in arns if (role := self._role_called(arn)) is not None}
+        return role_of(facts, candidates)
 
     def _node_role(self, cluster: str, installation: Installation) -> str | None:
         """The instance role of a node that one of the installation's pods runs on, if the pod can get at it."""
-        wanted = installation.selector.items()
+        selector = installation.selector.items()
         for pod in self._fleet.list_objects(f"/api/v1/namespaces/{installation.namespace}/pods"):
             node = pod["spec"].get("nodeName")
-            if node and wanted <= (pod["metadata"].get("labels") or {}).items():
+            if node and selector <= (pod["metadata"].get("labels") or {}).items():
                 host = bool(pod["spec"].get("hostNetwork"))
                 group = self._node_group_of(node)
                 if group:
@@ -113,8 +113,8 @@ class Observer:
     def _once(self, key: tuple[Any, ...], read: Callable[[], _T]) -> _T:
         if key not in self._known:
             self._known[key] = read()
-        found: _T = self._known[key]
-        return found
+        value: _T = self._known[key]
+        return value
 
     def _context(self, cluster: str) -> dict[str, str]:
         return {"aws:RequestedRegion": self._account.region, "aws:PrincipalTag/eks-cluster-name": cluster}

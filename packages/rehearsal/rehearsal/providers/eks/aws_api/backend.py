@@ -35,21 +35,21 @@ def answer(
         gap = GAPS.get((call.service, call.operation))
         if gap is not None:
             try:
-                found = gap(GapRequest(there, call.params, refusal))
+                output = gap(GapRequest(there, call.params, refusal))
             except GapError as error:
                 return _answered(call.error(error.code, error.message))
-            if found is not None:
-                return _answered(call.answer(found))
+            if output is not None:
+                return _answered(call.answer(output))
         with there.client(call.service) as client:
             address = client.meta.endpoint_url
         return _by_moto(account, call.service, call.operation, wire.forward(call, address))
 
 
 def _by_moto(account: Account, service: str, operation: str, request: Any) -> Answer | None:
-    found = moto_backend.answer(request)
-    if found is not None and not operation.startswith(READS):
+    response = moto_backend.answer(request)
+    if response is not None and not operation.startswith(READS):
         account.wrote(service)
-    return found
+    return response
 
 
 def _answered(response: Response) -> Answer:

@@ -58,23 +58,23 @@ def ids_of_the_next(kind: Literal["vpc", "subnet"], id: str) -> Iterator[None]:
 
 def answer(request: Any) -> Answered | None:
     """moto's answer to an ``AWSPreparedRequest``: status, headers and body; ``None`` for what it does not know."""
-    asked = _text(request.body)
-    if f"Action={_CONSTANT}&" not in f"{asked}&":
+    body = _text(request.body)
+    if f"Action={_CONSTANT}&" not in f"{body}&":
         return _asked(request)
-    found = _written.get((request.url, asked)) or _asked(request)
-    if found is not None and found[0] == 200:
-        _written[request.url, asked] = found
-    return found
+    response = _written.get((request.url, body)) or _asked(request)
+    if response is not None and response[0] == 200:
+        _written[request.url, body] = response
+    return response
 
 
 def _asked(request: Any) -> Answered | None:
     try:
-        found = _stubber().process_request(request)
+        response = _stubber().process_request(request)
     except NotImplementedError:
         return None
-    if found is None:
+    if response is None:
         return None
-    status, headers, body = found
+    status, headers, body = response
     # moto's own words for a service that it does not have at all.
     if status == 404 and body == "Not yet implemented":
         return None

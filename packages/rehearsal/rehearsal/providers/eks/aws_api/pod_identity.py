@@ -78,10 +78,10 @@ class PodIdentityAgent:
         if role is None:
             message = f"Service account {where} has no Pod Identity association in cluster {cluster.id}"
             raise PodIdentityError(404, "ResourceNotFoundException", message)
-        found = roles.role(self._account, role)
+        iam_role = roles.role(self._account, role)
         place = ServiceAccountRef(cluster.id, pod.namespace, pod.service_account)
         facts = Facts(place, arn, self._account.id, associated=role, agent=True)
-        answer = role_of(facts, {role: found} if found else {})
+        answer = role_of(facts, {role: iam_role} if iam_role else {})
         if isinstance(answer, str):
             raise PodIdentityError(400, "AccessDeniedException", answer)
         session = f"eks-{cluster.id}-{pod.name}-{uuid.uuid4()}"

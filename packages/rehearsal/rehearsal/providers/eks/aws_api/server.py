@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.providers.eks.authorization.callers import Caller, Callers
-from rehearsal.providers.eks.authorization.evaluation import Judge, needed
+from rehearsal.providers.eks.authorization.evaluation import Evaluation, needed
 from rehearsal.providers.eks.authorization.request_rights import Operation, Right
 from rehearsal.providers.eks.aws_api import backend, wire
 from rehearsal.providers.eks.aws_api.call_log import CallLog, Entry
@@ -45,7 +45,7 @@ class AwsServer:
         self._account = account
         self._callers = Callers(account)
         self._pod_identity = PodIdentityAgent(account, fleet, self._callers)
-        self._judge = Judge(account)
+        self._evaluation = Evaluation(account)
         self._calls = CallLog(logs / LOG_NAME)
         self._lock = threading.Lock()
         self._server: Any = None
@@ -68,11 +68,11 @@ class AwsServer:
         endpoint = self.endpoint
         clusters = self._account.store.all(CLUSTER)
         region = str(clusters[0].outputs["region"]) if clusters else self._account.region
-        found = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+        environment = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
         if self._pod_identity.associated(namespace, service_account):
-            found["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = endpoint + _AGENT_PATH
-            found["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = f"{token_directory}/eks-pod-identity-token"
-        return found
+            environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = endpoint + _AGENT_PATH
+            environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = f"{token_directory}/eks-pod-identity-token"
+        return environment
 
     def stop(self) -> None:
         """End the server; requests under way are cut off."""
@@ -112,12 +112,12 @@ class AwsServer:
 
     def _agent(self, http: HttpRequest) -> Response:
         try:
-            found = self._pod_identity.credentials(http.headers.get("Authorization", ""))
+            credentials = self._pod_identity.credentials(http.headers.get("Authorization", ""))
         except NoAgentError as error:
             return _plain(503, f"connection refused: {error}")
         except PodIdentityError as error:
             return _plain(error.status, str(error))
-        return _plain(200, json.dumps(found), "application/json")
+        return _plain(200, json.dumps(credentials), "application/json")
 
     def _aws(self, http: HttpRequest) -> Response:
         try:
@@ -135,27 +135,27 @@ class AwsServer:
         with self._account.store.held():
             rights = needed(Operation(there, call.params), call.service, call.operation) if caller.role else []
             if rights is None:
-                return self._not_judged(call, caller)
+                return self._not_evaluated(call, caller)
             on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))
-            refusal = self._judge.refusal(caller, rights)
+            refusal = self._evaluation.refusal(caller, rights)
         if refusal is not None:
             self._note(call, caller.arn, "denied", resources=on, missing=refusal.message)
             return call.denied(refusal.for_ec2() if call.service == "ec2" else refusal.message)
         if (call.service, call.operation) == ("sqs", "ReceiveMessage"):
             queues.wait(there, call.params, self._ended)
-        found = backend.answer(self._account, call, lambda further: self._further(caller, further))
-        if found is None:
+        answer = backend.answer(self._account, call, lambda further: self._further(caller, further))
+        if answer is None:
             message = f"the rehearsal does not simulate {call.service}:{call.operation}"
             self._note(call, caller.arn, "not simulated", resources=on, error=message)
             return call.error("NotImplemented", message, 501)
-        status, headers, body = found
+        status, headers, body = answer
         # EC2's way to say yes to a dry run is an error.
         failed = status >= 300 and b"<Code>DryRunOperation</Code>" not in body
         error = body.decode() if failed else ""
         self._note(call, caller.arn, "failed" if failed else "allowed", resources=on, error=error)
         return _response(status, headers, body)
 
-    def _not_judged(self, call: wire.Call, caller: Caller) -> Response:
+    def _not_evaluated(self, call: wire.Call, caller: Caller) -> Response:
         action = f"{call.service}:{call.operation}"
         missing = f"not judged: which rights {action} needs is not in the rehearsal's table"
         self._note(call, caller.arn, "denied", missing=missing)
@@ -164,7 +164,9 @@ class AwsServer:
 
     def _further(self, caller: Caller, rights: Iterable[Right]) -> str:
         region = {"aws:RequestedRegion": self._account.region}
-        refusal = self._judge.refusal(caller, [replace(each, context={**region, **each.context}) for each in rights])
+        refusal = self._evaluation.refusal(
+            caller, [replace(each, context={**region, **each.context}) for each in rights]
+        )
         return "" if refusal is None else refusal.for_ec2()
 
     def _note(self, call: wire.Call, who: str, verdict: Any, **more: Any) -> None:
@@ -174,8 +176,8 @@ class AwsServer:
 def _response(status: int, headers: Mapping[str, Any], body: bytes) -> Response:
     from werkzeug.wrappers import Response
 
-    kept = {key: str(value) for key, value in headers.items() if key.lower() not in ("status", "content-length")}
-    return Response(body, status, kept)
+    forwarded = {key: str(value) for key, value in headers.items() if key.lower() not in ("status", "content-length")}
+    return Response(body, status, forwarded)
 
 
 def _plain(status: int, text: str, content_type: str = "text/plain") -> Response:

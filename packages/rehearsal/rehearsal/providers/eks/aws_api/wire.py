@@ -88,8 +88,8 @@ class Call:
 
         model = _model(self.service)
         serialize = get_serializer_class(self.service, self.protocol)
-        made = serialize(model.operation_model(self.operation), SerializationContext()).serialize(result)
-        return Response(made["body"], made["status_code"], made["headers"])
+        serialized = serialize(model.operation_model(self.operation), SerializationContext()).serialize(result)
+        return Response(serialized["body"], serialized["status_code"], serialized["headers"])
 
 
 def read(http: HttpRequest) -> Call:
@@ -105,10 +105,10 @@ def read(http: HttpRequest) -> Call:
 
     # Before anything reads the form: afterwards there is no body to pass on.
     body = http.get_data()
-    found = _CREDENTIAL.search(http.headers.get("Authorization", ""))
-    if found is None:
+    credential = _CREDENTIAL.search(http.headers.get("Authorization", ""))
+    if credential is None:
         raise NotAwsError("the request is not signed with AWS's signature version 4")
-    access_key, region, signed_for = found.groups()
+    access_key, region, signed_for = credential.groups()
     service = _MODEL_OF.get(signed_for, signed_for)
     try:
         model = _model(service)

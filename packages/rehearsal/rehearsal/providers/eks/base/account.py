@@ -98,9 +98,9 @@ class Account(SimulatedCloud):
 
     def pod_identity(self, cluster: str, namespace: str, service_account: str) -> str | None:
         """ARN of the role that EKS Pod Identity gives a service account's pods, or ``None``."""
-        wanted = {"clusterName": cluster, "namespace": namespace, "serviceAccount": service_account}
+        association_inputs = {"clusterName": cluster, "namespace": namespace, "serviceAccount": service_account}
         for record in self.store.all(POD_IDENTITY):
-            if wanted.items() <= record.inputs.items():
+            if association_inputs.items() <= record.inputs.items():
                 return str(record.inputs["roleArn"])
         for record in self.store.all(ADDON):
             # An add-on's associations are for service accounts of its own namespace.
@@ -143,10 +143,10 @@ def _answer(service: str, request: Any, event_name: str, **_: Any) -> Any:
     from botocore.awsrequest import AWSResponse
 
     account, operation = _asked.get(), event_name.rpartition(".")[2]
-    found = account.answers(account, service, operation, request)
-    if found is None:
+    answer = account.answers(account, service, operation, request)
+    if answer is None:
         raise ProviderError(f"aws: the request {service}:{operation} is not simulated")
-    status, headers, body = found
+    status, headers, body = answer
     return AWSResponse(request.url, status, headers, _Body(body))
 
 

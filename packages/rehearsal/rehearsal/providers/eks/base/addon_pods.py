@@ -191,5 +191,5 @@ def _object(workload: SystemWorkload, addon: SystemAddon, selector: Mapping[str,
 
 
 def _container(name: str, requests: tuple[str, str]) -> dict[str, Any]:
-    wanted = {key: amount for key, amount in zip(("cpu", "memory"), requests, strict=True) if amount}
-    return {"name": name, "image": f"public.ecr.aws/eks/{name}", "resources": {"requests": wanted}}
+    amounts = {key: amount for key, amount in zip(("cpu", "memory"), requests, strict=True) if amount}
+    return {"name": name, "image": f"public.ecr.aws/eks/{name}", "resources": {"requests": amounts}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rehearsal.providers.allowance import Refusals, Shortage
+from rehearsal.providers.account_limits import Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 
 

@@ -15,9 +15,9 @@ _ARM: Final = re.compile(r"(a1|[a-z]+\d+(?=[a-z0-9-]*g)[a-z0-9-]*g[a-z0-9-]*)\."
 
 def instance_type(account: Account, name: str) -> Machine | None:
     """The machine behind a type, ``None`` if EC2 has no such type."""
-    found = account.catalog.machines.get(name)
-    if found is not None:
-        return found
+    machine = account.catalog.machines.get(name)
+    if machine is not None:
+        return machine
     facts = _facts().get(name)
     if facts is None:
         return None
@@ -52,15 +52,15 @@ def offered_in(account: Account, name: str, zone: str) -> bool:
 def _facts() -> dict[str, Any]:
     from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-    found: dict[str, Any] = INSTANCE_TYPES
-    return found
+    facts: dict[str, Any] = INSTANCE_TYPES
+    return facts
 
 
 @lru_cache(maxsize=8)
 def _offerings(region: str) -> dict[str, frozenset[str]]:
     from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
 
-    found: dict[str, set[str]] = {}
+    zones_by_type: dict[str, set[str]] = {}
     for offer in INSTANCE_TYPE_OFFERINGS["availability-zone"].get(region, []):
-        found.setdefault(offer["InstanceType"], set()).add(offer["Location"])
-    return {name: frozenset(zones) for name, zones in found.items()}
+        zones_by_type.setdefault(offer["InstanceType"], set()).add(offer["Location"])
+    return {name: frozenset(zones) for name, zones in zones_by_type.items()}

@@ -19,14 +19,14 @@ _MANAGED: Final = "alias/aws/"
 Find = Callable[[Account], Iterator[str]]
 
 
-def left(account: Account, regions: tuple[str, ...]) -> list[str]:
+def leftovers(account: Account, regions: tuple[str, ...]) -> list[str]:
     """Everything in these regions, in words."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for region in regions:
         here = replace(account, region=region)
         for find in _FINDERS:
-            found.update(dict.fromkeys(find(here)))
-    return list(found)
+            names.update(dict.fromkeys(find(here)))
+    return list(names)
 
 
 def _listed(service: str, operation: str, key: str, name: str, what: str) -> Find:

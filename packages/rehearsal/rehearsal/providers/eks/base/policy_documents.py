@@ -30,26 +30,26 @@ def document_problem(text: Any, *, principals: bool) -> str | None:
 
 def trusted(text: str) -> frozenset[str]:
     """The services that a trust policy lets assume its role."""
-    found: set[str] = set()
+    principals: set[str] = set()
     statements = json.loads(text)["Statement"]
     for statement in [statements] if isinstance(statements, dict) else statements:
         principal = statement.get("Principal")
         services = principal.get("Service", ()) if isinstance(principal, dict) else ()
         actions = _texts(statement.get("Action", ()))
         if statement.get("Effect") == "Allow" and {"sts:AssumeRole", "sts:*", "*"} & {*actions}:
-            found.update(_texts(services))
-    return frozenset(found)
+            principals.update(_texts(services))
+    return frozenset(principals)
 
 
 def named_roles(text: str) -> frozenset[str]:
     """The ARNs of the roles that a resource's policy names as principals."""
     statements = json.loads(text)["Statement"]
-    found: set[str] = set()
+    roles: set[str] = set()
     for statement in [statements] if isinstance(statements, dict) else statements:
         principal = statement.get("Principal")
         people = _texts(principal.get("AWS", ())) if isinstance(principal, dict) else ()
-        found.update(each for each in people if ":role/" in each)
-    return frozenset(found)
+        roles.update(each for each in people if ":role/" in each)
+    return frozenset(roles)
 
 
 def _statement_problem(statement: Any, principals: bool) -> str | None:

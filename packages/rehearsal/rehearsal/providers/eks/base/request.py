@@ -26,11 +26,11 @@ def parameters(token: str, inputs: Properties) -> dict[str, Any]:
 
 def part(token: str, path: str, value: Properties) -> dict[str, Any]:
     """The parameters of a request for one block of a type's inputs, the ones at ``path`` (``routes``)."""
-    found = schema("eks").find(token, path)
-    while found is not None and found.type == "list":
-        found = found.items
-    assert found is not None, f"{token} has no {path}"
-    return _block(schema("eks").objects[found.object], value)
+    declared = schema("eks").find(token, path)
+    while declared is not None and declared.type == "list":
+        declared = declared.items
+    assert declared is not None, f"{token} has no {path}"
+    return _block(schema("eks").objects[declared.object], value)
 
 
 def _block(declared: Object, inputs: Properties) -> dict[str, Any]:
@@ -70,33 +70,33 @@ def tags_of(service: str, tagged: str, tags: Mapping[str, str]) -> dict[str, Any
 
 def retag(account: Account, token: str, target: str, old: Mapping[str, str], new: Mapping[str, str]) -> None:
     """Make the tags of ``target`` (id, ARN or name, as the service wants it) from ``old`` to ``new``."""
-    gone = sorted(set(old) - set(new))
+    removed = sorted(set(old) - set(new))
     fresh = {key: value for key, value in new.items() if old.get(key) != value}
     service, _ = request_of(token)
     noun = token.rpartition(":")[2]
     if service == "ec2":
-        _tag(account, gone, "ec2:DeleteTags", {"Resources": [target], "Tags": [{"Key": key} for key in gone]})
+        _tag(account, removed, "ec2:DeleteTags", {"Resources": [target], "Tags": [{"Key": key} for key in removed]})
         _tag(account, fresh, "ec2:CreateTags", {"Resources": [target], "Tags": pairs(fresh)})
     elif service == "iam":
-        _tag(account, gone, f"iam:Untag{noun}", {f"{noun}Name": target, "TagKeys": gone})
+        _tag(account, removed, f"iam:Untag{noun}", {f"{noun}Name": target, "TagKeys": removed})
         _tag(account, fresh, f"iam:Tag{noun}", {f"{noun}Name": target, "Tags": pairs(fresh)})
     elif service == "kms":
-        _tag(account, gone, "kms:UntagResource", {"KeyId": target, "TagKeys": gone})
+        _tag(account, removed, "kms:UntagResource", {"KeyId": target, "TagKeys": removed})
         _tag(account, fresh, "kms:TagResource", {"KeyId": target, "Tags": pairs(fresh, "TagKey", "TagValue")})
     elif service == "sqs":
-        _tag(account, gone, "sqs:UntagQueue", {"QueueUrl": target, "TagKeys": gone})
+        _tag(account, removed, "sqs:UntagQueue", {"QueueUrl": target, "TagKeys": removed})
         _tag(account, fresh, "sqs:TagQueue", {"QueueUrl": target, "Tags": fresh})
     elif service == "ecr":
-        _tag(account, gone, "ecr:UntagResource", {"resourceArn": target, "tagKeys": gone})
+        _tag(account, removed, "ecr:UntagResource", {"resourceArn": target, "tagKeys": removed})
         _tag(account, fresh, "ecr:TagResource", {"resourceArn": target, "tags": pairs(fresh)})
     elif service == "efs":
-        _tag(account, gone, "efs:UntagResource", {"ResourceId": target, "TagKeys": gone})
+        _tag(account, removed, "efs:UntagResource", {"ResourceId": target, "TagKeys": removed})
         _tag(account, fresh, "efs:TagResource", {"ResourceId": target, "Tags": pairs(fresh)})
     elif service == "events":
-        _tag(account, gone, "events:UntagResource", {"ResourceARN": target, "TagKeys": gone})
+        _tag(account, removed, "events:UntagResource", {"ResourceARN": target, "TagKeys": removed})
         _tag(account, fresh, "events:TagResource", {"ResourceARN": target, "Tags": pairs(fresh)})
     else:
-        _tag(account, gone, f"{service}:UntagResource", {"resourceArn": target, "tagKeys": gone})
+        _tag(account, removed, f"{service}:UntagResource", {"resourceArn": target, "tagKeys": removed})
         _tag(account, fresh, f"{service}:TagResource", {"resourceArn": target, "tags": fresh})
 
 

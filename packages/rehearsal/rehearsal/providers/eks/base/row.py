@@ -10,7 +10,7 @@ from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters, request_of
-from rehearsal.providers.resource import Made, SimulatedResource
+from rehearsal.providers.resource import PendingResource, SimulatedResource
 from rehearsal.providers.store import Record
 
 Describe = Callable[[Account, str, Properties], "Mapping[str, Any] | None"]
@@ -52,7 +52,7 @@ class Row(SimulatedResource[Account]):
     absent: tuple[Any, ...] = ("", False, 0, 0.0)
     answer: str = ""
     wrap: Callable[[Properties, dict[str, Any]], dict[str, Any]] = lambda _, params: params
-    make: Callable[[Made[Account]], str] | None = None
+    make: Callable[[PendingResource[Account]], str] | None = None
     describe: Describe | None = None
     change: Change = _nothing
     completes_with_change: bool = False
@@ -73,8 +73,8 @@ def asks(request: str, key: str, **params: Any) -> Describe:
 
     def describe(account: Account, id: str, inputs: Properties) -> Mapping[str, Any] | None:
         answer = _send(account, request, params, id, inputs)
-        found: Any = answer[key] if key else answer
-        return (found[0] if found else None) if isinstance(found, list) else found
+        description: Any = answer[key] if key else answer
+        return (description[0] if description else None) if isinstance(description, list) else description
 
     return describe
 
@@ -98,9 +98,9 @@ def resends(token: str, request: str = "", wrap: Callable[..., dict[str, Any]] =
     return change
 
 
-def said(key: str, default: Any = None) -> Callable[[Made[Account]], Any]:
+def said(key: str, default: Any = None) -> Callable[[PendingResource[Account]], Any]:
     """An output that is in AWS's description of the resource."""
-    return lambda made: made.answer.get(key, default)
+    return lambda pending: pending.answer.get(key, default)
 
 
 def refused(token: str, code: str, message: str, operation: str = "") -> AwsError:

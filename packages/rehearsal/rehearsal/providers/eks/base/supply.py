@@ -56,9 +56,9 @@ class Supply:
 
     def is_dry(self, zone: str, instance_type: str, market: Market) -> bool:
         """Whether a new instance would fail for want of capacity."""
-        seen = (zone, instance_type, market)
+        offering = (zone, instance_type, market)
         with self._lock:
-            return any(all(a in (ANY, b) for a, b in zip(dry, seen, strict=True)) for dry in self._dry)
+            return any(all(a in (ANY, b) for a, b in zip(dry, offering, strict=True)) for dry in self._dry)
 
     def limit_vcpus(self, market: Market, most: int) -> None:
         """The account's quota of vCPUs: one for all types, where AWS has one for each group of families."""

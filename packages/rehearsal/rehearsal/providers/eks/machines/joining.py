@@ -94,9 +94,9 @@ def _admits(rule: Mapping[str, Any], instance: Instance, block: str) -> bool:
         return False
     if any(pair.get("GroupId") in instance.security_groups for pair in rule.get("UserIdGroupPairs") or ()):
         return True
-    inside = ipaddress.IPv4Network(block)
+    nested = ipaddress.IPv4Network(block)
     return any(
-        inside.subnet_of(ipaddress.IPv4Network(each["CidrIp"]))
+        nested.subnet_of(ipaddress.IPv4Network(each["CidrIp"]))
         for each in rule.get("IpRanges") or ()
         if "CidrIp" in each
     )
@@ -126,8 +126,8 @@ def _routes(account: Account, subnet_id: str, vpc: str) -> list[Mapping[str, Any
 
 
 def _nat_address(account: Account, id: str) -> str:
-    found = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
-    addresses = found[0].get("NatGatewayAddresses") or [] if found else []
+    gateways = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
+    addresses = gateways[0].get("NatGatewayAddresses") or [] if gateways else []
     return str(addresses[0].get("PublicIp") or "") if addresses else ""
 
 

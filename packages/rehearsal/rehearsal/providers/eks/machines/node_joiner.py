@@ -43,7 +43,7 @@ class _Known:
     because: str = ""
 
 
-class Bridge(threading.Thread):
+class NodeJoiner(threading.Thread):
     """One thread per account. It looks when EC2, or what lets an instance in, has changed, and while one boots."""
 
     def __init__(self, account: Account) -> None:
@@ -77,10 +77,10 @@ class Bridge(threading.Thread):
         if state == self._looked_at and now < self._again:
             return
         self._again = now + (_PERIOD_SECONDS if self._boots() else 5.0)
-        found = {each.id: each for each in self._instances()}
-        for instance in found.values():
+        running = {each.id: each for each in self._instances()}
+        for instance in running.values():
             self._follow(instance, now)
-        for id in [id for id in self._known if id not in found]:
+        for id in [id for id in self._known if id not in running]:
             self._gone(id)
         self._looked_at = state
 
@@ -115,13 +115,13 @@ class Bridge(threading.Thread):
         region = next((str(each.outputs["region"]) for each in clusters), self._account.region)
         account = replace(self._account, region=region)
         try:
-            found = self._node(account, instance)
+            node = self._node(account, instance)
         except (UserDataError, NodeProblem) as problem:
             self._report(instance, known, str(problem))
             return
-        self._fleet.apply_node(found)
-        known.cluster, known.joined, known.because = found.cluster, True, ""
-        _log.info("instance %s has joined %s as %s", instance.id, found.cluster, found.name)
+        self._fleet.apply_node(node)
+        known.cluster, known.joined, known.because = node.cluster, True, ""
+        _log.info("instance %s has joined %s as %s", instance.id, node.cluster, node.name)
 
     def _node(self, account: Account, instance: Instance) -> Node:
         name = image_name(account, instance.image)
@@ -129,15 +129,15 @@ class Bridge(threading.Thread):
         if image is None:
             called = "does not exist" if name is None else f"is called {name!r}"
             raise NodeProblem(f"its image {instance.image} {called}: none of EKS's that boots into a kubelet")
-        told = bootstrap(image.family, user_data(account, instance.id))
-        cluster = account.store.get(CLUSTER, told.cluster)
+        boot = bootstrap(image.family, user_data(account, instance.id))
+        cluster = account.store.get(CLUSTER, boot.cluster)
         if cluster is None:
-            raise NodeProblem(f"its user data names the cluster {told.cluster}, which does not exist")
-        _check_address(cluster, told)
+            raise NodeProblem(f"its user data names the cluster {boot.cluster}, which does not exist")
+        _check_address(cluster, boot)
         refused = joining.refusal(account, cluster, instance)
         if refused:
             raise NodeProblem(refused)
-        return node(account, instance, image, told, f"{image.minor}.{_PATCH}")
+        return node(account, instance, image, boot, f"{image.minor}.{_PATCH}")
 
     def _report(self, instance: Instance, known: _Known, because: str) -> None:
         if because == known.because:
@@ -155,9 +155,9 @@ class Bridge(threading.Thread):
             _log.info("instance %s has ended", id)
 
 
-def _check_address(cluster: Record, told: Bootstrap) -> None:
+def _check_address(cluster: Record, boot: Bootstrap) -> None:
     endpoint = str(cluster.outputs.get("endpoint") or "")
-    if told.endpoint != endpoint:
-        raise NodeProblem(f"its user data says the cluster's endpoint is {told.endpoint}; it is {endpoint}")
-    if told.ca.strip() != at(cluster.outputs, "certificateAuthority.data"):
+    if boot.endpoint != endpoint:
+        raise NodeProblem(f"its user data says the cluster's endpoint is {boot.endpoint}; it is {endpoint}")
+    if boot.ca.strip() != at(cluster.outputs, "certificateAuthority.data"):
         raise NodeProblem(f"its user data has another certificate authority than the cluster {cluster.id}")

@@ -23,15 +23,17 @@ def reclaim(account: Account, node: str) -> bool:
 
     Who hears of the warning may drain and end it meanwhile; EC2 ends it when its notice is over.
     """
-    found = next((each for each in instances(account) if each.private_name == node and each.state == "running"), None)
-    if found is None:
+    instance = next(
+        (each for each in instances(account) if each.private_name == node and each.state == "running"), None
+    )
+    if instance is None:
         return False
-    if not found.spot:
-        _end(account, found.id)
+    if not instance.spot:
+        _end(account, instance.id)
         return True
-    heard = spot_interruption(account, found.id)
-    _log.info("instance %s is warned; it heard of that: %s", found.id, ", ".join(heard) or "nobody")
-    timer = threading.Timer(NOTICE_SECONDS, _end, (account, found.id))
+    heard = spot_interruption(account, instance.id)
+    _log.info("instance %s is warned; it heard of that: %s", instance.id, ", ".join(heard) or "nobody")
+    timer = threading.Timer(NOTICE_SECONDS, _end, (account, instance.id))
     timer.daemon = True
     timer.start()
     return True

@@ -14,7 +14,7 @@ from rehearsal.providers.eks.resources.addons import CREATED
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, require_cluster
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
 from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.resource import Made, Refers
+from rehearsal.providers.resource import PendingResource, Reference
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
@@ -84,14 +84,16 @@ def _scope(inputs: Properties, account: Account) -> str | None:
     )
 
 
-def _entry_requires(made: Made[Account]) -> None:
-    cluster = require_cluster(made.cloud, made.inputs["clusterName"])
-    if made.before is not None:
+def _entry_requires(pending: PendingResource[Account]) -> None:
+    cluster = require_cluster(pending.cloud, pending.inputs["clusterName"])
+    if pending.before is not None:
         return
     if at(cluster.inputs, "accessConfig.authenticationMode") not in ("API", "API_AND_CONFIG_MAP"):
         reason = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"
         raise refused(ACCESS_ENTRY, "InvalidRequestException", reason)
-    if made.cloud.store.get(ACCESS_ENTRY, made.id) or _made_it(made.cloud, cluster, made.inputs["principalArn"]):
+    if pending.cloud.store.get(ACCESS_ENTRY, pending.id) or _made_it(
+        pending.cloud, cluster, pending.inputs["principalArn"]
+    ):
         reason = "The specified access entry resource is already in use on this cluster."
         raise refused(ACCESS_ENTRY, "ResourceInUseException", reason)
 
@@ -103,7 +105,7 @@ def _made_it(account: Account, cluster: Record, principal: str) -> bool:
     return admin is not False and principal == maker(account)
 
 
-def let_in(account: Account) -> dict[str, UserInfo]:
+def find_principals(account: Account) -> dict[str, UserInfo]:
     """Role or user → as whom the API server knows it: by its session's ARN and the entry's groups.
 
     https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
@@ -118,14 +120,14 @@ def let_in(account: Account) -> dict[str, UserInfo]:
     }
 
 
-def _entry_arn(made: Made[Account]) -> str:
-    entry = f"access-entry/{made.inputs['clusterName']}/{zlib.crc32(made.id.encode()):08x}"
-    return made.cloud.arn("eks", entry)
+def _entry_arn(pending: PendingResource[Account]) -> str:
+    entry = f"access-entry/{pending.inputs['clusterName']}/{zlib.crc32(pending.id.encode()):08x}"
+    return pending.cloud.arn("eks", entry)
 
 
-def _association_requires(made: Made[Account]) -> None:
-    cluster, principal = made.inputs["clusterName"], made.inputs["principalArn"]
-    entry = made.cloud.store.get(ACCESS_ENTRY, f"{cluster}:{principal}")
+def _association_requires(pending: PendingResource[Account]) -> None:
+    cluster, principal = pending.inputs["clusterName"], pending.inputs["principalArn"]
+    entry = pending.cloud.store.get(ACCESS_ENTRY, f"{cluster}:{principal}")
     if entry is None:
         reason = f"The specified principalArn could not be found. You can create it as an access entry: {principal}"
         raise refused(POLICY_ASSOCIATION, "ResourceNotFoundException", reason)
@@ -134,20 +136,20 @@ def _association_requires(made: Made[Account]) -> None:
         raise refused(POLICY_ASSOCIATION, "InvalidRequestException", reason)
 
 
-def _identity_requires(made: Made[Account]) -> None:
-    inputs = made.inputs
-    require_role_of_pods(made.cloud, inputs["roleArn"])
-    taken = made.cloud.pod_identity(inputs["clusterName"], inputs["namespace"], inputs["serviceAccount"])
-    if made.before is None and taken:
+def _identity_requires(pending: PendingResource[Account]) -> None:
+    inputs = pending.inputs
+    require_role_of_pods(pending.cloud, inputs["roleArn"])
+    taken = pending.cloud.pod_identity(inputs["clusterName"], inputs["namespace"], inputs["serviceAccount"])
+    if pending.before is None and taken:
         where = f"{inputs['namespace']}/{inputs['serviceAccount']}"
         raise refused(POD_IDENTITY, "ResourceInUseException", f"Association already exists: {where}")
 
 
-def _identity_id(made: Made[Account]) -> str:
+def _identity_id(pending: PendingResource[Account]) -> str:
     return f"a-{random.getrandbits(68):017x}"
 
 
-_IN_CLUSTER: Final = {"clusterName": Refers(CLUSTER, "part")}
+_IN_CLUSTER: Final = {"clusterName": Reference(CLUSTER, "part")}
 
 ROWS: Final = (
     Row(
@@ -156,7 +158,7 @@ ROWS: Final = (
         outputs={"accessEntryArn": _entry_arn, "createdAt": CREATED, "modifiedAt": CREATED},
         defaults={"type": "STANDARD"},
         rules=ENTRY_RULES.rules,
-        refers=_IN_CLUSTER,
+        references=_IN_CLUSTER,
         requires=_entry_requires,
         replaces=("type",),
         unordered=("kubernetesGroups",),
@@ -166,7 +168,7 @@ ROWS: Final = (
         id="{clusterName}#{principalArn}#{policyArn}",
         outputs={"associatedAt": CREATED, "modifiedAt": CREATED},
         rules=POLICY_RULES.rules,
-        refers=_IN_CLUSTER,
+        references=_IN_CLUSTER,
         requires=_association_requires,
         replaces=("accessScope",),
         unordered=("accessScope.namespaces",),
@@ -178,7 +180,7 @@ ROWS: Final = (
             "associationArn": "arn:{partition}:eks:{region}:{account}:podidentityassociation/{clusterName}/{id}",
             "associationId": "{id}",
         },
-        refers=_IN_CLUSTER,
+        references=_IN_CLUSTER,
         requires=_identity_requires,
         replaces=("clusterName", "namespace", "serviceAccount"),
     ),

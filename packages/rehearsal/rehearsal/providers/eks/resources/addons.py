@@ -16,7 +16,7 @@ from rehearsal.providers.eks.resources.cluster import require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
 from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.resource import Lifecycle, Made, Refers
+from rehearsal.providers.resource import Lifecycle, PendingResource, Reference
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 
@@ -48,20 +48,20 @@ def _configuration(inputs: Properties, account: Account) -> str | None:
     )
 
 
-def _requires(made: Made[Account]) -> None:
-    if made.before is None and made.cloud.store.get(ADDON, made.id):
+def _requires(pending: PendingResource[Account]) -> None:
+    if pending.before is None and pending.cloud.store.get(ADDON, pending.id):
         raise refused(ADDON, "ResourceInUseException", "Addon already exists.")
-    for association in made.inputs.get("podIdentityAssociations") or []:
-        require_role_of_pods(made.cloud, association["roleArn"])
+    for association in pending.inputs.get("podIdentityAssociations") or []:
+        require_role_of_pods(pending.cloud, association["roleArn"])
 
 
-def _version(made: Made[Account]) -> str:
-    return made.inputs.get("addonVersion") or ADDONS[made.inputs["addonName"]].version
+def _version(pending: PendingResource[Account]) -> str:
+    return pending.inputs.get("addonVersion") or ADDONS[pending.inputs["addonName"]].version
 
 
-def _arn(made: Made[Account]) -> str:
-    addon = f"addon/{made.inputs['clusterName']}/{made.inputs['addonName']}/{zlib.crc32(made.id.encode()):08x}"
-    return made.cloud.arn("eks", addon)
+def _arn(pending: PendingResource[Account]) -> str:
+    addon = f"addon/{pending.inputs['clusterName']}/{pending.inputs['addonName']}/{zlib.crc32(pending.id.encode()):08x}"
+    return pending.cloud.arn("eks", addon)
 
 
 def _start(account: Account, record: Record, before: Record | None) -> Record:
@@ -90,8 +90,8 @@ def wait_for_nodes(account: Account, cluster: str) -> None:
 
 def installed(account: Account, cluster: str, addon: str) -> bool:
     """Whether a cluster has an add-on, declared or bootstrapped."""
-    found = require_cluster(account, cluster)
-    bootstrapped = addon in BOOTSTRAPPED and found.inputs.get("bootstrapSelfManagedAddons", True)
+    record = require_cluster(account, cluster)
+    bootstrapped = addon in BOOTSTRAPPED and record.inputs.get("bootstrapSelfManagedAddons", True)
     return bool(bootstrapped) or account.store.get(ADDON, f"{cluster}:{addon}") is not None
 
 
@@ -109,9 +109,9 @@ ROWS: Final = (
         outputs={"addonVersion": _version, "arn": _arn, "createdAt": CREATED, "modifiedAt": CREATED},
         unknown=("addonVersion",),
         rules=ADDON_RULES.rules,
-        refers={"clusterName": Refers(CLUSTER, "part")},
+        references={"clusterName": Reference(CLUSTER, "part")},
         requires=_requires,
         unordered=("podIdentityAssociations",),
-        lives=Lifecycle("EKS Add-On", _start, _stop),
+        lifecycle=Lifecycle("EKS Add-On", _start, _stop),
     ),
 )

@@ -10,7 +10,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import pairs, part
 from rehearsal.providers.eks.base.row import Row, asks, refused, resends, sends
-from rehearsal.providers.resource import Made
+from rehearsal.providers.resource import PendingResource
 from rehearsal.providers.rules import RuleBook
 
 BUCKET: Final = "aws:s3/bucket:Bucket"
@@ -66,8 +66,8 @@ def _rules(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-def _make(made: Made[Account]) -> str:
-    account, name = made.cloud, str(made.inputs["bucket"])
+def _make(pending: PendingResource[Account]) -> str:
+    account, name = pending.cloud, str(pending.inputs["bucket"])
     if name in TAKEN:
         reason = (
             "The requested bucket name is not available. The bucket namespace is shared by all users of the system. "
@@ -81,7 +81,7 @@ def _make(made: Made[Account]) -> str:
         raise refused(BUCKET, "BucketAlreadyOwnedByYou", reason)
     place = {} if account.region == _NO_CONSTRAINT else {"LocationConstraint": account.region}
     account.call("s3", "CreateBucket", Bucket=name, CreateBucketConfiguration=place or None)
-    _retag(account, name, {}, made.inputs)
+    _retag(account, name, {}, pending.inputs)
     return name
 
 
@@ -100,8 +100,8 @@ def _bucket(account: Account, id: str, inputs: Properties) -> Properties | None:
 def _remove(account: Account, id: str, inputs: Properties) -> None:
     """A bucket with objects stays (``BucketNotEmpty``) unless it is forced, which empties it first."""
     if inputs.get("forceDestroy"):
-        found = account.call("s3", "ListObjectVersions", Bucket=id)
-        for each in (*found.get("Versions", ()), *found.get("DeleteMarkers", ())):
+        versions = account.call("s3", "ListObjectVersions", Bucket=id)
+        for each in (*versions.get("Versions", ()), *versions.get("DeleteMarkers", ())):
             account.call("s3", "DeleteObject", Bucket=id, Key=each["Key"], VersionId=each["VersionId"])
     account.call("s3", "DeleteBucket", Bucket=id)
 
@@ -128,8 +128,8 @@ def _suspend(account: Account, id: str, inputs: Properties) -> None:
 
 
 def _versioning(account: Account, id: str, inputs: Properties) -> Properties | None:
-    found = account.call("s3", "GetBucketVersioning", Bucket=id)
-    return found if found.get("Status") == "Enabled" else None
+    answer = account.call("s3", "GetBucketVersioning", Bucket=id)
+    return answer if answer.get("Status") == "Enabled" else None
 
 
 ROWS: Final = (

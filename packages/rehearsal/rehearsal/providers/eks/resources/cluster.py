@@ -17,7 +17,7 @@ from rehearsal.providers.eks.base.row import Row, asks, refused, said
 from rehearsal.providers.eks.resources.iam import require_role
 from rehearsal.providers.eks.resources.network import CLUSTER, SECURITY_GROUP, SUBNET, subnets
 from rehearsal.providers.eks.rules.cluster_rules import CLUSTER_RULES, DEFAULT_VERSION, version_step
-from rehearsal.providers.resource import Lifecycle, Made, Refers
+from rehearsal.providers.resource import Lifecycle, PendingResource, Reference
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -38,10 +38,10 @@ _SENT: Final = (
 )
 
 
-def _requires(made: Made[Account]) -> None:
-    account, inputs = made.cloud, made.inputs
-    if made.before is not None:
-        _check_version(account, made.id, inputs)
+def _requires(pending: PendingResource[Account]) -> None:
+    account, inputs = pending.cloud, pending.inputs
+    if pending.before is not None:
+        _check_version(account, pending.id, inputs)
         _check_network(account, inputs)
         return
     require_role(account, inputs["roleArn"], "eks.amazonaws.com")
@@ -53,18 +53,18 @@ def _requires(made: Made[Account]) -> None:
         raise refused(CLUSTER, "ResourceInUseException", f"Cluster already exists with name: {inputs['name']}")
 
 
-def _make(made: Made[Account]) -> str:
-    account, name = made.cloud, str(made.inputs["name"])
-    params = {"version": DEFAULT_VERSION, **_parameters(made.inputs), "tags": made.inputs.get("tags")}
+def _make(pending: PendingResource[Account]) -> str:
+    account, name = pending.cloud, str(pending.inputs["name"])
+    params = {"version": DEFAULT_VERSION, **_parameters(pending.inputs), "tags": pending.inputs.get("tags")}
     params["kubernetesNetworkConfig"] = {
         "serviceIpv4Cidr": _DEFAULT_SERVICES,
         **params.get("kubernetesNetworkConfig", {}),
     }
     # What moto does not know of a request it would not store either.
     account.call("eks", "CreateCluster", **{key: params.get(key) for key in _SENT})
-    if made.inputs.get("enabledClusterLogTypes"):
+    if pending.inputs.get("enabledClusterLogTypes"):
         _make_log_group(account, name)
-    vpc = str(subnets(account, made.inputs["vpcConfig"]["subnetIds"])[0]["VpcId"])
+    vpc = str(subnets(account, pending.inputs["vpcConfig"]["subnetIds"])[0]["VpcId"])
     group = _security_group(account, name, vpc)
     _live(account, name).resources_vpc_config.update(clusterSecurityGroupId=group, vpcId=vpc)
     return name
@@ -124,7 +124,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     # With private access alone the endpoint's name leads to addresses in the VPC:
     # https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
     public = at(record.inputs, "vpcConfig.endpointPublicAccess") is not False
-    private = endpoint.private if _let_others_in(account, record.inputs) else endpoint.nowhere
+    private = endpoint.private if _require_other_groups(account, record.inputs) else endpoint.nowhere
     reached = {
         "endpoint": f"https://{endpoint.host if public else private}",
         "certificateAuthority": authority,
@@ -136,12 +136,12 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     return replace(record, outputs={**record.outputs, **reached})
 
 
-def _let_others_in(account: Account, inputs: Properties) -> bool:
+def _require_other_groups(account: Account, inputs: Properties) -> bool:
     """Whether the private endpoint takes HTTPS from others than the cluster's own nodes, whose security group admits
     itself alone: https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html (private access only)."""
     groups = at(inputs, "vpcConfig.securityGroupIds")
-    found = account.call("ec2", "DescribeSecurityGroups", GroupIds=groups)["SecurityGroups"] if groups else []
-    rules = [rule for group in found for rule in group["IpPermissions"] if rule.get("IpRanges")]
+    described = account.call("ec2", "DescribeSecurityGroups", GroupIds=groups)["SecurityGroups"] if groups else []
+    rules = [rule for group in described for rule in group["IpPermissions"] if rule.get("IpRanges")]
     return any(rule["IpProtocol"] == "-1" or rule["FromPort"] <= _HTTPS <= rule["ToPort"] for rule in rules)
 
 
@@ -153,22 +153,22 @@ def _stop(account: Account, record: Record) -> None:
 
 
 def _check_version(account: Account, id: str, inputs: Properties) -> None:
-    live, wanted = _live(account, id), inputs.get("version")
+    live, version = _live(account, id), inputs.get("version")
     upgraded = vars(live).get(_UPGRADED)
     since = None if upgraded is None else datetime.now(timezone.utc) - upgraded
-    problem = version_step(live.version, wanted, since) if wanted and wanted != live.version else None
+    problem = version_step(live.version, version, since) if version and version != live.version else None
     if problem:
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
 
 
 def _check_network(account: Account, inputs: Properties) -> None:
     """The subnets must be in one VPC, and in two zones."""
-    found = subnets(account, inputs["vpcConfig"]["subnetIds"])
-    vpcs = {each["VpcId"] for each in found}
+    described = subnets(account, inputs["vpcConfig"]["subnetIds"])
+    vpcs = {each["VpcId"] for each in described}
     if len(vpcs) != 1:
         reason = f"Subnets specified must be in one VPC, not in {', '.join(sorted(vpcs))}"
         raise refused(CLUSTER, "InvalidParameterException", reason)
-    if len({each["AvailabilityZone"] for each in found}) < 2:
+    if len({each["AvailabilityZone"] for each in described}) < 2:
         reason = "Subnets specified must be in at least two different AZs"
         raise refused(CLUSTER, "InvalidParameterException", reason)
     groups = at(inputs, "vpcConfig.securityGroupIds")
@@ -185,7 +185,7 @@ def _check_key(account: Account, arn: str) -> None:
     # A key of another account or region is refused by KMS, one that nobody made here may exist elsewhere.
     if not arn.startswith(f"arn:{account.partition}:kms:{account.region}:"):
         raise refused(CLUSTER, "InvalidParameterException", f"The keyArn {arn} is no KMS key of {account.region}")
-    if not account.allowance.has_key(arn):
+    if not account.account_limits.has_key(arn):
         # That EKS passes KMS's words on is general knowledge: https://docs.aws.amazon.com/kms/latest/APIReference/API_DescribeKey.html
         raise refused(CLUSTER, "InvalidParameterException", f"NotFoundException: Key '{arn}' does not exist")
     if not arn.startswith(account.arn("kms", "key/")):
@@ -219,10 +219,10 @@ def _make_log_group(account: Account, name: str) -> None:
 
     https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
     """
-    wanted = f"/aws/eks/{name}/cluster"
-    groups = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=wanted)["logGroups"]
-    if not any(group["logGroupName"] == wanted for group in groups):
-        account.call("logs", "CreateLogGroup", logGroupName=wanted)
+    log_group = f"/aws/eks/{name}/cluster"
+    groups = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=log_group)["logGroups"]
+    if not any(group["logGroupName"] == log_group for group in groups):
+        account.call("logs", "CreateLogGroup", logGroupName=log_group)
 
 
 def _security_group(account: Account, name: str, vpc: str) -> str:
@@ -249,22 +249,22 @@ def _as_it_runs(account: Account, record: Record) -> Properties:
     return {**record.inputs, **version}
 
 
-def _access(made: Made[Account]) -> Properties:
+def _access(pending: PendingResource[Account]) -> Properties:
     usual = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
-    return {**usual, **(made.inputs.get("accessConfig") or {})}
+    return {**usual, **(pending.inputs.get("accessConfig") or {})}
 
 
-def _identities(made: Made[Account]) -> Any:
-    return [{"oidcs": [{"issuer": made.answer["identity"]["oidc"]["issuer"]}]}]
+def _identities(pending: PendingResource[Account]) -> Any:
+    return [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}]
 
 
-def _network(made: Made[Account]) -> Properties:
-    network = made.answer["resourcesVpcConfig"]
-    return {**made.inputs["vpcConfig"], **{key: network.get(key, "") for key in ("clusterSecurityGroupId", "vpcId")}}
+def _network(pending: PendingResource[Account]) -> Properties:
+    network = pending.answer["resourcesVpcConfig"]
+    return {**pending.inputs["vpcConfig"], **{key: network.get(key, "") for key in ("clusterSecurityGroupId", "vpcId")}}
 
 
-def _since_start(key: str) -> Callable[[Made[Account]], Any]:
-    return lambda made: made.before and made.before.outputs.get(key)
+def _since_start(key: str) -> Callable[[PendingResource[Account]], Any]:
+    return lambda pending: pending.before and pending.before.outputs.get(key)
 
 
 ROWS: Final = (
@@ -280,7 +280,7 @@ ROWS: Final = (
             "accessConfig": _access,
             "arn": said("arn"),
             "certificateAuthority": _since_start("certificateAuthority"),
-            "createdAt": lambda made: made.answer["createdAt"].isoformat(),
+            "createdAt": lambda pending: pending.answer["createdAt"].isoformat(),
             "endpoint": _since_start("endpoint"),
             "identities": _identities,
             "kubernetesNetworkConfig": said("kubernetesNetworkConfig"),
@@ -296,9 +296,9 @@ ROWS: Final = (
             "vpcConfig.endpointPublicAccess": True,
         },
         rules=CLUSTER_RULES.rules,
-        refers={"vpcConfig.subnetIds": Refers(SUBNET), "vpcConfig.securityGroupIds": Refers(SECURITY_GROUP)},
+        references={"vpcConfig.subnetIds": Reference(SUBNET), "vpcConfig.securityGroupIds": Reference(SECURITY_GROUP)},
         requires=_requires,
-        keeps=_may_go,
+        require_deletable=_may_go,
         replaces=(
             "roleArn",
             "encryptionConfig",
@@ -315,7 +315,7 @@ ROWS: Final = (
             "vpcConfig.securityGroupIds",
             "vpcConfig.subnetIds",
         ),
-        lives=Lifecycle("EKS Cluster", _start, _stop),
+        lifecycle=Lifecycle("EKS Cluster", _start, _stop),
         tagged="cluster",
         name="name",
         name_limit=100,

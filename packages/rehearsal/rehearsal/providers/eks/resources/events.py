@@ -9,7 +9,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.row import Row, asks, refused, resends, said, sends
-from rehearsal.providers.resource import Made
+from rehearsal.providers.resource import PendingResource
 from rehearsal.providers.rules import RuleBook
 
 LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
@@ -124,13 +124,13 @@ def _change_queue(account: Account, id: str, old: Properties, new: Properties) -
 
 
 def _policy_of(account: Account, id: str, inputs: Properties) -> Properties | None:
-    found = account.call("sqs", "GetQueueAttributes", QueueUrl=id, AttributeNames=["Policy"]).get("Attributes", {})
-    return found if found.get("Policy") else None
+    attributes = account.call("sqs", "GetQueueAttributes", QueueUrl=id, AttributeNames=["Policy"]).get("Attributes", {})
+    return attributes if attributes.get("Policy") else None
 
 
-def _arn(made: Made[Account]) -> str:
+def _arn(pending: PendingResource[Account]) -> str:
     # A log group's own ARN ends with that of its streams.
-    return str(made.answer["arn"]).removesuffix(":*")
+    return str(pending.answer["arn"]).removesuffix(":*")
 
 
 def _attributes(inputs: Properties) -> dict[str, str]:

@@ -13,7 +13,7 @@ from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem, named_roles
 from rehearsal.providers.eks.base.row import Row, asks, resends, said, sends
 from rehearsal.providers.eks.resources.network import SECURITY_GROUP, SUBNET
-from rehearsal.providers.resource import Refers
+from rehearsal.providers.resource import Reference
 from rehearsal.providers.rules import RuleBook
 
 FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
@@ -30,8 +30,8 @@ _ARN: Final = "arn:{partition}:elasticfilesystem:{region}:{account}:file-system/
 def _policy(inputs: Properties, account: Account) -> str | None:
     problem = document_problem(inputs["policy"], principals=True)
     if problem is None:
-        gone = [role for role in named_roles(inputs["policy"]) if not _exists(account, role)]
-        problem = f"Policy contains invalid Principal block: {gone[0]}" if gone else None
+        missing = [role for role in named_roles(inputs["policy"]) if not _exists(account, role)]
+        problem = f"Policy contains invalid Principal block: {missing[0]}" if missing else None
     return f"InvalidPolicyException: {problem}" if problem else None
 
 
@@ -66,7 +66,7 @@ ROWS: Final = (
         outputs={
             "arn": _ARN + "{id}",
             "dnsName": "{id}.efs.{region}.amazonaws.com",
-            "name": lambda made: (made.inputs.get("tags") or {}).get("Name", ""),
+            "name": lambda pending: (pending.inputs.get("tags") or {}).get("Name", ""),
             "numberOfMountTargets": said("NumberOfMountTargets", 0),
             "ownerId": "{account}",
         },
@@ -82,7 +82,7 @@ ROWS: Final = (
         change=resends(POLICY),
         remove=_open,
         rules=POLICY_RULES.rules,
-        refers={"fileSystemId": Refers(FILE_SYSTEM, "part")},
+        references={"fileSystemId": Reference(FILE_SYSTEM, "part")},
     ),
     Row(
         token=MOUNT_TARGET,
@@ -101,10 +101,10 @@ ROWS: Final = (
             "ownerId": "{account}",
         },
         unknown=("ipAddress",),
-        refers={
-            "fileSystemId": Refers(FILE_SYSTEM),
-            "subnetId": Refers(SUBNET),
-            "securityGroups": Refers(SECURITY_GROUP),
+        references={
+            "fileSystemId": Reference(FILE_SYSTEM),
+            "subnetId": Reference(SUBNET),
+            "securityGroups": Reference(SECURITY_GROUP),
         },
         replaces=("fileSystemId", "subnetId", "ipAddress", "ipAddressType"),
         unordered=("securityGroups",),

@@ -29,10 +29,10 @@ def get_caller_identity(account: Account, args: Properties) -> Properties:
 
 def get_file_system(account: Account, args: Properties) -> Properties:
     """``getFileSystem``: the one of a creation token."""
-    found = account.call("efs", "DescribeFileSystems", CreationToken=args["creationToken"])["FileSystems"]
-    if not found:
+    file_systems = account.call("efs", "DescribeFileSystems", CreationToken=args["creationToken"])["FileSystems"]
+    if not file_systems:
         raise AwsError("efs", "DescribeFileSystems", "FileSystemNotFound", f"no file system {args['creationToken']}")
-    return {**args, "id": found[0]["FileSystemId"], "fileSystemId": found[0]["FileSystemId"]}
+    return {**args, "id": file_systems[0]["FileSystemId"], "fileSystemId": file_systems[0]["FileSystemId"]}
 
 
 def get_partition(account: Account, args: Properties) -> Properties:
@@ -54,8 +54,8 @@ def get_clusters(account: Account, args: Properties) -> Properties:
 
 def get_cluster(account: Account, args: Properties) -> Properties:
     """``getCluster``: the version that one runs; EKS's error if there is none."""
-    found = account.call("eks", "DescribeCluster", name=args["name"])["cluster"]
-    return {**args, "id": args["name"], "version": found["version"]}
+    described = account.call("eks", "DescribeCluster", name=args["name"])["cluster"]
+    return {**args, "id": args["name"], "version": described["version"]}
 
 
 def get_node_groups(account: Account, args: Properties) -> Properties:
@@ -70,15 +70,15 @@ def get_node_groups(account: Account, args: Properties) -> Properties:
 
 def get_node_group(account: Account, args: Properties) -> Properties:
     """``getNodeGroup``: one of them, with the size that EKS last recorded, which an autoscaler's changes are not in."""
-    found = [each for each in _groups(account, args) if each.inputs["nodeGroupName"] == args["nodeGroupName"]]
-    if not found:
+    matches = [each for each in _groups(account, args) if each.inputs["nodeGroupName"] == args["nodeGroupName"]]
+    if not matches:
         raise AwsError(
             "eks",
             "DescribeNodegroup",
             "ResourceNotFoundException",
             f"No node group found for name: {args['nodeGroupName']}.",
         )
-    (group,) = found
+    (group,) = matches
     template = group.inputs.get("launchTemplate")
     return {
         **args,
@@ -91,9 +91,9 @@ def get_node_group(account: Account, args: Properties) -> Properties:
 
 def get_scaling_group(account: Account, args: Properties) -> Properties:
     """``autoscaling:getGroup``: an Auto Scaling group's sizes."""
-    found = scaling_group.describe(account, args["name"])
+    group = scaling_group.describe(account, args["name"])
     sizes = {"desiredCapacity": "DesiredCapacity", "maxSize": "MaxSize", "minSize": "MinSize"}
-    return {**args, "id": args["name"], **{name: found[its] for name, its in sizes.items()}}
+    return {**args, "id": args["name"], **{name: group[its] for name, its in sizes.items()}}
 
 
 def get_vpc(account: Account, args: Properties) -> Properties:
@@ -114,24 +114,24 @@ def get_vpc(account: Account, args: Properties) -> Properties:
 
 def get_subnet(account: Account, args: Properties) -> Properties:
     """``ec2:getSubnet``: a subnet; EC2's error if there is none."""
-    found = subnet(account, args["id"])
-    told = ("availabilityZone", "availableIpAddressCount", "cidrBlock", "mapPublicIpOnLaunch", "vpcId")
-    tags = {tag["Key"]: tag["Value"] for tag in found.get("Tags") or ()}
-    return {**args, **{key: found[key[0].upper() + key[1:]] for key in told}, "tags": tags}
+    described = subnet(account, args["id"])
+    keys = ("availabilityZone", "availableIpAddressCount", "cidrBlock", "mapPublicIpOnLaunch", "vpcId")
+    tags = {tag["Key"]: tag["Value"] for tag in described.get("Tags") or ()}
+    return {**args, **{key: described[key[0].upper() + key[1:]] for key in keys}, "tags": tags}
 
 
 def get_subnets(account: Account, args: Properties) -> Properties:
     """``ec2:getSubnets``: the ids of those that all filters let through."""
     filters = [{"Name": each["name"], "Values": each["values"]} for each in args["filters"]]
-    found = account.call("ec2", "DescribeSubnets", Filters=filters)["Subnets"]
-    return {**args, "id": account.region, "ids": [each["SubnetId"] for each in found]}
+    subnets = account.call("ec2", "DescribeSubnets", Filters=filters)["Subnets"]
+    return {**args, "id": account.region, "ids": [each["SubnetId"] for each in subnets]}
 
 
 def get_route_tables(account: Account, args: Properties) -> Properties:
     """``ec2:getRouteTables``: the ids of a network's."""
     filters = [{"Name": "vpc-id", "Values": [args["vpcId"]]}]
-    found = account.call("ec2", "DescribeRouteTables", Filters=filters)["RouteTables"]
-    return {**args, "id": account.region, "ids": [each["RouteTableId"] for each in found]}
+    tables = account.call("ec2", "DescribeRouteTables", Filters=filters)["RouteTables"]
+    return {**args, "id": account.region, "ids": [each["RouteTableId"] for each in tables]}
 
 
 def get_route_table(account: Account, args: Properties) -> Properties:
@@ -153,8 +153,8 @@ def get_route_table(account: Account, args: Properties) -> Properties:
 
 def get_log_groups(account: Account, args: Properties) -> Properties:
     """``cloudwatch:getLogGroups``: the names that begin with a prefix."""
-    found = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=args.get("logGroupNamePrefix"))["logGroups"]
-    return {**args, "id": account.region, "logGroupNames": [group["logGroupName"] for group in found]}
+    answer = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=args.get("logGroupNamePrefix"))["logGroups"]
+    return {**args, "id": account.region, "logGroupNames": [group["logGroupName"] for group in answer]}
 
 
 def _attribute(account: Account, vpc: str, name: str) -> bool:

@@ -51,15 +51,15 @@ class NodeGroups:
 
     def list(self) -> list[DeclaredGroup]:
         """The groups as they are now, oldest first. ``desired`` is the Auto Scaling group's."""
-        found: list[DeclaredGroup] = []
+        groups: list[DeclaredGroup] = []
         with self._account.store.held():
             records = self._account.store.all(NODE_GROUP)
             for region in dict.fromkeys(record.outputs["region"] for record in records):
                 here = {asg_name(each): each for each in records if each.outputs["region"] == region}
                 there = replace(self._account, region=region)
                 for name, group in scaling_group.describe_all(there, list(here)).items():
-                    found.append(declared_group(there, here[name], group))
-        return found
+                    groups.append(declared_group(there, here[name], group))
+        return groups
 
     def is_leaving(self, cluster: str, name: str) -> bool:
         """Whether the group's deletion has begun, or it is gone."""
@@ -82,8 +82,8 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
     desired = int(group["DesiredCapacity"])
     template = scaling_group.template_of(account, inputs)
     image = scaling_group.image_id(inputs)
-    wanted = inputs.get("launchTemplate")
-    data = scaling_group.template(account, wanted)["LaunchTemplateData"] if wanted else {}
+    template_reference = inputs.get("launchTemplate")
+    data = scaling_group.template(account, template_reference)["LaunchTemplateData"] if template_reference else {}
     return DeclaredGroup(
         cluster=inputs["clusterName"],
         name=inputs["nodeGroupName"],
@@ -117,6 +117,6 @@ def zones_of(account: Account, inputs: Properties) -> tuple[str, ...]:
     return zones_in(subnets(account, inputs["subnetIds"]))
 
 
-def zones_in(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def zones_in(described: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The zones of subnets that AWS described."""
-    return tuple(sorted({subnet["AvailabilityZone"] for subnet in found}))
+    return tuple(sorted({subnet["AvailabilityZone"] for subnet in described}))

@@ -11,7 +11,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem, trusted
 from rehearsal.providers.eks.base.row import Row, asks, resends, said, sends
-from rehearsal.providers.resource import Made
+from rehearsal.providers.resource import PendingResource
 from rehearsal.providers.rules import RuleBook
 
 ROLE: Final = "aws:iam/role:Role"
@@ -58,12 +58,12 @@ def _change_role(account: Account, id: str, old: Properties, new: Properties) ->
         account.call("iam", "DeleteRolePermissionsBoundary", RoleName=id)
 
 
-def _bounded(made: Made[Account]) -> None:
+def _bounded(pending: PendingResource[Account]) -> None:
     """The boundary is a policy that exists; one of the account's own is taken to, and to allow everything.
 
     https://docs.aws.amazon.com/IAM/latest/APIReference/API_PutRolePermissionsBoundary.html (NoSuchEntity)
     """
-    account, boundary = made.cloud, made.inputs.get("permissionsBoundary")
+    account, boundary = pending.cloud, pending.inputs.get("permissionsBoundary")
     if not boundary:
         return
     if boundary.startswith(_AWS_OWN):
@@ -90,9 +90,9 @@ def _role_policy(account: Account, id: str, inputs: Properties) -> Properties:
     return account.call("iam", "GetRolePolicy", RoleName=inputs["role"], PolicyName=inputs["name"])
 
 
-def _offered(made: Made[Account]) -> None:
-    if made.inputs["policyArn"].startswith(_AWS_OWN):
-        _offer(made.cloud, made.inputs["policyArn"])
+def _offered(pending: PendingResource[Account]) -> None:
+    if pending.inputs["policyArn"].startswith(_AWS_OWN):
+        _offer(pending.cloud, pending.inputs["policyArn"])
 
 
 def _attachment(account: Account, id: str, inputs: Properties) -> Properties | None:
@@ -112,8 +112,8 @@ def _remove_profile(account: Account, id: str, inputs: Properties) -> None:
     account.call("iam", "DeleteInstanceProfile", InstanceProfileName=id)
 
 
-def _created(made: Made[Account]) -> str:
-    return str(made.answer["CreateDate"].isoformat())
+def _created(pending: PendingResource[Account]) -> str:
+    return str(pending.answer["CreateDate"].isoformat())
 
 
 def attached_policies(account: Account, role: str) -> frozenset[str]:
@@ -172,8 +172,8 @@ def _offer(account: Account, arn: str) -> None:
 def _aws_policies() -> dict[str, Any]:
     from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-    found: dict[str, Any] = json.loads(aws_managed_policies_data)
-    return found
+    policies: dict[str, Any] = json.loads(aws_managed_policies_data)
+    return policies
 
 
 ROWS: Final = (

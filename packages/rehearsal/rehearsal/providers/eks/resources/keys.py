@@ -11,7 +11,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import parameters
 from rehearsal.providers.eks.base.row import Row, said, sends
-from rehearsal.providers.resource import Made
+from rehearsal.providers.resource import PendingResource
 from rehearsal.providers.rules import RuleBook
 
 KEY: Final = "aws:kms/key:Key"
@@ -51,8 +51,8 @@ def _alias(inputs: Properties, account: Account) -> str | None:
 
 
 def _key(account: Account, id: str, inputs: Properties) -> Properties | None:
-    found: Properties = account.call("kms", "DescribeKey", KeyId=id)["KeyMetadata"]
-    return None if found["KeyState"] == "PendingDeletion" else found
+    metadata: Properties = account.call("kms", "DescribeKey", KeyId=id)["KeyMetadata"]
+    return None if metadata["KeyState"] == "PendingDeletion" else metadata
 
 
 def _change_key(account: Account, id: str, old: Properties, new: Properties) -> None:
@@ -76,20 +76,22 @@ def _alias_of(account: Account, id: str, inputs: Properties) -> Properties | Non
     return next((alias for alias in aliases if alias["AliasName"] == id), None)
 
 
-def _target_arn(made: Made[Account]) -> str:
-    return made.cloud.arn("kms", f"key/{made.answer['TargetKeyId']}")
+def _target_arn(pending: PendingResource[Account]) -> str:
+    return pending.cloud.arn("kms", f"key/{pending.answer['TargetKeyId']}")
 
 
 def _retarget(account: Account, id: str, old: Properties, new: Properties) -> None:
     account.call("kms", "UpdateAlias", AliasName=id, TargetKeyId=new["targetKeyId"])
 
 
-def _make_grant(made: Made[Account]) -> str:
+def _make_grant(pending: PendingResource[Account]) -> str:
     """A key of this account has to exist; another's is taken to, and to let this account make grants."""
-    key = made.inputs["keyId"]
-    foreign = key.startswith("arn:") and not key.startswith(made.cloud.arn("kms", ""))
-    digest = hashlib.sha256(json.dumps(made.inputs, sort_keys=True).encode()).hexdigest()
-    grant = digest if foreign else made.cloud.call("kms", "CreateGrant", **parameters(GRANT, made.inputs))["GrantId"]
+    key = pending.inputs["keyId"]
+    foreign = key.startswith("arn:") and not key.startswith(pending.cloud.arn("kms", ""))
+    digest = hashlib.sha256(json.dumps(pending.inputs, sort_keys=True).encode()).hexdigest()
+    grant = (
+        digest if foreign else pending.cloud.call("kms", "CreateGrant", **parameters(GRANT, pending.inputs))["GrantId"]
+    )
     return f"{key}:{grant}"
 
 

@@ -37,9 +37,9 @@ def _change(account: Account, id: str, old: Properties, new: Properties) -> None
         if new.get("updateDefaultVersion"):
             latest = str(answer["LaunchTemplateVersion"]["VersionNumber"])
             account.call("ec2", "ModifyLaunchTemplate", LaunchTemplateId=id, DefaultVersion=latest)
-    wanted = new.get("defaultVersion")
-    if wanted and wanted != old.get("defaultVersion"):
-        account.call("ec2", "ModifyLaunchTemplate", LaunchTemplateId=id, DefaultVersion=str(int(wanted)))
+    default_version = new.get("defaultVersion")
+    if default_version and default_version != old.get("defaultVersion"):
+        account.call("ec2", "ModifyLaunchTemplate", LaunchTemplateId=id, DefaultVersion=str(int(default_version)))
 
 
 ROWS: Final = (
@@ -56,7 +56,7 @@ ROWS: Final = (
             "latestVersion": said("LatestVersionNumber"),
         },
         unknown=("defaultVersion",),
-        renews=_renewed,
+        recomputed=_renewed,
         replaces=("name",),
         unordered=("vpcSecurityGroupIds", "securityGroupNames"),
         tagged="launch-template",

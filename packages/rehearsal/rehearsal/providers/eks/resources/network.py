@@ -9,7 +9,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.row import Row, asks, refused, said, sends
-from rehearsal.providers.resource import Made, Refers
+from rehearsal.providers.resource import PendingResource, Reference
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 
@@ -114,17 +114,17 @@ def _without_addresses(account: Account, gateway: Record) -> None:
             raise refused(INTERNET_GATEWAY, "DependencyViolation", reason, "DeleteInternetGateway")
 
 
-def _public_name(made: Made[Account]) -> str:
-    return f"ec2-{made.answer['PublicIp'].replace('.', '-')}.{made.cloud.region}.compute.amazonaws.com"
+def _public_name(pending: PendingResource[Account]) -> str:
+    return f"ec2-{pending.answer['PublicIp'].replace('.', '-')}.{pending.cloud.region}.compute.amazonaws.com"
 
 
-def _needs_internet(made: Made[Account]) -> None:
-    if made.before is not None:
+def _needs_internet(pending: PendingResource[Account]) -> None:
+    if pending.before is not None:
         return
-    vpc = subnet(made.cloud, made.inputs["subnetId"])["VpcId"]
+    vpc = subnet(pending.cloud, pending.inputs["subnetId"])["VpcId"]
     attached = [{"Name": "attachment.vpc-id", "Values": [vpc]}]
-    public = made.inputs.get("connectivityType") == "public"
-    if public and not made.cloud.call("ec2", "DescribeInternetGateways", Filters=attached)["InternetGateways"]:
+    public = pending.inputs.get("connectivityType") == "public"
+    if public and not pending.cloud.call("ec2", "DescribeInternetGateways", Filters=attached)["InternetGateways"]:
         raise refused(NAT_GATEWAY, "Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
 
 
@@ -143,14 +143,14 @@ def subnet(account: Account, id: str) -> dict[str, Any]:
 
 def subnets(account: Account, ids: Sequence[str]) -> list[dict[str, Any]]:
     """Subnets as EC2 describes them; AWS's error if one is missing."""
-    found: list[dict[str, Any]] = account.call("ec2", "DescribeSubnets", SubnetIds=sorted(set(ids)))["Subnets"]
-    return found
+    described: list[dict[str, Any]] = account.call("ec2", "DescribeSubnets", SubnetIds=sorted(set(ids)))["Subnets"]
+    return described
 
 
 def default_security_group(account: Account, vpc: str) -> str:
     """The id of the security group that comes with a VPC."""
-    wanted = [{"Name": "vpc-id", "Values": [vpc]}, {"Name": "group-name", "Values": ["default"]}]
-    groups = account.call("ec2", "DescribeSecurityGroups", Filters=wanted)["SecurityGroups"]
+    filters = [{"Name": "vpc-id", "Values": [vpc]}, {"Name": "group-name", "Values": ["default"]}]
+    groups = account.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"]
     return str(groups[0]["GroupId"])
 
 
@@ -191,7 +191,7 @@ ROWS: Final = (
         unknown=("availabilityZone",),
         required=("cidrBlock",),
         rules=SUBNET_RULES.rules,
-        refers={"vpcId": Refers(VPC)},
+        references={"vpcId": Reference(VPC)},
         replaces=("vpcId", "cidrBlock", "availabilityZone"),
         tagged="subnet",
     ),
@@ -203,8 +203,8 @@ ROWS: Final = (
         completes_with_change=True,
         remove=_remove_internet,
         outputs={"arn": EC2_ARN + "internet-gateway/{id}", "ownerId": "{account}"},
-        refers={"vpcId": Refers(VPC)},
-        keeps=_without_addresses,
+        references={"vpcId": Reference(VPC)},
+        require_deletable=_without_addresses,
         tagged="internet-gateway",
     ),
     Row(
@@ -238,7 +238,7 @@ ROWS: Final = (
         required=("subnetId",),
         defaults={"connectivityType": "public"},
         rules=NAT_RULES.rules,
-        refers={"subnetId": Refers(SUBNET), "allocationId": Refers(ADDRESS)},
+        references={"subnetId": Reference(SUBNET), "allocationId": Reference(ADDRESS)},
         requires=_needs_internet,
         replaces=("subnetId", "allocationId", "connectivityType", "privateIp"),
         tagged="natgateway",

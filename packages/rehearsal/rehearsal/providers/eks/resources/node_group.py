@@ -21,7 +21,7 @@ from rehearsal.providers.eks.resources.keys import TO_START, may_use
 from rehearsal.providers.eks.resources.network import CLUSTER, SUBNET, subnets
 from rehearsal.providers.eks.resources.nodes import types_of
 from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE, POOL_RULES
-from rehearsal.providers.resource import Lifecycle, Made, Refers
+from rehearsal.providers.resource import Lifecycle, PendingResource, Reference
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -40,10 +40,10 @@ _AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRol
 _NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
 
 
-def _requires(made: Made[Account]) -> None:
-    account, inputs = made.cloud, made.inputs
+def _requires(pending: PendingResource[Account]) -> None:
+    account, inputs = pending.cloud, pending.inputs
     cluster = require_cluster(account, inputs["clusterName"])
-    if made.before is None:
+    if pending.before is None:
         _check_role(account, inputs)
         _check_subnets(account, inputs, cluster)
         _check_quota(account, inputs["clusterName"])
@@ -51,8 +51,8 @@ def _requires(made: Made[Account]) -> None:
     _check_version(inputs, cluster)
 
 
-def _make(made: Made[Account]) -> str:
-    account, inputs = made.cloud, made.inputs
+def _make(pending: PendingResource[Account]) -> str:
+    account, inputs = pending.cloud, pending.inputs
     params = {**parameters(NODE_GROUP, inputs), "tags": inputs.get("tags")}
     params.setdefault("version", require_cluster(account, inputs["clusterName"]).outputs["version"])
     # moto knows no update strategy, repair or warm pool; the request as a whole was checked before.
@@ -64,12 +64,12 @@ def _make(made: Made[Account]) -> str:
         params["updateConfig"].pop("maxUnavailable")
     account.call("eks", "CreateNodegroup", **params)
     scaling_group.make(account, inputs)
-    return made.id
+    return pending.id
 
 
 def _describe(account: Account, id: str, inputs: Properties) -> Properties:
-    found: Properties = account.call("eks", "DescribeNodegroup", **_names(inputs))["nodegroup"]
-    return found
+    described: Properties = account.call("eks", "DescribeNodegroup", **_names(inputs))["nodegroup"]
+    return described
 
 
 def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
@@ -140,12 +140,12 @@ def _check_role(account: Account, inputs: Properties) -> None:
 
 
 def _check_subnets(account: Account, inputs: Properties, cluster: Record) -> None:
-    found = subnets(account, inputs["subnetIds"])
-    for subnet in found:
+    described = subnets(account, inputs["subnetIds"])
+    for subnet in described:
         if subnet["VpcId"] != at(cluster.outputs, "vpcConfig.vpcId"):
             reason = f"The subnet {subnet['SubnetId']} is not in the VPC of cluster {cluster.id}"
             raise refused(NODE_GROUP, "InvalidParameterException", reason)
-    zones = zones_in(found)
+    zones = zones_in(described)
     for name in types_of(inputs):
         if not any(offered_in(account, name, zone) for zone in zones):
             reason = f"Your requested instance type ({name}) is not supported in {', '.join(zones)}"
@@ -160,10 +160,10 @@ def _check_quota(account: Account, cluster: str) -> None:
 
 
 def _check_template(account: Account, inputs: Properties) -> None:
-    wanted = inputs.get("launchTemplate")
-    if not wanted:
+    template = inputs.get("launchTemplate")
+    if not template:
         return
-    data = scaling_group.template(account, wanted)["LaunchTemplateData"]
+    data = scaling_group.template(account, template)["LaunchTemplateData"]
     for key in _NOT_IN_TEMPLATE:
         if data.get(key):
             reason = f"Launch template of a managed node group must not specify {key}"
@@ -225,21 +225,21 @@ def _wait_for_network(account: Account, cluster: str) -> None:
 def _label_changes(old: Properties, new: Properties) -> dict[str, Any]:
     before, after = old.get("labels") or {}, new.get("labels") or {}
     fresh = {key: value for key, value in after.items() if before.get(key) != value}
-    gone = sorted(set(before) - set(after))
+    removed = sorted(set(before) - set(after))
     return {
         **({"addOrUpdateLabels": fresh} if fresh else {}),
-        **({"removeLabels": gone} if gone else {}),
+        **({"removeLabels": removed} if removed else {}),
     }
 
 
 def _taint_changes(old: Properties, new: Properties) -> dict[str, Any]:
     before, after = old.get("taints") or [], new.get("taints") or []
     fresh = [taint for taint in after if taint not in before]
-    kept = {(taint["key"], taint["effect"]) for taint in after}
-    gone = [taint for taint in before if (taint["key"], taint["effect"]) not in kept]
+    remaining = {(taint["key"], taint["effect"]) for taint in after}
+    removed = [taint for taint in before if (taint["key"], taint["effect"]) not in remaining]
     return {
         **({"addOrUpdateTaints": fresh} if fresh else {}),
-        **({"removeTaints": gone} if gone else {}),
+        **({"removeTaints": removed} if removed else {}),
     }
 
 
@@ -247,16 +247,16 @@ def _minor(version: str) -> int:
     return int(version.split(".")[1])
 
 
-def _image_type(made: Made[Account]) -> str:
-    return str(made.answer["amiType"]) if made.inputs.get("amiType") else DEFAULT_AMI_TYPE
+def _image_type(pending: PendingResource[Account]) -> str:
+    return str(pending.answer["amiType"]) if pending.inputs.get("amiType") else DEFAULT_AMI_TYPE
 
 
-def _release(made: Made[Account]) -> str:
-    return made.inputs.get("releaseVersion") or f"{made.answer['version']}.0-20261101"
+def _release(pending: PendingResource[Account]) -> str:
+    return pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"
 
 
-def _resources(made: Made[Account]) -> Any:
-    group = made.answer["resources"]["autoScalingGroups"][0]["name"]
+def _resources(pending: PendingResource[Account]) -> Any:
+    group = pending.answer["resources"]["autoScalingGroups"][0]["name"]
     return [{"autoscalingGroups": [{"name": group}], "remoteAccessSecurityGroupId": ""}]
 
 
@@ -275,7 +275,7 @@ ROWS: Final = (
             "arn": said("nodegroupArn"),
             "capacityType": said("capacityType"),
             "diskSize": said("diskSize"),
-            "instanceTypes": lambda made: list(types_of(made.inputs)),
+            "instanceTypes": lambda pending: list(types_of(pending.inputs)),
             "releaseVersion": _release,
             "resources": _resources,
             "status": said("status"),
@@ -283,7 +283,7 @@ ROWS: Final = (
         },
         unknown=("amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "version"),
         rules=POOL_RULES.rules,
-        refers={"clusterName": Refers(CLUSTER, "names"), "subnetIds": Refers(SUBNET)},
+        references={"clusterName": Reference(CLUSTER, "names"), "subnetIds": Reference(SUBNET)},
         requires=_requires,
         replaces=(
             "amiType",
@@ -298,7 +298,7 @@ ROWS: Final = (
             "subnetIds",
         ),
         unordered=("subnetIds", "taints"),
-        lives=Lifecycle("EKS Node Group", _start, _stop),
+        lifecycle=Lifecycle("EKS Node Group", _start, _stop),
         tagged="nodegroup",
         name="nodeGroupName",
         name_limit=63,

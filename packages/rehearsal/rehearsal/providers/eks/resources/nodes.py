@@ -97,7 +97,7 @@ def advertiser(ami_type: str, gpus: int) -> Advertiser:
 
 def _fewest_gpus(account: Account, types: Sequence[str], planned: int) -> int | None:
     """The GPUs of the type with the fewest; ``None`` if that is what the group's first type has."""
-    fewest = min(found.gpus for name in types if (found := instance_type(account, name)) is not None)
+    fewest = min(machine.gpus for name in types if (machine := instance_type(account, name)) is not None)
     return None if fewest == planned else fewest
 
 

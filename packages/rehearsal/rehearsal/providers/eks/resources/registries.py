@@ -28,12 +28,12 @@ def _problem(text: str) -> str | None:
     try:
         rules = json.loads(text)["rules"]
         selections = [(rule["rulePriority"], rule["selection"], rule["action"]["type"]) for rule in rules]
-        wanted = [(each["tagStatus"], each["countType"], each["countNumber"]) for _, each, _ in selections]
+        selected = [(each["tagStatus"], each["countType"], each["countNumber"]) for _, each, _ in selections]
     except (KeyError, TypeError, ValueError) as error:
         return f"a rule lacks what it needs: {error}"
     if len({priority for priority, _, _ in selections}) < len(selections):
         return "rulePriority must be unique"
-    for (status, kind, count), (_, selection, action) in zip(wanted, selections, strict=True):
+    for (status, kind, count), (_, selection, action) in zip(selected, selections, strict=True):
         if status not in ("any", "tagged", "untagged") or kind not in ("imageCountMoreThan", "sinceImagePushed"):
             return f"tagStatus {status}, countType {kind}"
         if (kind == "sinceImagePushed") != (selection.get("countUnit") == "days") or count < 1:

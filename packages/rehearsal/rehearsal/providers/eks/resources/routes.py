@@ -18,7 +18,7 @@ from rehearsal.providers.eks.resources.network import (
     SUBNET,
     VPC,
 )
-from rehearsal.providers.resource import Made, Refers
+from rehearsal.providers.resource import PendingResource, Reference
 from rehearsal.providers.rules import RuleBook
 
 ROUTE: Final = "aws:ec2/route:Route"
@@ -62,18 +62,18 @@ def _set_routes(account: Account, id: str, old: Properties, new: Properties) -> 
         account.call("ec2", "CreateRoute", RouteTableId=id, **part(ROUTE_TABLE, "routes", route))
 
 
-def _make_route(made: Made[Account]) -> str:
-    inputs, destination = made.inputs, _destination(made.inputs)
-    if _route(made.cloud, "", inputs):
+def _make_route(pending: PendingResource[Account]) -> str:
+    inputs, destination = pending.inputs, _destination(pending.inputs)
+    if _route(pending.cloud, "", inputs):
         raise refused(ROUTE, "RouteAlreadyExists", f"The route identified by {destination} already exists.")
-    made.cloud.call("ec2", "CreateRoute", **parameters(ROUTE, inputs))
+    pending.cloud.call("ec2", "CreateRoute", **parameters(ROUTE, inputs))
     return f"r-{inputs['routeTableId']}{zlib.crc32(destination.encode())}"
 
 
 def _route(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
     tables = account.call("ec2", "DescribeRouteTables", RouteTableIds=[inputs["routeTableId"]])["RouteTables"]
-    wanted = _destination(inputs)
-    return next((route for route in tables[0]["Routes"] if wanted in route.values()), None)
+    destination = _destination(inputs)
+    return next((route for route in tables[0]["Routes"] if destination in route.values()), None)
 
 
 def _remove_route(account: Account, id: str, inputs: Properties) -> None:
@@ -81,48 +81,48 @@ def _remove_route(account: Account, id: str, inputs: Properties) -> None:
     account.call("ec2", "DeleteRoute", **{key[0].upper() + key[1:]: inputs[key] for key in keys if inputs.get(key)})
 
 
-def _not_associated(made: Made[Account]) -> None:
-    if made.before is None and _association(made.cloud, made.id, made.inputs):
-        what = made.inputs.get("subnetId") or made.inputs.get("gatewayId")
+def _not_associated(pending: PendingResource[Account]) -> None:
+    if pending.before is None and _association(pending.cloud, pending.id, pending.inputs):
+        what = pending.inputs.get("subnetId") or pending.inputs.get("gatewayId")
         raise refused(ASSOCIATION, "Resource.AlreadyAssociated", f"{what} already has an associated route table")
 
 
 def _association(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
     """The association, whose present id changes with the table."""
     key = "SubnetId" if inputs.get("subnetId") else "GatewayId"
-    wanted = inputs.get("subnetId") or inputs.get("gatewayId")
+    target = inputs.get("subnetId") or inputs.get("gatewayId")
     tables = account.call("ec2", "DescribeRouteTables")["RouteTables"]
     every = ({"table": table["RouteTableId"], **each} for table in tables for each in table["Associations"])
-    return next((each for each in every if each.get(key) == wanted), None)
+    return next((each for each in every if each.get(key) == target), None)
 
 
 def _associate_anew(account: Account, id: str, old: Properties, new: Properties) -> None:
-    found = _association(account, id, old)
-    if found:
-        association, table = found["RouteTableAssociationId"], new["routeTableId"]
+    current = _association(account, id, old)
+    if current:
+        association, table = current["RouteTableAssociationId"], new["routeTableId"]
         account.call("ec2", "ReplaceRouteTableAssociation", AssociationId=association, RouteTableId=table)
 
 
 def _disassociate(account: Account, id: str, inputs: Properties) -> None:
-    found = _association(account, id, inputs)
-    if found:
-        account.call("ec2", "DisassociateRouteTable", AssociationId=found["RouteTableAssociationId"])
+    association = _association(account, id, inputs)
+    if association:
+        account.call("ec2", "DisassociateRouteTable", AssociationId=association["RouteTableAssociationId"])
 
 
-def _endpoint_refers(made: Made[Account]) -> None:
-    made.cloud.call("ec2", "DescribeVpcs", VpcIds=[made.inputs["vpcId"]])
-    if made.inputs.get("securityGroupIds"):
-        made.cloud.call("ec2", "DescribeSecurityGroups", GroupIds=made.inputs["securityGroupIds"])
+def _endpoint_refers(pending: PendingResource[Account]) -> None:
+    pending.cloud.call("ec2", "DescribeVpcs", VpcIds=[pending.inputs["vpcId"]])
+    if pending.inputs.get("securityGroupIds"):
+        pending.cloud.call("ec2", "DescribeSecurityGroups", GroupIds=pending.inputs["securityGroupIds"])
 
 
 def _endpoint(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
-    found = account.call("ec2", "DescribeVpcEndpoints", VpcEndpointIds=[id])["VpcEndpoints"]
-    gone = not found or found[0].get("State", "").lower() in ("deleted", "deleting")
-    return None if gone else found[0]
+    endpoints = account.call("ec2", "DescribeVpcEndpoints", VpcEndpointIds=[id])["VpcEndpoints"]
+    deleted = not endpoints or endpoints[0].get("State", "").lower() in ("deleted", "deleting")
+    return None if deleted else endpoints[0]
 
 
-def _dns_entries(made: Made[Account]) -> list[dict[str, str]]:
-    entries = made.answer.get("DnsEntries") or []
+def _dns_entries(pending: PendingResource[Account]) -> list[dict[str, str]]:
+    entries = pending.answer.get("DnsEntries") or []
     return [{"dnsName": each.get("DnsName", ""), "hostedZoneId": each.get("HostedZoneId", "")} for each in entries]
 
 
@@ -149,7 +149,7 @@ ROWS: Final = (
         completes_with_change=True,
         remove=sends("ec2:DeleteRouteTable", RouteTableId="{id}"),
         outputs={"arn": EC2_ARN + "route-table/{id}", "ownerId": "{account}"},
-        refers={"vpcId": Refers(VPC)},
+        references={"vpcId": Reference(VPC)},
         replaces=("vpcId",),
         unordered=("routes",),
         tagged="route-table",
@@ -172,7 +172,7 @@ ROWS: Final = (
         remove=_disassociate,
         outputs={"routeTableId": said("table")},
         one_of=("subnetId", "gatewayId"),
-        refers={"routeTableId": Refers(ROUTE_TABLE)},
+        references={"routeTableId": Reference(ROUTE_TABLE)},
         requires=_not_associated,
         replaces=("subnetId", "gatewayId"),
     ),
@@ -186,7 +186,7 @@ ROWS: Final = (
             "arn": EC2_ARN + "vpc-endpoint/{id}",
             "cidrBlocks": lambda _: [],
             "dnsEntries": _dns_entries,
-            "networkInterfaceIds": lambda made: made.answer.get("NetworkInterfaceIds") or [],
+            "networkInterfaceIds": lambda pending: pending.answer.get("NetworkInterfaceIds") or [],
             "ownerId": "{account}",
             "prefixListId": "",
             "state": "available",
@@ -194,7 +194,11 @@ ROWS: Final = (
         required=("serviceName",),
         defaults={"vpcEndpointType": "Gateway"},
         rules=ENDPOINT_RULES.rules,
-        refers={"vpcId": Refers(VPC), "subnetIds": Refers(SUBNET), "securityGroupIds": Refers(SECURITY_GROUP)},
+        references={
+            "vpcId": Reference(VPC),
+            "subnetIds": Reference(SUBNET),
+            "securityGroupIds": Reference(SECURITY_GROUP),
+        },
         requires=_endpoint_refers,
         replaces=("vpcId", "serviceName", "vpcEndpointType", "serviceRegion"),
         unordered=("routeTableIds", "subnetIds", "securityGroupIds"),

@@ -13,7 +13,7 @@ from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.row import Row
 from rehearsal.providers.eks.resources.nodes import types_of
 from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE
-from rehearsal.providers.resource import Made
+from rehearsal.providers.resource import PendingResource
 
 _PAGE: Final = 100
 _OWN_TAG: Final = "eks:nodegroup-name"
@@ -64,26 +64,28 @@ def make(account: Account, inputs: Properties) -> None:
 
 def name_of(account: Account, cluster: str, node_group: str) -> str:
     """The name of a node group's Auto Scaling group."""
-    found = account.call("eks", "DescribeNodegroup", clusterName=cluster, nodegroupName=node_group)["nodegroup"]
-    return str(found["resources"]["autoScalingGroups"][0]["name"])
+    node_group_record = account.call("eks", "DescribeNodegroup", clusterName=cluster, nodegroupName=node_group)[
+        "nodegroup"
+    ]
+    return str(node_group_record["resources"]["autoScalingGroups"][0]["name"])
 
 
 def describe(account: Account, name: str) -> dict[str, Any]:
     """An Auto Scaling group as AWS describes it; raises its error if there is none."""
-    found = describe_all(account, [name])
-    if name not in found:
+    groups = describe_all(account, [name])
+    if name not in groups:
         raise _not_found(name)
-    return found[name]
+    return groups[name]
 
 
 def describe_all(account: Account, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Those Auto Scaling groups of these names that exist, as AWS describes them."""
-    found: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     for start in range(0, len(names), _PAGE):
         page = list(names[start : start + _PAGE])
         answer = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=page, MaxRecords=_PAGE)
-        found |= {group["AutoScalingGroupName"]: group for group in answer["AutoScalingGroups"]}
-    return found
+        groups |= {group["AutoScalingGroupName"]: group for group in answer["AutoScalingGroups"]}
+    return groups
 
 
 def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
@@ -115,31 +117,31 @@ def remove(account: Account, name: str) -> None:
     account.call("ec2", "DeleteLaunchTemplate", LaunchTemplateName=template_name)
 
 
-def template(account: Account, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def template(account: Account, specification: Mapping[str, Any]) -> dict[str, Any]:
     """The version of the launch template that a node group names; AWS's error if there is none."""
     answer = account.call(
         "ec2",
         "DescribeLaunchTemplateVersions",
-        LaunchTemplateId=wanted.get("id"),
-        LaunchTemplateName=None if wanted.get("id") else wanted.get("name"),
-        Versions=[str(wanted.get("version") or "$Default")],
+        LaunchTemplateId=specification.get("id"),
+        LaunchTemplateName=None if specification.get("id") else specification.get("name"),
+        Versions=[str(specification.get("version") or "$Default")],
     )
     if not answer["LaunchTemplateVersions"]:
-        message = f"Could not find launch template version {wanted.get('version')}"
+        message = f"Could not find launch template version {specification.get('version')}"
         raise AwsError("eks", "CreateNodegroup", "InvalidRequestException", message)
-    found: dict[str, Any] = answer["LaunchTemplateVersions"][0]
-    return found
+    version: dict[str, Any] = answer["LaunchTemplateVersions"][0]
+    return version
 
 
 def template_of(account: Account, inputs: Properties) -> dict[str, str]:
     """``id`` and ``version`` of a node group's launch template; empty if it has none."""
-    wanted = inputs.get("launchTemplate")
-    if not wanted:
+    specification = inputs.get("launchTemplate")
+    if not specification:
         return {}
-    if wanted.get("id") and str(wanted.get("version")).isdigit():
-        return {"id": wanted["id"], "version": str(wanted["version"])}
-    found = template(account, wanted)
-    return {"id": found["LaunchTemplateId"], "version": str(found["VersionNumber"])}
+    if specification.get("id") and str(specification.get("version")).isdigit():
+        return {"id": specification["id"], "version": str(specification["version"])}
+    version = template(account, specification)
+    return {"id": version["LaunchTemplateId"], "version": str(version["VersionNumber"])}
 
 
 def set_versions(account: Account, inputs: Properties) -> None:
@@ -186,9 +188,9 @@ def _tag(group: str, key: str, value: str, *, propagate: bool = True) -> dict[st
     return {**where, "Key": key, "Value": value, "PropagateAtLaunch": propagate}
 
 
-def _make_tag(made: Made[Account]) -> str:
-    _set_tag(made.cloud, "", {}, made.inputs)
-    return f"{made.inputs['autoscalingGroupName']},{made.inputs['tag']['key']}"
+def _make_tag(pending: PendingResource[Account]) -> str:
+    _set_tag(pending.cloud, "", {}, pending.inputs)
+    return f"{pending.inputs['autoscalingGroupName']},{pending.inputs['tag']['key']}"
 
 
 def _set_tag(account: Account, id: str, old: Properties, new: Properties) -> None:
@@ -215,7 +217,7 @@ ROWS: Final = (
         describe=_present,
         change=_set_tag,
         remove=_remove_tag,
-        requires=lambda made: _require(made.cloud, made.inputs["autoscalingGroupName"]),
+        requires=lambda pending: _require(pending.cloud, pending.inputs["autoscalingGroupName"]),
         replaces=("autoscalingGroupName", "tag.key"),
     ),
 )

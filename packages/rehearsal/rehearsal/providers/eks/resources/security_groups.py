@@ -11,15 +11,15 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.request import pairs
 from rehearsal.providers.eks.base.row import Row, asks, said, sends
 from rehearsal.providers.eks.resources.network import EC2_ARN, SECURITY_GROUP, VPC, default_security_group
-from rehearsal.providers.resource import Made, Refers
+from rehearsal.providers.resource import PendingResource, Reference
 
 DEFAULT_GROUP: Final = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
 _DIRECTIONS: Final = (("ingress", "Ingress", "IpPermissions"), ("egress", "Egress", "IpPermissionsEgress"))
 
 
-def _adopt(made: Made[Account]) -> str:
+def _adopt(pending: PendingResource[Account]) -> str:
     """Take over a VPC's own group."""
-    account, inputs = made.cloud, made.inputs
+    account, inputs = pending.cloud, pending.inputs
     vpc = inputs.get("vpcId")
     if not vpc:
         default = account.call("ec2", "DescribeVpcs", Filters=[{"Name": "is-default", "Values": ["true"]}])
@@ -31,18 +31,18 @@ def _adopt(made: Made[Account]) -> str:
     return id
 
 
-def _in_vpc(made: Made[Account]) -> None:
+def _in_vpc(pending: PendingResource[Account]) -> None:
     # moto makes a group in a network that does not exist.
-    if made.before is None and made.inputs.get("vpcId"):
-        made.cloud.call("ec2", "DescribeVpcs", VpcIds=[made.inputs["vpcId"]])
+    if pending.before is None and pending.inputs.get("vpcId"):
+        pending.cloud.call("ec2", "DescribeVpcs", VpcIds=[pending.inputs["vpcId"]])
 
 
 def _set_rules(account: Account, group: str, old: Properties, new: Properties) -> None:
     """Give the group exactly the inline rules of ``new``."""
-    found = account.call("ec2", "DescribeSecurityGroups", GroupIds=[group])["SecurityGroups"][0]
+    group_record = account.call("ec2", "DescribeSecurityGroups", GroupIds=[group])["SecurityGroups"][0]
     for key, verb, live in _DIRECTIONS:
-        if found.get(live):
-            account.call("ec2", f"RevokeSecurityGroup{verb}", GroupId=group, IpPermissions=found[live])
+        if group_record.get(live):
+            account.call("ec2", f"RevokeSecurityGroup{verb}", GroupId=group, IpPermissions=group_record[live])
         permissions = [_permission(rule, group) for rule in new.get(key) or []]
         if permissions:
             account.call("ec2", f"AuthorizeSecurityGroup{verb}", GroupId=group, IpPermissions=permissions)
@@ -86,10 +86,10 @@ ROWS: Final = (
         remove=sends("ec2:DeleteSecurityGroup", GroupId="{id}"),
         outputs={"arn": EC2_ARN + "security-group/{id}", "ownerId": "{account}"},
         defaults={"description": "Managed by Pulumi"},
-        refers={
-            "vpcId": Refers(VPC),
-            "ingress.securityGroups": Refers(SECURITY_GROUP),
-            "egress.securityGroups": Refers(SECURITY_GROUP),
+        references={
+            "vpcId": Reference(VPC),
+            "ingress.securityGroups": Reference(SECURITY_GROUP),
+            "egress.securityGroups": Reference(SECURITY_GROUP),
         },
         requires=_in_vpc,
         replaces=("name", "description", "vpcId"),

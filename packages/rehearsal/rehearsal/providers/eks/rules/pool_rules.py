@@ -73,8 +73,8 @@ def _many(inputs: Properties, account: Account) -> str | None:
 
 @POOL_RULES.add("instance-types-architecture", _CREATE, "instanceTypes")
 def _alike(inputs: Properties, account: Account) -> str | None:
-    found = {architecture(account, name) for name in inputs.get("instanceTypes") or []}
-    if len(found) < 2:
+    architectures = {architecture(account, name) for name in inputs.get("instanceTypes") or []}
+    if len(architectures) < 2:
         return None
     return "InvalidParameterException: The supplied instance types have different architectures (x86_64 and arm64)"
 
@@ -84,11 +84,11 @@ def _image(inputs: Properties, account: Account) -> str | None:
     ami = inputs.get("amiType") or DEFAULT_AMI_TYPE
     if ami == "CUSTOM":
         return None
-    wanted = "arm64" if "ARM_64" in ami else "x86_64"
+    image_architecture = "arm64" if "ARM_64" in ami else "x86_64"
     for name in inputs.get("instanceTypes") or [DEFAULT_TYPE]:
-        found = instance_type(account, name)
-        without = found is not None and "NVIDIA" in ami and not found.gpus
-        if architecture(account, name) != wanted or without:
+        machine = instance_type(account, name)
+        without = machine is not None and "NVIDIA" in ami and not machine.gpus
+        if architecture(account, name) != image_architecture or without:
             return f"InvalidParameterException: [{name}] is not a valid instance type for requested amiType {ami}"
     return None
 
@@ -108,7 +108,9 @@ def _disk(inputs: Properties, account: Account) -> str | None:
 def _reserved(inputs: Properties, account: Account) -> str | None:
     for key in inputs.get("labels") or {}:
         prefix = key.partition("/")[0] + "/"
-        if any(prefix == kept or prefix.endswith(f".{kept}") for kept in RESERVED_LABELS):
+        if any(
+            prefix == reserved_prefix or prefix.endswith(f".{reserved_prefix}") for reserved_prefix in RESERVED_LABELS
+        ):
             reserved = ", ".join(RESERVED_LABELS)
             return f"InvalidParameterException: Label cannot contain reserved prefixes [{reserved}]: {key}"
     return None
@@ -126,12 +128,12 @@ def _taints(inputs: Properties, account: Account) -> str | None:
     taints = inputs.get("taints") or []
     if len(taints) > _MOST_TAINTS:
         return f"InvalidParameterException: {len(taints)} taints are more than {_MOST_TAINTS}"
-    seen: set[tuple[str, str]] = set()
+    unique: set[tuple[str, str]] = set()
     for taint in taints:
         identity = taint["key"], taint["effect"]
-        if identity in seen:
+        if identity in unique:
             return f"InvalidParameterException: Duplicate taint: key {taint['key']} with effect {taint['effect']}"
-        seen.add(identity)
+        unique.add(identity)
         bad = _bad("taint", taint["key"], taint.get("value") or "")
         if bad:
             return bad
@@ -145,8 +147,8 @@ def _taints(inputs: Properties, account: Account) -> str | None:
 )
 def _update(inputs: Properties, account: Account) -> str | None:
     config = inputs.get("updateConfig") or {}
-    given = [key for key in ("maxUnavailable", "maxUnavailablePercentage") if config.get(key) is not None]
-    if config and len(given) != 1:
+    present = [key for key in ("maxUnavailable", "maxUnavailablePercentage") if config.get(key) is not None]
+    if config and len(present) != 1:
         return "InvalidParameterException: updateConfig needs maxUnavailable or maxUnavailablePercentage, and not both"
     return None
 

@@ -118,15 +118,15 @@ class Helm:
             )
             output, errors = _wait(process, stops or threading.Event())
         if process.returncode:
-            raise HelmError(_said(errors))
+            raise HelmError(_short_message(errors))
         return output
 
     def _environ(self, home: str) -> dict[str, str]:
         """The user's, without the user's own Helm: its plugins, repositories and settings."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("HELM_")}
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("HELM_")}
         own = {f"HELM_{kind}_HOME": home for kind in ("CACHE", "CONFIG", "DATA")}
         path = os.pathsep.join([*map(str, self._path), os.environ.get("PATH", os.defpath)])
-        return {**kept, **own, "PATH": path}
+        return {**environment, **own, "PATH": path}
 
 
 def _wait(process: subprocess.Popen[str], stops: threading.Event) -> tuple[str, str]:
@@ -142,16 +142,16 @@ def _wait(process: subprocess.Popen[str], stops: threading.Event) -> tuple[str, 
         raise
 
 
-def _said(errors: str) -> str:
+def _short_message(errors: str) -> str:
     """Helm's error, and what it was waiting for last."""
-    found = _ERROR.search(errors)
-    message = (found[1] if found else errors).strip() or "no message"
+    match = _ERROR.search(errors)
+    message = (match[1] if match else errors).strip() or "no message"
     waited = _NOT_READY.findall(errors)
     return f"{message} ({waited[-1]})" if waited else message
 
 
 def _resources(manifest: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, set[str]] = {}
+    resources: dict[str, set[str]] = {}
     for each in yaml.load_all(manifest, _LOADER):
         if not isinstance(each, dict) or "kind" not in each:
             continue
@@ -159,5 +159,5 @@ def _resources(manifest: str) -> dict[str, tuple[str, ...]]:
         group = api_version.rpartition("/")[0]
         kind = f"{each['kind']}.{group}" if group else str(each["kind"])
         name = f"{place['namespace']}/{place['name']}" if place.get("namespace") else str(place["name"])
-        found.setdefault(f"{kind}/{api_version}", set()).add(name)
-    return {key: tuple(sorted(names)) for key, names in found.items()}
+        resources.setdefault(f"{kind}/{api_version}", set()).add(name)
+    return {key: tuple(sorted(names)) for key, names in resources.items()}

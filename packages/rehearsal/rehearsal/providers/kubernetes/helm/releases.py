@@ -204,8 +204,8 @@ def _with_files(inputs: Properties) -> Properties:
         except yaml.YAMLError as error:
             raise ChartError(f"valueYamlFiles[{index}]", f"not YAML: {error}") from error
         values = merged(values, content or {})
-    given = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
-    return {**given, "values": merged(values, inputs.get("values") or {})} if files else given
+    declared = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
+    return {**declared, "values": merged(values, inputs.get("values") or {})} if files else declared
 
 
 def merged(base: Any, over: Any) -> Any:
@@ -218,14 +218,14 @@ def merged(base: Any, over: Any) -> Any:
     return over
 
 
-def _changes(before: Any, live: Any, wanted: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths at which ``live`` is not as ``wanted``; what nobody asked for, now or ``before``, is no difference."""
-    if not (isinstance(wanted, dict) and isinstance(live, dict)):
-        yield from differences(live, wanted, path)
+def _changes(before: Any, live: Any, declared: Any, path: Path = ()) -> Iterator[Path]:
+    """The paths at which ``live`` differs from ``declared``. A value that was never declared is no difference."""
+    if not (isinstance(declared, dict) and isinstance(live, dict)):
+        yield from differences(live, declared, path)
         return
     old = before if isinstance(before, dict) else {}
-    for key in sorted({*wanted, *(old.keys() & live.keys())}):
-        yield from _changes(old.get(key, MISSING), live.get(key, MISSING), wanted.get(key, MISSING), (*path, key))
+    for key in sorted({*declared, *(old.keys() & live.keys())}):
+        yield from _changes(old.get(key, MISSING), live.get(key, MISSING), declared.get(key, MISSING), (*path, key))
 
 
 def _state(inputs: Properties, live: Live) -> Properties:

@@ -15,7 +15,7 @@ from packages.rehearsal.tests.noting_fleet import NotingFleet
 from packages.rehearsal.tests.providers.eks.account import NODE_GROUP, Amazon
 from packages.rehearsal.tests.providers.eks.answers import answers
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
-from rehearsal.providers.eks.autoscaling.autoscaler_simulation import Governor
+from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
 from rehearsal.providers.eks.background import Background
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources.functions import get_scaling_group
@@ -44,12 +44,12 @@ class Stage:
         self.fleet = NotingFleet()
         self.fleet.objects = copy.deepcopy(dict(self.objects))
         account = replace(self.account, fleet=self.fleet)
-        self.governor = Governor(account, NodeGroups(account))
+        self.autoscaler = AutoscalerSimulation(account, NodeGroups(account))
 
     def groups(self) -> dict[str, SimulatedNodeGroup]:
         """What the fleet has after a look at everything."""
-        self.governor.wake()
-        self.governor.refresh()
+        self.autoscaler.wake()
+        self.autoscaler.refresh()
         return self.fleet.groups
 
     def one(self, kind: str, name: str) -> dict[str, Any]:
@@ -204,10 +204,10 @@ def test_the_fleet_hears_only_what_is_new(stage: Stage) -> None:
     told: list[str] = []
     apply = stage.fleet.apply_group
     stage.fleet.apply_group = lambda group: (told.append(group.name), apply(group))[1]
-    stage.governor.refresh()
+    stage.autoscaler.refresh()
     assert told == []
     stage.remove("Deployment", "cluster-autoscaler")
-    stage.governor.refresh()
+    stage.autoscaler.refresh()
     assert set(told) == {"t4-1", "t4-4-spot", "cpu"}, "the admin pool's size is fixed"
 
 
@@ -302,9 +302,9 @@ def test_the_thread_notices_by_itself(stage: Stage) -> None:
             seen.set()
 
     stage.fleet.apply_group = apply_group
-    stage.governor.start()
+    stage.autoscaler.start()
     try:
         stage.remove("Deployment", "cluster-autoscaler")
         assert seen.wait(PATIENCE)
     finally:
-        stage.governor.stop()
+        stage.autoscaler.stop()

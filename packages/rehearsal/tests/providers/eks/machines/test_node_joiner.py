@@ -19,7 +19,7 @@ from packages.rehearsal.tests.providers.eks.account import (
 from packages.rehearsal.tests.providers.eks.machines.test_user_data import NODE_CONFIG, archive
 from rehearsal.providers.eks.aws_api.gaps.images import publish, published
 from rehearsal.providers.eks.machines import node_joiner as module
-from rehearsal.providers.eks.machines.node_joiner import Bridge
+from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
 
 USER_DATA = archive(("application/node.eks.aws", NODE_CONFIG.replace("name: demo", "name: gpu-dev")))
 NODES = f"arn:aws:iam::{ACCOUNT}:role/nodes"
@@ -35,7 +35,7 @@ class Stage:
         self.entry = self.amazon.create(ENTRY, {"clusterName": "gpu-dev", "principalArn": NODES, "type": "EC2_LINUX"})
         self.amazon.create(PROFILE, {"name": "nodes", "role": "nodes"})
         publish(self.account)
-        self.bridge = Bridge(self.account)
+        self.joiner = NodeJoiner(self.account)
 
     def image(self, variant: str = "nvidia", family: str = "al2023") -> str:
         found = published().items()
@@ -62,8 +62,8 @@ class Stage:
     def look(self) -> None:
         """Look twice: an instance boots at the first sight."""
         for _ in range(2):
-            self.bridge._looked_at = ""  # pyright: ignore[reportPrivateUsage]
-            self.bridge.look()
+            self.joiner._looked_at = ""  # pyright: ignore[reportPrivateUsage]
+            self.joiner.look()
 
     @property
     def reports(self) -> list[str]:

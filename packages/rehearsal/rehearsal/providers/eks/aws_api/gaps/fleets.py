@@ -92,8 +92,8 @@ def run_instances(request: GapRequest) -> Mapping[str, Any] | None:
 def _candidates(request: GapRequest, market: Market) -> Iterator[_Candidate]:
     tags = [each for each in request.params.get("TagSpecifications") or () if each.get("ResourceType") != "fleet"]
     for config in request.params.get("LaunchTemplateConfigs") or ():
-        asked = config.get("LaunchTemplateSpecification") or {}
-        template, version, data = _template(request.account, asked)
+        template_reference = config.get("LaunchTemplateSpecification") or {}
+        template, version, data = _template(request.account, template_reference)
         specification = {
             "LaunchTemplateId": template["LaunchTemplateId"],
             "LaunchTemplateName": template["LaunchTemplateName"],
@@ -105,16 +105,16 @@ def _candidates(request: GapRequest, market: Market) -> Iterator[_Candidate]:
             yield _Candidate(LaunchPlan(template, version, {**merged, **replaced}, market), specification, override)
 
 
-def _template(account: Account, asked: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, Mapping[str, Any]]:
-    if not asked:
+def _template(account: Account, specification: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, Mapping[str, Any]]:
+    if not specification:
         return {}, "", {}
-    template = ec2.launch_template(account, asked)
+    template = ec2.launch_template(account, specification)
     if not template:
-        by_name = bool(asked.get("LaunchTemplateName"))
+        by_name = bool(specification.get("LaunchTemplateName"))
         code = f"InvalidLaunchTemplate{'Name.NotFoundException' if by_name else 'Id.NotFound'}"
         raise GapError(code, "At least one of the launch templates specified in the request does not exist.")
     numbers = {"$Latest": "LatestVersionNumber", "$Default": "DefaultVersionNumber"}
-    version = str(asked.get("Version") or "$Default")
+    version = str(specification.get("Version") or "$Default")
     number = str(template[numbers[version]]) if version in numbers else version
     return template, number, ec2.launch_template_data(account, template, number)
 
@@ -134,9 +134,9 @@ def _in_order(account: Account, candidates: list[_Candidate]) -> list[_Candidate
     def price(candidate: _Candidate) -> float:
         machine = account.catalog.machines.get(str(candidate.plan.data.get("InstanceType")))
         for spot in (candidate.plan.market == "spot", False):
-            found = machine and account.catalog.prices.machine(account.region, machine, spot=spot)
-            if found:
-                return found.usd
+            rate = machine and account.catalog.prices.machine(account.region, machine, spot=spot)
+            if rate:
+                return rate.usd
         return float(candidate.override.get("Priority") or "inf")
 
     return sorted(candidates, key=price)
@@ -144,11 +144,11 @@ def _in_order(account: Account, candidates: list[_Candidate]) -> list[_Candidate
 
 def _joined(specifications: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One specification for each type of resource; where two set a tag, the later one does."""
-    found: dict[str, dict[str, str]] = {}
+    merged: dict[str, dict[str, str]] = {}
     for each in specifications:
         tags = {tag["Key"]: tag.get("Value") or "" for tag in each.get("Tags") or ()}
-        found.setdefault(str(each["ResourceType"]), {}).update(tags)
+        merged.setdefault(str(each["ResourceType"]), {}).update(tags)
     return [
         {"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
-        for kind, tags in found.items()
+        for kind, tags in merged.items()
     ]

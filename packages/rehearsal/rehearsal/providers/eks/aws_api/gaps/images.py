@@ -71,8 +71,8 @@ class MachineImage:
 @cache
 def published() -> Mapping[str, MachineImage]:
     """All of them by id."""
-    found = (MachineImage(*kind, minor) for minor in VERSIONS for kind in _KINDS)
-    return {image.id: image for image in found}
+    images = (MachineImage(*kind, minor) for minor in VERSIONS for kind in _KINDS)
+    return {image.id: image for image in images}
 
 
 def get_parameter(request: GapRequest) -> Mapping[str, Any] | None:
@@ -132,14 +132,14 @@ def publish(account: Account) -> None:
 
 
 def _named(parameter: str) -> MachineImage | None:
-    found = _AL2023.fullmatch(parameter)
-    if found:
-        image = MachineImage("al2023", found["arch"], found["variant"], found["minor"])
+    match = _AL2023.fullmatch(parameter)
+    if match:
+        image = MachineImage("al2023", match["arch"], match["variant"], match["minor"])
         newest = ("recommended", image.name)
     else:
-        found = _BOTTLEROCKETS.fullmatch(parameter)
-        if found is None:
+        match = _BOTTLEROCKETS.fullmatch(parameter)
+        if match is None:
             return None
-        image = MachineImage("bottlerocket", found["arch"], "nvidia" if found["nvidia"] else "standard", found["minor"])
+        image = MachineImage("bottlerocket", match["arch"], "nvidia" if match["nvidia"] else "standard", match["minor"])
         newest = ("latest", _BOTTLEROCKET)
-    return image if image.id in published() and found["which"] in newest else None
+    return image if image.id in published() and match["which"] in newest else None

@@ -26,10 +26,10 @@ def describe_instance_status(request: GapRequest) -> Mapping[str, Any]:
     answer = request.account.call(
         "ec2", "DescribeInstances", **({"InstanceIds": ids} if ids else {"Filters": _RUNNING})
     )
-    found = [_status(request, each) for group in answer["Reservations"] for each in group["Instances"]]
-    wanted = {name: values for name, values in request.filters().items() if name in _BY_STATUS}
+    statuses = [_status(request, each) for group in answer["Reservations"] for each in group["Instances"]]
+    filters = {name: values for name, values in request.filters().items() if name in _BY_STATUS}
     fitting = [
-        each for each in found if all(set(_BY_STATUS[name](each)) & set(values) for name, values in wanted.items())
+        each for each in statuses if all(set(_BY_STATUS[name](each)) & set(values) for name, values in filters.items())
     ]
     return {"InstanceStatuses": fitting}
 

@@ -61,8 +61,8 @@ def check_references(account: Account, plan: LaunchPlan) -> None:
     if not images["Images"]:
         raise GapError("InvalidAMIID.NotFound", f"The image id '[{data.get('ImageId')}]' does not exist")
     subnet = subnet_of(account, plan)
-    found = account.call("ec2", "DescribeSecurityGroups", Filters=[{"Name": "group-id", "Values": plan.groups}])
-    known = {each["GroupId"]: each["VpcId"] for each in found["SecurityGroups"]}
+    groups = account.call("ec2", "DescribeSecurityGroups", Filters=[{"Name": "group-id", "Values": plan.groups}])
+    known = {each["GroupId"]: each["VpcId"] for each in groups["SecurityGroups"]}
     for group in plan.groups:
         if group not in known:
             raise GapError("InvalidGroup.NotFound", f"The security group '{group}' does not exist")
@@ -128,10 +128,10 @@ def subnet_of(account: Account, plan: LaunchPlan) -> Mapping[str, Any]:
     if not id:
         interfaces = plan.data.get("NetworkInterfaces") or ({},)
         id = interfaces[0].get("SubnetId")
-    found = account.call("ec2", "DescribeSubnets", Filters=[{"Name": "subnet-id", "Values": [str(id)]}])["Subnets"]
-    if not found:
+    subnets = account.call("ec2", "DescribeSubnets", Filters=[{"Name": "subnet-id", "Values": [str(id)]}])["Subnets"]
+    if not subnets:
         raise GapError("InvalidSubnetID.NotFound", f"The subnet ID '{id}' does not exist")
-    first: Mapping[str, Any] = found[0]
+    first: Mapping[str, Any] = subnets[0]
     return first
 
 
@@ -188,11 +188,11 @@ def _check_quota(account: Account, plan: LaunchPlan, kind: str) -> None:
 
 
 def _check_reservation(account: Account, id: str, kind: str, zone: str) -> None:
-    found = account.supply.reservation(id)
-    if found is None:
+    reservation = account.supply.reservation(id)
+    if reservation is None:
         message = f"The capacity reservation ID '{id}' does not exist"
         raise GapError("InvalidCapacityReservationId.NotFound", message)
-    if (found.instance_type, found.zone) != (kind, zone) or reservations.free(account, found) < 1:
+    if (reservation.instance_type, reservation.zone) != (kind, zone) or reservations.free(account, reservation) < 1:
         message = (
             "The requested reservation does not have sufficient compatible and available capacity for this request."
         )
@@ -230,8 +230,8 @@ def _known_options(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _reservations_of(account: Account) -> list[Any]:
-    found: list[Any] = account.call("ec2", "DescribeInstances", Filters=_LIVE)["Reservations"]
-    return found
+    reservations: list[Any] = account.call("ec2", "DescribeInstances", Filters=_LIVE)["Reservations"]
+    return reservations
 
 
 def _vcpus(account: Account, kind: str) -> int:

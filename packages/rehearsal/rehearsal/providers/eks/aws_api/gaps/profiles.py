@@ -13,5 +13,5 @@ def list_instance_profiles(request: GapRequest) -> Mapping[str, Any] | None:
     prefix = request.params.get("PathPrefix")
     if not prefix:
         return None
-    found = request.account.call("iam", "ListInstanceProfiles")["InstanceProfiles"]
-    return {"InstanceProfiles": [each for each in found if each["Path"].startswith(prefix)], "IsTruncated": False}
+    profiles = request.account.call("iam", "ListInstanceProfiles")["InstanceProfiles"]
+    return {"InstanceProfiles": [each for each in profiles if each["Path"].startswith(prefix)], "IsTruncated": False}

@@ -31,7 +31,7 @@ def wait(account: Account, params: Mapping[str, Any], ended: threading.Event) ->
 def _empty(account: Account, url: str) -> bool:
     names = ["ApproximateNumberOfMessages"]
     try:
-        found = account.call("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=names)["Attributes"]
+        attributes = account.call("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=names)["Attributes"]
     except AwsError:
         return False  # the request itself will say why
-    return int(found[names[0]]) == 0
+    return int(attributes[names[0]]) == 0

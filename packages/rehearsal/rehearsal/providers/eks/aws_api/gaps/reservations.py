@@ -17,20 +17,20 @@ def describe_capacity_reservations(request: GapRequest) -> Mapping[str, Any]:
     """``ec2:DescribeCapacityReservations``: those of :class:`Supply`, less the instances that run in them."""
     account, filters = request.account, request.filters()
     known = {each.id: each for each in account.supply.reservations()}
-    wanted = list(request.params.get("CapacityReservationIds") or ()) or list(known)
-    missing = [id for id in wanted if id not in known]
+    ids = list(request.params.get("CapacityReservationIds") or ()) or list(known)
+    missing = [id for id in ids if id not in known]
     if missing:
         message = f"The capacity reservation ID '{missing[0]}' does not exist"
         raise GapError("InvalidCapacityReservationId.NotFound", message)
-    described = [_described(account, known[id]) for id in wanted]
+    described = [_described(account, known[id]) for id in ids]
     return {"CapacityReservations": [each for each in described if _fits(each, filters)]}
 
 
 def free(account: Account, reservation: CapacityReservation) -> int:
     """How many more instances a reservation holds."""
     answer = account.call("ec2", "DescribeInstances", Filters=_LIVE)
-    found = [each for group in answer["Reservations"] for each in group["Instances"]]
-    return max(0, reservation.count - sum(each.get("CapacityReservationId") == reservation.id for each in found))
+    instances = [each for group in answer["Reservations"] for each in group["Instances"]]
+    return max(0, reservation.count - sum(each.get("CapacityReservationId") == reservation.id for each in instances))
 
 
 def _described(account: Account, reservation: CapacityReservation) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from typing import Any, Final
 import yaml
 
 
-class AllowanceError(Exception):
+class AccountFileError(Exception):
     """The file cannot be used; the message says where and what to write instead."""
 
 
 @dataclass(frozen=True)
-class Allowance:
+class AccountLimits:
     """``quotas``: name → limit. ``reservations``: name → machines. ``missing_rights`` may end in ``*``."""
 
     quotas: Mapping[str, int] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Allowance:
         return self.keys is None or any(key == each or key.startswith(f"{each}/") for each in self.keys)
 
 
-EVERYTHING: Final = Allowance()
+UNLIMITED: Final = AccountLimits()
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Refusals:
     full_reservation: Callable[[str], str]
 
 
-def read(file: Path, quotas: Sequence[str] | None = None) -> Allowance:
+def read(file: Path, quotas: Sequence[str] | None = None) -> AccountLimits:
     """What a file says; ``quotas`` are the names that the stack counts against, if they are to be checked.
 
     Raises:
@@ -73,19 +73,19 @@ def read(file: Path, quotas: Sequence[str] | None = None) -> Allowance:
     try:
         content = yaml.safe_load(file.read_text()) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise AllowanceError(f"{file}: {error}") from error
+        raise AccountFileError(f"{file}: {error}") from error
     known = ("quotas", "reservations", "keys", "missingRights")
     if not isinstance(content, dict) or set(content) - set(known):
-        raise AllowanceError(f"{file}: write any of {', '.join(known)}, and nothing else")
+        raise AccountFileError(f"{file}: write any of {', '.join(known)}, and nothing else")
     limits = _counts(file, "quotas", content.get("quotas") or {})
     if quotas is not None and (unknown := sorted(set(limits) - set(quotas))):
-        raise AllowanceError(
+        raise AccountFileError(
             f"{file}: quotas: the stack does not count against {unknown[0]!r}; write any of {', '.join(quotas)}"
         )
-    held = content.get("reservations")
-    return Allowance(
+    reservations = content.get("reservations")
+    return AccountLimits(
         quotas=limits,
-        reservations=None if held is None else _counts(file, "reservations", held),
+        reservations=None if reservations is None else _counts(file, "reservations", reservations),
         keys=None if content.get("keys") is None else _names(file, "keys", content["keys"]),
         missing_rights=_names(file, "missingRights", content.get("missingRights") or []),
     )
@@ -94,10 +94,10 @@ def read(file: Path, quotas: Sequence[str] | None = None) -> Allowance:
 def _counts(file: Path, key: str, value: Any) -> dict[str, int]:
     if isinstance(value, dict) and all(type(each) is int and each >= 0 for each in value.values()):
         return {str(name): each for name, each in value.items()}
-    raise AllowanceError(f"{file}: {key}: write each name with a whole number, such as {{name: 2}}")
+    raise AccountFileError(f"{file}: {key}: write each name with a whole number, such as {{name: 2}}")
 
 
 def _names(file: Path, key: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    raise AllowanceError(f"{file}: {key}: write a list of names, such as [name]")
+    raise AccountFileError(f"{file}: {key}: write a list of names, such as [name]")

@@ -19,13 +19,13 @@ GRANT: Final = "gcp:projects/iAMMember:IAMMember"
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
 
 
-def let_in(cloud: SimulatedCloud) -> dict[str, UserInfo]:
+def find_principals(cloud: SimulatedCloud) -> dict[str, UserInfo]:
     """Member, as IAM writes it, → as whom the API server knows it."""
     domains = {
         (at(record.inputs, "authenticatorGroupsConfig.securityGroup") or "").rpartition("@")[2]
         for record in cloud.store.all(CLUSTER)
     }
-    found = {}
+    logins = {}
     for grant in cloud.store.all(GRANT):
         member, role = grant.inputs["member"], grant.inputs["role"]
         kind, _, address = member.partition(":")
@@ -33,7 +33,7 @@ def let_in(cloud: SimulatedCloud) -> dict[str, UserInfo]:
             continue
         if kind == "group":
             if address.rpartition("@")[2] in domains:
-                found[member] = UserInfo(f"somebody-in-{address}", (address,))
+                logins[member] = UserInfo(f"somebody-in-{address}", (address,))
         elif kind in ("user", "serviceAccount"):
-            found[member] = UserInfo(address)
-    return found
+            logins[member] = UserInfo(address)
+    return logins

@@ -13,32 +13,32 @@ from facts import catalog
 from rehearsal.providers.base import CallContext, Created, Properties, Provider, ProviderError
 
 
-def made_beforehand(stack_file: Path, provider: Provider) -> None:
+def create_fixtures(stack_file: Path, provider: Provider) -> None:
     """Make the network, the reservations and the like that ``stack_file`` names, in the cloud that ``provider`` stands
     in for.
 
-    What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
+    What it consists of yields a cloud's ``fixtures.resources``, which is told of each what it became.
 
     Raises:
         ProviderError: the cloud refuses it.
     """
     settings = from_stack_file(stack_file)
     provider.reserve(settings.gpu_pools)
-    module = f"rehearsal.providers.{settings.cloud}.beforehand"
+    module = f"rehearsal.providers.{settings.cloud}.fixtures"
     if find_spec(module) is None:
         return
     resources = import_module(module).resources
     there = provider.instance()
     there.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
-    wanted: Generator[tuple[str, Properties], Created | None, None] = resources(settings)
-    made: Created | None = None
+    fixtures: Generator[tuple[str, Properties], Created | None, None] = resources(settings)
+    created: Created | None = None
     for number in itertools.count():
         try:
-            token, inputs = wanted.send(made)
+            token, inputs = fixtures.send(created)
         except StopIteration:
             return
-        request = CallContext(urn="", type=token, name=f"beforehand-{number}")
+        request = CallContext(urn="", type=token, name=f"fixture-{number}")
         checked, failures = there.check(request, {}, inputs)
         if failures:
             raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
-        made = there.create(request, checked, 0)
+        created = there.create(request, checked, 0)

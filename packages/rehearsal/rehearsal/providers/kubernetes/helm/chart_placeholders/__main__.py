@@ -1,6 +1,7 @@
 """Writes what is known of a chart from its source.
 
-``python -m rehearsal.providers.kubernetes.helm.absent SOURCE REPOSITORY [--only KEY …] [--open PATH …] [--kinds …]``
+``python -m rehearsal.providers.kubernetes.helm.chart_placeholders SOURCE REPOSITORY``, with options
+``[--only KEY …] [--open PATH …] [--kinds …]``
 
 ``SOURCE`` is the chart's folder, its dependencies' below ``charts/``; ``REPOSITORY`` is where it is published. A value
 that is empty by default takes anything, so does what ``--open`` names; ``--only`` leaves out all other keys;
@@ -20,7 +21,7 @@ from typing import Any, Final
 import yaml
 
 from policies.readers.kubernetes.chart_values import over
-from rehearsal.providers.kubernetes.helm.absent import KNOWN
+from rehearsal.providers.kubernetes.helm.chart_placeholders import KNOWN
 
 _DIRECTIVE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _WORDS: Final = {bool: "flag", str: "scalar", int: "scalar", float: "scalar", list: "list"}
@@ -32,12 +33,12 @@ def known(
     """The content of the file."""
     about = yaml.safe_load((source / "Chart.yaml").read_text(encoding="utf-8"))
     values = _values(source)
-    kept = {key: value for key, value in values.items() if not only or key in only}
+    selected = {key: value for key, value in values.items() if not only or key in only}
     return {
         "published": f"{repository.rstrip('/')}/{about['name']}",
         "version": str(about["version"]),
         "kinds": list(_kinds(source, kinds)),
-        "values": _keys(kept, (), opened),
+        "values": _keys(selected, (), opened),
     }
 
 
@@ -59,12 +60,12 @@ def _keys(value: Any, path: tuple[str, ...], opened: Collection[str]) -> Any:
     return "any" if value in (None, "", []) and not isinstance(value, list) else _WORDS[type(value)]
 
 
-def _kinds(source: Path, wanted: Collection[str]) -> Iterator[dict[str, Any]]:
+def _kinds(source: Path, kinds: Collection[str]) -> Iterator[dict[str, Any]]:
     """The definitions of those kinds, in their newest version; they stand in templates, whose directives are empty."""
     for file in sorted(source.rglob("*.yaml")):
         text = file.read_text(encoding="utf-8")
         kind = re.search(r"^ {4}kind: (\S+)$", text, re.MULTILINE)
-        if kind is None or kind[1] not in wanted or "kind: CustomResourceDefinition" not in text:
+        if kind is None or kind[1] not in kinds or "kind: CustomResourceDefinition" not in text:
             continue
         spec = yaml.safe_load(_DIRECTIVE.sub("", text))["spec"]
         versions = {one["name"]: one for one in spec["versions"]}
@@ -92,7 +93,9 @@ def _undescribed(schema: Any) -> Any:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the file, and print where it is."""
-    parser = argparse.ArgumentParser(prog="python -m rehearsal.providers.kubernetes.helm.absent", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m rehearsal.providers.kubernetes.helm.chart_placeholders", description=__doc__
+    )
     parser.add_argument("source", type=Path)
     parser.add_argument("repository")
     parser.add_argument("--only", nargs="*", default=[])

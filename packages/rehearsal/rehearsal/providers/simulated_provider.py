@@ -14,15 +14,22 @@ from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
 from rehearsal.providers.differences import diff
 from rehearsal.providers.registry import simulated
-from rehearsal.providers.resource import CloudT, Inside, Made, Refers, SimulatedResource, values_at
+from rehearsal.providers.resource import (
+    CloudT,
+    NestedResource,
+    PendingResource,
+    Reference,
+    SimulatedResource,
+    values_at,
+)
 from rehearsal.providers.rules import broken
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import without_none
-from rehearsal.providers.vendor import Doing, Vendor
+from rehearsal.providers.vendor import Action, Vendor
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """How the inputs of one resource type are compared (``differences.Comparable``)."""
 
     replaces: tuple[str, ...]
@@ -31,7 +38,7 @@ class Compared:
     absent: tuple[Any, ...]
 
 
-class StandIn(Vendor[CloudT]):
+class SimulatedProvider(Vendor[CloudT]):
     """One simulated cloud, whose resources are in ``directory`` and whose machines are ``fleet``'s.
 
     A cloud's subclass brings what ``Vendor`` asks for.
@@ -63,7 +70,7 @@ class StandIn(Vendor[CloudT]):
         inputs = row.with_defaults(without_none(copy.deepcopy(news)))
         if row.name and inputs.get(row.name) is None:
             inputs[row.name] = olds.get(row.name) or self.auto_name(row, request, inputs)
-        inputs = without_none(row.completes(self._cloud, self.completed(row, inputs)))
+        inputs = without_none(row.derive_inputs(self._cloud, self.with_provider_defaults(row, inputs)))
         return inputs, self.failures(row, inputs)
 
     @override
@@ -77,15 +84,15 @@ class StandIn(Vendor[CloudT]):
         ignore_changes: tuple[str, ...],
     ) -> Diff:
         row = self.row(request.type)
-        found = diff(self._compared(row), old_inputs, news, ignore_changes)
+        input_diff = diff(self._compared(row), old_inputs, news, ignore_changes)
         more = (
             path
             for path, must in row.replaces_if.items()
-            if path in found.changes and must(old_inputs.get(path), news.get(path))
+            if path in input_diff.changes and must(old_inputs.get(path), news.get(path))
         )
-        replaces = (*found.replaces, *more)
+        replaces = (*input_diff.replaces, *more)
         first = bool(replaces) and self.deletes_first(row, request, old_inputs, news)
-        return replace(found, replaces=replaces, delete_before_replace=first)
+        return replace(input_diff, replaces=replaces, delete_before_replace=first)
 
     @override
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
@@ -93,15 +100,15 @@ class StandIn(Vendor[CloudT]):
         self._enforce(row, inputs)
         if request.preview:
             return Created("", self._foreseen(row, inputs))
-        made = self.made(row, without_none(inputs))
-        self._require_right(row, "create", made.id)
-        existing = self._cloud.find(made.id, row.token) if row.idempotent(inputs) else None
+        pending = self.new_resource(row, without_none(inputs))
+        self._require_permission(row, "create", pending.id)
+        existing = self._cloud.find(pending.id, row.token) if row.idempotent(inputs) else None
         if existing is None:
-            if row.lives:
+            if row.lifecycle:
                 self._cloud.machines()
             with self._cloud.store.held():
-                self.require(row, made)
-                existing = self.recorded(row, self.make(row, made))
+                self.require(row, pending)
+                existing = self.recorded(row, self.make(row, pending))
                 self._cloud.store.put(existing)
             existing = self._started(row, existing, None, "creating")
             self.changed()
@@ -112,7 +119,7 @@ class StandIn(Vendor[CloudT]):
         row = self.row(request.type)
         with self._cloud.store.held():
             record = self._cloud.find(id, row.token)
-            record = record and self.now(row, record)
+            record = record and self.current(row, record)
         if record is None:
             return Created("", {})
         # An import has no inputs and gets all live ones.
@@ -134,15 +141,15 @@ class StandIn(Vendor[CloudT]):
         if request.preview:
             self._require_unchanged(row, old_inputs, news)
             return self._foreseen(row, news, old_inputs, old_state)
-        self._require_right(row, "update", id)
+        self._require_permission(row, "update", id)
         with self._cloud.store.held():
             existing = self._cloud.find(id, row.token)
-            if existing is None or self.now(row, existing) is None:
-                raise self.gone(row, id)
+            if existing is None or self.current(row, existing) is None:
+                raise self.missing_resource(row, id)
             self._require_unchanged(row, existing.inputs, news)
-            made = Made(self._cloud, existing.id, without_none(news), existing)
-            self.require(row, made)
-            record = self.recorded(row, self.change(row, made))
+            pending = PendingResource(self._cloud, existing.id, without_none(news), existing)
+            self.require(row, pending)
+            record = self.recorded(row, self.change(row, pending))
             self._cloud.store.put(record)
         record = self._started(row, record, existing, "updating")
         self.changed()
@@ -154,8 +161,8 @@ class StandIn(Vendor[CloudT]):
         record = self._cloud.find(id, row.token)
         if record is None:
             return
-        self._require_right(row, "delete", id)
-        self.retried(lambda: self._require_unused(row, record))
+        self._require_permission(row, "delete", id)
+        self.with_retries(lambda: self._require_unused(row, record))
         for each in (*self._parts(record), record):
             self._end(each)
 
@@ -169,55 +176,55 @@ class StandIn(Vendor[CloudT]):
         """The row of a resource type; an error that names it where there is none."""
         return simulated(self.name, "resource type", type, self.rows)
 
-    def made(self, row: SimulatedResource[CloudT], inputs: Properties) -> Made[CloudT]:
+    def new_resource(self, row: SimulatedResource[CloudT], inputs: Properties) -> PendingResource[CloudT]:
         """A new resource, as it will be called."""
-        return Made(self._cloud, row.id.format_map(self.place(row, inputs)), inputs)
+        return PendingResource(self._cloud, row.id.format_map(self.place(row, inputs)), inputs)
 
     def address(self, row: SimulatedResource[CloudT]) -> tuple[str, ...]:
         """The inputs that say where a resource is."""
         known = self.schema.inputs(row.token).properties
         return tuple(name for name in row.address if name in known)
 
-    def _compared(self, row: SimulatedResource[CloudT]) -> Compared:
+    def _compared(self, row: SimulatedResource[CloudT]) -> Comparison:
         replaces = (*self.address(row), *self.replacing(row), *row.replaces)
-        return Compared(replaces, row.links, row.unordered, row.absent)
+        return Comparison(replaces, row.links, row.unordered, row.absent)
 
     def _enforce(self, row: SimulatedResource[CloudT], inputs: Properties) -> None:
         """Raise the first broken rule; rules about values that are not known yet wait for the update."""
-        message = broken((*self.everywhere, *row.rules), inputs, self._cloud)
+        message = broken((*self.rules_for_all_types, *row.rules), inputs, self._cloud)
         if message:
             raise self.bad_request(row, message)
-        for each in row.inside(inputs):
+        for each in row.nested(inputs):
             self._enforce(self.row(each.token), each.inputs)
 
-    def _require_right(self, row: SimulatedResource[CloudT], doing: Doing, id: str) -> None:
-        right = self.right(row, doing)
-        if right and not self._cloud.allowance.may(right):
-            raise self.forbidden(row, right, id)
+    def _require_permission(self, row: SimulatedResource[CloudT], action: Action, id: str) -> None:
+        permission = self.permission(row, action)
+        if permission and not self._cloud.account_limits.may(permission):
+            raise self.forbidden(row, permission, id)
 
     def _require_unchanged(self, row: SimulatedResource[CloudT], old: Properties, new: Properties) -> None:
-        self.require_unchanged(row, old, new, inside=False)
-        before = {self._called(each): each.inputs for each in row.inside(old)}
-        for each in row.inside(new):
+        self.require_unchanged(row, old, new, nested=False)
+        before = {self._called(each): each.inputs for each in row.nested(old)}
+        for each in row.nested(new):
             inner = self.row(each.token)
             if self._called(each) in before:
-                self.require_unchanged(inner, before[self._called(each)], each.inputs, inside=True)
+                self.require_unchanged(inner, before[self._called(each)], each.inputs, nested=True)
 
-    def _called(self, each: Inside) -> tuple[str, Any]:
+    def _called(self, each: NestedResource) -> tuple[str, Any]:
         return each.token, each.inputs.get(self.address(self.row(each.token))[-1])
 
-    def require(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> None:
+    def require(self, row: SimulatedResource[CloudT], pending: PendingResource[CloudT]) -> None:
         """Raise the cloud's error if what the inputs refer to does not exist or conflicts with them."""
-        for path, refers in row.refers.items():
-            for value in values_at(made.inputs, path):
-                id = self.target(path, refers, value, made.inputs)
-                if self._cloud.find(id, refers.token) is None:
-                    raise self.missing(refers, value, id)
-        row.requires(made)
+        for path, references in row.references.items():
+            for value in values_at(pending.inputs, path):
+                id = self.target(path, references, value, pending.inputs)
+                if self._cloud.find(id, references.token) is None:
+                    raise self.missing_reference(references, value, id)
+        row.requires(pending)
 
     def _require_unused(self, row: SimulatedResource[CloudT], record: Record) -> None:
         """Raise the cloud's error if a resource cannot be deleted now."""
-        row.keeps(self._cloud, record)
+        row.require_deletable(self._cloud, record)
         parts = list(self._parts(record))
         going = {(each.type, each.id) for each in (*parts, record)}
         for each in (record, *parts):
@@ -225,14 +232,15 @@ class StandIn(Vendor[CloudT]):
             if user is not None:
                 raise self.in_use(row, record.id, user.id)
 
-    def recorded(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> Record:
+    def recorded(self, row: SimulatedResource[CloudT], pending: PendingResource[CloudT]) -> Record:
         """The record of a resource, with what the cloud adds to its inputs."""
-        answered = self.answered(row, made.inputs)
-        places = {**self.place(row, made.inputs), "id": made.id}
+        common_outputs = self.common_outputs(row, pending.inputs)
+        places = {**self.place(row, pending.inputs), "id": pending.id}
         own = {
-            name: each.format_map(places) if isinstance(each, str) else each(made) for name, each in row.outputs.items()
+            name: each.format_map(places) if isinstance(each, str) else each(pending)
+            for name, each in row.outputs.items()
         }
-        return Record(made.id, row.token, without_none(made.inputs), without_none({**answered, **own}))
+        return Record(pending.id, row.token, without_none(pending.inputs), without_none({**common_outputs, **own}))
 
     def _foreseen(
         self,
@@ -242,9 +250,9 @@ class StandIn(Vendor[CloudT]):
         old_state: Properties | None = None,
     ) -> Properties:
         """The state as far as it is known before the request; an update keeps what is ``stable``."""
-        given = self.schema.inputs(row.token).properties
-        always = {*self.answers, *(path.partition(".")[0] for path in row.unknown)}
-        later = [key for key in (*self.answers, *row.outputs) if key not in given or key in always]
+        declared = self.schema.inputs(row.token).properties
+        always = {*self.common_output_names, *(path.partition(".")[0] for path in row.unknown)}
+        later = [key for key in (*self.common_output_names, *row.outputs) if key not in declared or key in always]
         state = {**dict.fromkeys(later, UNKNOWN), **inputs}
         for path in row.unknown:
             key, _, inner = path.partition(".")
@@ -255,45 +263,45 @@ class StandIn(Vendor[CloudT]):
             elif isinstance(state[key], dict):
                 state[key] = UNKNOWN
         if old_inputs is not None and old_state is not None:
-            new = row.renews(old_inputs, inputs)
+            new = row.recomputed(old_inputs, inputs)
             stable = later if self.stable is None else [key for key in later if key in self.stable]
-            kept = (key for key in stable if old_inputs.get(key) == inputs.get(key) and key not in new)
-            state |= {key: old_state[key] for key in kept if key in old_state}
+            unchanged = (key for key in stable if old_inputs.get(key) == inputs.get(key) and key not in new)
+            state |= {key: old_state[key] for key in unchanged if key in old_state}
         places = self.place(row, inputs)
         for key in row.early:
             template = row.outputs[key]
             if not isinstance(template, str):
-                state[key] = template(Made(self._cloud, "", inputs))
+                state[key] = template(PendingResource(self._cloud, "", inputs))
             elif all(isinstance(places.get(name), str) for name in row.address):
                 state[key] = template.format_map(places)
         return state
 
-    def _started(self, row: SimulatedResource[CloudT], record: Record, before: Record | None, doing: str) -> Record:
+    def _started(self, row: SimulatedResource[CloudT], record: Record, before: Record | None, action: str) -> Record:
         """Start what does not run yet: the resource itself, and what is declared inside it."""
-        if row.lives is None:
+        if row.lifecycle is None:
             return self._inside(row, record)
-        with _kept(record, self.unfinished(row.lives.what, record.id, doing)):
-            started = row.lives.start(self._cloud, record, before)
+        with _kept(record, self.failure_prefix(row.lifecycle.what, record.id, action)):
+            started = row.lifecycle.start(self._cloud, record, before)
             self._cloud.store.put(started)
             return self._inside(row, started)
 
     def _inside(self, row: SimulatedResource[CloudT], record: Record) -> Record:
-        for each in row.inside(record.inputs):
+        for each in row.nested(record.inputs):
             if each.kept:
                 inner = self.row(each.token)
-                made = self.made(inner, without_none(each.inputs))
-                made = replace(made, before=self._cloud.store.get(inner.token, made.id))
-                self.require(inner, made)
-                part = self.recorded(inner, made)
+                pending = self.new_resource(inner, without_none(each.inputs))
+                pending = replace(pending, before=self._cloud.store.get(inner.token, pending.id))
+                self.require(inner, pending)
+                part = self.recorded(inner, pending)
                 self._cloud.store.put(part)
-                if inner.lives:
-                    inner.lives.start(self._cloud, part, made.before)
+                if inner.lifecycle:
+                    inner.lifecycle.start(self._cloud, part, pending.before)
         return record
 
     def _end(self, record: Record) -> None:
         row = self.rows.get(record.type)
-        if row is not None and row.lives is not None:
-            row.lives.stop(self._cloud, record)
+        if row is not None and row.lifecycle is not None:
+            row.lifecycle.stop(self._cloud, record)
         with self._cloud.store.held():
             if row is not None:
                 self.remove(row, record)
@@ -311,24 +319,26 @@ class StandIn(Vendor[CloudT]):
         """The resources that name ``record`` in an input of that tie."""
         for other in self._cloud.store.everything():
             row = self.rows.get(other.type)
-            for path, refers in row.refers.items() if row else ():
-                if (refers.token, refers.tie) == (record.type, tie) and self._names(other, path, refers, record):
+            for path, references in row.references.items() if row else ():
+                if (references.token, references.tie) == (record.type, tie) and self._names(
+                    other, path, references, record
+                ):
                     yield other
 
-    def _names(self, other: Record, path: str, refers: Refers, record: Record) -> bool:
+    def _names(self, other: Record, path: str, references: Reference, record: Record) -> bool:
         return any(
-            self.target(path, refers, value, other.inputs).lower() == record.id.lower()
+            self.target(path, references, value, other.inputs).lower() == record.id.lower()
             for value in values_at(other.inputs, path)
         )
 
 
 @contextmanager
-def _kept(record: Record, doing: str) -> Iterator[None]:
+def _kept(record: Record, action: str) -> Iterator[None]:
     """The API made the resource before its start failed; the provider keeps it in its state too."""
     try:
         yield
     except Exception as error:
-        raise ProviderError(f"{doing}: {error}", partial=Created(record.id, record.state)) from error
+        raise ProviderError(f"{action}: {error}", partial=Created(record.id, record.state)) from error
 
 
 def table(rows: Sequence[SimulatedResource[Any]]) -> Mapping[str, SimulatedResource[Any]]:

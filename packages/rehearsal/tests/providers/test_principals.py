@@ -26,7 +26,7 @@ def test_google_lets_in_who_may_look_at_clusters_by_the_address(tmp_path: Path) 
     cloud.cluster()
     grant(cloud, "user:ann@example.com")
     grant(cloud, "user:bob@example.com", "roles/artifactregistry.reader")
-    assert cloud.provider.people() == {"user:ann@example.com": UserInfo("ann@example.com")}
+    assert cloud.provider.principals() == {"user:ann@example.com": UserInfo("ann@example.com")}
 
 
 @pytest.mark.parametrize(("domain", "in_"), [("example.com", True), ("elsewhere.org", False)])
@@ -34,7 +34,7 @@ def test_google_looks_groups_up_in_the_cluster_s_domain(tmp_path: Path, domain: 
     cloud = google.Google(tmp_path)
     cloud.cluster(authenticatorGroupsConfig={"securityGroup": f"gke-security-groups@{domain}"})
     grant(cloud, "group:research@example.com")
-    groups = [login.groups for login in cloud.provider.people().values()]
+    groups = [login.groups for login in cloud.provider.principals().values()]
     assert groups == ([("research@example.com",)] if in_ else [])
 
 
@@ -51,7 +51,7 @@ def test_amazon_lets_in_whoever_has_an_entry_as_its_groups(tmp_path: Path) -> No
     cloud.create(ENTRY, entry, "entry")
     nodes = {"clusterName": cluster.state["name"], "principalArn": f"{role}-nodes", "type": "EC2_LINUX"}
     cloud.create(ENTRY, nodes, "nodes")
-    assert cloud.provider.people() == {role: UserInfo(role, ("research",))}
+    assert cloud.provider.principals() == {role: UserInfo(role, ("research",))}
 
 
 @pytest.mark.parametrize(("maker_is_admin", "refused"), [(True, True), (False, False)])
@@ -74,5 +74,5 @@ def test_azure_lets_in_groups_that_may_ask_where_the_cluster_is(tmp_path: Path, 
     cloud.cluster()
     inputs = {"scope": azure.CLUSTER_ID, "roleDefinitionId": role, "principalType": "Group", "principalId": GUID}
     cloud.create(azure.ROLE_ASSIGNMENT, {**inputs, "roleAssignmentName": GUID}, "assignment")
-    groups = [login.groups for login in cloud.provider.people().values()]
+    groups = [login.groups for login in cloud.provider.principals().values()]
     assert groups == ([(GUID,)] if in_ else [])

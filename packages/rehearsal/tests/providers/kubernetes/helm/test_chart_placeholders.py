@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
-from rehearsal.providers.kubernetes.helm.absent import __main__ as writer
-from rehearsal.providers.kubernetes.helm.absent import known_charts, placeholder
+from rehearsal.providers.kubernetes.helm.chart_placeholders import __main__ as writer
+from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts, placeholder
 from rehearsal.providers.kubernetes.helm.charts import FOLDER, ChartError, locate
 
 KUEUE = "oci://registry.k8s.io/kueue/charts/kueue"

@@ -18,7 +18,7 @@ from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account
 from packages.rehearsal.tests.providers.eks import account as amazon
 from packages.rehearsal.tests.providers.gke import account as google
-from rehearsal.providers.allowance import Allowance, AllowanceError, read
+from rehearsal.providers.account_limits import AccountFileError, AccountLimits, read
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.limited_fleet import LimitedFleet
 from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
@@ -50,9 +50,11 @@ class Case:
         return SimulatedNodeGroup(name="t4", cluster="gpu", machine=machine, **inputs)
 
     def limited(self, group: SimulatedNodeGroup, **allowed: Any) -> SimulatedNodeGroup:
-        refusals = import_module(f"rehearsal.providers.{self.cloud}.errors").REFUSALS
+        refusals = import_module(f"rehearsal.providers.{self.cloud}").REFUSALS
         fleet = NotingFleet()
-        LimitedFleet(cast("Fleet", fleet), Allowance(**allowed), catalog.of(self.cloud), refusals).apply_group(group)
+        LimitedFleet(cast("Fleet", fleet), AccountLimits(**allowed), catalog.of(self.cloud), refusals).apply_group(
+            group
+        )
         return fleet.groups[group.name]
 
 
@@ -131,9 +133,9 @@ def test_nodes_that_a_pool_starts_with_need_quota_at_once(case: Case) -> None:
 
 @every_cloud
 def test_two_pools_share_a_quota(case: Case) -> None:
-    refusals = import_module(f"rehearsal.providers.{case.cloud}.errors").REFUSALS
-    fleet, allowance = NotingFleet(), Allowance(quotas={case.on_demand: 3 * case.per_node})
-    limited = LimitedFleet(cast("Fleet", fleet), allowance, catalog.of(case.cloud), refusals)
+    refusals = import_module(f"rehearsal.providers.{case.cloud}").REFUSALS
+    fleet, account_limits = NotingFleet(), AccountLimits(quotas={case.on_demand: 3 * case.per_node})
+    limited = LimitedFleet(cast("Fleet", fleet), account_limits, catalog.of(case.cloud), refusals)
     always = case.group(spot=False, min_nodes=2, autoscaled=False)
     limited.apply_group(always)
     second = SimulatedNodeGroup(**{**vars(case.group(spot=False)), "name": "second"})
@@ -162,12 +164,12 @@ def test_a_reservation_must_exist_and_gives_what_it_holds(
 def test_a_missing_right_is_named_and_nothing_is_made(case: Case, tmp_path: Path) -> None:
     type, inputs = case.creates
     account = case.account(tmp_path)
-    account.provider.allow(Allowance(missing_rights=(case.right.upper(),)))
+    account.provider.limit(AccountLimits(missing_rights=(case.right.upper(),)))
     with pytest.raises(ProviderError) as refusal:
         account.create(type, inputs)
     assert case.forbidden in str(refusal.value)
     account.preview(type, inputs)
-    account.provider.allow(Allowance(missing_rights=("something.else",)))
+    account.provider.limit(AccountLimits(missing_rights=("something.else",)))
     assert account.create(type, inputs).id
     account.stop()
 
@@ -176,7 +178,7 @@ def test_a_missing_right_is_named_and_nothing_is_made(case: Case, tmp_path: Path
 def test_every_resource_takes_a_right_to_make(case: Case, tmp_path: Path) -> None:
     account = case.account(tmp_path)
     for row in account.provider.rows.values():
-        assert account.provider.right(row, "create"), row.token
+        assert account.provider.permission(row, "create"), row.token
     account.stop()
 
 
@@ -194,7 +196,7 @@ def test_rights_are_called_as_the_cloud_calls_them(
     account: type[Account], type: str, doing: Any, right: str, tmp_path: Path
 ) -> None:
     provider = account(tmp_path).provider
-    assert provider.right(provider.row(type), doing) == right
+    assert provider.permission(provider.row(type), doing) == right
 
 
 KEY = f"https://vault.vault.azure.net/keys/disks/{'0123456789abcdef' * 2}"
@@ -207,7 +209,7 @@ GOOGLE_KEY = f"projects/{google.PROJECT}/locations/us-central1/keyRings/r/crypto
 def test_azure_encrypts_with_a_key_that_exists(keys: tuple[str, ...], there: bool, tmp_path: Path) -> None:
     here = azure.Microsoft(tmp_path)
     here.group()
-    here.provider.allow(Allowance(keys=keys))
+    here.provider.limit(AccountLimits(keys=keys))
     if there:
         assert here.create(azure.ENCRYPTION_SET, azure.encryption_set()).id
     else:
@@ -218,7 +220,7 @@ def test_azure_encrypts_with_a_key_that_exists(keys: tuple[str, ...], there: boo
 @pytest.mark.parametrize("there", [False, True])
 def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None:
     here = google.Google(tmp_path)
-    here.provider.allow(Allowance(keys=(GOOGLE_KEY,) if there else ()))
+    here.provider.limit(AccountLimits(keys=(GOOGLE_KEY,) if there else ()))
     grant = {"cryptoKeyId": GOOGLE_KEY, "role": "roles/viewer", "member": "user:me@example.com"}
     if there:
         assert here.create(google.KEY_MEMBER, grant).id
@@ -242,10 +244,10 @@ def test_a_mistake_in_the_file_is_told_with_what_to_write(written: str, words: s
     file = tmp_path / "account.yaml"
     file.write_text(written)
     known = [quota.name for quota in quotas(from_stack_file(ROOT / "examples" / "gke-tips.yaml"))]
-    with pytest.raises(AllowanceError, match=words):
+    with pytest.raises(AccountFileError, match=words):
         read(file, known)
     file.write_text("quotas: {SSD_TOTAL_GB: 500}\nreservations: {mine: 2}\nkeys: []\nmissingRights: ['container.*']\n")
-    assert read(file, known) == Allowance({"SSD_TOTAL_GB": 500}, {"mine": 2}, (), ("container.*",))
+    assert read(file, known) == AccountLimits({"SSD_TOTAL_GB": 500}, {"mine": 2}, (), ("container.*",))
 
 
 def test_gpus_are_given_in_zones_that_have_them(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 A file in ``known/`` holds facts of one version: the keys that its values take, and the kinds that it brings, each with
 its schema. The real Helm checks a program's values against them and keeps the release, the API server its objects;
 nothing of the chart runs, webhooks neither, and the verdict says so.
-``python -m rehearsal.providers.kubernetes.helm.absent`` writes such a file from a chart's source.
+``python -m rehearsal.providers.kubernetes.helm.chart_placeholders`` writes such a file from a chart's source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KNOWN: Final = Path(__file__).parent / "known"
 
 
 @dataclass(frozen=True)
-class AbsentChart:
+class ChartPlaceholder:
     """``published`` is its repository and name. ``values`` are the keys that it takes, to what kind of value each;
     ``kinds`` are definitions that it brings."""
 
@@ -38,10 +38,10 @@ class AbsentChart:
 
 
 @functools.cache
-def known_charts() -> Mapping[str, AbsentChart]:
+def known_charts() -> Mapping[str, ChartPlaceholder]:
     """Every chart with a file, by its repository and name."""
     files = (json.loads(file.read_text(encoding="utf-8")) for file in sorted(KNOWN.glob("*.json")))
-    charts = (AbsentChart(each["published"], each["version"], each["values"], (*each["kinds"],)) for each in files)
+    charts = (ChartPlaceholder(each["published"], each["version"], each["values"], (*each["kinds"],)) for each in files)
     return {chart.published: chart for chart in charts}
 
 

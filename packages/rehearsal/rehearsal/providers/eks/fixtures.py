@@ -43,17 +43,17 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], Created, 
     doors = []
     for zone, block in zip(zones, public, strict=False):
         role = {"kubernetes.io/role/elb": "1"}
-        made = yield SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
-        yield ASSOCIATION, {"routeTableId": outside, "subnetId": made.id}
-        doors.append(made.id)
+        created = yield SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
+        yield ASSOCIATION, {"routeTableId": outside, "subnetId": created.id}
+        doors.append(created.id)
     address = (yield ADDRESS, {"domain": "vpc"}).id
     gateway = (yield NAT_GATEWAY, {"subnetId": doors[0], "allocationId": address}).id
-    inside = yield from _table(vpc, {"natGatewayId": gateway})
+    nested = yield from _table(vpc, {"natGatewayId": gateway})
     for subnet, zone, block in zip(existing.subnets, zones, private, strict=False):
         role = {"kubernetes.io/role/internal-elb": "1"}
         with ids_of_the_next("subnet", subnet):
             yield SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
-        yield ASSOCIATION, {"routeTableId": inside, "subnetId": subnet}
+        yield ASSOCIATION, {"routeTableId": nested, "subnetId": subnet}
 
 
 def _table(vpc: str, target: Properties) -> Generator[tuple[str, Properties], Created, str]:

@@ -19,7 +19,7 @@ from rehearsal.simulation import UserInfo
 CLUSTER_USER: Final = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 
 
-def let_in(cloud: Subscription) -> dict[str, UserInfo]:
+def find_principals(cloud: Subscription) -> dict[str, UserInfo]:
     """Object id of a group → as whom the API server knows its members."""
     clusters = [record for record in cloud.store.all(CLUSTER) if at(record.inputs, "aadProfile.managed")]
     return {

@@ -66,8 +66,8 @@ def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properti
 
 def _own(form: re.Pattern[str], ids: Iterable[str], settings: Settings) -> list[re.Match[str]]:
     """Those of the form and of the stack's own subscription."""
-    found = filter(None, map(form.fullmatch, ids))
-    return [each for each in found if each["subscription"].lower() == (settings.project or "").lower()]
+    matches = filter(None, map(form.fullmatch, ids))
+    return [each for each in matches if each["subscription"].lower() == (settings.project or "").lower()]
 
 
 def _group(name: str, settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], object, None]:
