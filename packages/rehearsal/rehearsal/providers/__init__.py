@@ -1,4 +1,4 @@
-"""Stand-ins for provider plugins: the engine talks to them as it does to the real ones."""
+"""Simulated provider plugins: the engine talks to them as to the real ones."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ CLOUD_PLUGINS: Final = tuple(sorted(_CLOUDS))
 def cloud_provider(
     plugin: str, run_dir: Path, fleet: Fleet | None, account_limits: AccountLimits = UNLIMITED
 ) -> Provider:
-    """The stand-in called ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
+    """The simulated provider for ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
 
-    Its account has, and lets do, what ``allowance`` says.
+    ``account_limits`` limits its account.
 
     Raises:
-        KeyError: there is no such stand-in (``CLOUD_PLUGINS``).
+        KeyError: ``plugin`` is not simulated (``CLOUD_PLUGINS``).
     """
     # Imported on first use: each brings a vendor's models.
     cloud = _CLOUDS[plugin]

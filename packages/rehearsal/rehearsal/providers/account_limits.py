@@ -1,9 +1,9 @@
-"""What an account may have and do, as a file says; without one it may have everything and do everything.
+"""Limits of an account, read from a file. Without a file quota is unlimited and every permission is granted.
 
-quotas: {PREEMPTIBLE_NVIDIA_T4_GPUS: 1}    # by the names of `make quota`; there is enough of what is not named
-reservations: {my-reservation: 2}          # name → machines; where the key is there, others do not exist
-keys: []                                   # the keys that there are; without this, all that are asked for
-missingRights: [container.clusters.create] # what whoever runs the program may not do, by the cloud's names
+quotas: {PREEMPTIBLE_NVIDIA_T4_GPUS: 1}    # by the names of `make quota`; a quota that is not named is unlimited
+reservations: {my-reservation: 2}          # name → machines; with this key, no others exist
+keys: []                                   # the keys that exist; without this, any key exists
+missingRights: [container.clusters.create] # permissions that the user lacks, by the cloud's names
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class AccountLimits:
     missing_rights: tuple[str, ...] = ()
 
     def may(self, right: str) -> bool:
-        """Whether whoever runs the program has a right; case does not matter."""
+        """Whether the user has a permission; case does not matter."""
         return not any(fnmatchcase(right.lower(), missing.lower()) for missing in self.missing_rights)
 
     def has_key(self, key: str) -> bool:
-        """Whether there is such a key, or one of which this is a version."""
+        """Whether the key exists, or the key whose version this is."""
         return self.keys is None or any(key == each or key.startswith(f"{each}/") for each in self.keys)
 
 
@@ -56,7 +56,7 @@ class Shortage:
 
 @dataclass(frozen=True)
 class Refusals:
-    """A cloud's words: of an autoscaler that gets no node, of a pool whose first nodes cannot be had (``at_once``)."""
+    """A cloud's messages: for an autoscaler that gets no node; for a pool without its first nodes (``at_once``)."""
 
     quota: Callable[[Shortage], str]
     at_once: Callable[[Shortage], str]
@@ -65,7 +65,7 @@ class Refusals:
 
 
 def read(file: Path, quotas: Sequence[str] | None = None) -> AccountLimits:
-    """What a file says; ``quotas`` are the names that the stack counts against, if they are to be checked.
+    """Read a file. ``quotas``: the names that the stack counts against, to check the file's names.
 
     Raises:
         AllowanceError: the file cannot be read, or says something else.
@@ -76,7 +76,7 @@ def read(file: Path, quotas: Sequence[str] | None = None) -> AccountLimits:
         raise AccountFileError(f"{file}: {error}") from error
     known = ("quotas", "reservations", "keys", "missingRights")
     if not isinstance(content, dict) or set(content) - set(known):
-        raise AccountFileError(f"{file}: write any of {', '.join(known)}, and nothing else")
+        raise AccountFileError(f"{file}: the only keys are {', '.join(known)}")
     limits = _counts(file, "quotas", content.get("quotas") or {})
     if quotas is not None and (unknown := sorted(set(limits) - set(quotas))):
         raise AccountFileError(

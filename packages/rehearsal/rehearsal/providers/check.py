@@ -41,7 +41,7 @@ _EXPECTED: Final = {
 
 @dataclass(frozen=True)
 class InputMessages:
-    """How a cloud's stand-in speaks of inputs; ``{api}`` and ``{object}`` stand for where the input should
+    """How a cloud's provider describes wrong inputs; ``{api}`` and ``{object}`` stand for where the input should
     be, ``{version}`` for the provider's.
 
     ``unknown`` is about an input that nobody knows, ``lacking`` about one that the API has and this version of the

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SimulatedCloud:
-    """One simulated account. ``fleet`` is ``None`` where only previews are wanted, ``config`` the provider's settings.
+    """One simulated account. ``fleet`` is ``None`` for previews, ``config`` has the provider's settings.
 
     ``catalogue`` gives the machines, GPUs, zones and prices; it is read on first use. ``changing`` is held while
     machines follow a change or end of their pool, so that nobody gives them back what the pool was before.
-    ``allowance`` is what the account may have and do.
+    ``account_limits`` are the account's quotas, reservations, keys and missing permissions.
     """
 
     store: Store

@@ -1,4 +1,4 @@
-"""Makes what was in a cloud before the stack."""
+"""Creates what existed in a cloud before the stack."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rehearsal.providers.base import CallContext, Created, Properties, Provider,
 
 
 def create_fixtures(stack_file: Path, provider: Provider) -> None:
-    """Make the network, the reservations and the like that ``stack_file`` names, in the cloud that ``provider`` stands
-    in for.
+    """Create the network, the reservations and so on that ``stack_file`` names, in the cloud of
+    ``provider``.
 
-    What it consists of yields a cloud's ``fixtures.resources``, which is told of each what it became.
+    A cloud's ``fixtures.resources`` yields the resources; each ``send`` returns the created one.
 
     Raises:
         ProviderError: the cloud refuses it.

@@ -20,7 +20,7 @@ class LimitedFleet:
     """A ``Fleet`` in front of another.
 
     Quotas that several pools share are counted with the nodes that the others always have, not with those that come and
-    go. Karpenter's instances do not come this way: what EC2 has for them is ``eks/base/supply.py``.
+    go. Karpenter's instances are not limited here: their capacity is in ``eks/base/supply.py``.
     """
 
     def __init__(self, fleet: Fleet, account_limits: AccountLimits, catalog: CloudCatalog, refusals: Refusals) -> None:

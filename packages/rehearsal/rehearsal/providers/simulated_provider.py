@@ -1,4 +1,4 @@
-"""One stand-in for every cloud: the life of simulated resources, which are rows, checked against a generated schema."""
+"""One provider for every cloud: creates, changes and deletes simulated resources, which are rows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from typing import Any
 from typing_extensions import override
 
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
+from rehearsal.providers.base import (
+    CallContext,
+    CheckFailure,
+    Created,
+    Diff,
+    Previous,
+    Properties,
+    Provider,
+    ProviderError,
+)
 from rehearsal.providers.differences import diff
 from rehearsal.providers.registry import simulated
-from rehearsal.providers.resource import (
-    CloudT,
-    NestedResource,
-    PendingResource,
-    Reference,
-    SimulatedResource,
-    values_at,
-)
+from rehearsal.providers.resource import CloudT, NestedResource, Pending, Reference, SimulatedResource, values_at
 from rehearsal.providers.rules import broken
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import without_none
@@ -74,24 +76,16 @@ class SimulatedProvider(Vendor[CloudT]):
         return inputs, self.failures(row, inputs)
 
     @override
-    def diff(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        ignore_changes: tuple[str, ...],
-    ) -> Diff:
+    def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
         row = self.row(request.type)
-        input_diff = diff(self._compared(row), old_inputs, news, ignore_changes)
+        input_diff = diff(self._compared(row), before.inputs, news, ignored)
         more = (
             path
             for path, must in row.replaces_if.items()
-            if path in input_diff.changes and must(old_inputs.get(path), news.get(path))
+            if path in input_diff.changes and must(before.inputs.get(path), news.get(path))
         )
         replaces = (*input_diff.replaces, *more)
-        first = bool(replaces) and self.deletes_first(row, request, old_inputs, news)
+        first = bool(replaces) and self.deletes_first(row, request, before.inputs, news)
         return replace(input_diff, replaces=replaces, delete_before_replace=first)
 
     @override
@@ -127,27 +121,19 @@ class SimulatedProvider(Vendor[CloudT]):
         return Created(record.id, record.state, without_none(live))
 
     @override
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         row = self.row(request.type)
         self._enforce(row, news)
         if request.preview:
-            self._require_unchanged(row, old_inputs, news)
-            return self._foreseen(row, news, old_inputs, old_state)
+            self._require_unchanged(row, before.inputs, news)
+            return self._foreseen(row, news, before.inputs, before.state)
         self._require_permission(row, "update", id)
         with self._cloud.store.held():
             existing = self._cloud.find(id, row.token)
             if existing is None or self.current(row, existing) is None:
                 raise self.missing_resource(row, id)
             self._require_unchanged(row, existing.inputs, news)
-            pending = PendingResource(self._cloud, existing.id, without_none(news), existing)
+            pending = Pending(self._cloud, existing.id, without_none(news), existing)
             self.require(row, pending)
             record = self.recorded(row, self.change(row, pending))
             self._cloud.store.put(record)
@@ -173,12 +159,12 @@ class SimulatedProvider(Vendor[CloudT]):
     # A resource's life.
 
     def row(self, type: str) -> SimulatedResource[CloudT]:
-        """The row of a resource type; an error that names it where there is none."""
+        """The row of a resource type, or an error that names the type."""
         return simulated(self.name, "resource type", type, self.rows)
 
-    def new_resource(self, row: SimulatedResource[CloudT], inputs: Properties) -> PendingResource[CloudT]:
-        """A new resource, as it will be called."""
-        return PendingResource(self._cloud, row.id.format_map(self.place(row, inputs)), inputs)
+    def new_resource(self, row: SimulatedResource[CloudT], inputs: Properties) -> Pending[CloudT]:
+        """A new resource with its future id."""
+        return Pending(self._cloud, row.id.format_map(self.place(row, inputs)), inputs)
 
     def address(self, row: SimulatedResource[CloudT]) -> tuple[str, ...]:
         """The inputs that say where a resource is."""
@@ -213,7 +199,7 @@ class SimulatedProvider(Vendor[CloudT]):
     def _called(self, each: NestedResource) -> tuple[str, Any]:
         return each.token, each.inputs.get(self.address(self.row(each.token))[-1])
 
-    def require(self, row: SimulatedResource[CloudT], pending: PendingResource[CloudT]) -> None:
+    def require(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> None:
         """Raise the cloud's error if what the inputs refer to does not exist or conflicts with them."""
         for path, references in row.references.items():
             for value in values_at(pending.inputs, path):
@@ -232,7 +218,7 @@ class SimulatedProvider(Vendor[CloudT]):
             if user is not None:
                 raise self.in_use(row, record.id, user.id)
 
-    def recorded(self, row: SimulatedResource[CloudT], pending: PendingResource[CloudT]) -> Record:
+    def recorded(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> Record:
         """The record of a resource, with what the cloud adds to its inputs."""
         common_outputs = self.common_outputs(row, pending.inputs)
         places = {**self.place(row, pending.inputs), "id": pending.id}
@@ -271,7 +257,7 @@ class SimulatedProvider(Vendor[CloudT]):
         for key in row.early:
             template = row.outputs[key]
             if not isinstance(template, str):
-                state[key] = template(PendingResource(self._cloud, "", inputs))
+                state[key] = template(Pending(self._cloud, "", inputs))
             elif all(isinstance(places.get(name), str) for name in row.address):
                 state[key] = template.format_map(places)
         return state
@@ -287,7 +273,7 @@ class SimulatedProvider(Vendor[CloudT]):
 
     def _inside(self, row: SimulatedResource[CloudT], record: Record) -> Record:
         for each in row.nested(record.inputs):
-            if each.kept:
+            if each.recorded:
                 inner = self.row(each.token)
                 pending = self.new_resource(inner, without_none(each.inputs))
                 pending = replace(pending, before=self._cloud.store.get(inner.token, pending.id))

@@ -187,7 +187,7 @@ def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Cas
     assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
 
 
-# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' stand-ins for rows.
+# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' providers for rows.
 PART_OF: dict[str, str] = {
     **dict.fromkeys(
         ("aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable", "aws:ec2/vpcEndpoint:VpcEndpoint"), "VPC"

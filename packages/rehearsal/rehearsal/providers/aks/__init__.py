@@ -1,4 +1,4 @@
-"""A stand-in for the Azure Native provider: Azure's own request shapes, AKS's behaviour, no account and no network."""
+"""Simulated Azure Native provider: Azure's request shapes, AKS's behaviour, no account and no network."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ __all__ = ["REFUSALS", "AzureNativeProvider", "make"]
 
 
 def make(run_dir: Path, fleet: Fleet | None) -> AzureNativeProvider:
-    """The stand-in of a rehearsal; it writes to a folder of ``run_dir``. Without a fleet it only serves previews."""
+    """The provider of a rehearsal; it writes to a folder of ``run_dir``. Without a fleet it only serves previews."""
     return AzureNativeProvider(run_dir / "cloud", fleet)

@@ -20,7 +20,7 @@ from rehearsal.providers.aks.pool_rules import POOL_RULES, count_at_creation, is
 from rehearsal.providers.aks.versions import newer_minor, run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Lifecycle, PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -33,7 +33,7 @@ CLUSTER_ID: Final = (
 )
 
 
-def _require(pending: PendingResource[Subscription]) -> None:
+def _require(pending: Pending[Subscription]) -> None:
     problem = count_at_creation(pending.inputs) if pending.before is None else None
     if problem:
         raise bad_request(problem)
@@ -50,14 +50,14 @@ def _require(pending: PendingResource[Subscription]) -> None:
         raise bad_request("Must define at least one system pool.")
 
 
-def _runs(pending: PendingResource[Subscription]) -> str:
+def _runs(pending: Pending[Subscription]) -> str:
     """The nodes' version: the control plane's when they come, and later as a request says."""
     cluster = require(pending.cloud, cluster_of(pending.id), CLUSTER)
     now = cluster.outputs["currentKubernetesVersion"] if pending.before is None else pending.before.outputs[_VERSION]
     return run_by(pending.inputs.get("orchestratorVersion"), now)
 
 
-def _require_version(pending: PendingResource[Subscription], cluster: Record) -> None:
+def _require_version(pending: Pending[Subscription], cluster: Record) -> None:
     """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
     version, master = pending.inputs.get("orchestratorVersion"), cluster.outputs["currentKubernetesVersion"]
     if version and newer_minor(version, master):
@@ -79,7 +79,7 @@ def _not_the_last(cloud: Subscription, pool: Record) -> None:
 
 
 def require_its_size(cloud: Subscription, before: Record, inputs: Properties) -> None:
-    """400 if an update gives an autoscaled pool a size, unless it is the size that the autoscaler gave it.
+    """400 if an update gives an autoscaled pool another size than the autoscaler did.
 
     The words: https://github.com/hashicorp/terraform-provider-azurerm/pull/4543 (2019), and
     https://github.com/Azure/AKS/issues/1627 ("its value has to be the current node count"). That the API refuses it
@@ -110,7 +110,7 @@ def live(cloud: Subscription, pool: Record) -> Record:
 
 
 def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) -> None:
-    """404 if a pool names a subnet that is not there, 400 if the subnet is in another region than the cluster."""
+    """404 if a pool's subnet does not exist, 400 if it is in another region than the cluster."""
     for key in ("vnetSubnetID", "podSubnetID"):
         if pool.get(key):
             subnet = require(cloud, pool[key], SUBNET)
@@ -149,7 +149,7 @@ def require_zones(cloud: Subscription, pool: Properties, region: str) -> None:
 
 
 def _require_reservation(cloud: Subscription, pool: Properties, cluster: Record) -> None:
-    """403 if the cluster's identity may not deploy into the reservation: it has to be a user-assigned one, and
+    """403 if the cluster's identity may not deploy into the reservation. It must be a user-assigned identity and
     Contributor of the resource group that the reservation is in.
 
     https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups; Azure's words for it are not quoted anywhere.
@@ -204,16 +204,16 @@ def _stop(cloud: Subscription, pool: Record) -> None:
         cloud.store.remove(POOL, pool.id)
 
 
-def _or(key: str, default: Any) -> Callable[[PendingResource[Subscription]], Any]:
+def _or(key: str, default: Any) -> Callable[[Pending[Subscription]], Any]:
     """The input, else AKS's default."""
     return lambda pending: pending.inputs.get(key) or default
 
 
-def _pods(pending: PendingResource[Subscription]) -> int:
+def _pods(pending: Pending[Subscription]) -> int:
     return max_pods(require(pending.cloud, cluster_of(pending.id), CLUSTER).inputs, pending.inputs)
 
 
-# What an import finds of a pool of which nobody said it: https://github.com/pulumi/pulumi-azure-native/issues/4401
+# What an import reads for inputs that the program omits: https://github.com/pulumi/pulumi-azure-native/issues/4401
 _ANSWERED: Final = {
     "enableFIPS": False,
     "enableNodePublicIP": False,

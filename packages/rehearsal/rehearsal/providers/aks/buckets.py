@@ -9,7 +9,7 @@ from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.values import at
 
 ACCOUNT: Final = "azure-native:storage:StorageAccount"
@@ -54,7 +54,7 @@ def _days(inputs: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-def _available(pending: PendingResource[Subscription]) -> None:
+def _available(pending: Pending[Subscription]) -> None:
     name = pending.inputs["accountName"]
     others = {record.inputs["accountName"] for record in pending.cloud.store.all(ACCOUNT)}
     if pending.before is None and (name in TAKEN or name in others):
@@ -62,7 +62,7 @@ def _available(pending: PendingResource[Subscription]) -> None:
         raise api_error(HTTPStatus.CONFLICT, "StorageAccountAlreadyTaken", message)
 
 
-def _public(pending: PendingResource[Subscription]) -> None:
+def _public(pending: Pending[Subscription]) -> None:
     """https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-prevent"""
     inputs = pending.inputs
     id = ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
@@ -74,7 +74,7 @@ def _public(pending: PendingResource[Subscription]) -> None:
 
 
 def _imported_account(inputs: Properties) -> Properties:
-    """With what Azure answers of an account by itself, which an import takes for inputs.
+    """With Azure's defaults for an account, which an import reads as inputs.
 
     https://github.com/pulumi/pulumi-azure-native/issues/2246 shows such a state. Those of a creation alone then want a
     replacement: https://github.com/pulumi/pulumi-azure-native/issues/4401, …/issues/2003.
@@ -93,7 +93,7 @@ def _imported_account(inputs: Properties) -> Properties:
     return {**own, **inputs}
 
 
-def _endpoints(pending: PendingResource[Subscription]) -> dict[str, str]:
+def _endpoints(pending: Pending[Subscription]) -> dict[str, str]:
     """https://learn.microsoft.com/azure/storage/common/storage-account-overview#types-of-storage-accounts"""
     service = "file" if pending.inputs["kind"] == "FileStorage" else "blob"
     return {service: f"https://{pending.inputs['accountName']}.{service}.core.windows.net/"}

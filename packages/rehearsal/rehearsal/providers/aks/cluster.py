@@ -38,7 +38,7 @@ from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Lifecycle, NestedResource, PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 from rehearsal.simulation import makers_rights
@@ -55,7 +55,7 @@ def _pools(cluster: Properties) -> Iterator[NestedResource]:
         yield NestedResource(POOL, {**own, **path, "agentPoolName": pool.get("name")})
 
 
-def _require(pending: PendingResource[Subscription]) -> None:
+def _require(pending: Pending[Subscription]) -> None:
     if pending.before is not None:
         _require_pools_of_before(pending.cloud, pending.before, pending.inputs)
         _require_no_downgrade(pending.before, pending.inputs)
@@ -109,34 +109,34 @@ def _require_no_downgrade(before: Record, inputs: Properties) -> None:
         raise bad_request(f"Downgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed")
 
 
-def _runs(pending: PendingResource[Subscription]) -> str:
+def _runs(pending: Pending[Subscription]) -> str:
     now = None if pending.before is None else pending.before.outputs["currentKubernetesVersion"]
     return run_by(pending.inputs.get("kubernetesVersion"), now)
 
 
-def _made_in(pending: PendingResource[Subscription]) -> str:
+def _made_in(pending: Pending[Subscription]) -> str:
     # https://learn.microsoft.com/azure/aks/faq: AKS's own resource group
     inputs = pending.inputs
     own = f"MC_{inputs['resourceGroupName']}_{inputs['resourceName']}_{inputs['location']}"
     return inputs.get("nodeResourceGroup") or own
 
 
-def _prefix(pending: PendingResource[Subscription]) -> str:
+def _prefix(pending: Pending[Subscription]) -> str:
     return str(pending.inputs.get("dnsPrefix") or pending.inputs.get("fqdnSubdomain"))
 
 
-def _host(pending: PendingResource[Subscription]) -> str:
+def _host(pending: Pending[Subscription]) -> str:
     number = zlib.crc32(pending.id.lower().encode())
     return f"{_prefix(pending)}-{number:08x}.hcp.{pending.inputs['location']}.azmk8s.io"
 
 
-def _private_host(pending: PendingResource[Subscription]) -> str | None:
+def _private_host(pending: Pending[Subscription]) -> str | None:
     if not at(pending.inputs, "apiServerAccessProfile.enablePrivateCluster"):
         return None
     return _host(pending).replace(".hcp.", f".{identifier('zone', pending.id)}.privatelink.")
 
 
-def _issuer(pending: PendingResource[Subscription]) -> Properties:
+def _issuer(pending: Pending[Subscription]) -> Properties:
     issuer = {"enabled": False, **(pending.inputs.get("oidcIssuerProfile") or {})}
     if issuer["enabled"]:
         host = f"https://{pending.inputs['location']}.oic.prod-aks.azure.com"
@@ -144,7 +144,7 @@ def _issuer(pending: PendingResource[Subscription]) -> Properties:
     return issuer
 
 
-def _kubelet(pending: PendingResource[Subscription]) -> Properties:
+def _kubelet(pending: Pending[Subscription]) -> Properties:
     """The identity of the nodes: the declared one, else one that AKS makes in its own resource group."""
     cloud, inputs = pending.cloud, pending.inputs
     declared = at(inputs, "identityProfile.kubeletidentity")
@@ -264,7 +264,7 @@ def _require_nat(cloud: Subscription, inputs: Properties) -> None:
 
 
 def find_cluster(cloud: Subscription, group: str, name: str) -> Record:
-    """The cluster of that name in a resource group; 404 if there is none."""
+    """The cluster of that name in a resource group; 404 if it does not exist."""
     path = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}"
     id = f"{path}/providers/Microsoft.ContainerService/managedClusters/{name}"
     cluster = next((each for each in cloud.store.all(CLUSTER) if same(each.id, id)), None)

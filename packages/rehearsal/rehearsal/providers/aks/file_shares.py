@@ -12,7 +12,7 @@ from rehearsal.providers.aks.errors import bad_request, not_found
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.aks.network import SUBNET, prefixes
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.values import at
 
 SHARE: Final = "azure-native:storage:FileShare"
@@ -20,7 +20,7 @@ ENDPOINT: Final = "azure-native:network:PrivateEndpoint"
 _LEAST_PREMIUM: Final = 100
 
 
-def _account_can(pending: PendingResource[Subscription]) -> None:
+def _account_can(pending: Pending[Subscription]) -> None:
     """https://learn.microsoft.com/azure/storage/files/files-nfs-protocol: NFS is with FileStorage accounts alone, and
 
     not with those that take HTTPS alone; their shares have 100 GiB at least.
@@ -48,7 +48,7 @@ def _address(cloud: Subscription, endpoint: str, inputs: Properties) -> str:
     return str(network[zlib.crc32(endpoint.lower().encode()) % (network.num_addresses - 8) + 4])
 
 
-def _interfaces(pending: PendingResource[Subscription]) -> list[Any]:
+def _interfaces(pending: Pending[Subscription]) -> list[Any]:
     """The one that Azure makes with an endpoint, in its resource group."""
     folder = pending.id.partition("/privateEndpoints/")[0]
     name = pending.inputs["privateEndpointName"]
@@ -66,7 +66,7 @@ def get_network_interface(cloud: Subscription, args: Properties) -> Properties:
     raise not_found(id)
 
 
-def _names(pending: PendingResource[Subscription]) -> list[Any]:
+def _names(pending: Pending[Subscription]) -> list[Any]:
     """Where no group of DNS zones knows them: https://github.com/MicrosoftDocs/cloud-adoption-framework/issues/1020."""
     connections = pending.inputs.get("privateLinkServiceConnections") or [{}]
     account = str(at(connections[0], "privateLinkServiceId")).rpartition("/")[2]

@@ -1,5 +1,5 @@
-"""What was there before the stack: the network, the disk encryption set, the groups of reservations, the containers of
-blobs and the registries that its file names, as somebody else's program would make them."""
+"""What exists before the stack: the network, the disk encryption set, the groups of reservations, the containers of
+blobs and the registries that its file names, as another program would create them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properti
     """What service accounts read and write, and what nodes pull from, in the stack's own subscription; others' are not
     looked into.
 
-    ``groups`` are there already, in lower case.
+    ``groups`` exist already, in lower case.
     """
     named = sorted({each for account in settings.identities for each in (*account.read, *account.write)})
     accounts = set[str]()

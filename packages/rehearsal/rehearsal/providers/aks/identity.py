@@ -12,7 +12,7 @@ from rehearsal.providers.aks.errors import api_error, bad_request, not_found
 from rehearsal.providers.aks.group import GROUP, IN_GROUP
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.values import at
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
@@ -57,7 +57,7 @@ FEDERATED_RULES: Final = Rules()
 ENCRYPTION_RULES: Final = Rules()
 
 
-def _grantable(pending: PendingResource[Subscription]) -> None:
+def _grantable(pending: Pending[Subscription]) -> None:
     cloud, inputs = pending.cloud, pending.inputs
     for other in cloud.store.all(ROLE_ASSIGNMENT):
         alike = all(same(other.inputs[key], inputs[key]) for key in ("scope", "principalId"))
@@ -72,7 +72,7 @@ def _grantable(pending: PendingResource[Subscription]) -> None:
         raise bad_request(message, "PrincipalNotFound")
 
 
-def _one_subject(pending: PendingResource[Subscription]) -> None:
+def _one_subject(pending: Pending[Subscription]) -> None:
     """One issuer and subject are one credential, of at most 20; an issuer of this subscription's clusters exists.
 
     https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
@@ -91,7 +91,7 @@ def _one_subject(pending: PendingResource[Subscription]) -> None:
         raise bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
 
 
-def _caller(pending: PendingResource[Subscription]) -> str:
+def _caller(pending: Pending[Subscription]) -> str:
     return identifier("caller", pending.cloud.subscription)
 
 
@@ -212,7 +212,7 @@ def _has_identity(inputs: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-def _key_there(pending: PendingResource[Subscription]) -> None:
+def _key_there(pending: Pending[Subscription]) -> None:
     """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
     url = at(pending.inputs, "activeKey.keyUrl")
     if url is not None and not pending.cloud.account_limits.has_key(url):

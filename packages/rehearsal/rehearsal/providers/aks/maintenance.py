@@ -1,4 +1,4 @@
-"""When AKS may change a cluster by itself. Here it never does, so the windows are only kept and checked."""
+"""Maintenance windows of AKS. The rehearsal upgrades nothing on its own, so they are only recorded and checked."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from rehearsal.providers.aks.errors import bad_request
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import NestedResource, PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -36,7 +36,7 @@ _ID: Final = GROUP_ID + "/providers/Microsoft.Network"
 _NETWORK_ID: Final = _ID + "/virtualNetworks/{virtualNetworkName}"
 
 
-def _guid(pending: PendingResource[Subscription]) -> str:
+def _guid(pending: Pending[Subscription]) -> str:
     return identifier(pending.id)
 
 
@@ -49,12 +49,12 @@ def _inline_subnets(network: Properties) -> Iterator[NestedResource]:
             yield NestedResource(SUBNET, {**subnet, **path, "subnetName": subnet.get("name")})
 
 
-def _holds_its_subnets(pending: PendingResource[Subscription]) -> None:
+def _holds_its_subnets(pending: Pending[Subscription]) -> None:
     for subnet in subnets_of(pending.cloud, pending.id):
         _require_inside(subnet.inputs, pending.inputs)
 
 
-def _fits_its_network(pending: PendingResource[Subscription]) -> None:
+def _fits_its_network(pending: Pending[Subscription]) -> None:
     network = require(pending.cloud, pending.id.rpartition("/subnets/")[0], NETWORK)
     _require_inside(pending.inputs, network.inputs)
     for other in subnets_of(pending.cloud, network.id):
@@ -70,7 +70,7 @@ def _fits_its_network(pending: PendingResource[Subscription]) -> None:
                     )
 
 
-def _standard_addresses(pending: PendingResource[Subscription]) -> None:
+def _standard_addresses(pending: Pending[Subscription]) -> None:
     for entry in pending.inputs.get("publicIpAddresses") or []:
         address = require(pending.cloud, entry["id"], ADDRESS)
         if at(address.inputs, "sku.name") != "Standard":
@@ -80,7 +80,7 @@ def _standard_addresses(pending: PendingResource[Subscription]) -> None:
             )
 
 
-def _address(pending: PendingResource[Subscription]) -> str:
+def _address(pending: Pending[Subscription]) -> str:
     # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
     return f"203.0.113.{zlib.crc32(pending.id.lower().encode()) % 254 + 1}"
 

@@ -1,4 +1,4 @@
-"""Whom Azure lets into a cluster: with Entra in charge, whoever is in the tenant; what they may, the cluster says.
+"""Principals with access to a cluster: with Entra ID every member of the tenant; the cluster decides their permissions.
 
 A group is known by its object id (https://learn.microsoft.com/azure/aks/azure-ad-rbac). Members of a group that may not
 ask Azure for the kubeconfig would not find the cluster, so here they do not get in.
@@ -20,7 +20,7 @@ CLUSTER_USER: Final = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 
 
 def find_principals(cloud: Subscription) -> dict[str, UserInfo]:
-    """Object id of a group → as whom the API server knows its members."""
+    """Object id of a group → its members' user and groups for the API server."""
     clusters = [record for record in cloud.store.all(CLUSTER) if at(record.inputs, "aadProfile.managed")]
     return {
         grant.inputs["principalId"]: UserInfo(

@@ -1,4 +1,4 @@
-"""The Azure Native provider's stand-in: its rows, its functions, and Azure's words."""
+"""The simulated Azure Native provider: its rows, its functions, and Azure's messages."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from rehearsal.providers.aks.group import GROUP
 from rehearsal.providers.aks.operations import Operations
 from rehearsal.providers.aks.ranking import Ranking
 from rehearsal.providers.aks.tags import TAGS
-from rehearsal.providers.base import CallContext, Created, Properties, ProviderError
+from rehearsal.providers.base import CallContext, Created, Previous, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.values import at, has_unknown
 from rehearsal.providers.vendor import Action
@@ -102,17 +102,9 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
             return super().create(request, inputs, timeout)
 
     @override
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         with self._operation(request, id, "Updating"):
-            return super().update(request, id, old_inputs, old_state, news, timeout)
+            return super().update(request, id, before, news, timeout)
 
     @override
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
@@ -200,9 +192,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
                 raise errors.change_refused(path)
 
     @override
-    def make(
-        self, row: SimulatedResource[Subscription], pending: PendingResource[Subscription]
-    ) -> PendingResource[Subscription]:
+    def make(self, row: SimulatedResource[Subscription], pending: Pending[Subscription]) -> Pending[Subscription]:
         if self._cloud.find(pending.id, row.token) is not None:
             raise errors.already_exists(pending.id)
         return pending

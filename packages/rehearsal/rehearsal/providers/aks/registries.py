@@ -9,7 +9,7 @@ from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription
 from rehearsal.providers.aks.errors import api_error
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import PendingResource, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.values import at
 
 REGISTRY: Final = "azure-native:containerregistry:Registry"
@@ -37,7 +37,7 @@ _ANSWERED: Final = {
     "publicNetworkAccess": "Enabled",
     "zoneRedundancy": "Disabled",
 }
-"""What Azure says of a registry of which nobody said it."""
+"""Azure's defaults for inputs of a registry that the program omits."""
 
 
 @REGISTRY_RULES.add("premium-only", _TIERS, "sku", *dict.fromkeys(path.partition(".")[0] for path in _PREMIUM))
@@ -58,7 +58,7 @@ def _anonymous(inputs: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-def _available(pending: PendingResource[Subscription]) -> None:
+def _available(pending: Pending[Subscription]) -> None:
     name = pending.inputs["registryName"].lower()
     others = {record.inputs["registryName"].lower() for record in pending.cloud.store.all(REGISTRY)}
     if pending.before is None and (name in TAKEN or name in others):

@@ -24,7 +24,7 @@ def newer_minor(version: str, than: str) -> bool:
 def run_by(requested: str | None, now: str | None) -> str:
     """What runs after a request for ``requested``, which is offered, where ``now`` does (``None``: nothing yet).
 
-    Azure may have taken it further than a request said: no version, and the minor that runs, change nothing.
+    Azure may have upgraded it further. A request without a version, or with the running minor, changes nothing.
     """
     if now is not None and (requested is None or now == requested or now.startswith(f"{requested}.")):
         return now

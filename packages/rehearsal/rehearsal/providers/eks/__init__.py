@@ -1,4 +1,4 @@
-"""A stand-in for the AWS provider: botocore's requests, moto's answers, EKS's behaviour, no account and no network."""
+"""Simulated AWS provider: botocore's requests, moto's answers, EKS's behaviour, no account and no network."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ __all__ = ["REFUSALS", "AwsProvider", "make"]
 
 
 def make(run_dir: Path, fleet: Fleet | None) -> AwsProvider:
-    """The stand-in of a rehearsal; it writes to a folder of ``run_dir``. Without a fleet it only serves previews."""
+    """The provider of a rehearsal; it writes to a folder of ``run_dir``. Without a fleet it only serves previews."""
     return AwsProvider(run_dir / "logs", fleet)

@@ -1,5 +1,6 @@
-"""What runs beside the engine's calls: the governor, which decides what cluster-autoscaler would scale, and the bridge,
-which makes nodes of instances."""
+"""Background threads: the autoscaler simulation decides what cluster-autoscaler would scale, and the node joiner turns
+instances into nodes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Background:
 
     @contextmanager
     def around(self, type: str) -> Iterator[None]:
-        """A change of a resource of that type: the governor looks as soon as it is over."""
+        """Wraps a change of a resource of that type: the autoscaler simulation evaluates it right afterwards."""
         try:
             yield
         finally:
@@ -81,7 +82,7 @@ class Background:
                 self._node_joiner.close()
 
     def _injection(self, namespace: str, service_account: str) -> Injection:
-        """What EKS's webhook adds to a pod, and where AWS is here."""
+        """What EKS's webhook adds to a pod, and the address of the simulated AWS API."""
         assert self._server is not None
         environment = self._server.pod_environment(namespace, service_account)
         # Pods do not reach the metadata service of their node, nor that of the machine on which this is rehearsed.
@@ -91,7 +92,7 @@ class Background:
         return Injection(environment, AUDIENCE, _TOKEN_FILE)
 
     def _wake_soon(self) -> None:
-        """Wake the governor when a moment has passed without a further change: a program declares many tags at once."""
+        """Wake the autoscaler simulation after a pause in the changes: a program declares many tags at once."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()

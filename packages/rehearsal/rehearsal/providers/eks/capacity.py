@@ -1,4 +1,4 @@
-"""What EC2 has for the pools of a stack: their reservations, and none of what runs out."""
+"""EC2's capacity for the pools of a stack: their reservations, and what is exhausted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 
 
 def reserve(account: Account, pools: Iterable[Pool]) -> None:
-    """Reserve the machines that the ``pools`` name a reservation of, as many as they may have."""
+    """Create the reservations that ``pools`` name, each as large as the pool's maximum."""
     for pool in pools:
         gpus = pool.gpu_part
         if gpus is not None and gpus.reservation is not None:
@@ -23,7 +23,7 @@ def reserve(account: Account, pools: Iterable[Pool]) -> None:
 
 
 def run_dry(account: Account, pools: Collection[str]) -> None:
-    """From now on there is no further machine for exactly these of Karpenter's ``pools``."""
+    """Exhaust the capacity of exactly these Karpenter ``pools``."""
     account.supply.refill()
     if account.fleet is None or not pools:
         return

@@ -1,9 +1,10 @@
-"""The AWS provider's stand-in: its rows, the requests by which moto keeps them, and AWS's words."""
+"""The simulated AWS provider: its rows, the requests by which moto records them, and AWS's messages."""
 
 from __future__ import annotations
 
 import copy
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from typing_extensions import override
 
 from facts.concepts.unknown import UNKNOWN, given
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Properties, ProviderError
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Previous, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.eks import capacity
 from rehearsal.providers.eks.aws_api import moto_backend
@@ -47,11 +48,11 @@ from rehearsal.providers.eks.resources import (
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.providers.eks.rules.tags import TAGS, tag_failures
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.store import Record, Store
 from rehearsal.providers.values import at
-from rehearsal.providers.vendor import Action
+from rehearsal.providers.vendor import Action, auto_named
 from rehearsal.simulation import Fleet
 from schemas import schema
 
@@ -60,7 +61,8 @@ if TYPE_CHECKING:
 
 NO_REGION: Final = "is required: set aws:region"
 _LOOK_SECONDS: Final = 0.5
-_DIGITS: Final = 7  # hex, at the end of a name that the provider makes up
+_DIGITS: Final = 7  # hex, at the end of a name that the provider generates
+_AUTO_NAMED: Final = re.compile(rf"(.+)[0-9a-f]{{{_DIGITS}}}")
 _T = TypeVar("_T")
 _PARTS: Final = (
     network,
@@ -195,19 +197,9 @@ class AwsProvider(SimulatedProvider[Account]):
         return SimulatedProvider.read(self._in(inputs or state), request, id, inputs, state)
 
     @override
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         there = self._in(news)
-        return self._around(
-            request, lambda: SimulatedProvider.update(there, request, id, old_inputs, old_state, news, timeout)
-        )
+        return self._around(request, lambda: SimulatedProvider.update(there, request, id, before, news, timeout))
 
     @override
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
@@ -221,7 +213,7 @@ class AwsProvider(SimulatedProvider[Account]):
             return call()
 
     def _in(self, inputs: Properties) -> AwsProvider:
-        """This stand-in in the region that a resource names, or the configured one."""
+        """This provider in the region that a resource names, or the configured one."""
         region = inputs.get("region")
         if not isinstance(region, str) or not region:
             return self
@@ -248,7 +240,11 @@ class AwsProvider(SimulatedProvider[Account]):
     ) -> bool:
         # As the real provider's bridge decides: two resources of one name cannot exist at once.
         name = new.get(row.name) if row.name else None
-        return name is not None and name == old.get(row.name) and not _auto_named(request, str(name))
+        return (
+            name is not None
+            and name == old.get(row.name)
+            and not auto_named(_AUTO_NAMED, f"{request.name}-", str(name))
+        )
 
     @override
     def place(self, row: SimulatedResource[Account], inputs: Properties) -> Mapping[str, Any]:
@@ -273,14 +269,14 @@ class AwsProvider(SimulatedProvider[Account]):
     # Where moto has a resource, it says what there is.
 
     @override
-    def require(self, row: SimulatedResource[Account], pending: PendingResource[Account]) -> None:
+    def require(self, row: SimulatedResource[Account], pending: Pending[Account]) -> None:
         if _aws_row(row).describe is None:
             super().require(row, pending)
         else:
             row.requires(pending)
 
     @override
-    def make(self, row: SimulatedResource[Account], pending: PendingResource[Account]) -> PendingResource[Account]:
+    def make(self, row: SimulatedResource[Account], pending: Pending[Account]) -> Pending[Account]:
         """What exists already is refused by moto, or by the row's own look."""
         aws_row = _aws_row(row)
         if aws_row.make is not None:
@@ -292,7 +288,7 @@ class AwsProvider(SimulatedProvider[Account]):
         return self._described(aws_row, pending) or pending
 
     @override
-    def change(self, row: SimulatedResource[Account], pending: PendingResource[Account]) -> PendingResource[Account]:
+    def change(self, row: SimulatedResource[Account], pending: Pending[Account]) -> Pending[Account]:
         aws_row = _aws_row(row)
         assert pending.before is not None
         old, new = pending.before.inputs, pending.inputs
@@ -317,12 +313,12 @@ class AwsProvider(SimulatedProvider[Account]):
         aws_row = _aws_row(row)
         if aws_row.describe is None:
             return record
-        pending = self._described(aws_row, PendingResource(self._cloud, record.id, record.inputs, record))
+        pending = self._described(aws_row, Pending(self._cloud, record.id, record.inputs, record))
         if pending is None:
             return None
         return replace(self.recorded(row, pending), inputs=aws_row.live(self._cloud, record))
 
-    def _requested(self, row: Row, pending: PendingResource[Account]) -> str:
+    def _requested(self, row: Row, pending: Pending[Account]) -> str:
         service, operation = request_of(row.token)
         params = row.wrap(pending.inputs, parameters(row.token, pending.inputs))
         tags = pending.inputs.get("tags")
@@ -331,7 +327,7 @@ class AwsProvider(SimulatedProvider[Account]):
         answer = pending.cloud.call(service, operation, **params)
         return str(at(answer, row.answer)) if row.answer else pending.id
 
-    def _described(self, row: Row, pending: PendingResource[Account]) -> PendingResource[Account] | None:
+    def _described(self, row: Row, pending: Pending[Account]) -> Pending[Account] | None:
         """A resource with what AWS says of it now; ``None`` if it is gone."""
         if row.describe is None:
             return pending
@@ -393,9 +389,3 @@ class AwsProvider(SimulatedProvider[Account]):
 
 def _aws_row(row: SimulatedResource[Account]) -> Row:
     return cast("Row", row)
-
-
-def _auto_named(request: CallContext, name: str) -> bool:
-    """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
-    head, tail = name[:-_DIGITS], name[-_DIGITS:]
-    return bool(head) and f"{request.name}-".startswith(head) and set(tail) <= set("0123456789abcdef")

@@ -20,7 +20,7 @@ from rehearsal.providers.gke.network import NETWORK, SUBNETWORK, network_of, sub
 from rehearsal.providers.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
 from rehearsal.providers.gke.replacement import CLUSTER_REPLACES
 from rehearsal.providers.gke.system import system_objects
-from rehearsal.providers.resource import Lifecycle, NestedResource, PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 
@@ -36,7 +36,7 @@ def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
     return {**inputs, "location": chosen(inputs.get("location"), cloud.default("zone") or cloud.default("region"))}
 
 
-def _require(pending: PendingResource[SimulatedCloud]) -> None:
+def _require(pending: Pending[SimulatedCloud]) -> None:
     inputs, network = pending.inputs, network_of(pending.cloud, pending.inputs)
     if inputs.get("subnetwork"):
         subnetwork = subnetwork_of(pending.cloud, inputs)
@@ -63,7 +63,7 @@ def _inline_pools(cluster: Properties) -> Iterator[NestedResource]:
     for index, pool in enumerate(pools):
         if isinstance(pool, dict):
             inputs = {"name": f"pool-{index}", **copy.deepcopy(pool), **shared}
-            yield NestedResource(POOL, inputs, kept=cluster.get("removeDefaultNodePool") is not True)
+            yield NestedResource(POOL, inputs, recorded=cluster.get("removeDefaultNodePool") is not True)
 
 
 def _default_pool(cluster: Properties) -> Properties:
@@ -95,7 +95,7 @@ def _require_apart(inputs: Properties, subnetwork: Record) -> None:
             raise bad_request(f"master_ipv4_cidr_block {text} overlaps with {taken} of subnetwork {subnetwork.id}.")
 
 
-def _range(pending: PendingResource[SimulatedCloud], name: str, block: str) -> str | None:
+def _range(pending: Pending[SimulatedCloud], name: str, block: str) -> str | None:
     if not pending.inputs.get("subnetwork"):
         return None
     secondary = subnetwork_of(pending.cloud, pending.inputs).inputs.get("secondaryIpRanges") or []
@@ -104,16 +104,16 @@ def _range(pending: PendingResource[SimulatedCloud], name: str, block: str) -> s
     return ranges.get(policy.get(name)) or policy.get(block)
 
 
-def _version(pending: PendingResource[SimulatedCloud]) -> str | None:
+def _version(pending: Pending[SimulatedCloud]) -> str | None:
     return versions.resolve(pending.inputs.get("minMasterVersion"))
 
 
-def _master_auth(pending: PendingResource[SimulatedCloud]) -> Properties:
+def _master_auth(pending: Pending[SimulatedCloud]) -> Properties:
     certificate = at(pending.before.outputs, "masterAuth.clusterCaCertificate") if pending.before else None
     return {**(pending.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
 
 
-def _ways_in(pending: PendingResource[SimulatedCloud]) -> Properties:
+def _ways_in(pending: Pending[SimulatedCloud]) -> Properties:
     """The endpoint by name is always there; what it does depends on whether it takes traffic from outside Google:
     https://cloud.google.com/python/docs/reference/container/latest/google.cloud.container_v1beta1.types.ControlPlaneEndpointsConfig.DNSEndpointConfig
     """

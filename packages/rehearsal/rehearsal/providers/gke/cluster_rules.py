@@ -359,7 +359,7 @@ def vpc_native(cluster: Properties) -> bool:
 
 
 def explicit_ranges(cluster: Properties) -> list[str]:
-    """Address blocks given as ``A.B.C.D/N`` (``/N`` alone lets Google choose)."""
+    """Address blocks given as ``A.B.C.D/N`` (``/N`` alone: Google chooses)."""
     candidates = [at(cluster, f"ipAllocationPolicy.{key}") for key in RANGE_BLOCKS]
     candidates.append(at(cluster, "privateClusterConfig.masterIpv4CidrBlock"))
     return [text for text in candidates if text and not text.startswith("/")]

@@ -14,7 +14,7 @@ from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import ABSENT, Rules, is_zone
 from rehearsal.providers.gke.errors import bad_request
 from rehearsal.providers.gke.network import CREATED, NETWORK
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 
 INSTANCE: Final = "gcp:filestore/instance:Instance"
 INSTANCE_RULES: Final = Rules()
@@ -48,7 +48,7 @@ def _place(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"location {location} is not one of instances of tier {inputs['tier']}"
 
 
-def _not_smaller(pending: PendingResource[SimulatedCloud]) -> None:
+def _not_smaller(pending: Pending[SimulatedCloud]) -> None:
     """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
     if pending.before is None or not str(pending.inputs["tier"]).startswith("BASIC"):
         return
@@ -56,7 +56,7 @@ def _not_smaller(pending: PendingResource[SimulatedCloud]) -> None:
         raise bad_request("reducing the capacity is not supported by instances of a basic tier")
 
 
-def _networks(pending: PendingResource[SimulatedCloud]) -> list[Any]:
+def _networks(pending: Pending[SimulatedCloud]) -> list[Any]:
     # A range of its own that Google chooses, and peers: https://cloud.google.com/filestore/docs/creating-instances
     third = zlib.crc32(pending.id.encode()) % 256
     address = {"ipAddresses": [f"10.255.{third}.2"], "reservedIpRange": f"10.255.{third}.0/29"}

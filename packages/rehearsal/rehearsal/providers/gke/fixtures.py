@@ -1,4 +1,4 @@
-"""What was there before the stack: the network that its file names, as somebody else's program would make it."""
+"""What exists before the stack: the network that its file names, as another program would create it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import ABSENT, Rules, chosen
 from rehearsal.providers.gke.errors import bad_request, not_found
 from rehearsal.providers.gke.functions import project_number
-from rehearsal.providers.resource import PendingResource, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.values import at
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
@@ -90,7 +90,7 @@ def require_account(cloud: SimulatedCloud, member: str) -> None:
 def require_pool(cloud: SimulatedCloud, member: str) -> None:
     """400 if ``member`` is a service account of a cluster's pods and no cluster has made the project's pool yet.
 
-    The pool comes with the first cluster that has Workload Identity and stays:
+    The first cluster with Workload Identity creates the pool, which remains:
     https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/916
     """
     match = POD_PRINCIPAL.match(member)
@@ -105,7 +105,7 @@ def require_pool(cloud: SimulatedCloud, member: str) -> None:
         )
 
 
-def _known_member(pending: PendingResource[SimulatedCloud]) -> None:
+def _known_member(pending: Pending[SimulatedCloud]) -> None:
     require_account(pending.cloud, pending.inputs["member"])
     require_pool(pending.cloud, pending.inputs["member"])
 
@@ -114,7 +114,7 @@ def _in_region(cloud: SimulatedCloud, inputs: Properties) -> Properties:
     return {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))}
 
 
-def _account_number(pending: PendingResource[SimulatedCloud]) -> str:
+def _account_number(pending: Pending[SimulatedCloud]) -> str:
     return str(10**20 + zlib.crc32(pending.id.rpartition("/")[2].encode()))
 
 
@@ -127,7 +127,7 @@ def _grant(
     on: str,
     links: tuple[str, ...] = (),
     derive_inputs: Callable[[SimulatedCloud, Properties], Properties] = lambda _, inputs: inputs,
-    requires: Callable[[PendingResource[SimulatedCloud]], None] | None = None,
+    requires: Callable[[Pending[SimulatedCloud]], None] | None = None,
 ) -> SimulatedResource[SimulatedCloud]:
     """One member's role on something; granting it twice is the same as once, as in IAM policies."""
     return SimulatedResource(
@@ -144,7 +144,7 @@ def _grant(
     )
 
 
-def _known_key(pending: PendingResource[SimulatedCloud]) -> None:
+def _known_key(pending: Pending[SimulatedCloud]) -> None:
     """404 where the account has no such key: https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/setIamPolicy"""
     key = str(pending.inputs["cryptoKeyId"])
     if not pending.cloud.account_limits.has_key(key):

@@ -14,7 +14,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, Rules, region_of
 from rehearsal.providers.gke.errors import bad_request
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -51,16 +51,16 @@ def _existing(cloud: SimulatedCloud, type: str, path: str) -> Record:
     return record
 
 
-def _network_link(pending: PendingResource[SimulatedCloud]) -> str:
+def _network_link(pending: Pending[SimulatedCloud]) -> str:
     return SELF_LINK + network_of(pending.cloud, pending.inputs).id
 
 
-def _number(pending: PendingResource[SimulatedCloud]) -> str:
+def _number(pending: Pending[SimulatedCloud]) -> str:
     """A stable number for a path, as the API gives every resource one."""
     return str(zlib.crc32(pending.id.encode()))
 
 
-def _apart_from_others(pending: PendingResource[SimulatedCloud]) -> None:
+def _apart_from_others(pending: Pending[SimulatedCloud]) -> None:
     network = network_of(pending.cloud, pending.inputs)
     mine = {text: ipaddress.ip_network(text) for text in subnetwork_ranges(pending.inputs)}
     for other in pending.cloud.store.all(SUBNETWORK):
@@ -75,7 +75,7 @@ def _apart_from_others(pending: PendingResource[SimulatedCloud]) -> None:
                     )
 
 
-def _address(pending: PendingResource[SimulatedCloud]) -> str:
+def _address(pending: Pending[SimulatedCloud]) -> str:
     # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
     return pending.inputs.get("address") or f"203.0.113.{int(_number(pending)) % 254 + 1}"
 
@@ -120,12 +120,7 @@ ROWS: Final = (
     SimulatedResource(
         token=NETWORK,
         id="projects/{project}/global/networks/{name}",
-        outputs={
-            "selfLink": SELF_LINK + "{id}",
-            "networkId": _number,
-            "numericId": _number,
-            "gatewayIpv4": "",
-        },
+        outputs={"selfLink": SELF_LINK + "{id}", "networkId": _number, "numericId": _number, "gatewayIpv4": ""},
         name="name",
         defaults={
             "autoCreateSubnetworks": True,

@@ -16,7 +16,7 @@ from rehearsal.providers.gke.machine_rules import MACHINE_RULES
 from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
 from rehearsal.providers.gke.pool_rules import POOL_RULES
 from rehearsal.providers.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
-from rehearsal.providers.resource import Lifecycle, PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 
@@ -38,7 +38,7 @@ def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
 _EMPTIED: Final = ("labels", "resourceLabels")
 
 
-def _require_something_to_send(pending: PendingResource[SimulatedCloud]) -> None:
+def _require_something_to_send(pending: Pending[SimulatedCloud]) -> None:
     """400 for an update that takes the last label away: the provider then sends a request that says nothing.
 
     https://github.com/hashicorp/terraform-provider-google/issues/15848 has the words, for ``labels``. For
@@ -55,7 +55,7 @@ def _require_something_to_send(pending: PendingResource[SimulatedCloud]) -> None
             )
 
 
-def _require_gpus_there(pending: PendingResource[SimulatedCloud]) -> None:
+def _require_gpus_there(pending: Pending[SimulatedCloud]) -> None:
     """400 for a zone that is not known to have the GPU.
 
     https://cloud.google.com/compute/docs/gpus/gpu-regions-zones; the words:
@@ -71,7 +71,7 @@ def _require_gpus_there(pending: PendingResource[SimulatedCloud]) -> None:
             raise bad_request(f"The resource '{where}' was not found")
 
 
-def _require(pending: PendingResource[SimulatedCloud]) -> None:
+def _require(pending: Pending[SimulatedCloud]) -> None:
     _require_something_to_send(pending)
     cluster = _cluster_of(pending.cloud, pending.id)
     wrong = zones_outside(
@@ -87,7 +87,7 @@ def _require(pending: PendingResource[SimulatedCloud]) -> None:
         require_account(pending.cloud, account)
 
 
-def _require_disk_key(pending: PendingResource[SimulatedCloud], cluster: Properties) -> None:
+def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
     """400 for a key of another region, or that Compute Engine's agent may not use.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek. Grants that others made are not simulated.
@@ -121,26 +121,26 @@ def _cluster_of(cloud: SimulatedCloud, pool: str) -> Record:
     return record
 
 
-def _config(pending: PendingResource[SimulatedCloud]) -> Properties:
+def _config(pending: Pending[SimulatedCloud]) -> Properties:
     return pending.inputs.get("nodeConfig") or {}
 
 
-def _zones(pending: PendingResource[SimulatedCloud]) -> tuple[str, ...]:
+def _zones(pending: Pending[SimulatedCloud]) -> tuple[str, ...]:
     own = pending.inputs.get("nodeLocations")
     return tuple(own or cluster_zones(_cluster_of(pending.cloud, pending.id).inputs, pending.cloud))
 
 
-def _managers(pending: PendingResource[SimulatedCloud]) -> list[str]:
+def _managers(pending: Pending[SimulatedCloud]) -> list[str]:
     cluster = _cluster_of(pending.cloud, pending.id).inputs
     group = f"gke-{cluster['name']}-{pending.inputs['name']}"
     return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(pending)]
 
 
-def _groups(pending: PendingResource[SimulatedCloud]) -> list[str]:
+def _groups(pending: Pending[SimulatedCloud]) -> list[str]:
     return [url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(pending)]
 
 
-def _node_config(pending: PendingResource[SimulatedCloud]) -> Properties:
+def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
     """The pool's configuration with the taint that GKE adds when a pool joins, and never later."""
     cloud, cluster, config = pending.cloud, _cluster_of(pending.cloud, pending.id), _config(pending)
     if pending.before is not None:
@@ -152,7 +152,7 @@ def _node_config(pending: PendingResource[SimulatedCloud]) -> Properties:
     return {**config, "effectiveTaints": effective_taints(config, gpus_of(cloud, config), beside_cpu)}
 
 
-def _autoscaling(pending: PendingResource[SimulatedCloud]) -> Properties | None:
+def _autoscaling(pending: Pending[SimulatedCloud]) -> Properties | None:
     scaling = pending.inputs.get("autoscaling")
     # What Google picks where the request says nothing:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#default-values

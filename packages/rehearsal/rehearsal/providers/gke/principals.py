@@ -1,4 +1,4 @@
-"""Whom Google lets into a cluster: accounts and groups with the right to look at clusters, by their addresses.
+"""Principals with access to a cluster: accounts and groups with permission to get clusters, by their addresses.
 
 https://cloud.google.com/kubernetes-engine/docs/how-to/role-based-access-control (users need ``container.clusters.get``,
 and RBAC knows them by their address) and https://cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac
@@ -20,7 +20,7 @@ MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAd
 
 
 def find_principals(cloud: SimulatedCloud) -> dict[str, UserInfo]:
-    """Member, as IAM writes it, → as whom the API server knows it."""
+    """IAM member → its user and groups for the API server."""
     domains = {
         (at(record.inputs, "authenticatorGroupsConfig.securityGroup") or "").rpartition("@")[2]
         for record in cloud.store.all(CLUSTER)

@@ -1,8 +1,9 @@
-"""The Google Cloud provider's stand-in: its rows, its functions, and Google's words."""
+"""The simulated Google Cloud provider: its rows, its functions, and Google's messages."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -27,14 +28,15 @@ from rehearsal.providers.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.gke.rights import RIGHTS
 from rehearsal.providers.gke.tags import TAGS
-from rehearsal.providers.resource import PendingResource, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
-from rehearsal.providers.vendor import Action
+from rehearsal.providers.vendor import Action, auto_named
 
 _CONTAINER: Final = "gcp:container/"
 # The longest name, which in Compute Engine is longer than in GKE.
 _NAME: Final = 63
 _CONTAINER_NAME: Final = 40
+_AUTO_NAMED: Final = re.compile(r"(.+)-[0-9a-f]{7}")
 
 
 class GcpProvider(SimulatedProvider[SimulatedCloud]):
@@ -81,7 +83,11 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     ) -> bool:
         # Two resources of one name cannot exist at once; the real provider's bridge decides in the same way.
         name = new.get("name")
-        return name is not None and name == old.get("name") and not _auto_named(request, str(name))
+        return (
+            name is not None
+            and name == old.get("name")
+            and not auto_named(_AUTO_NAMED, request.name.lower(), str(name))
+        )
 
     @override
     def place(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Mapping[str, Any]:
@@ -111,9 +117,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
             super().delete(request, id, inputs, state, timeout)
 
     @override
-    def make(
-        self, row: SimulatedResource[SimulatedCloud], pending: PendingResource[SimulatedCloud]
-    ) -> PendingResource[SimulatedCloud]:
+    def make(self, row: SimulatedResource[SimulatedCloud], pending: Pending[SimulatedCloud]) -> Pending[SimulatedCloud]:
         if self._cloud.find(pending.id, row.token) is not None:
             raise errors.already_exists(pending.id)
         return pending
@@ -144,11 +148,3 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     @override
     def in_use(self, row: SimulatedResource[SimulatedCloud], id: str, by: str) -> ProviderError:
         return errors.in_use(id, by)
-
-
-def _auto_named(request: CallContext, name: str) -> bool:
-    """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
-    head, _, tail = name.rpartition("-")
-    return (
-        bool(head) and request.name.lower().startswith(head) and len(tail) == 7 and set(tail) <= set("0123456789abcdef")
-    )

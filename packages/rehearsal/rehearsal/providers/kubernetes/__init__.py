@@ -1,4 +1,4 @@
-"""Simulated Kubernetes provider plugin: real objects in a real API server, by its documented API."""
+"""Simulated Kubernetes provider plugin: real objects in a real API server."""
 
 from rehearsal.providers.kubernetes.provider import SimulatedKubernetes
 

@@ -152,7 +152,7 @@ def normal(manifest: Properties) -> Properties:
 
 
 def prune(live: Any, declared: Any) -> Any:
-    """The part of ``live`` that ``declared`` also speaks of: what the server filled in by itself is no difference."""
+    """The part of ``live`` that ``declared`` also sets; fields that the server filled in are no difference."""
     if isinstance(live, dict) and isinstance(declared, dict):
         return {key: prune(value, declared[key]) for key, value in live.items() if key in declared}
     if isinstance(live, list) and isinstance(declared, list):
@@ -178,7 +178,7 @@ def from_api(live: Properties) -> Properties:
 
 
 def _with(content: Any, more: Properties) -> Any:
-    """A map with ``more`` in it; what is not known stays so."""
+    """A map with ``more`` in it; an unknown value remains unknown."""
     return UNKNOWN if content is UNKNOWN else {**(content or {}), **more}
 
 

@@ -1,4 +1,4 @@
-"""Everything that the project declares on AKS, sent to the stand-in as the engine would send it."""
+"""Everything that the project declares on AKS, sent to the simulated provider as the engine would send it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Run = Callable[[str], tuple[recorder.Recording, Microsoft]]
 
 
 class Sent(recorder.Cloud):
-    """Lets the stand-in answer for Azure."""
+    """Lets the simulated provider answer for Azure."""
 
     azure: Microsoft
 

@@ -1,6 +1,7 @@
 """A cluster with the real Karpenter, made by the program's own components: for tests that break one part of it each.
 
-There is no engine: the program's resources go to the stand-in as they are declared, its objects into the cluster.
+There is no engine: the program's resources go to the simulated provider as they are declared, its objects into
+the cluster.
 """
 
 from __future__ import annotations

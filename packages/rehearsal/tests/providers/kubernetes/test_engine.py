@@ -1,4 +1,4 @@
-"""The engine, the official SDK and the Kubernetes stand-in together, against a real API server."""
+"""The engine, the official SDK and the simulated Kubernetes provider together, against a real API server."""
 
 from __future__ import annotations
 

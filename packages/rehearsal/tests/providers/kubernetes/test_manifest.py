@@ -1,4 +1,4 @@
-"""What the Kubernetes stand-in decides without a cluster."""
+"""What the simulated Kubernetes provider decides without a cluster."""
 
 from __future__ import annotations
 

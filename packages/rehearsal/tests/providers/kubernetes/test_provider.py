@@ -1,4 +1,4 @@
-"""The Kubernetes stand-in against a real API server."""
+"""The simulated Kubernetes provider against a real API server."""
 
 from __future__ import annotations
 

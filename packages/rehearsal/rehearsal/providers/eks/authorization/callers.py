@@ -1,4 +1,4 @@
-"""Who calls: temporary credentials and the role that they stand for."""
+"""Callers: temporary credentials and their roles."""
 
 from __future__ import annotations
 
@@ -53,11 +53,7 @@ class Callers:
     def assume(self, role: str, session: str, tags: Mapping[str, str]) -> Credentials:
         """Credentials for the role; who may assume it is the caller's business. STS's errors come through."""
         answer = self._account.call(
-            "sts",
-            "AssumeRole",
-            RoleArn=role,
-            RoleSessionName=session[:_LONGEST_NAME],
-            DurationSeconds=SESSION_SECONDS,
+            "sts", "AssumeRole", RoleArn=role, RoleSessionName=session[:_LONGEST_NAME], DurationSeconds=SESSION_SECONDS
         )
         keys = answer["Credentials"]
         with self._lock:

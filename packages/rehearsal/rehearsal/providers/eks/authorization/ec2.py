@@ -149,7 +149,7 @@ def _uses_key(key: str) -> Iterator[Right]:
 
 
 def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The launch template that a request names, ``{}`` if there is none."""
+    """The launch template that a request names, ``{}`` if it does not exist."""
     keys = {"LaunchTemplateId": "LaunchTemplateIds", "LaunchTemplateName": "LaunchTemplateNames"}
     identifiers = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
     if not identifiers:
@@ -162,14 +162,11 @@ def launch_template(account: Account, specification: Mapping[str, Any]) -> Mappi
 
 
 def launch_template_data(account: Account, template: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-    """What one version of a launch template says, ``{}`` if there is none."""
+    """The content of one version of a launch template, ``{}`` if it does not exist."""
     if not template:
         return {}
     answer = account.call(
-        "ec2",
-        "DescribeLaunchTemplateVersions",
-        LaunchTemplateId=template["LaunchTemplateId"],
-        Versions=[version],
+        "ec2", "DescribeLaunchTemplateVersions", LaunchTemplateId=template["LaunchTemplateId"], Versions=[version]
     )
     versions = answer["LaunchTemplateVersions"]
     return versions[0]["LaunchTemplateData"] if versions else {}

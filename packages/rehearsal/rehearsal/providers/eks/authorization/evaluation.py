@@ -1,4 +1,4 @@
-"""A caller's policies against the rights that a request needs."""
+"""Evaluates a caller's policies against the permissions that a request needs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Evaluation:
                 odd = unjudged(document, call)
                 because = f"no {kind} allows the {right.action} action"
                 if odd:
-                    because += f" (the rehearsal cannot judge the condition operator {odd[0]})"
+                    because += f" (the rehearsal cannot evaluate the condition operator {odd[0]})"
                 return AccessDenied(right, f"{what} because {because}", False)
         return None
 

@@ -1,4 +1,4 @@
-"""As which IAM role a pod calls AWS: by EKS Pod Identity, by IRSA, or as the node that it runs on."""
+"""The IAM role of a pod: by EKS Pod Identity, by IRSA, or that of its node."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Role:
         on = next((f" on {call.resource}" for call in refused if call.resource != "*"), "")
         actions = ", ".join(dict.fromkeys(call.action for call in refused))
         whose = f"the permissions boundary of the role {self.arn}" if bounded else f"the role {self.arn}"
-        return f"{whose} does not allow {actions}{on}; add the action, or mend the statement's condition"
+        return f"{whose} does not allow {actions}{on}; add the action or correct the statement's condition"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ServiceAccountRef:
 
 @dataclass(frozen=True)
 class Facts:
-    """What decides about a pod's role. ``associated`` and ``annotated`` are ARNs.
+    """The facts that decide about a pod's role. ``associated`` and ``annotated`` are ARNs.
 
     ``agent`` is whether the Pod Identity agent runs on the cluster's nodes. ``node_role`` is the instance role of the
     pod's node, ``None`` where the pod cannot reach it (IMDS with a hop limit of 1) or has no node.
@@ -126,7 +126,7 @@ def _by_pod_identity(facts: Facts, roles: Mapping[str, Role], subject: str) -> R
 
 
 def _cannot_evaluate(operator: str) -> str:
-    return f"condition operator {operator} cannot be judged"
+    return f"condition operator {operator} cannot be evaluated"
 
 
 def annotated_role(service_accounts: Collection[Mapping[str, Any]], place: ServiceAccountRef) -> str | None:

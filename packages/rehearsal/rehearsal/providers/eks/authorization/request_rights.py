@@ -1,4 +1,4 @@
-"""What a request needs, and what there is to know about the request."""
+"""The permissions that a request needs, and what they depend on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rehearsal.providers.eks.base.account import Account
 class Right:
     """One action on one resource: an ARN, or ``*`` for actions that take none.
 
-    ``context`` are the condition keys of this action and resource; those of every request come from the judge.
+    ``context`` are the condition keys of this action and resource; those of every request come from ``evaluation``.
     """
 
     action: str

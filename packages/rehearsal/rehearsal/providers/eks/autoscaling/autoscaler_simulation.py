@@ -19,10 +19,10 @@ from rehearsal.simulation import Fleet, SimulatedNodeGroup
 
 _PERIOD_SECONDS: Final = 0.5
 _REST_SECONDS: Final = 0.2
-"""Between two looks, however many changes are told: a program declares dozens of tags at once."""
+"""Least time between two evaluations, however many changes arrive: a program declares dozens of tags at once."""
 
 _ACCOUNT_SECONDS: Final = 5.0
-"""Changes of node groups, tags and identities are told; for the rest of the account a look now and then is enough."""
+"""Changes of node groups, tags and identities are reported; the rest of the account is polled."""
 
 _log = logging.getLogger("rehearsal.aws.autoscaling")
 _PAGE: Final = 100
@@ -74,7 +74,7 @@ class AutoscalerSimulation:
     def start(self) -> None:
         """Start the thread; once is enough."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="governor", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="autoscaler-simulation", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
@@ -94,7 +94,7 @@ class AutoscalerSimulation:
         with self._turn:
             if self._woken.is_set():
                 self._woken.clear()
-                # Whoever changed a group may have told the fleet about it: say it all again.
+                # The change of a group may already have updated the fleet: report everything again.
                 self._told = dict.fromkeys(self._told)
                 self._account_read = -_ACCOUNT_SECONDS
             if time.monotonic() - self._account_read >= _ACCOUNT_SECONDS:
@@ -116,7 +116,7 @@ class AutoscalerSimulation:
             try:
                 self.refresh()
             except Exception as error:  # the next look decides; nothing depends on this one
-                _log.debug("governor: %s", error, exc_info=True)
+                _log.debug("autoscaler simulation: %s", error, exc_info=True)
             self._stopped.wait(_REST_SECONDS)
             self._look.wait(_PERIOD_SECONDS - _REST_SECONDS)
 

@@ -1,4 +1,4 @@
-"""What a deployed cluster-autoscaler would do with a managed node group: scale it, seeing this much, or not."""
+"""Whether a deployed cluster-autoscaler would scale a managed node group, and what it knows about its nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rehearsal.providers.eks.autoscaling.template import ObservedNode, observed_
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import SimulatedNodeGroup
 
-# What the autoscaler reads, and what it changes; without one of them it finds no group, no size, or no effect:
+# Permissions to read and to write; without one of them the autoscaler finds no group or changes nothing:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
 READS: Final = (
     "autoscaling:DescribeAutoScalingGroups",
@@ -44,7 +44,7 @@ class AutoScalingGroup:
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """What the decision about every group rests on.
+    """The facts that the decision about every group needs.
 
     ``role`` is the autoscaler's, or why it has none. ``priorities`` are those of the priority expander's ConfigMap,
     or what is wrong with it. ``context`` are condition keys of every request (``aws:RequestedRegion`` …).
@@ -59,7 +59,7 @@ class ClusterSnapshot:
 def evaluate(
     snapshot: ClusterSnapshot, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Callable[[], bool]
 ) -> SimulatedNodeGroup:
-    """The group as the fleet should have it: autoscaled as the autoscaler sees it, or not, and then because of what.
+    """The group for the fleet: autoscaled with the autoscaler's view of it, or not autoscaled, with the reason.
 
     ``had_nodes`` says whether the group has ever had a node; it is asked only where that makes a difference. A group
     whose minimum is its maximum needs no autoscaler: nothing is missing there, and nothing would change.
@@ -99,7 +99,7 @@ def evaluate(
 
 
 def _flags(snapshot: ClusterSnapshot) -> Flags | str:
-    """The autoscaler's flags, or why it scales no group at all."""
+    """The autoscaler's flags, or the reason why it scales no group."""
     idle = why_idle(snapshot.installation)
     if idle:
         return idle

@@ -59,7 +59,7 @@ def installations(deployments: Iterable[Mapping[str, Any]], image: re.Pattern[st
 
 
 def why_idle(installation: Installation | None) -> str:
-    """Why cluster-autoscaler scales nothing at all, ``""`` if it runs: absent, not ready, or a wrong command line."""
+    """Why cluster-autoscaler scales nothing (absent, not ready, wrong command line); ``""`` if it runs."""
     if installation is None:
         return "no autoscaler runs in the cluster: no Deployment has an image …/cluster-autoscaler; deploy one"
     where = f"Deployment {installation.where}"
@@ -82,7 +82,7 @@ def why_idle(installation: Installation | None) -> str:
 
 
 def find(flags: Flags, asg: str, tags: Mapping[str, str], minimum: int, maximum: int) -> Bounds | str:
-    """Between which sizes the autoscaler moves the Auto Scaling group ``asg``, or why it does not see it.
+    """The limits of the Auto Scaling group ``asg`` for the autoscaler, or why it does not find the group.
 
     A group is found if it has all tags of one ``--node-group-auto-discovery``; ``--nodes`` names a group and replaces
     its limits.

@@ -1,6 +1,6 @@
 """Which group cluster-autoscaler prefers when several fit, as far as its configuration says.
 
-Only the priority expander has an order that can be known beforehand. ``least-waste``, ``most-pods``, ``least-nodes``
+Only the priority expander has a predictable order. ``least-waste``, ``most-pods``, ``least-nodes``
 and ``random`` decide by the pods at hand or by chance: there the fleet's own order, the cheapest first, stands in.
 """
 

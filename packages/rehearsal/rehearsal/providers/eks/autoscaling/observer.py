@@ -1,4 +1,4 @@
-"""What the governor sees: the cluster as it is now, and the account as it was a moment ago."""
+"""What the autoscaler simulation reads: the cluster as it is now, and the account as it was a moment ago."""
 
 from __future__ import annotations
 

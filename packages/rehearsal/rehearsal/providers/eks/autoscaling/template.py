@@ -1,4 +1,4 @@
-"""What cluster-autoscaler believes a node of an empty group would be: from the group's tags, not from its nodes.
+"""cluster-autoscaler's template of a node for an empty group: from the group's tags, not from its nodes.
 
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/aws_manager.go
 (``buildNodeFromTemplate``): the instance type's size, then tags of the Auto Scaling group, then what EKS's
@@ -21,11 +21,7 @@ from rehearsal.simulation import SimulatedNodeGroup
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
 GPU: Final = "nvidia.com/gpu"
 _TAINT: Final = re.compile(r"(?P<value>[^:]*):(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)")
-_EKS_EFFECTS: Final = {
-    "NO_SCHEDULE": "NoSchedule",
-    "NO_EXECUTE": "NoExecute",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
-}
+_EKS_EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
 _OWNER_TAGS: Final = ("eks:cluster-name", "eks:nodegroup-name")
 """By these tags the autoscaler knows a managed node group."""
 

@@ -29,7 +29,7 @@ def answer_in_process(account: Account, service: str, operation: str, request: A
 def answer(
     account: Account, call: wire.Call, refusal: Callable[[Iterable[Right]], str] = lambda _: ""
 ) -> Answer | None:
-    """The answer to one call, whose caller was judged; ``refusal`` judges what the call turns out to need besides."""
+    """The answer to one authorised call; ``refusal`` evaluates further permissions that the call turns out to need."""
     there = replace(account, region=call.region)
     with account.store.held():
         gap = GAPS.get((call.service, call.operation))

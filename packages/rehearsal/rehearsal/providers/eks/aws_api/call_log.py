@@ -16,9 +16,9 @@ Verdict = Literal["allowed", "denied", "failed", "not simulated"]
 
 @dataclass(frozen=True)
 class Entry:
-    """One call. ``who`` is an ARN, or an access key that nobody has.
+    """One call. ``who`` is an ARN, or an unknown access key.
 
-    ``missing`` is the right that the caller lacks, or why the call could not be judged; ``error`` is AWS's answer to a
+    ``missing`` is the right that the caller lacks, or why the call was not evaluated; ``error`` is AWS's answer to a
     call that was not ``allowed``.
     """
 

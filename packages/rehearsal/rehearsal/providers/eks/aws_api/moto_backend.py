@@ -1,6 +1,6 @@
-"""moto, as the only thing that answers for AWS in this process.
+"""moto as this process's only source of AWS's answers.
 
-moto keeps an account in module-level dictionaries. One world has one account, so that is where it stays; a new account
+moto keeps an account in module-level dictionaries. One rehearsal has one account, so it stays there; a new account
 starts by emptying them.
 """
 
@@ -44,7 +44,7 @@ def regions(account_id: str) -> tuple[str, ...]:
 
 @contextmanager
 def ids_of_the_next(kind: Literal["vpc", "subnet"], id: str) -> Iterator[None]:
-    """Meanwhile a VPC, or a subnet, that is made has this id: that of one which somebody knows."""
+    """Within this context a new VPC or subnet gets this id, which a stack file names."""
     from moto.ec2.models import subnets, vpcs
 
     module, name = {"vpc": (vpcs, "random_vpc_id"), "subnet": (subnets, "random_subnet_id")}[kind]

@@ -1,4 +1,4 @@
-"""The one AWS of a world: an HTTP server for controllers, with moto and the stand-in's records behind it."""
+"""The AWS API of a rehearsal: an HTTP server for controllers, on top of moto and the provider's records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AwsServer:
     """Answers signed requests to AWS, and the Pod Identity agent's, on a free port of this machine.
 
     Args:
-        account: whose state it serves; the stand-in's own requests take turns with the server's.
+        account: whose state it serves; the provider's own requests take turns with the server's.
         fleet: knows what a pod's token is worth.
         logs: the folder of ``aws-calls.jsonl``.
     """
@@ -157,7 +157,7 @@ class AwsServer:
 
     def _not_evaluated(self, call: wire.Call, caller: Caller) -> Response:
         action = f"{call.service}:{call.operation}"
-        missing = f"not judged: which rights {action} needs is not in the rehearsal's table"
+        missing = f"not evaluated: the rehearsal has no table entry for the permissions that {action} needs"
         self._note(call, caller.arn, "denied", missing=missing)
         message = f"User: {caller.arn} is not authorized to perform: {action}; {missing}"
         return call.denied(message)

@@ -25,7 +25,7 @@ _DENIED: Final = {"ec2": "UnauthorizedOperation", "query": "AccessDenied"}
 
 _UNKNOWN_KEY: Final = {"ec2": "AuthFailure", "query": "InvalidClientTokenId"}
 _ERRORS_OF_QUERY: Final = ("sqs",)
-"""Services of a JSON protocol whose errors keep the names of the query protocol that they had before."""
+"""Services of a JSON protocol whose errors keep the names of their former query protocol."""
 
 # Services' models do not list the errors that all services have.
 warnings.filterwarnings("ignore", r"Exception\(_ServiceError\) with code \w+ does not match an error shape")
@@ -75,11 +75,11 @@ class Call:
         return self.error(code or "AccessDeniedException", message, 400 if self.protocol == "json" else 403)
 
     def unknown_key(self) -> Response:
-        """The service's refusal of credentials that nobody has."""
+        """The service's refusal of unknown credentials."""
         code = _UNKNOWN_KEY.get(self.protocol, "UnrecognizedClientException")
-        message = {
-            "AuthFailure": "AWS was not able to validate the provided access credentials",
-        }.get(code, "The security token included in the request is invalid.")
+        message = {"AuthFailure": "AWS was not able to validate the provided access credentials"}.get(
+            code, "The security token included in the request is invalid."
+        )
         return self.error(code, message, 401 if self.protocol == "ec2" else 403)
 
     def _response(self, result: Any) -> Response:
@@ -125,7 +125,7 @@ def read(http: HttpRequest) -> Call:
         params = PROTOCOL_PARSERS[protocol](operation).parse(values)
     except (UnknownServiceError, NotFound, NotImplementedError, RequestParserError) as error:
         what = f"{http.method} {http.path} for {signed_for}"
-        raise NotAwsError(f"{what} is no operation that the rehearsal knows: {error}") from error
+        raise NotAwsError(f"{what} is not a known operation: {error}") from error
     return Call(service, str(operation.name), region, access_key, params, protocol, http)
 
 

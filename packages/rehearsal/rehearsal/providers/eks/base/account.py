@@ -1,4 +1,4 @@
-"""What every simulated resource works with: clients of the in-process AWS, the machines' simulation, the catalogue."""
+"""What every simulated resource uses: clients of the in-process AWS, the machines' simulation, the catalogue."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ ACCOUNT_ID: Final = "123456789012"
 ADDON: Final = "aws:eks/addon:Addon"
 POD_IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 ADMINISTRATOR: Final = "simulated"
-"""The access key, and the secret, of whoever runs the program: it may do everything."""
+"""The access key and the secret of the user who runs the program, with every permission."""
 
 READS: Final = ("Describe", "Get", "List")
-"""How the names of requests begin that change nothing."""
+"""Prefixes of the names of read-only requests."""
 _making_client = threading.Lock()
 _asked: Final[ContextVar[Account]] = ContextVar("account")
 
@@ -53,7 +53,7 @@ class Account(SimulatedCloud):
 
     @contextmanager
     def client(self, service: str) -> Iterator[Any]:
-        """A boto3 client (``ec2``, ``eks``, ``autoscaling`` …) whose requests this account answers meanwhile.
+        """A boto3 client (``ec2``, ``eks``, ``autoscaling`` …) whose requests this account answers inside the context.
 
         Each request is one step and takes its turn. botocore's own exceptions (``ParamValidationError``,
         ``ClientError``) come through.
@@ -139,7 +139,7 @@ def _method_name(operation: str) -> str:
 
 
 def _answer(service: str, request: Any, event_name: str, **_: Any) -> Any:
-    """AWS's answer in the network's place; something that is not simulated never reaches the network either."""
+    """AWS's answer instead of a network request; a request that is not simulated is an error."""
     from botocore.awsrequest import AWSResponse
 
     account, operation = _asked.get(), event_name.rpartition(".")[2]
@@ -158,5 +158,5 @@ class _Body(BytesIO):
 
 
 def maker(account: Account) -> str:
-    """The ARN of whoever runs the program."""
+    """The ARN of the user who runs the program."""
     return account.arn("iam", f"user/{ADMINISTRATOR}", everywhere=True)

@@ -1,4 +1,4 @@
-"""The pods that AWS runs in a cluster: one set for each EKS add-on, applied by the fleet when the add-on is there.
+"""The pods that AWS runs in a cluster: one set for each EKS add-on, applied by the fleet when the add-on exists.
 
 Requests: facts/catalog/eks/nodes.py, where their source is; those of the optional add-ons are estimates.
 DaemonSets tolerate every taint, so they run on GPU nodes too and never keep one alive. Images have no tag: simulated
@@ -113,7 +113,7 @@ ADDONS: Final[Mapping[str, SystemAddon]] = {
 }
 
 BOOTSTRAPPED: Final = ("vpc-cni", "kube-proxy", "coredns")
-"""What a cluster has by itself unless ``bootstrapSelfManagedAddons`` is false.
+"""The add-ons that a cluster has by default, unless ``bootstrapSelfManagedAddons`` is false.
 
 https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
 """
@@ -124,10 +124,7 @@ https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
 _DEFAULT_CLASS: Final[dict[str, Any]] = {
     "apiVersion": "storage.k8s.io/v1",
     "kind": "StorageClass",
-    "metadata": {
-        "name": "ebs-csi-default-sc",
-        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-    },
+    "metadata": {"name": "ebs-csi-default-sc", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
     "provisioner": "ebs.csi.aws.com",
     "volumeBindingMode": "WaitForFirstConsumer",
     "allowVolumeExpansion": True,

@@ -1,4 +1,4 @@
-"""Errors in the words of AWS, so that what a rehearsal prints is what a search engine knows."""
+"""Errors in AWS's words, so that users can search for what a rehearsal prints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def not_found(error: AwsError) -> bool:
 
 
 def forbidden(user: str, service: str, operation: str, resource: str) -> AwsError:
-    """Whoever runs the program (an ARN) may not do that.
+    """The user (an ARN) lacks the permission.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html; EC2's code is another:
     https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html

@@ -1,4 +1,4 @@
-"""What exists in the simulated account, whoever made it: the program, a controller in the cluster, or AWS itself.
+"""What exists in the simulated account, created by the program, a controller in the cluster or AWS itself.
 
 Default VPCs, service-linked roles, AWS's own keys and keys that wait for their deletion cost nothing and do not count.
 """

@@ -1,4 +1,4 @@
-"""IAM policy documents: what AWS says against one before anybody asks what it allows."""
+"""IAM policy documents: AWS's validation, before any evaluation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def document_problem(text: Any, *, principals: bool) -> str | None:
 
 
 def trusted(text: str) -> frozenset[str]:
-    """The services that a trust policy lets assume its role."""
+    """The services that may assume the role of a trust policy."""
     principals: set[str] = set()
     statements = json.loads(text)["Statement"]
     for statement in [statements] if isinstance(statements, dict) else statements:

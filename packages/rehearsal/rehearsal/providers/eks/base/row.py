@@ -10,7 +10,7 @@ from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters, request_of
-from rehearsal.providers.resource import PendingResource, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.store import Record
 
 Describe = Callable[[Account, str, Properties], "Mapping[str, Any] | None"]
@@ -27,9 +27,9 @@ def _nothing(*_: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Row(SimulatedResource[Account]):
-    """One resource type of AWS. moto has it if it is described; the records alone have the others.
+    """One resource type of AWS. moto holds the types that have ``describe``; the records hold the others.
 
-    The request that makes it is the schema's ``api``; its parameters are the inputs by the schema's names, and tags.
+    The schema's ``api`` is the request that creates it. Its parameters are inputs with the schema's names, and tags.
 
     Args:
         answer: where in that request's answer the id is (``Vpc.VpcId``), if the id is no template of inputs.
@@ -52,7 +52,7 @@ class Row(SimulatedResource[Account]):
     absent: tuple[Any, ...] = ("", False, 0, 0.0)
     answer: str = ""
     wrap: Callable[[Properties, dict[str, Any]], dict[str, Any]] = lambda _, params: params
-    make: Callable[[PendingResource[Account]], str] | None = None
+    make: Callable[[Pending[Account]], str] | None = None
     describe: Describe | None = None
     change: Change = _nothing
     completes_with_change: bool = False
@@ -98,7 +98,7 @@ def resends(token: str, request: str = "", wrap: Callable[..., dict[str, Any]] =
     return change
 
 
-def said(key: str, default: Any = None) -> Callable[[PendingResource[Account]], Any]:
+def from_answer(key: str, default: Any = None) -> Callable[[Pending[Account]], Any]:
     """An output that is in AWS's description of the resource."""
     return lambda pending: pending.answer.get(key, default)
 

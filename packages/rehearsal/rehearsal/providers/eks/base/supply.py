@@ -1,4 +1,4 @@
-"""What EC2 has to give, as tests and scenarios set it: everything without limit unless somebody says otherwise."""
+"""EC2's capacity, as tests and scenarios set it; unlimited by default."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class Supply:
     _announced: dict[str, ScheduledEvent] = field(default_factory=dict)
 
     def run_dry(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
-        """From now on there is no capacity for new instances of the type in the zone and market."""
+        """Exhaust the capacity for new instances of the type in the zone and market."""
         with self._lock:
             self._dry.add((zone, instance_type, market))
 
     def refill(self) -> None:
-        """There is capacity everywhere again, and in every reservation as much as it had."""
+        """Restore all capacity, including that of reservations."""
         with self._lock:
             self._dry.clear()
             self._used_up.clear()
@@ -66,7 +66,7 @@ class Supply:
             self._vcpus[market] = most
 
     def vcpu_limit(self, market: Market) -> int | None:
-        """The quota, ``None`` where nobody set one."""
+        """The quota, ``None`` if unlimited."""
         with self._lock:
             return self._vcpus.get(market)
 
@@ -80,7 +80,7 @@ class Supply:
         return next((each for each in self.reservations() if each.id == id), None)
 
     def use_up(self, id: str) -> None:
-        """From now on the reservation holds no machine that is not in use, as when others use it or it has ended."""
+        """Exhaust the reservation: no further machine can start in it, as when others use it or it has ended."""
         with self._lock:
             self._used_up.add(id)
 
@@ -93,11 +93,11 @@ class Supply:
             )
 
     def announce(self, instance: str, maintenance: ScheduledEvent) -> None:
-        """EC2 will do that with the instance (id): from now on its status says so, and nothing else happens."""
+        """Announce a scheduled event of the instance (id). Its status shows it; nothing else happens."""
         with self._lock:
             self._announced[instance] = maintenance
 
     def announced(self, instance: str) -> ScheduledEvent | None:
-        """What EC2 has announced for the instance, ``None`` if nothing."""
+        """The scheduled event of the instance, ``None`` if there is none."""
         with self._lock:
             return self._announced.get(instance)

@@ -1,4 +1,4 @@
-"""Watches the account's instances and tells the fleet of those that join, stop and end."""
+"""Watches the account's instances and updates the fleet when they join, stop or terminate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logging.getLogger("rehearsal.aws.machines")
 
 @dataclass
 class _Known:
-    """An instance that was seen. ``name`` is its node's, ``cluster`` the one it is told of (``""``: none)."""
+    """A known instance. ``name`` is its node's name, ``cluster`` the one in its user data (``""``: none)."""
 
     since: float
     name: str
@@ -44,7 +44,7 @@ class _Known:
 
 
 class NodeJoiner(threading.Thread):
-    """One thread per account. It looks when EC2, or what lets an instance in, has changed, and while one boots."""
+    """One thread per account. It evaluates instances when EC2, IAM or EKS changed, and while an instance boots."""
 
     def __init__(self, account: Account) -> None:
         super().__init__(name="machines", daemon=True)
@@ -128,7 +128,7 @@ class NodeJoiner(threading.Thread):
         image = None if name is None else node_image(name)
         if image is None:
             called = "does not exist" if name is None else f"is called {name!r}"
-            raise NodeProblem(f"its image {instance.image} {called}: none of EKS's that boots into a kubelet")
+            raise NodeProblem(f"its image {instance.image} {called} and is not an EKS node image")
         boot = bootstrap(image.family, user_data(account, instance.id))
         cluster = account.store.get(CLUSTER, boot.cluster)
         if cluster is None:
@@ -143,8 +143,8 @@ class NodeJoiner(threading.Thread):
         if because == known.because:
             return
         known.because = because
-        _log.warning("instance %s makes no node: %s", instance.id, because)
-        message = f"instance {instance.id} ({instance.type}, {instance.zone}) makes no node: {because}"
+        _log.warning("instance %s does not become a node: %s", instance.id, because)
+        message = f"instance {instance.id} ({instance.type}, {instance.zone}) does not become a node: {because}"
         for cluster in self._account.store.all(CLUSTER):
             self._fleet.report_machine(cluster.id, instance.private_name, message)
 

@@ -1,4 +1,4 @@
-"""A machine that EC2 takes back: a spot machine after its warning, any other at once, as when its host breaks."""
+"""Interruption of a machine by EC2: a spot machine after its warning, any other at once, as with a failed host."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _log = logging.getLogger("rehearsal.aws.machines")
 
 
 def reclaim(account: Account, node: str) -> bool:
-    """Take back the machine that is the node; whether there is one that no group started.
+    """Interrupt the node's machine; ``False`` if no instance outside of node groups is that node.
 
-    Who hears of the warning may drain and end it meanwhile; EC2 ends it when its notice is over.
+    Recipients of the warning may drain and terminate it; EC2 terminates it after the notice.
     """
     instance = next(
         (each for each in instances(account) if each.private_name == node and each.state == "running"), None
@@ -32,7 +32,7 @@ def reclaim(account: Account, node: str) -> bool:
         _end(account, instance.id)
         return True
     heard = spot_interruption(account, instance.id)
-    _log.info("instance %s is warned; it heard of that: %s", instance.id, ", ".join(heard) or "nobody")
+    _log.info("interruption warning for instance %s, delivered to: %s", instance.id, ", ".join(heard) or "nobody")
     timer = threading.Timer(NOTICE_SECONDS, _end, (account, instance.id))
     timer.daemon = True
     timer.start()

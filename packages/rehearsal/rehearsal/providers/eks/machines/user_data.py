@@ -1,6 +1,6 @@
-"""What an instance's user data tells its image: which cluster to join, and how its kubelet is to be.
+"""User data of an instance: the cluster to join, and the configuration of its kubelet.
 
-AL2023: ``NodeConfig`` in YAML, by itself or in parts of a MIME archive, the later ones over the earlier ones
+AL2023: ``NodeConfig`` in YAML, alone or in parts of a MIME archive, later parts override earlier ones
 (https://awslabs.github.io/amazon-eks-ami/nodeadm/). Bottlerocket: TOML
 (https://bottlerocket.dev/en/os/latest/api/settings/kubernetes/).
 """
@@ -41,7 +41,7 @@ class UserDataError(Exception):
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """The cluster as the instance is told, and its kubelet: ``settings`` are keys of a KubeletConfiguration.
+    """The cluster in the instance's user data, and its kubelet: ``settings`` are keys of a KubeletConfiguration.
 
     ``taints`` are in the API's form. ``raid0``: the instance's own disks are the node's storage.
     """

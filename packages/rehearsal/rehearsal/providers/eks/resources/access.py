@@ -1,4 +1,4 @@
-"""Who may use a cluster, and whose rights its pods have. moto has neither: both are in the store."""
+"""Access entries and Pod Identity associations. moto has neither: both are in the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rehearsal.providers.eks.resources.addons import CREATED
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, require_cluster
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
 from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.resource import PendingResource, Reference
+from rehearsal.providers.resource import Pending, Reference
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
@@ -84,7 +84,7 @@ def _scope(inputs: Properties, account: Account) -> str | None:
     )
 
 
-def _entry_requires(pending: PendingResource[Account]) -> None:
+def _entry_requires(pending: Pending[Account]) -> None:
     cluster = require_cluster(pending.cloud, pending.inputs["clusterName"])
     if pending.before is not None:
         return
@@ -106,7 +106,7 @@ def _made_it(account: Account, cluster: Record, principal: str) -> bool:
 
 
 def find_principals(account: Account) -> dict[str, UserInfo]:
-    """Role or user → as whom the API server knows it: by its session's ARN and the entry's groups.
+    """Role or user → its name for the API server (its session's ARN) and the entry's groups.
 
     https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
     """
@@ -120,12 +120,12 @@ def find_principals(account: Account) -> dict[str, UserInfo]:
     }
 
 
-def _entry_arn(pending: PendingResource[Account]) -> str:
+def _entry_arn(pending: Pending[Account]) -> str:
     entry = f"access-entry/{pending.inputs['clusterName']}/{zlib.crc32(pending.id.encode()):08x}"
     return pending.cloud.arn("eks", entry)
 
 
-def _association_requires(pending: PendingResource[Account]) -> None:
+def _association_requires(pending: Pending[Account]) -> None:
     cluster, principal = pending.inputs["clusterName"], pending.inputs["principalArn"]
     entry = pending.cloud.store.get(ACCESS_ENTRY, f"{cluster}:{principal}")
     if entry is None:
@@ -136,7 +136,7 @@ def _association_requires(pending: PendingResource[Account]) -> None:
         raise refused(POLICY_ASSOCIATION, "InvalidRequestException", reason)
 
 
-def _identity_requires(pending: PendingResource[Account]) -> None:
+def _identity_requires(pending: Pending[Account]) -> None:
     inputs = pending.inputs
     require_role_of_pods(pending.cloud, inputs["roleArn"])
     taken = pending.cloud.pod_identity(inputs["clusterName"], inputs["namespace"], inputs["serviceAccount"])
@@ -145,7 +145,7 @@ def _identity_requires(pending: PendingResource[Account]) -> None:
         raise refused(POD_IDENTITY, "ResourceInUseException", f"Association already exists: {where}")
 
 
-def _identity_id(pending: PendingResource[Account]) -> str:
+def _identity_id(pending: Pending[Account]) -> str:
     return f"a-{random.getrandbits(68):017x}"
 
 

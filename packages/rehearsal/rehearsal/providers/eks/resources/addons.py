@@ -16,7 +16,7 @@ from rehearsal.providers.eks.resources.cluster import require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
 from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.resource import Lifecycle, PendingResource, Reference
+from rehearsal.providers.resource import Lifecycle, Pending, Reference
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 
@@ -48,18 +48,18 @@ def _configuration(inputs: Properties, account: Account) -> str | None:
     )
 
 
-def _requires(pending: PendingResource[Account]) -> None:
+def _requires(pending: Pending[Account]) -> None:
     if pending.before is None and pending.cloud.store.get(ADDON, pending.id):
         raise refused(ADDON, "ResourceInUseException", "Addon already exists.")
     for association in pending.inputs.get("podIdentityAssociations") or []:
         require_role_of_pods(pending.cloud, association["roleArn"])
 
 
-def _version(pending: PendingResource[Account]) -> str:
+def _version(pending: Pending[Account]) -> str:
     return pending.inputs.get("addonVersion") or ADDONS[pending.inputs["addonName"]].version
 
 
-def _arn(pending: PendingResource[Account]) -> str:
+def _arn(pending: Pending[Account]) -> str:
     addon = f"addon/{pending.inputs['clusterName']}/{pending.inputs['addonName']}/{zlib.crc32(pending.id.encode()):08x}"
     return pending.cloud.arn("eks", addon)
 

@@ -10,7 +10,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import pairs, part
 from rehearsal.providers.eks.base.row import Row, asks, refused, resends, sends
-from rehearsal.providers.resource import PendingResource
+from rehearsal.providers.resource import Pending
 from rehearsal.providers.rules import RuleBook
 
 BUCKET: Final = "aws:s3/bucket:Bucket"
@@ -66,7 +66,7 @@ def _rules(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-def _make(pending: PendingResource[Account]) -> str:
+def _make(pending: Pending[Account]) -> str:
     account, name = pending.cloud, str(pending.inputs["bucket"])
     if name in TAKEN:
         reason = (
@@ -98,7 +98,7 @@ def _bucket(account: Account, id: str, inputs: Properties) -> Properties | None:
 
 
 def _remove(account: Account, id: str, inputs: Properties) -> None:
-    """A bucket with objects stays (``BucketNotEmpty``) unless it is forced, which empties it first."""
+    """Deleting a bucket with objects fails (``BucketNotEmpty``) unless forced, which empties it first."""
     if inputs.get("forceDestroy"):
         versions = account.call("s3", "ListObjectVersions", Bucket=id)
         for each in (*versions.get("Versions", ()), *versions.get("DeleteMarkers", ())):
@@ -178,11 +178,5 @@ ROWS: Final = (
         change=resends(PUBLIC_ACCESS, wrap=_with_blocks),
         remove=sends("s3:DeletePublicAccessBlock", Bucket="{id}"),
     ),
-    Row(
-        token=VERSIONING,
-        id="{bucket}",
-        describe=_versioning,
-        change=resends(VERSIONING),
-        remove=_suspend,
-    ),
+    Row(token=VERSIONING, id="{bucket}", describe=_versioning, change=resends(VERSIONING), remove=_suspend),
 )

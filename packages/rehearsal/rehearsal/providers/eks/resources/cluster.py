@@ -13,11 +13,11 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, workloads
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import Row, asks, refused, said
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused
 from rehearsal.providers.eks.resources.iam import require_role
 from rehearsal.providers.eks.resources.network import CLUSTER, SECURITY_GROUP, SUBNET, subnets
 from rehearsal.providers.eks.rules.cluster_rules import CLUSTER_RULES, DEFAULT_VERSION, version_step
-from rehearsal.providers.resource import Lifecycle, PendingResource, Reference
+from rehearsal.providers.resource import Lifecycle, Pending, Reference
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -38,7 +38,7 @@ _SENT: Final = (
 )
 
 
-def _requires(pending: PendingResource[Account]) -> None:
+def _requires(pending: Pending[Account]) -> None:
     account, inputs = pending.cloud, pending.inputs
     if pending.before is not None:
         _check_version(account, pending.id, inputs)
@@ -53,7 +53,7 @@ def _requires(pending: PendingResource[Account]) -> None:
         raise refused(CLUSTER, "ResourceInUseException", f"Cluster already exists with name: {inputs['name']}")
 
 
-def _make(pending: PendingResource[Account]) -> str:
+def _make(pending: Pending[Account]) -> str:
     account, name = pending.cloud, str(pending.inputs["name"])
     params = {"version": DEFAULT_VERSION, **_parameters(pending.inputs), "tags": pending.inputs.get("tags")}
     params["kubernetesNetworkConfig"] = {
@@ -88,7 +88,7 @@ def _change(account: Account, id: str, old: Properties, new: Properties) -> None
 
 
 def upgrade(account: Account, name: str, version: str) -> None:
-    """Have the control plane run another version from now on, whoever asks for it: a program, a person, EKS itself."""
+    """Make the control plane run another version, at the request of a program, a user or EKS itself."""
     live = _live(account, name)
     live.version = version
     vars(live)[_UPGRADED] = datetime.now(timezone.utc)
@@ -125,10 +125,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     # https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
     public = at(record.inputs, "vpcConfig.endpointPublicAccess") is not False
     private = endpoint.private if _require_other_groups(account, record.inputs) else endpoint.nowhere
-    reached = {
-        "endpoint": f"https://{endpoint.host if public else private}",
-        "certificateAuthority": authority,
-    }
+    reached = {"endpoint": f"https://{endpoint.host if public else private}", "certificateAuthority": authority}
     # DescribeCluster answers it to a controller in the cluster.
     with account.store.held():
         live = _live(account, record.id)
@@ -195,7 +192,7 @@ def _check_key(account: Account, arn: str) -> None:
 
 
 def require_cluster(account: Account, name: str) -> Record:
-    """The record of a cluster; EKS's error if there is none of that name."""
+    """The record of a cluster; EKS's error if it does not exist."""
     record = account.store.get(CLUSTER, name)
     if record is None:
         raise no_cluster(name)
@@ -249,21 +246,21 @@ def _as_it_runs(account: Account, record: Record) -> Properties:
     return {**record.inputs, **version}
 
 
-def _access(pending: PendingResource[Account]) -> Properties:
+def _access(pending: Pending[Account]) -> Properties:
     usual = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
     return {**usual, **(pending.inputs.get("accessConfig") or {})}
 
 
-def _identities(pending: PendingResource[Account]) -> Any:
+def _identities(pending: Pending[Account]) -> Any:
     return [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}]
 
 
-def _network(pending: PendingResource[Account]) -> Properties:
+def _network(pending: Pending[Account]) -> Properties:
     network = pending.answer["resourcesVpcConfig"]
     return {**pending.inputs["vpcConfig"], **{key: network.get(key, "") for key in ("clusterSecurityGroupId", "vpcId")}}
 
 
-def _since_start(key: str) -> Callable[[PendingResource[Account]], Any]:
+def _since_start(key: str) -> Callable[[Pending[Account]], Any]:
     return lambda pending: pending.before and pending.before.outputs.get(key)
 
 
@@ -278,15 +275,15 @@ ROWS: Final = (
         live=_as_it_runs,
         outputs={
             "accessConfig": _access,
-            "arn": said("arn"),
+            "arn": from_answer("arn"),
             "certificateAuthority": _since_start("certificateAuthority"),
             "createdAt": lambda pending: pending.answer["createdAt"].isoformat(),
             "endpoint": _since_start("endpoint"),
             "identities": _identities,
-            "kubernetesNetworkConfig": said("kubernetesNetworkConfig"),
+            "kubernetesNetworkConfig": from_answer("kubernetesNetworkConfig"),
             "platformVersion": "eks.1",
-            "status": said("status"),
-            "version": said("version"),
+            "status": from_answer("status"),
+            "version": from_answer("version"),
             "vpcConfig": _network,
         },
         unknown=("version", "vpcConfig.clusterSecurityGroupId", "vpcConfig.vpcId"),

@@ -1,6 +1,6 @@
-"""EC2's events, as EventBridge delivers them: only by a rule that fits, to a target that is there and lets it.
+"""EC2's events, as EventBridge delivers them: only by a matching rule, to a target that exists and permits it.
 
-moto's bus takes events of programs only, and asks no queue whether EventBridge may send to it.
+moto's bus takes events of programs only, and does not check the queue's policy.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def deliver(account: Account, detail_type: str, instance: str, detail: Mapping[s
             for target in account.call("events", "ListTargetsByRule", Rule=rule["Name"])["Targets"]:
                 problem = _send(account, rule["Arn"], target["Arn"], event)
                 if problem:
-                    # As in AWS, nobody is told: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html.
+                    # As in AWS, the failure is silent: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html.
                     _log.warning("event %r was not delivered to %s: %s", detail_type, target["Arn"], problem)
                 else:
                     heard.append(str(target["Arn"]))

@@ -8,8 +8,8 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.policy_documents import document_problem
-from rehearsal.providers.eks.base.row import Row, asks, refused, resends, said, sends
-from rehearsal.providers.resource import PendingResource
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused, resends, sends
+from rehearsal.providers.resource import Pending
 from rehearsal.providers.rules import RuleBook
 
 LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
@@ -128,7 +128,7 @@ def _policy_of(account: Account, id: str, inputs: Properties) -> Properties | No
     return attributes if attributes.get("Policy") else None
 
 
-def _arn(pending: PendingResource[Account]) -> str:
+def _arn(pending: Pending[Account]) -> str:
     # A log group's own ARN ends with that of its streams.
     return str(pending.answer["arn"]).removesuffix(":*")
 
@@ -167,7 +167,7 @@ ROWS: Final = (
         # Tags are refused for a rule that exists.
         change=resends(RULE),
         remove=_remove_rule,
-        outputs={"arn": said("Arn")},
+        outputs={"arn": from_answer("Arn")},
         rules=EVENT_RULES.rules,
         replaces=("eventBusName",),
         name="name",
@@ -189,7 +189,7 @@ ROWS: Final = (
         describe=asks("sqs:GetQueueAttributes", "Attributes", QueueUrl="{id}", AttributeNames=["QueueArn"]),
         change=_change_queue,
         remove=sends("sqs:DeleteQueue", QueueUrl="{id}"),
-        outputs={"arn": said("QueueArn"), "url": "{id}"},
+        outputs={"arn": from_answer("QueueArn"), "url": "{id}"},
         rules=QUEUE_RULES.rules,
         replaces=("name", "fifoQueue"),
         name="name",

@@ -11,7 +11,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem, named_roles
-from rehearsal.providers.eks.base.row import Row, asks, resends, said, sends
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, resends, sends
 from rehearsal.providers.eks.resources.network import SECURITY_GROUP, SUBNET
 from rehearsal.providers.resource import Reference
 from rehearsal.providers.rules import RuleBook
@@ -36,7 +36,7 @@ def _policy(inputs: Properties, account: Account) -> str | None:
 
 
 def _exists(account: Account, role: str) -> bool:
-    """Of another account's nobody knows."""
+    """Resources of other accounts are unknown."""
     if not role.startswith(account.arn("iam", "role/", everywhere=True)):
         return True
     try:
@@ -53,7 +53,7 @@ def _regroup(account: Account, id: str, old: Properties, new: Properties) -> Non
 
 
 def _open(account: Account, id: str, inputs: Properties) -> None:
-    """moto has no DeleteFileSystemPolicy, which leaves the default: anybody who reaches a mount target."""
+    """moto has no DeleteFileSystemPolicy, which restores the default: every client that reaches a mount target."""
 
 
 ROWS: Final = (
@@ -67,7 +67,7 @@ ROWS: Final = (
             "arn": _ARN + "{id}",
             "dnsName": "{id}.efs.{region}.amazonaws.com",
             "name": lambda pending: (pending.inputs.get("tags") or {}).get("Name", ""),
-            "numberOfMountTargets": said("NumberOfMountTargets", 0),
+            "numberOfMountTargets": from_answer("NumberOfMountTargets", 0),
             "ownerId": "{account}",
         },
         defaults={"performanceMode": "generalPurpose", "throughputMode": "bursting"},
@@ -91,13 +91,13 @@ ROWS: Final = (
         change=_regroup,
         remove=sends("efs:DeleteMountTarget", MountTargetId="{id}"),
         outputs={
-            "availabilityZoneId": said("AvailabilityZoneId", ""),
-            "availabilityZoneName": said("AvailabilityZoneName", ""),
+            "availabilityZoneId": from_answer("AvailabilityZoneId", ""),
+            "availabilityZoneName": from_answer("AvailabilityZoneName", ""),
             "dnsName": "{fileSystemId}.efs.{region}.amazonaws.com",
             "fileSystemArn": _ARN + "{fileSystemId}",
-            "ipAddress": said("IpAddress", ""),
-            "mountTargetDnsName": said("AvailabilityZoneName", ""),
-            "networkInterfaceId": said("NetworkInterfaceId", ""),
+            "ipAddress": from_answer("IpAddress", ""),
+            "mountTargetDnsName": from_answer("AvailabilityZoneName", ""),
+            "networkInterfaceId": from_answer("NetworkInterfaceId", ""),
             "ownerId": "{account}",
         },
         unknown=("ipAddress",),

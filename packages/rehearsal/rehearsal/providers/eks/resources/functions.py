@@ -1,4 +1,4 @@
-"""The provider's functions: who the caller is, which partition of AWS this is, what there is of clusters, groups and
+"""The provider's functions: the caller's identity, the partition of AWS, the existing clusters, groups and
 networks."""
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ from rehearsal.providers.store import Record
 def get_caller_identity(account: Account, args: Properties) -> Properties:
     """``getCallerIdentity``: the simulated account."""
     # Without a request: previews ask for nothing else, and importing moto takes longer than all the rest of one.
-    return {
-        "accountId": account.id,
-        "arn": maker(account),
-        "id": account.id,
-        "userId": "AIDASIMULATED",
-    }
+    return {"accountId": account.id, "arn": maker(account), "id": account.id, "userId": "AIDASIMULATED"}
 
 
 def get_file_system(account: Account, args: Properties) -> Properties:
@@ -53,7 +48,7 @@ def get_clusters(account: Account, args: Properties) -> Properties:
 
 
 def get_cluster(account: Account, args: Properties) -> Properties:
-    """``getCluster``: the version that one runs; EKS's error if there is none."""
+    """``getCluster``: its current version; EKS's error if it does not exist."""
     described = account.call("eks", "DescribeCluster", name=args["name"])["cluster"]
     return {**args, "id": args["name"], "version": described["version"]}
 
@@ -97,7 +92,7 @@ def get_scaling_group(account: Account, args: Properties) -> Properties:
 
 
 def get_vpc(account: Account, args: Properties) -> Properties:
-    """``ec2:getVpc``: a network, its ranges and whether it has names; EC2's error if there is none."""
+    """``ec2:getVpc``: a network, its ranges and DNS settings; EC2's error if it does not exist."""
     vpc = account.call("ec2", "DescribeVpcs", VpcIds=[args["id"]])["Vpcs"][0]
     ranges = [
         {"cidrBlock": each["CidrBlock"], "state": each["CidrBlockState"]["State"]}
@@ -113,7 +108,7 @@ def get_vpc(account: Account, args: Properties) -> Properties:
 
 
 def get_subnet(account: Account, args: Properties) -> Properties:
-    """``ec2:getSubnet``: a subnet; EC2's error if there is none."""
+    """``ec2:getSubnet``: a subnet; EC2's error if it does not exist."""
     described = subnet(account, args["id"])
     keys = ("availabilityZone", "availableIpAddressCount", "cidrBlock", "mapPublicIpOnLaunch", "vpcId")
     tags = {tag["Key"]: tag["Value"] for tag in described.get("Tags") or ()}

@@ -22,7 +22,7 @@ DELETING = "DELETING"
 
 @dataclass(frozen=True)
 class DeclaredGroup:
-    """One managed node group. ``base`` is its machines with everything a node really has, and is not autoscaled.
+    """One managed node group. ``base`` has its machines as their nodes really are, and is not autoscaled.
 
     ``labels`` and ``taints`` are what DescribeNodegroup reports (taints with EKS's effects, ``NO_SCHEDULE``);
     ``nodegroup_tags`` are the group's own tags, which its Auto Scaling group ``asg_name`` does not get. ``leaving``:

@@ -10,8 +10,8 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem, trusted
-from rehearsal.providers.eks.base.row import Row, asks, resends, said, sends
-from rehearsal.providers.resource import PendingResource
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, resends, sends
+from rehearsal.providers.resource import Pending
 from rehearsal.providers.rules import RuleBook
 
 ROLE: Final = "aws:iam/role:Role"
@@ -58,7 +58,7 @@ def _change_role(account: Account, id: str, old: Properties, new: Properties) ->
         account.call("iam", "DeleteRolePermissionsBoundary", RoleName=id)
 
 
-def _bounded(pending: PendingResource[Account]) -> None:
+def _bounded(pending: Pending[Account]) -> None:
     """The boundary is a policy that exists; one of the account's own is taken to, and to allow everything.
 
     https://docs.aws.amazon.com/IAM/latest/APIReference/API_PutRolePermissionsBoundary.html (NoSuchEntity)
@@ -90,7 +90,7 @@ def _role_policy(account: Account, id: str, inputs: Properties) -> Properties:
     return account.call("iam", "GetRolePolicy", RoleName=inputs["role"], PolicyName=inputs["name"])
 
 
-def _offered(pending: PendingResource[Account]) -> None:
+def _offered(pending: Pending[Account]) -> None:
     if pending.inputs["policyArn"].startswith(_AWS_OWN):
         _offer(pending.cloud, pending.inputs["policyArn"])
 
@@ -112,7 +112,7 @@ def _remove_profile(account: Account, id: str, inputs: Properties) -> None:
     account.call("iam", "DeleteInstanceProfile", InstanceProfileName=id)
 
 
-def _created(pending: PendingResource[Account]) -> str:
+def _created(pending: Pending[Account]) -> str:
     return str(pending.answer["CreateDate"].isoformat())
 
 
@@ -183,7 +183,7 @@ ROWS: Final = (
         describe=asks("iam:GetRole", "Role", RoleName="{id}"),
         change=_change_role,
         remove=_remove_role,
-        outputs={"arn": said("Arn"), "createDate": _created, "uniqueId": said("RoleId")},
+        outputs={"arn": from_answer("Arn"), "createDate": _created, "uniqueId": from_answer("RoleId")},
         defaults={"path": "/", "maxSessionDuration": 3600},
         rules=ROLE_RULES.rules,
         requires=_bounded,
@@ -214,7 +214,7 @@ ROWS: Final = (
         change=_set_role,
         completes_with_change=True,
         remove=_remove_profile,
-        outputs={"arn": said("Arn"), "createDate": _created, "uniqueId": said("InstanceProfileId")},
+        outputs={"arn": from_answer("Arn"), "createDate": _created, "uniqueId": from_answer("InstanceProfileId")},
         defaults={"path": "/"},
         replaces=("path",),
         name="name",

@@ -10,15 +10,15 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import Row, said, sends
-from rehearsal.providers.resource import PendingResource
+from rehearsal.providers.eks.base.row import Row, from_answer, sends
+from rehearsal.providers.resource import Pending
 from rehearsal.providers.rules import RuleBook
 
 KEY: Final = "aws:kms/key:Key"
 ALIAS: Final = "aws:kms/alias:Alias"
 GRANT: Final = "aws:kms/grant:Grant"
 TO_START: Final = frozenset({"CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo"})
-"""What whoever starts a machine with an encrypted disk must be able to do with its key:
+"""Permissions on the key that the creator of a machine with an encrypted disk needs:
 https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html"""
 KEY_RULES: Final = RuleBook[Account]()
 ALIAS_RULES: Final = RuleBook[Account]()
@@ -76,7 +76,7 @@ def _alias_of(account: Account, id: str, inputs: Properties) -> Properties | Non
     return next((alias for alias in aliases if alias["AliasName"] == id), None)
 
 
-def _target_arn(pending: PendingResource[Account]) -> str:
+def _target_arn(pending: Pending[Account]) -> str:
     return pending.cloud.arn("kms", f"key/{pending.answer['TargetKeyId']}")
 
 
@@ -84,7 +84,7 @@ def _retarget(account: Account, id: str, old: Properties, new: Properties) -> No
     account.call("kms", "UpdateAlias", AliasName=id, TargetKeyId=new["targetKeyId"])
 
 
-def _make_grant(pending: PendingResource[Account]) -> str:
+def _make_grant(pending: Pending[Account]) -> str:
     """A key of this account has to exist; another's is taken to, and to let this account make grants."""
     key = pending.inputs["keyId"]
     foreign = key.startswith("arn:") and not key.startswith(pending.cloud.arn("kms", ""))
@@ -120,7 +120,7 @@ ROWS: Final = (
         make=_make_grant,
         describe=_grant,
         remove=_revoke,
-        outputs={"grantId": said("GrantId"), "grantToken": said("GrantId")},
+        outputs={"grantId": from_answer("GrantId"), "grantToken": from_answer("GrantId")},
         replaces=(
             "constraints",
             "grantCreationTokens",
@@ -139,7 +139,7 @@ ROWS: Final = (
         change=_change_key,
         completes_with_change=True,
         remove=_schedule_deletion,
-        outputs={"arn": said("Arn"), "keyId": "{id}"},
+        outputs={"arn": from_answer("Arn"), "keyId": "{id}"},
         defaults={"isEnabled": True},
         rules=KEY_RULES.rules,
         replaces=("customerMasterKeySpec", "keyUsage", "multiRegion", "customKeyStoreId", "xksKeyId"),
@@ -150,7 +150,7 @@ ROWS: Final = (
         describe=_alias_of,
         change=_retarget,
         remove=sends("kms:DeleteAlias", AliasName="{id}"),
-        outputs={"arn": said("AliasArn"), "targetKeyArn": _target_arn},
+        outputs={"arn": from_answer("AliasArn"), "targetKeyArn": _target_arn},
         rules=ALIAS_RULES.rules,
         name="name",
         name_limit=250,

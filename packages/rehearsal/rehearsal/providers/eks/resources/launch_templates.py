@@ -7,7 +7,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import Row, asks, said, sends
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, sends
 from rehearsal.providers.eks.resources.network import EC2_ARN
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -52,8 +52,8 @@ ROWS: Final = (
         remove=sends("ec2:DeleteLaunchTemplate", LaunchTemplateId="{id}"),
         outputs={
             "arn": EC2_ARN + "launch-template/{id}",
-            "defaultVersion": said("DefaultVersionNumber"),
-            "latestVersion": said("LatestVersionNumber"),
+            "defaultVersion": from_answer("DefaultVersionNumber"),
+            "latestVersion": from_answer("LatestVersionNumber"),
         },
         unknown=("defaultVersion",),
         recomputed=_renewed,

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.row import Row, asks, refused, said, sends
-from rehearsal.providers.resource import PendingResource, Reference
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused, sends
+from rehearsal.providers.resource import Pending, Reference
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 
@@ -114,11 +114,11 @@ def _without_addresses(account: Account, gateway: Record) -> None:
             raise refused(INTERNET_GATEWAY, "DependencyViolation", reason, "DeleteInternetGateway")
 
 
-def _public_name(pending: PendingResource[Account]) -> str:
+def _public_name(pending: Pending[Account]) -> str:
     return f"ec2-{pending.answer['PublicIp'].replace('.', '-')}.{pending.cloud.region}.compute.amazonaws.com"
 
 
-def _needs_internet(pending: PendingResource[Account]) -> None:
+def _needs_internet(pending: Pending[Account]) -> None:
     if pending.before is not None:
         return
     vpc = subnet(pending.cloud, pending.inputs["subnetId"])["VpcId"]
@@ -137,7 +137,7 @@ def _nat(account: Account, id: str, inputs: Properties) -> Properties | None:
 
 
 def subnet(account: Account, id: str) -> dict[str, Any]:
-    """A subnet as EC2 describes it; AWS's error if there is none."""
+    """A subnet as EC2 describes it; AWS's error if it does not exist."""
     return subnets(account, [id])[0]
 
 
@@ -164,10 +164,10 @@ ROWS: Final = (
         remove=sends("ec2:DeleteVpc", VpcId="{id}"),
         outputs={
             "arn": EC2_ARN + "vpc/{id}",
-            "defaultNetworkAclId": said("acl"),
-            "defaultRouteTableId": said("table"),
-            "defaultSecurityGroupId": said("group"),
-            "mainRouteTableId": said("table"),
+            "defaultNetworkAclId": from_answer("acl"),
+            "defaultRouteTableId": from_answer("table"),
+            "defaultSecurityGroupId": from_answer("group"),
+            "mainRouteTableId": from_answer("table"),
             "ownerId": "{account}",
         },
         required=("cidrBlock",),
@@ -185,7 +185,7 @@ ROWS: Final = (
         remove=sends("ec2:DeleteSubnet", SubnetId="{id}"),
         outputs={
             "arn": EC2_ARN + "subnet/{id}",
-            "availabilityZone": said("AvailabilityZone"),
+            "availabilityZone": from_answer("AvailabilityZone"),
             "ownerId": "{account}",
         },
         unknown=("availabilityZone",),
@@ -215,8 +215,8 @@ ROWS: Final = (
         outputs={
             "allocationId": "{id}",
             "arn": EC2_ARN + "elastic-ip/{id}",
-            "associationId": said("AssociationId", ""),
-            "publicIp": said("PublicIp"),
+            "associationId": from_answer("AssociationId", ""),
+            "publicIp": from_answer("PublicIp"),
             "publicDns": _public_name,
         },
         defaults={"domain": "vpc"},
@@ -229,10 +229,10 @@ ROWS: Final = (
         describe=_nat,
         remove=sends("ec2:DeleteNatGateway", NatGatewayId="{id}"),
         outputs={
-            "associationId": said("AssociationId", ""),
-            "networkInterfaceId": said("NetworkInterfaceId", ""),
-            "privateIp": said("PrivateIp", ""),
-            "publicIp": said("PublicIp", ""),
+            "associationId": from_answer("AssociationId", ""),
+            "networkInterfaceId": from_answer("NetworkInterfaceId", ""),
+            "privateIp": from_answer("PrivateIp", ""),
+            "publicIp": from_answer("PublicIp", ""),
         },
         unknown=("privateIp",),
         required=("subnetId",),

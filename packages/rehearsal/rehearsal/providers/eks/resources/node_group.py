@@ -11,7 +11,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import Row, refused, said
+from rehearsal.providers.eks.base.row import Row, from_answer, refused
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.addons import installed
 from rehearsal.providers.eks.resources.cluster import require_cluster
@@ -21,7 +21,7 @@ from rehearsal.providers.eks.resources.keys import TO_START, may_use
 from rehearsal.providers.eks.resources.network import CLUSTER, SUBNET, subnets
 from rehearsal.providers.eks.resources.nodes import types_of
 from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE, POOL_RULES
-from rehearsal.providers.resource import Lifecycle, PendingResource, Reference
+from rehearsal.providers.resource import Lifecycle, Pending, Reference
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -40,7 +40,7 @@ _AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRol
 _NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
 
 
-def _requires(pending: PendingResource[Account]) -> None:
+def _requires(pending: Pending[Account]) -> None:
     account, inputs = pending.cloud, pending.inputs
     cluster = require_cluster(account, inputs["clusterName"])
     if pending.before is None:
@@ -51,7 +51,7 @@ def _requires(pending: PendingResource[Account]) -> None:
     _check_version(inputs, cluster)
 
 
-def _make(pending: PendingResource[Account]) -> str:
+def _make(pending: Pending[Account]) -> str:
     account, inputs = pending.cloud, pending.inputs
     params = {**parameters(NODE_GROUP, inputs), "tags": inputs.get("tags")}
     params.setdefault("version", require_cluster(account, inputs["clusterName"]).outputs["version"])
@@ -110,7 +110,7 @@ def _live(account: Account, record: Record) -> Properties:
 
 
 def _start(account: Account, record: Record, before: Record | None) -> Record:
-    # Who is in charge of the size decides what becomes of a change: the governor, right after this.
+    # The autoscaler simulation applies a change of the size right after this.
     if before is None:
         group = declared_group(account, record, scaling_group.describe(account, asg_name(record)))
         if group.desired:
@@ -122,7 +122,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
 
 
 def _stop(account: Account, record: Record) -> None:
-    # From here on the governor leaves the group alone, or it would bring back what is on its way out.
+    # From here on the autoscaler simulation ignores the group, or it would recreate what is being deleted.
     account.store.put(replace(record, outputs={**record.outputs, "status": DELETING}))
     try:
         account.machines().delete_group(record.inputs["clusterName"], record.inputs["nodeGroupName"])
@@ -226,10 +226,7 @@ def _label_changes(old: Properties, new: Properties) -> dict[str, Any]:
     before, after = old.get("labels") or {}, new.get("labels") or {}
     fresh = {key: value for key, value in after.items() if before.get(key) != value}
     removed = sorted(set(before) - set(after))
-    return {
-        **({"addOrUpdateLabels": fresh} if fresh else {}),
-        **({"removeLabels": removed} if removed else {}),
-    }
+    return {**({"addOrUpdateLabels": fresh} if fresh else {}), **({"removeLabels": removed} if removed else {})}
 
 
 def _taint_changes(old: Properties, new: Properties) -> dict[str, Any]:
@@ -237,25 +234,22 @@ def _taint_changes(old: Properties, new: Properties) -> dict[str, Any]:
     fresh = [taint for taint in after if taint not in before]
     remaining = {(taint["key"], taint["effect"]) for taint in after}
     removed = [taint for taint in before if (taint["key"], taint["effect"]) not in remaining]
-    return {
-        **({"addOrUpdateTaints": fresh} if fresh else {}),
-        **({"removeTaints": removed} if removed else {}),
-    }
+    return {**({"addOrUpdateTaints": fresh} if fresh else {}), **({"removeTaints": removed} if removed else {})}
 
 
 def _minor(version: str) -> int:
     return int(version.split(".")[1])
 
 
-def _image_type(pending: PendingResource[Account]) -> str:
+def _image_type(pending: Pending[Account]) -> str:
     return str(pending.answer["amiType"]) if pending.inputs.get("amiType") else DEFAULT_AMI_TYPE
 
 
-def _release(pending: PendingResource[Account]) -> str:
+def _release(pending: Pending[Account]) -> str:
     return pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"
 
 
-def _resources(pending: PendingResource[Account]) -> Any:
+def _resources(pending: Pending[Account]) -> Any:
     group = pending.answer["resources"]["autoScalingGroups"][0]["name"]
     return [{"autoscalingGroups": [{"name": group}], "remoteAccessSecurityGroupId": ""}]
 
@@ -272,14 +266,14 @@ ROWS: Final = (
         live=_live,
         outputs={
             "amiType": _image_type,
-            "arn": said("nodegroupArn"),
-            "capacityType": said("capacityType"),
-            "diskSize": said("diskSize"),
+            "arn": from_answer("nodegroupArn"),
+            "capacityType": from_answer("capacityType"),
+            "diskSize": from_answer("diskSize"),
             "instanceTypes": lambda pending: list(types_of(pending.inputs)),
             "releaseVersion": _release,
             "resources": _resources,
-            "status": said("status"),
-            "version": said("version"),
+            "status": from_answer("status"),
+            "version": from_answer("version"),
         },
         unknown=("amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "version"),
         rules=POOL_RULES.rules,

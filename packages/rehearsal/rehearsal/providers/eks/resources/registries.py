@@ -8,7 +8,7 @@ from typing import Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import Row, asks, resends, said
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, resends
 from rehearsal.providers.rules import RuleBook
 
 REPOSITORY: Final = "aws:ecr/repository:Repository"
@@ -54,7 +54,7 @@ def _change(account: Account, id: str, old: Properties, new: Properties) -> None
 
 
 def _remove(account: Account, id: str, inputs: Properties) -> None:
-    """A repository with images stays unless it is forced: moto says so in AWS's words."""
+    """Deleting a repository with images fails with AWS's error from moto, unless forced."""
     account.call("ecr", "DeleteRepository", repositoryName=id, force=bool(inputs.get("forceDelete")))
 
 
@@ -79,9 +79,9 @@ ROWS: Final = (
         change=_change,
         remove=_remove,
         outputs={
-            "arn": said("repositoryArn"),
-            "registryId": said("registryId"),
-            "repositoryUrl": said("repositoryUri"),
+            "arn": from_answer("repositoryArn"),
+            "registryId": from_answer("registryId"),
+            "repositoryUrl": from_answer("repositoryUri"),
         },
         defaults={"imageTagMutability": "MUTABLE"},
         # Like forceDestroy of a bucket: https://github.com/hashicorp/terraform-provider-aws/issues/28044
@@ -96,7 +96,7 @@ ROWS: Final = (
         describe=asks("ecr:GetLifecyclePolicy", "", repositoryName="{id}"),
         change=resends(LIFECYCLE),
         remove=_drop,
-        outputs={"registryId": said("registryId")},
+        outputs={"registryId": from_answer("registryId")},
         rules=LIFECYCLE_RULES.rules,
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.request import parameters, part
-from rehearsal.providers.eks.base.row import Row, asks, refused, resends, said, sends
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused, resends, sends
 from rehearsal.providers.eks.resources.network import (
     ASSOCIATION,
     EC2_ARN,
@@ -18,7 +18,7 @@ from rehearsal.providers.eks.resources.network import (
     SUBNET,
     VPC,
 )
-from rehearsal.providers.resource import PendingResource, Reference
+from rehearsal.providers.resource import Pending, Reference
 from rehearsal.providers.rules import RuleBook
 
 ROUTE: Final = "aws:ec2/route:Route"
@@ -62,7 +62,7 @@ def _set_routes(account: Account, id: str, old: Properties, new: Properties) -> 
         account.call("ec2", "CreateRoute", RouteTableId=id, **part(ROUTE_TABLE, "routes", route))
 
 
-def _make_route(pending: PendingResource[Account]) -> str:
+def _make_route(pending: Pending[Account]) -> str:
     inputs, destination = pending.inputs, _destination(pending.inputs)
     if _route(pending.cloud, "", inputs):
         raise refused(ROUTE, "RouteAlreadyExists", f"The route identified by {destination} already exists.")
@@ -81,7 +81,7 @@ def _remove_route(account: Account, id: str, inputs: Properties) -> None:
     account.call("ec2", "DeleteRoute", **{key[0].upper() + key[1:]: inputs[key] for key in keys if inputs.get(key)})
 
 
-def _not_associated(pending: PendingResource[Account]) -> None:
+def _not_associated(pending: Pending[Account]) -> None:
     if pending.before is None and _association(pending.cloud, pending.id, pending.inputs):
         what = pending.inputs.get("subnetId") or pending.inputs.get("gatewayId")
         raise refused(ASSOCIATION, "Resource.AlreadyAssociated", f"{what} already has an associated route table")
@@ -109,7 +109,7 @@ def _disassociate(account: Account, id: str, inputs: Properties) -> None:
         account.call("ec2", "DisassociateRouteTable", AssociationId=association["RouteTableAssociationId"])
 
 
-def _endpoint_refers(pending: PendingResource[Account]) -> None:
+def _endpoint_refers(pending: Pending[Account]) -> None:
     pending.cloud.call("ec2", "DescribeVpcs", VpcIds=[pending.inputs["vpcId"]])
     if pending.inputs.get("securityGroupIds"):
         pending.cloud.call("ec2", "DescribeSecurityGroups", GroupIds=pending.inputs["securityGroupIds"])
@@ -121,7 +121,7 @@ def _endpoint(account: Account, id: str, inputs: Properties) -> dict[str, Any] |
     return None if deleted else endpoints[0]
 
 
-def _dns_entries(pending: PendingResource[Account]) -> list[dict[str, str]]:
+def _dns_entries(pending: Pending[Account]) -> list[dict[str, str]]:
     entries = pending.answer.get("DnsEntries") or []
     return [{"dnsName": each.get("DnsName", ""), "hostedZoneId": each.get("HostedZoneId", "")} for each in entries]
 
@@ -160,7 +160,7 @@ ROWS: Final = (
         describe=_route,
         change=resends(ROUTE, "ec2:ReplaceRoute"),
         remove=_remove_route,
-        outputs={"origin": "CreateRoute", "state": said("State", "active")},
+        outputs={"origin": "CreateRoute", "state": from_answer("State", "active")},
         one_of=_DESTINATIONS,
         replaces=("routeTableId", *_DESTINATIONS),
     ),
@@ -170,7 +170,7 @@ ROWS: Final = (
         describe=_association,
         change=_associate_anew,
         remove=_disassociate,
-        outputs={"routeTableId": said("table")},
+        outputs={"routeTableId": from_answer("table")},
         one_of=("subnetId", "gatewayId"),
         references={"routeTableId": Reference(ROUTE_TABLE)},
         requires=_not_associated,

@@ -13,7 +13,7 @@ from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.row import Row
 from rehearsal.providers.eks.resources.nodes import types_of
 from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE
-from rehearsal.providers.resource import PendingResource
+from rehearsal.providers.resource import Pending
 
 _PAGE: Final = 100
 _OWN_TAG: Final = "eks:nodegroup-name"
@@ -71,7 +71,7 @@ def name_of(account: Account, cluster: str, node_group: str) -> str:
 
 
 def describe(account: Account, name: str) -> dict[str, Any]:
-    """An Auto Scaling group as AWS describes it; raises its error if there is none."""
+    """An Auto Scaling group as AWS describes it; AWS's error if it does not exist."""
     groups = describe_all(account, [name])
     if name not in groups:
         raise _not_found(name)
@@ -118,7 +118,7 @@ def remove(account: Account, name: str) -> None:
 
 
 def template(account: Account, specification: Mapping[str, Any]) -> dict[str, Any]:
-    """The version of the launch template that a node group names; AWS's error if there is none."""
+    """The version of a node group's launch template; AWS's error if it does not exist."""
     answer = account.call(
         "ec2",
         "DescribeLaunchTemplateVersions",
@@ -188,7 +188,7 @@ def _tag(group: str, key: str, value: str, *, propagate: bool = True) -> dict[st
     return {**where, "Key": key, "Value": value, "PropagateAtLaunch": propagate}
 
 
-def _make_tag(pending: PendingResource[Account]) -> str:
+def _make_tag(pending: Pending[Account]) -> str:
     _set_tag(pending.cloud, "", {}, pending.inputs)
     return f"{pending.inputs['autoscalingGroupName']},{pending.inputs['tag']['key']}"
 

@@ -9,15 +9,15 @@ from facts.concepts.unknown import UNKNOWN, items
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.request import pairs
-from rehearsal.providers.eks.base.row import Row, asks, said, sends
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, sends
 from rehearsal.providers.eks.resources.network import EC2_ARN, SECURITY_GROUP, VPC, default_security_group
-from rehearsal.providers.resource import PendingResource, Reference
+from rehearsal.providers.resource import Pending, Reference
 
 DEFAULT_GROUP: Final = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
 _DIRECTIONS: Final = (("ingress", "Ingress", "IpPermissions"), ("egress", "Egress", "IpPermissionsEgress"))
 
 
-def _adopt(pending: PendingResource[Account]) -> str:
+def _adopt(pending: Pending[Account]) -> str:
     """Take over a VPC's own group."""
     account, inputs = pending.cloud, pending.inputs
     vpc = inputs.get("vpcId")
@@ -31,7 +31,7 @@ def _adopt(pending: PendingResource[Account]) -> str:
     return id
 
 
-def _in_vpc(pending: PendingResource[Account]) -> None:
+def _in_vpc(pending: Pending[Account]) -> None:
     # moto makes a group in a network that does not exist.
     if pending.before is None and pending.inputs.get("vpcId"):
         pending.cloud.call("ec2", "DescribeVpcs", VpcIds=[pending.inputs["vpcId"]])
@@ -108,8 +108,8 @@ ROWS: Final = (
         completes_with_change=True,
         outputs={
             "arn": EC2_ARN + "security-group/{id}",
-            "description": said("Description"),
-            "name": said("GroupName"),
+            "description": from_answer("Description"),
+            "name": from_answer("GroupName"),
             "ownerId": "{account}",
         },
         replaces=("vpcId",),

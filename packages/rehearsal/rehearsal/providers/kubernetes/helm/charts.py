@@ -58,7 +58,7 @@ def locate(inputs: Properties, tools: Path | None) -> LocalChart | None:
     source = f"{repository}/{chart_name}" if repository else chart_name
     name, version = source.rpartition("/")[2], str(inputs.get("version") or "").strip()
     if not version:
-        raise ChartError("version", f"which version of the chart {source}? Helm would fetch the newest; write one")
+        raise ChartError("version", f"the chart {source} needs a version (Helm would download the newest); set version")
     for chart in _users(name, version):
         if (chart.name, chart.version) == (name, version):
             return chart
@@ -105,7 +105,7 @@ def _users(name: str, version: str) -> Iterator[LocalChart]:
 
 
 def _repository(inputs: Properties) -> str:
-    """The repository's address; an OCI reference says it by itself, whatever the options say."""
+    """The repository's address; an OCI reference contains it and overrides the options."""
     options: Any = inputs.get("repositoryOpts")
     named = str((options.get("repo") if isinstance(options, dict) else None) or "").rstrip("/")
     return "" if str(inputs["chart"]).strip().startswith("oci://") else named

@@ -51,11 +51,7 @@ class Helm:
     """The ``helm`` of the ``tools`` folder. ``path`` is searched first for the kubeconfig's credential plugin."""
 
     def __init__(
-        self,
-        tools: Path | None,
-        selected: Callable[[], Kubeconfig],
-        path: Sequence[Path],
-        cancelled: threading.Event,
+        self, tools: Path | None, selected: Callable[[], Kubeconfig], path: Sequence[Path], cancelled: threading.Event
     ) -> None:
         self.tools = tools
         self._selected = selected
@@ -78,7 +74,7 @@ class Helm:
         self._run("uninstall", release, "--namespace", namespace, *flags, stops=self._cancelled)
 
     def live(self, release: str, namespace: str) -> Live | None:
-        """The release; ``None`` if there is none of that name. Raises HelmError."""
+        """The release of that name, or ``None``. Raises HelmError."""
         where = (release, "--namespace", namespace, "--output", "json")
         try:
             status = json.loads(self._run("status", *where))
@@ -98,10 +94,10 @@ class Helm:
         )
 
     def _run(self, *arguments: str, stops: threading.Event | None = None) -> str:
-        """Helm's standard output. When ``stops`` is set, Helm is told to end, and marks the release as failed."""
+        """Helm's standard output. When ``stops`` is set, Helm is interrupted and marks the release as failed."""
         if self.tools is None:
             raise ProviderError(
-                "Helm releases need the rehearsal's helm, and this run has none of its programs: use `make rehearse`"
+                "Helm releases need the rehearsal's helm binary, which this run does not have: use `make rehearse`"
             )
         with tempfile.TemporaryDirectory(prefix="helm-") as home:
             chosen = self._selected()

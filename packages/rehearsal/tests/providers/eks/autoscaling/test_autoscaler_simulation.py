@@ -70,7 +70,7 @@ def run_program(folder: Any, name: str) -> Iterator[Stage]:
         eks_specs.cpu_pool(zones=eks_specs.THREE_ZONES),
     )
     with answers(amazon), pytest.MonkeyPatch.context() as patch:
-        # The stand-in's own governor would look at every step on the way.
+        # The provider's own autoscaler simulation would look at every step on the way.
         patch.setattr(Background, "start", lambda self: None)
         cluster = {
             "cluster_name": name,

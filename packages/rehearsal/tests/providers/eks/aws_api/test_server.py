@@ -130,7 +130,7 @@ def test_every_call_is_logged(controller: Controller, tmp_path: Path) -> None:
     ]
     assert all(call["who"].startswith("arn:aws:sts::123456789012:assumed-role/controller/") for call in calls)
     assert "InvalidInstanceID.NotFound" in calls[1]["error"]
-    assert "not judged" in calls[3]["missing"]
+    assert "not evaluated" in calls[3]["missing"]
 
 
 def test_what_is_not_signed_is_no_request_to_aws(controller: Controller) -> None:

@@ -19,7 +19,7 @@ def describe_instances(request: GapRequest) -> Mapping[str, Any] | None:
 def describe_instance_status(request: GapRequest) -> Mapping[str, Any]:
     """``ec2:DescribeInstanceStatus`` with the maintenance that :class:`Supply` announces, and filtered by it.
 
-    moto passes over these filters. An event is there from its announcement on, whenever its time is:
+    moto ignores these filters. An event is listed from its announcement on, whatever its date:
     https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
     """
     ids = sorted(set(request.params.get("InstanceIds") or ()))

@@ -1,4 +1,4 @@
-"""What EC2 looks at before it starts an instance from a launch template, and the start."""
+"""EC2's checks before it starts an instance from a launch template, and the start."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def start(account: Account, plan: LaunchPlan, fleet: str) -> str:
 
 
 def subnet_of(account: Account, plan: LaunchPlan) -> Mapping[str, Any]:
-    """The plan's subnet; EC2's error if there is none."""
+    """The plan's subnet; EC2's error if it does not exist."""
     id = plan.data.get("SubnetId")
     if not id:
         interfaces = plan.data.get("NetworkInterfaces") or ({},)
@@ -151,7 +151,7 @@ def _require_spot_role(request: GapRequest) -> None:
 
 
 def _require_keys_of_spot(account: Account, plan: LaunchPlan) -> None:
-    """EC2 starts spot machines by the account's role for them, which has to be granted a customer's key:
+    """EC2 starts spot machines with the account's service-linked role, which needs a grant on a customer's key:
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html.
 
     Of ``instant`` fleets, which start with their caller's rights, nobody says whether that is so: Karpenter's guide

@@ -1,6 +1,6 @@
 """Prices: moto has no Price List, and one made-up price, of 2006, for all spot machines.
 
-There is nothing better to tell. The catalogue has prices of some machines in some regions and none of spot, and
+The rehearsal has no better data. The catalogue has prices of some machines in some regions and none of spot, and
 Karpenter takes a price list as a whole or not at all
 (https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/pricing/pricing.go): without one it says so in
 its log and stays with the prices that it carries, where spot machines cost what on-demand ones do.

@@ -1,4 +1,4 @@
-"""Waiting for messages: moto waits inside the request, and here nobody else would have a turn meanwhile."""
+"""Waiting for messages: moto waits inside the request, which would block all other requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOK_SECONDS: Final = 0.5
 
 
 def receive_message(request: GapRequest) -> Mapping[str, Any] | None:
-    """``sqs:ReceiveMessage`` without waiting; whoever wants to wait has done so (:func:`wait`)."""
+    """``sqs:ReceiveMessage`` without waiting; the server has already waited (:func:`wait`)."""
     if not request.params.get("WaitTimeSeconds"):
         return None
     return request.account.call("sqs", "ReceiveMessage", **{**request.params, "WaitTimeSeconds": 0})

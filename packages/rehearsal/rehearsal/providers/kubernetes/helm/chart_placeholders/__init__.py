@@ -1,4 +1,4 @@
-"""Charts that a rehearsal may not fetch: what is known of each, and an empty chart in its place.
+"""Placeholders for charts that a rehearsal may not download: their value keys and kinds, and an empty chart.
 
 A file in ``known/`` holds facts of one version: the keys that its values take, and the kinds that it brings, each with
 its schema. The real Helm checks a program's values against them and keeps the release, the API server its objects;
