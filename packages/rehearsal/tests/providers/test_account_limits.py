@@ -232,7 +232,7 @@ def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("quota: {}", "write any of quotas"),
+        ("quota: {}", "the only keys are quotas"),
         ("quotas: {NVIDIA_T4_GPU: 1}", "does not count against 'NVIDIA_T4_GPU'"),
         ("quotas: {SSD_TOTAL_GB: many}", "whole number"),
         ("reservations: [mine]", "whole number"),

@@ -148,7 +148,7 @@ def _own_image(stage: Stage) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (_own_image, "'my-own-image': none of EKS's that boots"),
+        (_own_image, "'my-own-image' and is not an EKS node image"),
         (lambda _: {"UserData": ""}, "no user data"),
         (lambda _: {"UserData": USER_DATA.replace("gpu-dev", "other")}, "the cluster other, which does not exist"),
         (lambda _: {"UserData": USER_DATA.replace("6443", "6444")}, "its user data says the cluster's endpoint"),
@@ -179,7 +179,7 @@ def test_a_public_endpoint_needs_a_way_out(tmp_path: Path, monkeypatch: pytest.M
     live.resources_vpc_config.update(endpointPrivateAccess=False, publicAccessCidrs=["0.0.0.0/0"])
     stage.run()
     stage.look()
-    assert "no way to the cluster's endpoint" in stage.reports[0]
+    assert "no route to the cluster's endpoint" in stage.reports[0]
 
 
 def test_what_was_missing_may_come_later(stage: Stage) -> None:
