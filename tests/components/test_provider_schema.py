@@ -21,7 +21,7 @@ from tests.stacks import STACK_FILES, run_program, stack_name
 ONE_T4 = {"type": "nvidia-tesla-t4", "count": 1}
 OBJECTS = ("kubernetes:", "pulumi:")  # those in a cluster are judged by its API server
 MADE_UP: Final = re.compile(r"'[-\w]+-id' does not match")
-WORDS: Final = check.Words("no such property", "no such property in this version", "set by the server")
+WORDS: Final = check.InputMessages("no such property", "no such property in this version", "set by the server")
 
 
 @pytest.mark.parametrize("file", [*STACK_FILES, *one_stack.files()], ids=stack_name)

@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSPreparedRequest
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
-from rehearsal.providers.eks.aws import moto_backend
+from rehearsal.providers.eks.aws_api import moto_backend
 
 REGION = "us-east-1"
 _S3 = f"https://s3.{REGION}.amazonaws.com"

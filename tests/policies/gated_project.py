@@ -11,7 +11,7 @@ from typing import Any
 
 from packages.rehearsal.tests.engine_project import Outcome, Project
 from policies.bundle import bundle
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Previous, Properties, Provider
 from rehearsal.providers.server import serve
 from schemas import plugin_version
 
@@ -29,15 +29,7 @@ class Anything(Provider):
     def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         return news, []
 
-    def diff(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        ignore_changes: tuple[str, ...],
-    ) -> Diff:
+    def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
         return Diff()
 
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
@@ -46,15 +38,7 @@ class Anything(Provider):
     def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         return Created(id, state)
 
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         return news
 
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.eks import AwsProvider
-from rehearsal.providers.eks.row import Row
+from rehearsal.providers.eks.base.row import Row
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.resource import SimulatedResource
 from schemas import plugin_version, schema
@@ -37,9 +37,9 @@ def test_every_type_in_use_has_a_row_and_every_row_a_schema() -> None:
 @every_row
 def test_the_inputs_that_a_row_names_exist(cloud: str, row: SimulatedResource[Any]) -> None:
     """A misspelt path would quietly turn a replacement or a refusal into an update."""
-    paths = (*row.replaces, *row.fixed, *row.unordered, *row.links, *row.required, *row.defaults, *row.replaces_if)
+    paths = (*row.replaces, *row.immutable, *row.unordered, *row.links, *row.required, *row.defaults, *row.replaces_if)
     more = row.one_of if isinstance(row, Row) else ()
-    for path in (*paths, *more, *row.refers, *([row.name] if row.name else [])):
+    for path in (*paths, *more, *row.references, *([row.name] if row.name else [])):
         assert schema(cloud).find(row.token, path.removesuffix("[]")), path
 
 
@@ -61,7 +61,7 @@ def test_an_id_is_made_of_inputs_that_must_be_there(cloud: str, row: SimulatedRe
 
 @every_row
 def test_what_refers_refers_to_a_row(cloud: str, row: SimulatedResource[Any]) -> None:
-    assert {refers.token for refers in row.refers.values()} <= set(TYPES)
+    assert {reference.token for reference in row.references.values()} <= set(TYPES)
 
 
 @pytest.mark.parametrize("token", sorted(REQUESTS))

@@ -17,7 +17,7 @@ from components.settings.quotas import quotas
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, StackError, locate, resolve, stack_name
-from rehearsal.providers.allowance import AllowanceError
+from rehearsal.providers.account_limits import AccountFileError
 from rehearsal.run import loopback
 from rehearsal.run.loopback import LoopbackDown
 from rehearsal.sandbox.client import SandboxError, stop_left_behind
@@ -73,7 +73,7 @@ def run(
     seed: Annotated[int, typer.Option("--seed", help="Seed for the order of jobs, which is not guaranteed.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
-    from rehearsal.providers import allowance
+    from rehearsal.providers import account_limits
     from rehearsal.run.options import Options
     from rehearsal.run.rehearsal import Rehearsal
     from rehearsal.scenario.manifests import ManifestsError, read
@@ -88,7 +88,7 @@ def run(
             _bad_input(f"--apply: {error}")
     chosen = resolve(stack)
     if account is not None:
-        allowance.read(account, [quota.name for quota in quotas(chosen.settings)])
+        account_limits.read(account, [quota.name for quota in quotas(chosen.settings)])
     options = Options(
         tools=provide(chosen.tools),
         gate=gate_for(ROOT, chosen.name),
@@ -190,7 +190,7 @@ def main() -> None:
     try:
         loopback.require()
         app(prog_name="python -m rehearsal")
-    except (AllowanceError, SettingsError, StackError, ToolsError) as error:
+    except (AccountFileError, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
     except (EngineError, LoopbackDown, SandboxError) as error:
         _say_error(str(error))

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
-from rehearsal.providers.base import CallContext, Created, Diff, Properties
-from rehearsal.providers.kubernetes import KubernetesStandIn
+from rehearsal.providers.base import CallContext, Created, Diff, Previous, Properties
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 
 
 @dataclass
 class Resource:
     """One resource as the engine drives it: check, diff, then create, replace or update; its state in between."""
 
-    provider: KubernetesStandIn
+    provider: SimulatedKubernetes
     type: str
     name: str = "thing"
     inputs: Properties = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Resource:
         checked = self.check(manifest)
         if not self.id:
             return self.provider.create(self.request(preview=True), checked, 0).state
-        return self.provider.update(self.request(preview=True), self.id, self.inputs, self.state, checked, 0)
+        return self.provider.update(self.request(preview=True), self.id, Previous(self.inputs, self.state), checked, 0)
 
     def create(self, manifest: Properties, timeout: float = PATIENCE) -> Properties:
         """Create, and remember."""
@@ -50,12 +50,12 @@ class Resource:
 
     def diff(self, manifest: Properties) -> Diff:
         """What would change."""
-        return self.provider.diff(self.request(), self.id, self.inputs, self.state, self.check(manifest), ())
+        return self.provider.diff(self.request(), self.id, Previous(self.inputs, self.state), self.check(manifest), ())
 
     def update(self, manifest: Properties, timeout: float = PATIENCE) -> Properties:
         """Update in place, and remember."""
         checked = self.check(manifest)
-        state = self.provider.update(self.request(), self.id, self.inputs, self.state, checked, timeout)
+        state = self.provider.update(self.request(), self.id, Previous(self.inputs, self.state), checked, timeout)
         return self._keep(Created(self.id, state), checked)
 
     def refresh(self) -> Created:
@@ -74,7 +74,7 @@ class Resource:
 
 
 @contextmanager
-def interrupted(provider: KubernetesStandIn, once: Callable[[], object]) -> Iterator[None]:
+def interrupted(provider: SimulatedKubernetes, once: Callable[[], object]) -> Iterator[None]:
     """Ctrl-C reaches the engine as soon as ``once`` is true."""
 
     def interrupt() -> None:

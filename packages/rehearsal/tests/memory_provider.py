@@ -6,7 +6,16 @@ import threading
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
+from rehearsal.providers.base import (
+    CallContext,
+    CheckFailure,
+    Created,
+    Diff,
+    Previous,
+    Properties,
+    Provider,
+    ProviderError,
+)
 from rehearsal.providers.paths import differences, format_path
 
 
@@ -36,16 +45,8 @@ class MemoryProvider(Provider):
             return news, [CheckFailure("kind", "refused is not a kind; write round")]
         return {"kind": "round", **news}, []
 
-    def diff(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        ignore_changes: tuple[str, ...],
-    ) -> Diff:
-        changes = tuple(format_path(path) for path in differences(old_inputs, news))
+    def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
+        changes = tuple(format_path(path) for path in differences(before.inputs, news))
         return Diff(changes, tuple(path for path in changes if path == "kind"), delete_before_replace=True)
 
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
@@ -69,16 +70,8 @@ class MemoryProvider(Provider):
     def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         return Created(id, self.things[id]) if id in self.things else Created("", {})
 
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
-        state = {**old_state, **news}
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
+        state = {**before.state, **news}
         if not request.preview:
             self.things[id] = state
         return state

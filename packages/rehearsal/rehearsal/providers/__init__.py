@@ -1,4 +1,4 @@
-"""Stand-ins for provider plugins: the engine talks to them as it does to the real ones."""
+"""Simulated provider plugins: the engine talks to them as to the real ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from facts.catalog import PLUGINS, of
-from rehearsal.providers.allowance import EVERYTHING, Allowance
+from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
 
 if TYPE_CHECKING:
     from rehearsal.providers.base import Provider
@@ -21,22 +21,24 @@ CLOUD_PLUGINS: Final = tuple(sorted(_CLOUDS))
 """Names of the clouds' plugins, as in resource types."""
 
 
-def cloud_provider(plugin: str, run_dir: Path, fleet: Fleet | None, allowance: Allowance = EVERYTHING) -> Provider:
-    """The stand-in called ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
+def cloud_provider(
+    plugin: str, run_dir: Path, fleet: Fleet | None, account_limits: AccountLimits = UNLIMITED
+) -> Provider:
+    """The simulated provider for ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
 
-    Its account has, and lets do, what ``allowance`` says.
+    ``account_limits`` limits its account.
 
     Raises:
-        KeyError: there is no such stand-in (``CLOUD_PLUGINS``).
+        KeyError: ``plugin`` is not simulated (``CLOUD_PLUGINS``).
     """
     # Imported on first use: each brings a vendor's models.
     cloud = _CLOUDS[plugin]
-    make: Callable[[Path, Fleet | None], Vendor[Any]] = import_module(f"rehearsal.providers.{cloud}").make
-    if fleet is not None and allowance is not EVERYTHING:
+    module = import_module(f"rehearsal.providers.{cloud}")
+    make: Callable[[Path, Fleet | None], Vendor[Any]] = module.make
+    if fleet is not None and account_limits is not UNLIMITED:
         from rehearsal.providers.limited_fleet import LimitedFleet
 
-        refusals = import_module(f"rehearsal.providers.{cloud}.errors").REFUSALS
-        fleet = cast("Fleet", LimitedFleet(fleet, allowance, of(cloud), refusals))
+        fleet = cast("Fleet", LimitedFleet(fleet, account_limits, of(cloud), module.REFUSALS))
     provider = make(run_dir, fleet)
-    provider.allow(allowance)
+    provider.limit(account_limits)
     return provider

@@ -1,4 +1,4 @@
-"""What every provider stand-in is: a small Python interface behind the engine's gRPC protocol.
+"""The interface of every simulated provider, behind the engine's gRPC protocol.
 
 Property maps are plain Python: dict, list, str, float/int, bool, None, plus ``concepts.unknown.UNKNOWN`` (a value
 that the engine learns only at update). Secrets are unwrapped before a provider sees them and wrapped again on the way
@@ -44,6 +44,14 @@ class Created:
     inputs: Properties | None = None
 
 
+@dataclass(frozen=True)
+class Previous:
+    """A resource as the engine knows it: its last checked inputs and its full state."""
+
+    inputs: Properties
+    state: Properties
+
+
 class ProviderError(Exception):
     """An error for the user, printed by the engine as it is. ``partial`` keeps a half-made resource in the state."""
 
@@ -78,7 +86,7 @@ class Provider(ABC):
         return self
 
     def check_config(self, news: Properties) -> list[CheckFailure]:
-        """Validate the provider's configuration, of which values may be ``UNKNOWN``."""
+        """Validate the provider's configuration; values may be ``UNKNOWN``."""
         return []
 
     def diff_config(self, olds: Properties, news: Properties) -> Diff:
@@ -95,21 +103,21 @@ class Provider(ABC):
         """End what the provider runs in the background; nothing is called after it."""
 
     def inventory(self) -> list[str]:
-        """What exists in the simulated account, in words, whoever made it; none where there is no account."""
+        """Everything that exists in the simulated account, as text; empty without an account."""
         return []
 
     def reserve(self, pools: Sequence[Pool]) -> None:  # noqa: B027 - optional
-        """Have the reservations that ``pools`` name, where a stand-in keeps account of them."""
+        """Create the reservations that ``pools`` name, if this provider records reservations."""
 
     def run_dry(self, pools: Collection[str]) -> None:  # noqa: B027 - optional
-        """Have no further machine for exactly these pools, where machines are the stand-in's and not the fleet's."""
+        """Exhaust the capacity of exactly these pools, if machines are this provider's and not the fleet's."""
 
     def reclaim(self, node: str) -> bool:
-        """Take back the machine of that node, with notice; whether it is the stand-in's and not the fleet's."""
+        """Interrupt the machine of that node, with notice; ``False`` if the machine is the fleet's."""
         return False
 
-    def people(self) -> dict[str, UserInfo]:
-        """Whom the account lets into its cluster, as its own API writes them; nobody where there is no account."""
+    def principals(self) -> dict[str, UserInfo]:
+        """The principals with access to the cluster, as the cloud's API names them; empty without an account."""
         return {}
 
     @abstractmethod
@@ -117,16 +125,8 @@ class Provider(ABC):
         """Validate inputs and fill in defaults; unknown resource types are an error that names them."""
 
     @abstractmethod
-    def diff(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        ignore_changes: tuple[str, ...],
-    ) -> Diff:
-        """Compare the checked inputs ``news`` with what is there; the server drops what ``ignore_changes`` covers."""
+    def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
+        """Compare the checked inputs ``news`` with the last ones; the server drops what ``ignored`` covers."""
 
     @abstractmethod
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
@@ -137,15 +137,7 @@ class Provider(ABC):
         """The resource as it is now: to refresh, or to import (then ``inputs`` and ``state`` are empty)."""
 
     @abstractmethod
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         """Change the resource in place and return its full state; in a preview only say what it would be."""
 
     @abstractmethod

@@ -40,8 +40,8 @@ _EXPECTED: Final = {
 
 
 @dataclass(frozen=True)
-class Words:
-    """How a cloud's stand-in speaks of inputs; ``{api}`` and ``{object}`` stand for where the input should
+class InputMessages:
+    """How a cloud's provider describes wrong inputs; ``{api}`` and ``{object}`` stand for where the input should
     be, ``{version}`` for the provider's.
 
     ``unknown`` is about an input that nobody knows, ``lacking`` about one that the API has and this version of the
@@ -53,7 +53,7 @@ class Words:
     server: str
 
 
-def failures(schema: Schema, token: str, inputs: Properties, words: Words) -> list[CheckFailure]:
+def failures(schema: Schema, token: str, inputs: Properties, words: InputMessages) -> list[CheckFailure]:
     """Everything that is missing, unknown, mistyped or outside the limits; ``UNKNOWN`` is left for the update."""
     api, version = schema.resources[token].api, schema.sources[f"pulumi-{token.partition(':')[0]}"]
     return list(_Checker(schema, api, version, words).object(inputs, schema.inputs(token), ()))
@@ -64,7 +64,7 @@ class _Checker:
     schema: Schema
     api: str
     version: str
-    words: Words
+    words: InputMessages
 
     def object(self, value: Properties, declared: Object, path: Path) -> Iterator[CheckFailure]:
         for key, each in declared.properties.items():
@@ -75,9 +75,9 @@ class _Checker:
                 yield from self._input(item, declared, key, (*path, key))
 
     def _input(self, item: Any, declared: Object, key: str, path: Path) -> Iterator[CheckFailure]:
-        found = declared.properties.get(key)
-        if found is not None:
-            yield from self._value(item, found, path)
+        known_property = declared.properties.get(key)
+        if known_property is not None:
+            yield from self._value(item, known_property, path)
             return
         of_server, lacking = key in declared.server, key in declared.lacking
         words = self.words.server if of_server else self.words.lacking if lacking else self.words.unknown

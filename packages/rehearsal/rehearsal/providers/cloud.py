@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.providers.allowance import EVERYTHING, Allowance
+from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import Fleet
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SimulatedCloud:
-    """One simulated account. ``fleet`` is ``None`` where only previews are wanted, ``config`` the provider's settings.
+    """One simulated account. ``fleet`` is ``None`` for previews, ``config`` has the provider's settings.
 
     ``catalogue`` gives the machines, GPUs, zones and prices; it is read on first use. ``changing`` is held while
     machines follow a change or end of their pool, so that nobody gives them back what the pool was before.
-    ``allowance`` is what the account may have and do.
+    ``account_limits`` are the account's quotas, reservations, keys and missing permissions.
     """
 
     store: Store
@@ -30,7 +30,7 @@ class SimulatedCloud:
     catalogue: Callable[[], CloudCatalog]
     config: Mapping[str, Any] = field(default_factory=dict)
     changing: threading.RLock = field(default_factory=threading.RLock)
-    allowance: Allowance = EVERYTHING
+    account_limits: AccountLimits = UNLIMITED
 
     @property
     def catalog(self) -> CloudCatalog:

@@ -56,8 +56,8 @@ def same_resource(one: str, other: str) -> bool:
 def _replaces(shape: Comparable, path: Path) -> bool:
     named = _names(path)
     for candidate in shape.replaces:
-        wanted = candidate.removesuffix("[]").split(".")
-        if named == wanted or (not candidate.endswith("[]") and named[: len(wanted)] == wanted):
+        steps = candidate.removesuffix("[]").split(".")
+        if named == steps or (not candidate.endswith("[]") and named[: len(steps)] == steps):
             return True
     return False
 

@@ -1,8 +1,8 @@
-"""The executables the engine starts as provider plugins: they name the world's port and end with the engine.
+"""The executables the engine starts as provider plugins: they print the rehearsal's port and end with the engine.
 
 They are laid out as the engine's plugin cache, so that with ``PULUMI_HOME`` set to the directory above, the engine
 uses them without a warning. An executable of the same name on PATH wins, with one: that is how another plugin
-replaces a stand-in
+replaces a simulated one
 (https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/workspace/plugins.go, getPluginInfoAndPath).
 """
 

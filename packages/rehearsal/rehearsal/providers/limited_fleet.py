@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from facts.concepts.pool import SIZE_KEY, Pool, PoolGpus
-from rehearsal.providers.allowance import Allowance, Refusals, Shortage
+from rehearsal.providers.account_limits import AccountLimits, Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
 
@@ -20,11 +20,11 @@ class LimitedFleet:
     """A ``Fleet`` in front of another.
 
     Quotas that several pools share are counted with the nodes that the others always have, not with those that come and
-    go. Karpenter's instances do not come this way: what EC2 has for them is ``eks/aws/supply.py``.
+    go. Karpenter's instances are not limited here: their capacity is in ``eks/base/supply.py``.
     """
 
-    def __init__(self, fleet: Fleet, allowance: Allowance, catalog: CloudCatalog, refusals: Refusals) -> None:
-        self._fleet, self._allowance, self._catalog, self._refusals = fleet, allowance, catalog, refusals
+    def __init__(self, fleet: Fleet, account_limits: AccountLimits, catalog: CloudCatalog, refusals: Refusals) -> None:
+        self._fleet, self._account_limits, self._catalog, self._refusals = fleet, account_limits, catalog, refusals
         self._permanent: dict[str, dict[str, int]] = {}
         self._lock: Final = threading.Lock()
 
@@ -50,12 +50,12 @@ class LimitedFleet:
                 raise ProviderError(self._refusals.at_once(shortage))
             if room < most:
                 most, why = room, self._refusals.quota(shortage)
-        if group.reservation and self._allowance.reservations is not None:
-            held = self._allowance.reservations.get(group.reservation, 0)
-            missing = group.reservation not in self._allowance.reservations
+        if group.reservation and self._account_limits.reservations is not None:
+            reserved = self._account_limits.reservations.get(group.reservation, 0)
+            missing = group.reservation not in self._account_limits.reservations
             words = self._refusals.no_reservation if missing else self._refusals.full_reservation
-            if held < most:
-                most, why = held, words(group.reservation)
+            if reserved < most:
+                most, why = reserved, words(group.reservation)
         if not why or not group.autoscaled:
             return group
         if most <= always:
@@ -64,12 +64,12 @@ class LimitedFleet:
 
     def _quotas(self, group: SimulatedNodeGroup, always: int) -> Iterator[tuple[Shortage, int]]:
         """Each quota that the group counts against, if the account has a limit of it, and how many nodes it allows."""
-        each = self._per_node(group) if self._allowance.quotas else {}
+        each = self._per_node(group) if self._account_limits.quotas else {}
         with self._lock:
             self._permanent[group.name] = {name: count * always for name, count in each.items()}
             others = [used for name, used in self._permanent.items() if name != group.name]
         for name, count in each.items():
-            limit = self._allowance.quotas.get(name)
+            limit = self._account_limits.quotas.get(name)
             if limit is not None:
                 used = sum(other.get(name, 0) for other in others)
                 region = self._region(group)
@@ -78,12 +78,12 @@ class LimitedFleet:
     def _per_node(self, group: SimulatedNodeGroup) -> dict[str, int]:
         """Quota → what a node counts for. Of two that can count for spot, the account has the one that it names."""
         pool = self._as_pool(group)
-        found = {}
+        usage = {}
         for quota in self._catalog.quotas(self._region(group), [pool], 0):
-            name = quota.instead if quota.instead in self._allowance.quotas else quota.name
+            name = quota.instead if quota.instead in self._account_limits.quotas else quota.name
             if quota.pools:
-                found[quota.name if quota.name in self._allowance.quotas else name] = quota.needed
-        return found
+                usage[quota.name if quota.name in self._account_limits.quotas else name] = quota.needed
+        return usage
 
     def _as_pool(self, group: SimulatedNodeGroup) -> Pool:
         machine = group.machine

@@ -138,6 +138,4 @@ def _mark_secret(struct: Struct, path: PropertyPath) -> None:
             return
     plain = Value()
     plain.CopyFrom(value)
-    value.CopyFrom(
-        Value(struct_value=Struct(fields={SIGNATURE: Value(string_value=SECRET), "value": plain})),
-    )
+    value.CopyFrom(Value(struct_value=Struct(fields={SIGNATURE: Value(string_value=SECRET), "value": plain})))

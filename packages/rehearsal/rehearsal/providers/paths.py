@@ -74,15 +74,15 @@ def covers(pattern: Path, path: Path) -> bool:
 def differences(old: Any, new: Any, path: Path = ()) -> list[Path]:
     """The paths at which two property maps differ, as deep as possible, in sorted order."""
     if isinstance(old, dict) and isinstance(new, dict):
-        found: list[Path] = []
+        changed: list[Path] = []
         for key in sorted({*old, *new}):
-            found += differences(old.get(key, MISSING), new.get(key, MISSING), (*path, key))
-        return found
+            changed += differences(old.get(key, MISSING), new.get(key, MISSING), (*path, key))
+        return changed
     if isinstance(old, list) and isinstance(new, list):
-        found = []
+        changed = []
         for index in range(max(len(old), len(new))):
             before = old[index] if index < len(old) else MISSING
             after = new[index] if index < len(new) else MISSING
-            found += differences(before, after, (*path, index))
-        return found
+            changed += differences(before, after, (*path, index))
+        return changed
     return [] if old is not MISSING and new is not MISSING and old == new else [path]

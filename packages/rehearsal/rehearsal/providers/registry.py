@@ -1,4 +1,4 @@
-"""What a stand-in answers to, by name; anything else is an error that names it."""
+"""Look-up of simulated types and functions by name; any other name is an error that contains it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def simulated(plugin: str, what: str, name: str, known: Mapping[str, T]) -> T:
     """The entry for ``name``, which is a ``what`` (``resource type``, ``function``) of ``plugin``.
 
     Raises:
-        ProviderError: the stand-in has none; the message lists those that it has.
+        ProviderError: it is not simulated; the message lists those that are.
     """
     if name not in known:
         raise ProviderError(f"{plugin}: {what} {name} is not simulated; the rehearsal knows {', '.join(sorted(known))}")

@@ -1,4 +1,4 @@
-"""A simulated resource is a row: what its stand-in has to know about one resource type, beside the schema."""
+"""A simulated resource type is a row: what a provider needs to know about it, besides the schema."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CloudT = TypeVar("CloudT", bound=SimulatedCloud)
 
 
 @dataclass(frozen=True)
-class Made(Generic[CloudT]):
-    """A resource on its way: its future ``id``, its ``inputs``, and what it was ``before`` (``None``: it is new).
+class Pending(Generic[CloudT]):
+    """A resource that is being created or changed: its ``id``, its ``inputs``, its record ``before`` (``None``: new).
 
-    ``answer`` is what the cloud says of it, where its state is not in the records alone.
+    ``answer`` is the cloud's description of it, where the records do not hold its whole state.
     """
 
     cloud: CloudT
@@ -31,10 +31,10 @@ class Made(Generic[CloudT]):
 
 
 @dataclass(frozen=True)
-class Refers:
-    """An input names a resource of type ``token``, which must exist.
+class Reference:
+    """An input that names a resource of type ``token``, which must exist.
 
-    It ``uses`` that resource, which cannot go before; or only ``names`` it; or is a ``part`` of it and goes with it.
+    It ``uses`` that resource, which cannot be deleted first; or ``names`` it; or is a ``part`` and is deleted with it.
     """
 
     token: str
@@ -42,20 +42,20 @@ class Refers:
 
 
 @dataclass(frozen=True)
-class Inside:
-    """A resource of type ``token`` that is declared inside another. One that is not ``kept`` is only checked."""
+class NestedResource:
+    """A resource of type ``token`` that is declared inside another. Without ``recorded`` it is only checked."""
 
     token: str
     inputs: Properties
-    kept: bool = True
+    recorded: bool = True
 
 
 @dataclass(frozen=True)
 class Lifecycle(Generic[CloudT]):
-    """What a resource is to the simulated machines; ``what`` is the cloud's word for it in errors.
+    """How a resource affects the simulated machines; ``what`` is the cloud's word for it in errors.
 
-    ``start`` follows a resource that was just recorded, new or changed, and gives the record as it is then; it may be
-    called again after it failed. ``stop`` precedes the resource's end.
+    ``start`` runs after a resource was recorded, new or changed, and returns its record; it may be
+    called again after a failure. ``stop`` runs before the resource is deleted.
     """
 
     what: str
@@ -68,57 +68,57 @@ class SimulatedResource(Generic[CloudT]):
     """One resource type.
 
     Args:
-        id: its id as a template of inputs, whose change therefore means another resource.
-        outputs: what the cloud adds: a template of inputs and ``{id}``, or a function, whose ``None`` is left out.
+        id: its id as a template of inputs; a change of those inputs means another resource.
+        outputs: what the cloud adds: a template of inputs and ``{id}``, or a function; ``None`` is left out.
         early: outputs that the provider knows before it asks the cloud.
         unknown: outputs that are inputs, too: in a preview they are known only if the program gives a value that the
             cloud adds nothing to. A path into a block or a list of
             them (``vpcConfig.vpcId``) is what the cloud adds to it.
-        renews: the outputs that an update from one set of inputs to another makes anew.
-        name: the input that is made up if the program leaves it open; empty if none is.
-        completes: adds inputs that depend on the provider's configuration or on other inputs.
+        recomputed: the outputs that an update from one set of inputs to another changes.
+        name: the input that is generated if the program omits it; empty if none is.
+        derive_inputs: adds inputs that depend on the provider's configuration or on other inputs.
         required: inputs that must be given, although the provider has an alternative that is not simulated.
         defaults: the provider's, by input path; a nested one applies only if its block is given.
-        refers: what other resources the inputs name (dotted path, through lists), in the order of looking them up.
-        requires: raises the cloud's error about what only a look at other resources tells.
-        inside: the resources that are declared inside this one.
+        references: the resources that inputs name (dotted path, through lists), in the order of lookup.
+        requires: raises the cloud's error for conflicts with other resources.
+        nested: the resources that are declared inside this one.
         idempotent: whether these inputs may describe a resource that exists, which is then taken as it is.
-        keeps: raises the cloud's error if the resource must not be deleted.
+        require_deletable: raises the cloud's error if the resource must not be deleted.
         replaces: further input paths that cannot be updated in place (``x[]``: only adding or removing elements).
         replaces_if: input paths of which only some changes, from one value to another, cannot be made in place.
-        fixed: input paths that the cloud refuses to change, with what an absent one means.
+        immutable: input paths that the cloud refuses to change, with the default of an omitted one.
         links: inputs in which a resource's name and its URL mean the same.
         unordered: lists that are sets.
-        absent: scalars that mean the same as an input left open.
+        absent: scalars that mean the same as an omitted input.
         imported: what an import finds, from what the stack gave: the cloud's own answers are inputs then, too, and what
             only the provider's state knew is lost.
-        lives: what it is to the simulated machines; most resources are nothing to them.
+        lifecycle: how it affects the simulated machines; most resources do not.
     """
 
     token: str
     id: str
-    outputs: Mapping[str, str | Callable[[Made[CloudT]], Any]] = field(default_factory=dict)
+    outputs: Mapping[str, str | Callable[[Pending[CloudT]], Any]] = field(default_factory=dict)
     early: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    renews: Callable[[Properties, Properties], tuple[str, ...]] = lambda _, __: ()
+    recomputed: Callable[[Properties, Properties], tuple[str, ...]] = lambda _, __: ()
     name: str = ""
-    completes: Callable[[CloudT, Properties], Properties] = lambda _, inputs: inputs
+    derive_inputs: Callable[[CloudT, Properties], Properties] = lambda _, inputs: inputs
     required: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     rules: Sequence[ServerRule[CloudT]] = ()
-    refers: Mapping[str, Refers] = field(default_factory=dict)
-    requires: Callable[[Made[CloudT]], None] = lambda _: None
-    inside: Callable[[Properties], Iterable[Inside]] = lambda _: ()
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    requires: Callable[[Pending[CloudT]], None] = lambda _: None
+    nested: Callable[[Properties], Iterable[NestedResource]] = lambda _: ()
     idempotent: Callable[[Properties], bool] = lambda _: False
-    keeps: Callable[[CloudT, Record], None] = lambda _, __: None
+    require_deletable: Callable[[CloudT, Record], None] = lambda _, __: None
     replaces: tuple[str, ...] = ()
     replaces_if: Mapping[str, Callable[[Any, Any], bool]] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    immutable: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     unordered: tuple[str, ...] = ()
     absent: tuple[Any, ...] = ()
     imported: Callable[[Properties], Properties] = lambda inputs: inputs
-    lives: Lifecycle[CloudT] | None = None
+    lifecycle: Lifecycle[CloudT] | None = None
 
     @cached_property
     def address(self) -> tuple[str, ...]:
@@ -144,10 +144,10 @@ def fields(template: str) -> tuple[str, ...]:
 
 def values_at(inputs: Any, path: str) -> list[Any]:
     """Every value at a dotted path; lists on the way are entered."""
-    found = [inputs]
+    values = [inputs]
     for key in path.split("."):
-        found = [each.get(key) for each in _flat(found) if isinstance(each, dict)]
-    return [each for each in _flat(found) if each is not None]
+        values = [each.get(key) for each in _flat(values) if isinstance(each, dict)]
+    return [each for each in _flat(values) if each is not None]
 
 
 def _flat(values: list[Any]) -> list[Any]:

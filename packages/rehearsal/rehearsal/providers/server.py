@@ -1,7 +1,7 @@
 # ruff: noqa: N802 - the methods' names are the protocol's
 """The engine's gRPC protocol in front of any ``Provider``.
 
-The engine is told that the provider takes no secrets: it then sends plain values and itself marks every output
+The provider reports that it takes no secrets: it then sends plain values and itself marks every output
 secret whose input was, as it does for any provider that knows nothing of secrets
 (https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/resource/plugin/provider_plugin.go, annotateSecrets).
 """
@@ -24,7 +24,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
-from rehearsal.providers.base import CallContext, CheckFailure, Diff, Properties, Provider, ProviderError
+from rehearsal.providers.base import CallContext, CheckFailure, Diff, Previous, Properties, Provider, ProviderError
 from rehearsal.providers.marshal import marshal, unmarshal
 from rehearsal.providers.paths import MISSING, covers, lookup, parse_path
 
@@ -121,9 +121,8 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             instance = self._instance(context)
             old_inputs, news = unmarshal(request.old_inputs), unmarshal(request.news)
             ignored = tuple(request.ignoreChanges)
-            diff = instance.provider.diff(
-                _request(request, instance), request.id, old_inputs, unmarshal(request.olds), news, ignored
-            )
+            previous = Previous(old_inputs, unmarshal(request.olds))
+            diff = instance.provider.diff(_request(request, instance), request.id, previous, news, ignored)
             return _diff_response(diff, old_inputs, news, ignored)
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
@@ -137,25 +136,20 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         with self._errors(f"read of {request.urn}", context, request.type):
             instance = self._instance(context)
             inputs, state = unmarshal(request.inputs), unmarshal(request.properties)
-            found = instance.provider.read(_request(request, instance), request.id, inputs, state)
-            if not found.id:
+            resource = instance.provider.read(_request(request, instance), request.id, inputs, state)
+            if not resource.id:
                 return provider_pb2.ReadResponse()
-            known = inputs if found.inputs is None else found.inputs
+            known = inputs if resource.inputs is None else resource.inputs
             return provider_pb2.ReadResponse(
-                id=found.id, properties=self._outputs(request.type, found.state), inputs=marshal(known)
+                id=resource.id, properties=self._outputs(request.type, resource.state), inputs=marshal(known)
             )
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
         with self._errors(f"update of {request.urn}", context, request.type):
             instance = self._instance(context)
-            state = instance.provider.update(
-                _request(request, instance, preview=request.preview),
-                request.id,
-                unmarshal(request.old_inputs),
-                unmarshal(request.olds),
-                unmarshal(request.news),
-                request.timeout,
-            )
+            call = _request(request, instance, preview=request.preview)
+            previous = Previous(unmarshal(request.old_inputs), unmarshal(request.olds))
+            state = instance.provider.update(call, request.id, previous, unmarshal(request.news), request.timeout)
             return provider_pb2.UpdateResponse(properties=self._outputs(request.type, state))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> Empty:
@@ -190,28 +184,29 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     def _instance(self, context: grpc.ServicerContext) -> _Instance:
         """The instance behind this connection."""
         with self._lock:
-            found = self._instances.get(context.peer())
-            if found is None:
+            instance = self._instances.get(context.peer())
+            if instance is None:
                 raise ProviderError(f"{self._provider.name}: the engine's connection was lost; run the command again")
             self._instances.move_to_end(context.peer())
-            return found
+            return instance
 
     def _outputs(self, resource_type: str, state: Properties) -> Struct:
         return marshal(state, self._provider.secret_outputs.get(resource_type, ()))
 
     @contextmanager
-    def _errors(self, doing: str, context: grpc.ServicerContext, resource_type: str = "") -> Iterator[None]:
+    def _errors(self, action: str, context: grpc.ServicerContext, resource_type: str = "") -> Iterator[None]:
         """End the call with the provider's error, or with a readable one where the provider has a defect."""
         try:
             yield
         except ProviderError as error:
             self._abort(context, error, resource_type)
         except Exception as error:
-            _log.exception("%s: %s failed", self._provider.name, doing)
+            _log.exception("%s: %s failed", self._provider.name, action)
             see = f"; the traceback is in {self._log_file}" if self._log_file else ""
             context.abort(
                 grpc.StatusCode.INTERNAL,
-                f"the {self._provider.name} stand-in has a defect: {doing} raised {type(error).__name__}: {error}{see}",
+                f"the simulated {self._provider.name} provider has a defect: "
+                f"{action} raised {type(error).__name__}: {error}{see}",
             )
 
     def _abort(self, context: grpc.ServicerContext, error: ProviderError, resource_type: str) -> NoReturn:
@@ -245,7 +240,7 @@ def _failures(failures: list[CheckFailure]) -> list[provider_pb2.CheckFailure]:
 def _diff_response(
     diff: Diff, olds: Properties, news: Properties, ignored: tuple[str, ...]
 ) -> provider_pb2.DiffResponse:
-    """The engine's form of ``diff``, without what the program told it to ignore."""
+    """The engine's form of ``diff``, without the changes that the program ignores."""
     patterns = [parse_path(pattern) for pattern in ignored]
     response = provider_pb2.DiffResponse(
         changes=provider_pb2.DiffResponse.DIFF_NONE,
@@ -300,6 +295,6 @@ def serve(provider: Provider, host: str = "127.0.0.1", log_file: Path | None = N
     try:
         port = server.add_insecure_port(f"{host}:0")
     except RuntimeError as error:
-        raise OSError(f"the {provider.name} stand-in found no free port on {host}: {error}") from error
+        raise OSError(f"the simulated {provider.name} provider found no free port on {host}: {error}") from error
     server.start()
     return Server(port, server)

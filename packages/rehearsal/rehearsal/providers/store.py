@@ -74,7 +74,7 @@ class Store:
             self._write({**self._records, (record.type, record.id): record})
 
     def remove(self, type: str, id: str) -> None:
-        """Forget a resource; fine when there is none."""
+        """Remove a resource; one that does not exist is no error."""
         with self.held():
             self._write({key: record for key, record in self._records.items() if key != (type, id)})
 

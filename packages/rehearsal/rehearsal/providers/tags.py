@@ -1,4 +1,4 @@
-"""What a cloud refuses of tags and labels, on whatever resource they are."""
+"""Rules of a cloud for tags and labels on every resource."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rehearsal.providers.values import at
 def tag_rules(
     *paths: str, source: str, key: str, value: str, most: int, refusal: str, distinct: bool = False
 ) -> Sequence[ServerRule[Any]]:
-    """Rules about the maps at ``paths``: patterns of a whole key and value, and the ``most`` that there are.
+    """Rules about the maps at ``paths``: patterns of a whole key and value, and at ``most`` so many.
 
-    ``refusal`` is what the cloud says, of which ``{key}`` is the tag. ``distinct``: keys differ in more than case.
+    ``refusal`` is the cloud's message, with the tag as ``{key}``. ``distinct``: keys differ in more than case.
     """
     keys, values = re.compile(key), re.compile(value)
 
     def check(inputs: Properties, path: str) -> str | None:
         tags = at(inputs, path) or {}
-        bad = [name for name, given in tags.items() if not (keys.fullmatch(name) and values.fullmatch(str(given)))]
+        bad = [name for name, text in tags.items() if not (keys.fullmatch(name) and values.fullmatch(str(text)))]
         lower = [name.lower() for name in tags]
         bad += [name for name in tags if distinct and lower.count(name.lower()) > 1]
         bad += list(tags)[most:]

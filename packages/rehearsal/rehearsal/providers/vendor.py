@@ -1,7 +1,8 @@
-"""What a cloud brings to its stand-in: its rows, its functions, its words, and where its state is."""
+"""What each cloud defines for its simulated provider: rows, functions, messages, and where its state is."""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -14,9 +15,9 @@ from typing_extensions import override
 from facts.catalog import of
 from facts.concepts.pool import Pool
 from rehearsal.providers import check
-from rehearsal.providers.allowance import Allowance
+from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import CallContext, CheckFailure, Properties, Provider, ProviderError
-from rehearsal.providers.resource import CloudT, Made, Refers, SimulatedResource
+from rehearsal.providers.resource import CloudT, Pending, Reference, SimulatedResource
 from rehearsal.providers.rules import ServerRule
 from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import Fleet, UserInfo
@@ -26,57 +27,63 @@ if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
 
 
-Doing = Literal["create", "update", "delete"]
+Action = Literal["create", "update", "delete"]
 
 
-def _not_kept(account: Any, pools: Collection[Any]) -> None:
+def _ignore_pools(account: Any, pools: Collection[Any]) -> None:
     """Nothing."""
 
 
+def auto_named(form: re.Pattern[str], stem: str, name: str) -> bool:
+    """Whether the provider generated ``name``, so that a replacement may exist beside its predecessor."""
+    match = form.fullmatch(name)
+    return match is not None and stem.startswith(match[1])
+
+
 class Vendor(Provider, Generic[CloudT]):
-    """The part of a stand-in that differs from cloud to cloud; ``standin.StandIn`` is the rest."""
+    """The part of a provider that differs from cloud to cloud; ``SimulatedProvider`` is the rest."""
 
     cloud_name: ClassVar[str]
     rows: ClassVar[Mapping[str, SimulatedResource[Any]]]
-    everywhere: ClassVar[Sequence[ServerRule[Any]]] = ()
+    rules_for_all_types: ClassVar[Sequence[ServerRule[Any]]] = ()
     """Rules of the cloud about resources of all types."""
     functions: ClassVar[Mapping[str, Callable[[Any, Properties], Properties]]]
     settings: ClassVar[tuple[str, ...]]
     """The provider's settings that the resources use."""
-    words: ClassVar[check.Words]
-    answers: ClassVar[tuple[str, ...]] = ()
-    """Outputs of every resource (``answered``)."""
+    words: ClassVar[check.InputMessages]
+    common_output_names: ClassVar[tuple[str, ...]] = ()
+    """Names of the outputs of every resource (``common_outputs``)."""
     stable: ClassVar[Collection[str] | None] = None
     """Outputs that the preview of an update takes from before; ``None``: all that the row does not renew."""
     make_cloud: ClassVar[Callable[..., Any]]
-    let_in: ClassVar[Callable[[Any], dict[str, UserInfo]]]
-    """An account → whom it lets into its cluster besides the maker, by the names that a stack file gives them."""
-    set_aside: ClassVar[Callable[[Any, Sequence[Pool]], None]] = _not_kept
-    """An account, pools: have the reservations that they name, where there is an account of reservations."""
-    use_up: ClassVar[Callable[[Any, Collection[str]], None]] = _not_kept
-    """An account, pools: have no machine for these, and for others again, where machines are not the fleet's."""
+    find_principals: ClassVar[Callable[[Any], dict[str, UserInfo]]]
+    """An account → principals with access to its cluster besides the creator, by their names in a stack file."""
+    add_reservations: ClassVar[Callable[[Any, Sequence[Pool]], None]] = _ignore_pools
+    """An account, pools: create the reservations that they name, if the cloud records reservations."""
+    exhaust: ClassVar[Callable[[Any, Collection[str]], None]] = _ignore_pools
+    """An account, pools: exhaust the capacity of these and restore that of others, if machines are not the fleet's."""
     ids_are_paths: ClassVar[bool] = True
-    """Whether what is below a resource's id goes with it."""
+    """Whether deleting a resource deletes everything below its id."""
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         self.version = plugin_version(self.name)
         self._cloud: CloudT = self.new_cloud(directory, fleet, lambda: catalog or of(self.cloud_name))
 
     @override
-    def people(self) -> dict[str, UserInfo]:
-        return type(self).let_in(self._cloud)
+    def principals(self) -> dict[str, UserInfo]:
+        return type(self).find_principals(self._cloud)
 
-    def allow(self, allowance: Allowance) -> None:
-        """From now on the account has, and whoever runs the program may do, no more than this."""
-        self._cloud = replace(self._cloud, allowance=allowance)
+    def limit(self, account_limits: AccountLimits) -> None:
+        """Limit the account's quotas, reservations, keys and permissions from now on."""
+        self._cloud = replace(self._cloud, account_limits=account_limits)
 
     @override
     def reserve(self, pools: Sequence[Pool]) -> None:
-        type(self).set_aside(self._cloud, pools)
+        type(self).add_reservations(self._cloud, pools)
 
     @override
     def run_dry(self, pools: Collection[str]) -> None:
-        type(self).use_up(self._cloud, pools)
+        type(self).exhaust(self._cloud, pools)
 
     @cached_property
     def schema(self) -> Schema:
@@ -85,16 +92,16 @@ class Vendor(Provider, Generic[CloudT]):
 
     def new_cloud(self, directory: Path, fleet: Fleet | None, catalogue: Callable[[], CloudCatalog]) -> CloudT:
         """The account that the resources are in."""
-        made: CloudT = type(self).make_cloud(Store(directory, self.name), fleet, catalogue)
-        return made
+        pending: CloudT = type(self).make_cloud(Store(directory, self.name), fleet, catalogue)
+        return pending
 
     @abstractmethod
     def auto_name(self, row: SimulatedResource[CloudT], request: CallContext, inputs: Properties) -> str:
         """The name that the provider gives a resource that the program does not name."""
 
     @abstractmethod
-    def completed(self, row: SimulatedResource[CloudT], inputs: Properties) -> Properties:
-        """``inputs`` with what every type takes from the provider's configuration."""
+    def with_provider_defaults(self, row: SimulatedResource[CloudT], inputs: Properties) -> Properties:
+        """``inputs`` with the defaults that every type takes from the provider's configuration."""
 
     @abstractmethod
     def deletes_first(
@@ -104,78 +111,78 @@ class Vendor(Provider, Generic[CloudT]):
 
     @abstractmethod
     def place(self, row: SimulatedResource[CloudT], inputs: Properties) -> Mapping[str, Any]:
-        """What the places in an id's template are for ``inputs``."""
+        """The values of the fields in an id's template for ``inputs``."""
 
     @abstractmethod
-    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+    def target(self, path: str, references: Reference, value: str, inputs: Properties) -> str:
         """The id of the resource that ``value``, which is at ``path`` in ``inputs``, names."""
 
     @abstractmethod
-    def make(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
-        """Make a resource; it, as it is called from now on. Raises the cloud's error if one of that id exists."""
+    def make(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> Pending[CloudT]:
+        """Create a resource and return it with its final id. Raises the cloud's error if that id exists."""
 
     @abstractmethod
-    def right(self, row: SimulatedResource[CloudT], doing: Doing) -> str:
-        """The right that the cloud wants of whoever does that to such a resource; empty if it is not known."""
+    def permission(self, row: SimulatedResource[CloudT], action: Action) -> str:
+        """The permission that the action on such a resource needs; empty if it is not known."""
 
     @abstractmethod
-    def forbidden(self, row: SimulatedResource[CloudT], right: str, id: str) -> ProviderError:
-        """The cloud's error about a right that is missing, for a resource."""
+    def forbidden(self, row: SimulatedResource[CloudT], permission: str, id: str) -> ProviderError:
+        """The cloud's error about a missing permission on a resource."""
 
     @abstractmethod
     def bad_request(self, row: SimulatedResource[CloudT], message: str) -> ProviderError:
         """The cloud's error about a request that breaks one of its rules, as a rule puts it."""
 
     @abstractmethod
-    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
         """The cloud's error about an input whose ``value`` names the resource at ``id``, which does not exist."""
 
     @abstractmethod
-    def gone(self, row: SimulatedResource[CloudT], id: str) -> ProviderError:
-        """The cloud's error about a resource that should be there."""
+    def missing_resource(self, row: SimulatedResource[CloudT], id: str) -> ProviderError:
+        """The cloud's error about a resource that does not exist."""
 
     @abstractmethod
     def in_use(self, row: SimulatedResource[CloudT], id: str, by: str) -> ProviderError:
-        """The cloud's error about a resource that cannot go while another uses it."""
+        """The cloud's error about a resource that cannot be deleted while another uses it."""
 
-    def answered(self, row: SimulatedResource[CloudT], inputs: Properties) -> Properties:
-        """The outputs called ``answers``."""
+    def common_outputs(self, row: SimulatedResource[CloudT], inputs: Properties) -> Properties:
+        """The outputs in ``common_output_names``."""
         return {}
 
     def replacing(self, row: SimulatedResource[CloudT]) -> tuple[str, ...]:
-        """Further inputs of a resource type that cannot be updated in place, as they say where it is."""
+        """Further inputs of a resource type that cannot be updated in place, such as its location."""
         return ()
 
     def require_unchanged(
-        self, row: SimulatedResource[CloudT], old: Properties, new: Properties, *, inside: bool
+        self, row: SimulatedResource[CloudT], old: Properties, new: Properties, *, nested: bool
     ) -> None:
-        """Raise the cloud's error if an update would change what it refuses to change; ``inside`` another resource?"""
+        """Raise the cloud's error for a change of an immutable input; ``nested``: inside another resource."""
 
     def failures(self, row: SimulatedResource[CloudT], inputs: Properties) -> list[CheckFailure]:
-        """Everything wrong with ``inputs`` that needs no server to tell."""
+        """Everything wrong with ``inputs`` that the provider finds without the server."""
         missing = [CheckFailure(key, "is required") for key in row.required if inputs.get(key) is None]
         return [*missing, *check.failures(self.schema, row.token, inputs, self.words)]
 
     def changed(self) -> None:
-        """Called after a resource came or changed."""
+        """Called after a resource was created or changed."""
 
-    def unfinished(self, what: str, id: str, doing: str) -> str:
-        """How the provider begins its error about a resource that was made or changed, and did not start."""
-        return f"error {doing} {what} {id}"
+    def failure_prefix(self, what: str, id: str, action: str) -> str:
+        """The beginning of the provider's error about a resource that was created or changed, but did not start."""
+        return f"error {action} {what} {id}"
 
-    def retried(self, attempt: Callable[[], None]) -> None:
-        """Do what fails while something else is under way, as patiently as the provider."""
+    def with_retries(self, attempt: Callable[[], None]) -> None:
+        """Run ``attempt``; retry as long as the real provider does while another operation blocks it."""
         attempt()
 
-    # Where the cloud's state is, if not in the records alone.
+    # For clouds that hold state outside the records.
 
-    def change(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
-        """Change a resource in place; it, as it is from now on."""
-        return made
+    def change(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> Pending[CloudT]:
+        """Change a resource in place and return it."""
+        return pending
 
     def remove(self, row: SimulatedResource[CloudT], record: Record) -> None:
-        """Remove a resource; one that is gone already is fine."""
+        """Delete a resource; one that is already gone is no error."""
 
-    def now(self, row: SimulatedResource[CloudT], record: Record) -> Record | None:
+    def current(self, row: SimulatedResource[CloudT], record: Record) -> Record | None:
         """A recorded resource as it is now; ``None`` if it is gone."""
         return record

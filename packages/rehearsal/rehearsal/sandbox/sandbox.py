@@ -19,7 +19,7 @@ from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.exhausted_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim
 from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
-from rehearsal.providers.allowance import EVERYTHING, Allowance
+from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
 
 if TYPE_CHECKING:
     from rehearsal.providers.base import Provider
@@ -38,20 +38,20 @@ class Sandbox:
         clouds: Sequence[str] = CLOUD_PLUGINS,
         inside: bool = False,
         existing: Path | None = None,
-        allowance: Allowance = EVERYTHING,
+        limits: AccountLimits = UNLIMITED,
     ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
         ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
         ``existing`` is a stack file whose existing network is made beforehand, in the cloud that is simulated.
-        ``allowance`` is what the account may have and do.
+        ``limits`` is what the account may create and do.
         """
         self._run_dir = run_dir
         self._tools = tools
         self._clouds = clouds
         self._inside = inside
         self._existing = existing
-        self._allowance = allowance
+        self._limits = limits
         self._beforehand: tuple[str, ...] = ()
         self._stack = ExitStack()
         self._processes: Processes | None = None
@@ -112,7 +112,7 @@ class Sandbox:
         there = [each for provider in self._providers for each in provider.inventory()]
         resources = [each for each in there if each not in self._beforehand]
         resources += [f"gone: {each}" for each in self._beforehand if each not in there]
-        people = {who: asdict(login) for provider in self._providers for who, login in provider.people().items()}
+        people = {who: asdict(login) for provider in self._providers for who, login in provider.principals().items()}
         self._say("inventory", {"resources": resources, "people": people})
 
     def run_dry(self, pools: Sequence[str]) -> None:
@@ -162,14 +162,14 @@ class Sandbox:
         return ready
 
     def _start_providers(self, started: ExitStack) -> None:
-        from rehearsal.providers.beforehand import made_beforehand
-        from rehearsal.providers.kubernetes import KubernetesStandIn
+        from rehearsal.providers.fixtures import create_fixtures
+        from rehearsal.providers.kubernetes import SimulatedKubernetes
         from rehearsal.providers.launcher import write_launchers
         from rehearsal.providers.server import serve
 
         providers: list[Provider] = [
-            *(cloud_provider(cloud, self._run_dir, self._fleet, self._allowance) for cloud in self._clouds),
-            KubernetesStandIn((self._plugins,), self._tools),
+            *(cloud_provider(cloud, self._run_dir, self._fleet, self._limits) for cloud in self._clouds),
+            SimulatedKubernetes((self._plugins,), self._tools),
         ]
         ports = {}
         for provider in providers:
@@ -179,7 +179,7 @@ class Sandbox:
             ports[provider] = server.port
             self._ports[provider.name] = server.port
         if self._existing is not None:
-            made_beforehand(self._existing, providers[0])
+            create_fixtures(self._existing, providers[0])
             self._beforehand = tuple(providers[0].inventory())
         write_launchers(self._pulumi_home / "plugins", ports)
         self._providers = providers

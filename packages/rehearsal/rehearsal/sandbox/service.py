@@ -15,9 +15,8 @@ from typing import Final
 
 from rehearsal.cluster.processes import ProcessError
 from rehearsal.fleet import FleetError
-from rehearsal.providers import CLOUD_PLUGINS
-from rehearsal.providers import allowance as allowances
-from rehearsal.providers.allowance import EVERYTHING, AllowanceError
+from rehearsal.providers import CLOUD_PLUGINS, account_limits
+from rehearsal.providers.account_limits import UNLIMITED, AccountFileError
 from rehearsal.sandbox.sandbox import Sandbox
 from rehearsal.tools import ToolsError, folder
 
@@ -47,21 +46,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tools = None if options.no_control_plane else options.tools or folder()
         clouds = options.cloud or CLOUD_PLUGINS
         run_dir = options.run_dir.absolute()
-        allowance = EVERYTHING if options.account is None else allowances.read(options.account)
+        limits = UNLIMITED if options.account is None else account_limits.read(options.account)
         with Sandbox(
             run_dir,
             tools=tools,
             clouds=clouds,
             inside=options.inside,
             existing=options.existing,
-            allowance=allowance,
+            limits=limits,
         ) as sandbox:
             while not end.wait(_TICK_SECONDS):
                 sandbox.check()
                 sandbox.write_facts()
                 while not asked.empty():
                     _answer(sandbox, asked.get())
-    except (ProcessError, FleetError, ToolsError, AllowanceError, OSError) as error:
+    except (ProcessError, FleetError, ToolsError, AccountFileError, OSError) as error:
         _log.error("%s", error)
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""Drives a cloud's stand-in: the engine's calls in the engine's order."""
+"""Drives a cloud's simulated provider: the engine's calls in the engine's order."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.noting_fleet import NotingFleet
-from rehearsal.providers.base import CallContext, Created, Diff, Properties, ProviderError
-from rehearsal.providers.standin import StandIn
+from rehearsal.providers.base import CallContext, Created, Diff, Previous, Properties, ProviderError
+from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Store
 
 
@@ -40,9 +40,9 @@ class Step:
 
 
 class Account:
-    """One program's view of a stand-in; ``restart`` is a new process on the same state."""
+    """One program's view of a simulated provider; ``restart`` is a new process on the same state."""
 
-    provider_type: ClassVar[type[StandIn[Any]]]
+    provider_type: ClassVar[type[SimulatedProvider[Any]]]
     settings: ClassVar[dict[str, str]]
     missing: ClassVar[str]
     """What the cloud says about something that is not there, as a pattern."""
@@ -69,11 +69,11 @@ class Account:
         every = list(cls.steps())
         return every[: every.index(step)]
 
-    def new_provider(self) -> StandIn[Any]:
-        """The stand-in of a new process."""
+    def new_provider(self) -> SimulatedProvider[Any]:
+        """The provider of a new process."""
         return self._configured(self.provider_type(self.directory, self.fleet))
 
-    def _configured(self, provider: StandIn[Any]) -> StandIn[Any]:
+    def _configured(self, provider: SimulatedProvider[Any]) -> SimulatedProvider[Any]:
         provider.configure(dict(self.config))
         return provider
 
@@ -123,13 +123,13 @@ class Account:
     def diff(self, type: str, old: Properties, new: Properties, ignored: tuple[str, ...] = ()) -> Diff:
         before = self.check(type, old)
         after = self.check(type, new, before)
-        return self.provider.diff(self.request(type), "id", before, before, after, ignored)
+        return self.provider.diff(self.request(type), "id", Previous(before, before), after, ignored)
 
     def update(self, type: str, existing: Created, inputs: Properties, *, preview: bool = False) -> Properties:
         old = existing.inputs or {}
         accepted = self.check(type, inputs, old)
         request = self.request(type, preview=preview)
-        return self.provider.update(request, existing.id, old, existing.state, accepted, 0)
+        return self.provider.update(request, existing.id, Previous(old, existing.state), accepted, 0)
 
     def delete(self, type: str, existing: Created) -> None:
         self.provider.delete(self.request(type), existing.id, existing.inputs or {}, existing.state, 0)

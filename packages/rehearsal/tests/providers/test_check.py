@@ -47,7 +47,7 @@ KNOWN = Schema(
         "Inner": Object(name="Inner", properties={"count": Property(type="integer", required=True)}),
     },
 )
-WORDS = check.Words("{api} knows none in {object}", "{version} of the provider lacks it", "is the server's")
+WORDS = check.InputMessages("{api} knows none in {object}", "{version} of the provider lacks it", "is the server's")
 
 
 def found(inputs: dict[str, Any]) -> list[tuple[str, str]]:

@@ -15,15 +15,15 @@ from packages.rehearsal.tests.providers.driver import Account, Step, with_one_un
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke.account import Google
 from rehearsal.providers.base import Created, Properties, ProviderError
-from rehearsal.providers.resource import Refers, SimulatedResource
+from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.values import without_none
 
 CLOUDS: tuple[type[Account], ...] = (Google, Amazon, Microsoft)
 ROWS = [(cloud, step) for cloud in CLOUDS for step in cloud.steps()]
 REFERENCES = [
-    (cloud, step, path, refers)
+    (cloud, step, path, references)
     for cloud, step in ROWS
-    for path, refers in cloud.provider_type.rows[step.type].refers.items()
+    for path, references in cloud.provider_type.rows[step.type].references.items()
 ]
 NAMES = [step.type for _, step in ROWS]
 
@@ -80,7 +80,7 @@ def account(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Account]
 
 
 every_reference = pytest.mark.parametrize(
-    ("cloud", "step", "path", "refers"), REFERENCES, ids=[f"{step.type}-{path}" for _, step, path, _ in REFERENCES]
+    ("cloud", "step", "path", "references"), REFERENCES, ids=[f"{step.type}-{path}" for _, step, path, _ in REFERENCES]
 )
 on_disk = pytest.mark.parametrize("account", [cloud for cloud in CLOUDS if cloud.on_disk], indirect=True)
 every_row = pytest.mark.parametrize("case", ROWS, ids=NAMES, indirect=True)
@@ -187,7 +187,7 @@ def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Cas
     assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
 
 
-# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' stand-ins for rows.
+# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' providers for rows.
 PART_OF: dict[str, str] = {
     **dict.fromkeys(
         ("aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable", "aws:ec2/vpcEndpoint:VpcEndpoint"), "VPC"
@@ -231,9 +231,9 @@ def test_an_input_nobody_knows_is_named(untouched: Case) -> None:
         untouched.account.check(step.type, {**step.inputs, "nobodyKnowsThis": 1})
 
 
-def _named(cloud: type[Account], step: Step, refers: Refers) -> Step | None:
+def _named(cloud: type[Account], step: Step, references: Reference) -> Step | None:
     """The step whose resource ``step`` names."""
-    return next((each for each in cloud.steps() if each.type == refers.token), None)
+    return next((each for each in cloud.steps() if each.type == references.token), None)
 
 
 def _put(inputs: Properties, path: str, value: str) -> Properties | None:
@@ -254,7 +254,9 @@ def _put(inputs: Properties, path: str, value: str) -> Properties | None:
 
 
 @every_reference
-def test_what_is_named_must_exist(cloud: type[Account], step: Step, path: str, refers: Refers, tmp_path: Path) -> None:
+def test_what_is_named_must_exist(
+    cloud: type[Account], step: Step, path: str, references: Reference, tmp_path: Path
+) -> None:
     inputs = _put(step.inputs, path, "nowhere")
     if inputs is None:
         pytest.skip("the example names none")
@@ -268,27 +270,27 @@ def test_what_is_named_must_exist(cloud: type[Account], step: Step, path: str, r
 
 @every_reference
 def test_what_is_used_stays_and_what_is_part_goes_along(
-    cloud: type[Account], step: Step, path: str, refers: Refers, tmp_path: Path
+    cloud: type[Account], step: Step, path: str, references: Reference, tmp_path: Path
 ) -> None:
-    named = _named(cloud, step, refers)
+    named = _named(cloud, step, references)
     assert named is not None
     if _put(step.inputs, path, "x") is None:
         pytest.skip("the example names none")
     case = before(cloud, step, tmp_path)
     target = case.account.create(named.type, named.inputs) if named == step else None
-    found = next(record for record in case.account.store().all(refers.token))
+    found = next(record for record in case.account.store().all(references.token))
     target = target or Created(found.id, found.state, found.inputs)
     made = case.make()
-    if refers.tie == "uses":
+    if references.tie == "uses":
         with pytest.raises(ProviderError, match=cloud.in_use):
-            case.account.delete(refers.token, target)
-        assert case.account.read(refers.token, target.id).id == target.id
+            case.account.delete(references.token, target)
+        assert case.account.read(references.token, target.id).id == target.id
         assert case.account.read(step.type, made.id).id == made.id
-    elif refers.tie == "part":
-        case.account.delete(refers.token, target)
+    elif references.tie == "part":
+        case.account.delete(references.token, target)
         assert case.account.read(step.type, made.id).id == ""
     else:
-        assert refers.tie == "names"
+        assert references.tie == "names"
 
 
 @on_disk
@@ -326,7 +328,7 @@ def test_parallel_creations_all_arrive(account: Account) -> None:
 
 
 def test_without_a_fleet_clusters_are_only_previewed(account: Account) -> None:
-    steps = [step for step in account.steps() if account.provider.rows[step.type].lives]
+    steps = [step for step in account.steps() if account.provider.rows[step.type].lifecycle]
     for each in account.needed(steps[0]):
         account.create(each.type, each.inputs)
     account.fleet = None  # type: ignore[assignment]

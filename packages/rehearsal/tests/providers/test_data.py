@@ -195,10 +195,10 @@ def test_azure_has_no_public_container_in_a_private_account(tmp_path: Path) -> N
     here = AKS(tmp_path)
     here.group()
     here.create(azure.STORAGE, {**STORAGE, "accountName": "gpudev", "allowBlobPublicAccess": False})
-    inside = {"resourceGroupName": "gpu-dev", "accountName": "gpudev", "containerName": "checkpoints"}
+    nested = {"resourceGroupName": "gpu-dev", "accountName": "gpudev", "containerName": "checkpoints"}
     with pytest.raises(ProviderError, match="PublicAccessNotPermitted"):
-        here.create(azure.CONTAINER, {**inside, "publicAccess": "Blob"})
-    assert here.create(azure.CONTAINER, {**inside, "publicAccess": "None"}).id
+        here.create(azure.CONTAINER, {**nested, "publicAccess": "Blob"})
+    assert here.create(azure.CONTAINER, {**nested, "publicAccess": "None"}).id
 
 
 @pytest.mark.parametrize("days", [0, 366])

@@ -11,7 +11,7 @@ import pytest
 from components.clouds.eks import addons
 from facts import catalog
 from facts.concepts.iam import AuthorizationRequest, allows, resource_tags
-from rehearsal.providers.eks.system import workloads
+from rehearsal.providers.eks.base.addon_pods import workloads
 from tests import recorder
 from tests.components import eks_specs
 

@@ -11,7 +11,7 @@ from components.settings.workloads import Workloads
 from components.workloads.charts import ON_ADMIN
 from components.workloads.declare import charts_of
 from facts.concepts.kubernetes import quantity
-from rehearsal.providers.kubernetes.helm.absent import known_charts
+from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts
 from rehearsal.providers.kubernetes.helm.charts import locate
 from tests.components.workloads.stacks import run
 from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, TOOLS, places, releases, with_all, with_one

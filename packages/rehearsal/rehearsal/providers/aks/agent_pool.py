@@ -20,7 +20,7 @@ from rehearsal.providers.aks.pool_rules import POOL_RULES, count_at_creation, is
 from rehearsal.providers.aks.versions import newer_minor, run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -33,36 +33,36 @@ CLUSTER_ID: Final = (
 )
 
 
-def _require(made: Made[Subscription]) -> None:
-    problem = count_at_creation(made.inputs) if made.before is None else None
+def _require(pending: Pending[Subscription]) -> None:
+    problem = count_at_creation(pending.inputs) if pending.before is None else None
     if problem:
         raise bad_request(problem)
-    if made.before is not None:
-        require_its_size(made.cloud, made.before, made.inputs)
-    cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
-    _require_version(made, cluster)
-    require_subnets(made.cloud, made.inputs, cluster.inputs)
-    require_zones(made.cloud, made.inputs, cluster.inputs["location"])
-    _require_reservation(made.cloud, made.inputs, cluster)
-    others = [pool.inputs for pool in pools_of(made.cloud, cluster.id) if not same(pool.id, made.id)]
-    coming = [pool for pool in inline_pools(cluster.inputs) if pool["name"] != last_part(made.id)]
-    if not any(map(is_system, [*others, *coming, made.inputs])):
+    if pending.before is not None:
+        require_its_size(pending.cloud, pending.before, pending.inputs)
+    cluster = require(pending.cloud, cluster_of(pending.id), CLUSTER)
+    _require_version(pending, cluster)
+    require_subnets(pending.cloud, pending.inputs, cluster.inputs)
+    require_zones(pending.cloud, pending.inputs, cluster.inputs["location"])
+    _require_reservation(pending.cloud, pending.inputs, cluster)
+    others = [pool.inputs for pool in pools_of(pending.cloud, cluster.id) if not same(pool.id, pending.id)]
+    coming = [pool for pool in inline_pools(cluster.inputs) if pool["name"] != last_part(pending.id)]
+    if not any(map(is_system, [*others, *coming, pending.inputs])):
         raise bad_request("Must define at least one system pool.")
 
 
-def _runs(made: Made[Subscription]) -> str:
+def _runs(pending: Pending[Subscription]) -> str:
     """The nodes' version: the control plane's when they come, and later as a request says."""
-    cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
-    now = cluster.outputs["currentKubernetesVersion"] if made.before is None else made.before.outputs[_VERSION]
-    return run_by(made.inputs.get("orchestratorVersion"), now)
+    cluster = require(pending.cloud, cluster_of(pending.id), CLUSTER)
+    now = cluster.outputs["currentKubernetesVersion"] if pending.before is None else pending.before.outputs[_VERSION]
+    return run_by(pending.inputs.get("orchestratorVersion"), now)
 
 
-def _require_version(made: Made[Subscription], cluster: Record) -> None:
+def _require_version(pending: Pending[Subscription], cluster: Record) -> None:
     """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
-    wanted, master = made.inputs.get("orchestratorVersion"), cluster.outputs["currentKubernetesVersion"]
-    if wanted and newer_minor(wanted, master):
+    version, master = pending.inputs.get("orchestratorVersion"), cluster.outputs["currentKubernetesVersion"]
+    if version and newer_minor(version, master):
         raise bad_request(
-            f"Node pool version {wanted} and control plane version {master} are incompatible. Minor version of node "
+            f"Node pool version {version} and control plane version {master} are incompatible. Minor version of node "
             "pool version is bigger than control plane version.",
             "NodePoolMcVersionIncompatible",
         )
@@ -79,19 +79,19 @@ def _not_the_last(cloud: Subscription, pool: Record) -> None:
 
 
 def require_its_size(cloud: Subscription, before: Record, inputs: Properties) -> None:
-    """400 if an update gives an autoscaled pool a size, unless it is the size that the autoscaler gave it.
+    """400 if an update gives an autoscaled pool another size than the autoscaler did.
 
     The words: https://github.com/hashicorp/terraform-provider-azurerm/pull/4543 (2019), and
     https://github.com/Azure/AKS/issues/1627 ("its value has to be the current node count"). That the API refuses it
     today is not certain. If it does not, the size that is sent undoes what the autoscaler did, so refusing tells of
     both: https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/1991
     """
-    wanted, now = inputs.get("count"), live(cloud, before).inputs.get("count")
+    count, now = inputs.get("count"), live(cloud, before).inputs.get("count")
     autoscaled = before.inputs.get("enableAutoScaling") and inputs.get("enableAutoScaling")
-    if autoscaled and wanted is not None and int(wanted) != now:
+    if autoscaled and count is not None and int(count) != now:
         raise bad_request(
             f"Cannot manually scale AgentPool '{last_part(before.id)}' of an AKS cluster with cluster autoscaler "
-            f"enabled. (count is {int(wanted)}; the pool has {now} nodes)"
+            f"enabled. (count is {int(count)}; the pool has {now} nodes)"
         )
 
 
@@ -110,7 +110,7 @@ def live(cloud: Subscription, pool: Record) -> Record:
 
 
 def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) -> None:
-    """404 if a pool names a subnet that is not there, 400 if the subnet is in another region than the cluster."""
+    """404 if a pool's subnet does not exist, 400 if it is in another region than the cluster."""
     for key in ("vnetSubnetID", "podSubnetID"):
         if pool.get(key):
             subnet = require(cloud, pool[key], SUBNET)
@@ -129,10 +129,11 @@ def require_zones(cloud: Subscription, pool: Properties, region: str) -> None:
     """
     zones = [f"{region}-{number}" for number in pool.get("availabilityZones") or []]
     if set(zones) - set(cloud.catalog.regions[region]):
-        asked, supported = ", ".join(pool["availabilityZones"]), ", ".join(zone_numbers(cloud.catalog.regions[region]))
+        requested = ", ".join(pool["availabilityZones"])
+        supported = ", ".join(zone_numbers(cloud.catalog.regions[region]))
         raise bad_request(
-            f"The zone(s) '{asked}' for the agent pool is not supported in location '{region}'. The supported zones "
-            f"are '{supported}'.",
+            f"The zone(s) '{requested}' for the agent pool is not supported in location '{region}'. "
+            f"The supported zones are '{supported}'.",
             "AvailabilityZoneNotSupported",
         )
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
@@ -148,7 +149,7 @@ def require_zones(cloud: Subscription, pool: Properties, region: str) -> None:
 
 
 def _require_reservation(cloud: Subscription, pool: Properties, cluster: Record) -> None:
-    """403 if the cluster's identity may not deploy into the reservation: it has to be a user-assigned one, and
+    """403 if the cluster's identity may not deploy into the reservation. It must be a user-assigned identity and
     Contributor of the resource group that the reservation is in.
 
     https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups; Azure's words for it are not quoted anywhere.
@@ -203,16 +204,16 @@ def _stop(cloud: Subscription, pool: Record) -> None:
         cloud.store.remove(POOL, pool.id)
 
 
-def _or(key: str, default: Any) -> Callable[[Made[Subscription]], Any]:
+def _or(key: str, default: Any) -> Callable[[Pending[Subscription]], Any]:
     """The input, else AKS's default."""
-    return lambda made: made.inputs.get(key) or default
+    return lambda pending: pending.inputs.get(key) or default
 
 
-def _pods(made: Made[Subscription]) -> int:
-    return max_pods(require(made.cloud, cluster_of(made.id), CLUSTER).inputs, made.inputs)
+def _pods(pending: Pending[Subscription]) -> int:
+    return max_pods(require(pending.cloud, cluster_of(pending.id), CLUSTER).inputs, pending.inputs)
 
 
-# What an import finds of a pool of which nobody said it: https://github.com/pulumi/pulumi-azure-native/issues/4401
+# What an import reads for inputs that the program omits: https://github.com/pulumi/pulumi-azure-native/issues/4401
 _ANSWERED: Final = {
     "enableFIPS": False,
     "enableNodePublicIP": False,
@@ -231,35 +232,35 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         token=POOL,
         id=CLUSTER_ID + "/agentPools/{agentPoolName}",
         outputs={
-            "count": lambda made: 1 if made.inputs.get("count") is None else made.inputs["count"],
+            "count": lambda pending: 1 if pending.inputs.get("count") is None else pending.inputs["count"],
             "currentOrchestratorVersion": _runs,
             "eTag": "",
             "kubeletDiskType": _or("kubeletDiskType", "OS"),
             "maxPods": _pods,
             "mode": _or("mode", "User"),
-            "nodeImageVersion": lambda made: f"AKS{made.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
-            "nodeLabels": lambda made: effective_labels(made.inputs, new=made.before is None) or None,
-            "nodeTaints": lambda made: effective_taints(made.inputs) or None,
-            "orchestratorVersion": lambda made: made.inputs.get("orchestratorVersion") or _runs(made),
+            "nodeImageVersion": lambda pending: f"AKS{pending.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
+            "nodeLabels": lambda pending: effective_labels(pending.inputs, new=pending.before is None) or None,
+            "nodeTaints": lambda pending: effective_taints(pending.inputs) or None,
+            "orchestratorVersion": lambda pending: pending.inputs.get("orchestratorVersion") or _runs(pending),
             "osDiskType": _or("osDiskType", "Managed"),
             "osSKU": _or("osSKU", "Ubuntu"),
             "osType": _or("osType", "Linux"),
-            "powerState": lambda made: {"code": "Running"},
+            "powerState": lambda pending: {"code": "Running"},
             "type": _or("type", "VirtualMachineScaleSets"),
         },
         unknown=("powerState",),
         name="agentPoolName",
         rules=POOL_RULES.rules,
-        refers={
+        references={
             **IN_GROUP,
-            "resourceName": Refers(CLUSTER, "part"),
-            "vnetSubnetID": Refers(SUBNET),
-            "podSubnetID": Refers(SUBNET),
+            "resourceName": Reference(CLUSTER, "part"),
+            "vnetSubnetID": Reference(SUBNET),
+            "podSubnetID": Reference(SUBNET),
         },
         requires=_require,
-        keeps=_not_the_last,
+        require_deletable=_not_the_last,
         replaces=("gpuInstanceProfile", "vmSize", "networkProfile.nodePublicIPTags"),
-        fixed={
+        immutable={
             "availabilityZones": [],
             "capacityReservationGroupID": None,
             "enableEncryptionAtHost": False,
@@ -285,6 +286,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         },
         unordered=("availabilityZones", "nodeTaints"),
         imported=lambda inputs: {**_ANSWERED, **inputs},
-        lives=Lifecycle("agent pool", _start, _stop),
+        lifecycle=Lifecycle("agent pool", _start, _stop),
     ),
 )

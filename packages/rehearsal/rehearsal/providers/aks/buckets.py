@@ -9,7 +9,7 @@ from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.values import at
 
 ACCOUNT: Final = "azure-native:storage:StorageAccount"
@@ -54,19 +54,19 @@ def _days(inputs: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-def _available(made: Made[Subscription]) -> None:
-    name = made.inputs["accountName"]
-    others = {record.inputs["accountName"] for record in made.cloud.store.all(ACCOUNT)}
-    if made.before is None and (name in TAKEN or name in others):
+def _available(pending: Pending[Subscription]) -> None:
+    name = pending.inputs["accountName"]
+    others = {record.inputs["accountName"] for record in pending.cloud.store.all(ACCOUNT)}
+    if pending.before is None and (name in TAKEN or name in others):
         message = f"The storage account named {name} is already taken."
         raise api_error(HTTPStatus.CONFLICT, "StorageAccountAlreadyTaken", message)
 
 
-def _public(made: Made[Subscription]) -> None:
+def _public(pending: Pending[Subscription]) -> None:
     """https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-prevent"""
-    inputs = made.inputs
-    id = ACCOUNT_ID.format_map({**inputs, "subscription": made.cloud.subscription})
-    account = made.cloud.find(id, ACCOUNT)
+    inputs = pending.inputs
+    id = ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
+    account = pending.cloud.find(id, ACCOUNT)
     if account is None or inputs.get("publicAccess") in (None, "None"):
         return
     if not at(account.inputs, "allowBlobPublicAccess"):
@@ -74,7 +74,7 @@ def _public(made: Made[Subscription]) -> None:
 
 
 def _imported_account(inputs: Properties) -> Properties:
-    """With what Azure answers of an account by itself, which an import takes for inputs.
+    """With Azure's defaults for an account, which an import reads as inputs.
 
     https://github.com/pulumi/pulumi-azure-native/issues/2246 shows such a state. Those of a creation alone then want a
     replacement: https://github.com/pulumi/pulumi-azure-native/issues/4401, …/issues/2003.
@@ -93,13 +93,13 @@ def _imported_account(inputs: Properties) -> Properties:
     return {**own, **inputs}
 
 
-def _endpoints(made: Made[Subscription]) -> dict[str, str]:
+def _endpoints(pending: Pending[Subscription]) -> dict[str, str]:
     """https://learn.microsoft.com/azure/storage/common/storage-account-overview#types-of-storage-accounts"""
-    service = "file" if made.inputs["kind"] == "FileStorage" else "blob"
-    return {service: f"https://{made.inputs['accountName']}.{service}.core.windows.net/"}
+    service = "file" if pending.inputs["kind"] == "FileStorage" else "blob"
+    return {service: f"https://{pending.inputs['accountName']}.{service}.core.windows.net/"}
 
 
-OF_ACCOUNT: Final = {**IN_GROUP, "accountName": Refers(ACCOUNT, "part")}
+OF_ACCOUNT: Final = {**IN_GROUP, "accountName": Reference(ACCOUNT, "part")}
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     SimulatedResource(
@@ -113,7 +113,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         },
         name="accountName",
         rules=ACCOUNT_RULES.rules,
-        refers=IN_GROUP,
+        references=IN_GROUP,
         requires=_available,
         replaces=("enableNfsV3", "isHnsEnabled"),
         imported=_imported_account,
@@ -123,7 +123,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         id=ACCOUNT_ID + "/blobServices/{blobServicesName}",
         name="blobServicesName",
         rules=BLOB_RULES.rules,
-        refers=OF_ACCOUNT,
+        references=OF_ACCOUNT,
         # The account comes with it.
         idempotent=lambda _: True,
     ),
@@ -133,7 +133,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         outputs={"leaseState": "Available"},
         imported=lambda inputs: {"defaultEncryptionScope": "$account-encryption-key", **inputs},
         name="containerName",
-        refers=OF_ACCOUNT,
+        references=OF_ACCOUNT,
         requires=_public,
     ),
 )

@@ -13,7 +13,7 @@ from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 
-# A namespace of this stand-in's own; any constant UUID would do.
+# A namespace of this provider's own; any constant UUID would do.
 _NAMESPACE: Final = uuid.UUID("5a0f9b54-58b6-4f5c-8a2b-6f0e6f1a7d10")
 DEFAULT_SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
 GROUP_ID: Final = "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}"
@@ -40,9 +40,9 @@ class Subscription(SimulatedCloud):
 
         https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
         """
-        wanted = id.lower().rstrip("/")
+        normalized = id.lower().rstrip("/")
         return super().find(id, type) or next(
-            (record for record in self.store.all(type) if record.id.lower() == wanted), None
+            (record for record in self.store.all(type) if record.id.lower() == normalized), None
         )
 
 
@@ -57,7 +57,7 @@ def same(one: str, other: str) -> bool:
 
 
 def require(cloud: Subscription, id: str, type: str) -> Record:
-    """The resource of a type at ``id``; 404 if there is none."""
+    """The resource of a type at ``id``; 404 if it does not exist."""
     record = cloud.find(id, type)
     if record is None:
         raise not_found(id)

@@ -38,7 +38,7 @@ from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Inside, Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 from rehearsal.simulation import makers_rights
@@ -47,29 +47,29 @@ RESERVED_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "1
 """https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning"""
 
 
-def _pools(cluster: Properties) -> Iterator[Inside]:
+def _pools(cluster: Properties) -> Iterator[NestedResource]:
     """A cluster's own pools, recorded like declared ones."""
     path = {key: cluster.get(key) for key in ("resourceGroupName", "resourceName")}
     for pool in inline_pools(cluster):
         own = {key: value for key, value in pool.items() if key != "name"}
-        yield Inside(POOL, {**own, **path, "agentPoolName": pool.get("name")})
+        yield NestedResource(POOL, {**own, **path, "agentPoolName": pool.get("name")})
 
 
-def _require(made: Made[Subscription]) -> None:
-    if made.before is not None:
-        _require_pools_of_before(made.cloud, made.before, made.inputs)
-        _require_no_downgrade(made.before, made.inputs)
-    for pool in inline_pools(made.inputs):
-        problem = count_at_creation(pool) if made.before is None else None
+def _require(pending: Pending[Subscription]) -> None:
+    if pending.before is not None:
+        _require_pools_of_before(pending.cloud, pending.before, pending.inputs)
+        _require_no_downgrade(pending.before, pending.inputs)
+    for pool in inline_pools(pending.inputs):
+        problem = count_at_creation(pool) if pending.before is None else None
         if problem:
             raise bad_request(problem)
-    _require_kubelet_identity(made.cloud, made.inputs)
-    for pool in inline_pools(made.inputs):
-        require_subnets(made.cloud, pool, made.inputs)
-        require_zones(made.cloud, pool, made.inputs["location"])
-    _require_ranges_apart(made.cloud, made.inputs)
-    _require_nat(made.cloud, made.inputs)
-    _require_link(made.cloud, made.inputs)
+    _require_kubelet_identity(pending.cloud, pending.inputs)
+    for pool in inline_pools(pending.inputs):
+        require_subnets(pending.cloud, pool, pending.inputs)
+        require_zones(pending.cloud, pool, pending.inputs["location"])
+    _require_ranges_apart(pending.cloud, pending.inputs)
+    _require_nat(pending.cloud, pending.inputs)
+    _require_link(pending.cloud, pending.inputs)
 
 
 def _require_pools_of_before(cloud: Subscription, before: Record, inputs: Properties) -> None:
@@ -102,58 +102,58 @@ def _require_pools_of_before(cloud: Subscription, before: Record, inputs: Proper
 
 def _require_no_downgrade(before: Record, inputs: Properties) -> None:
     """Azure may have upgraded the cluster since: its state says how far. The words: https://github.com/rancher/rancher/issues/24071."""
-    wanted, runs = inputs.get("kubernetesVersion"), before.outputs["currentKubernetesVersion"]
-    if wanted is None or runs.split(".")[: len(wanted.split("."))] == wanted.split("."):
+    version, runs = inputs.get("kubernetesVersion"), before.outputs["currentKubernetesVersion"]
+    if version is None or runs.split(".")[: len(version.split("."))] == version.split("."):
         return
-    if [int(part) for part in wanted.split(".")] < [int(part) for part in runs.split(".")]:
-        raise bad_request(f"Downgrading Kubernetes version {runs} to {wanted} is not allowed.", "OperationNotAllowed")
+    if [int(part) for part in version.split(".")] < [int(part) for part in runs.split(".")]:
+        raise bad_request(f"Downgrading Kubernetes version {runs} to {version} is not allowed.", "OperationNotAllowed")
 
 
-def _runs(made: Made[Subscription]) -> str:
-    now = None if made.before is None else made.before.outputs["currentKubernetesVersion"]
-    return run_by(made.inputs.get("kubernetesVersion"), now)
+def _runs(pending: Pending[Subscription]) -> str:
+    now = None if pending.before is None else pending.before.outputs["currentKubernetesVersion"]
+    return run_by(pending.inputs.get("kubernetesVersion"), now)
 
 
-def _made_in(made: Made[Subscription]) -> str:
+def _made_in(pending: Pending[Subscription]) -> str:
     # https://learn.microsoft.com/azure/aks/faq: AKS's own resource group
-    inputs = made.inputs
+    inputs = pending.inputs
     own = f"MC_{inputs['resourceGroupName']}_{inputs['resourceName']}_{inputs['location']}"
     return inputs.get("nodeResourceGroup") or own
 
 
-def _prefix(made: Made[Subscription]) -> str:
-    return str(made.inputs.get("dnsPrefix") or made.inputs.get("fqdnSubdomain"))
+def _prefix(pending: Pending[Subscription]) -> str:
+    return str(pending.inputs.get("dnsPrefix") or pending.inputs.get("fqdnSubdomain"))
 
 
-def _host(made: Made[Subscription]) -> str:
-    number = zlib.crc32(made.id.lower().encode())
-    return f"{_prefix(made)}-{number:08x}.hcp.{made.inputs['location']}.azmk8s.io"
+def _host(pending: Pending[Subscription]) -> str:
+    number = zlib.crc32(pending.id.lower().encode())
+    return f"{_prefix(pending)}-{number:08x}.hcp.{pending.inputs['location']}.azmk8s.io"
 
 
-def _private_host(made: Made[Subscription]) -> str | None:
-    if not at(made.inputs, "apiServerAccessProfile.enablePrivateCluster"):
+def _private_host(pending: Pending[Subscription]) -> str | None:
+    if not at(pending.inputs, "apiServerAccessProfile.enablePrivateCluster"):
         return None
-    return _host(made).replace(".hcp.", f".{identifier('zone', made.id)}.privatelink.")
+    return _host(pending).replace(".hcp.", f".{identifier('zone', pending.id)}.privatelink.")
 
 
-def _issuer(made: Made[Subscription]) -> Properties:
-    issuer = {"enabled": False, **(made.inputs.get("oidcIssuerProfile") or {})}
+def _issuer(pending: Pending[Subscription]) -> Properties:
+    issuer = {"enabled": False, **(pending.inputs.get("oidcIssuerProfile") or {})}
     if issuer["enabled"]:
-        host = f"https://{made.inputs['location']}.oic.prod-aks.azure.com"
-        issuer["issuerURL"] = f"{host}/{made.cloud.tenant}/{identifier('issuer', made.id)}/"
+        host = f"https://{pending.inputs['location']}.oic.prod-aks.azure.com"
+        issuer["issuerURL"] = f"{host}/{pending.cloud.tenant}/{identifier('issuer', pending.id)}/"
     return issuer
 
 
-def _kubelet(made: Made[Subscription]) -> Properties:
+def _kubelet(pending: Pending[Subscription]) -> Properties:
     """The identity of the nodes: the declared one, else one that AKS makes in its own resource group."""
-    cloud, inputs = made.cloud, made.inputs
+    cloud, inputs = pending.cloud, pending.inputs
     declared = at(inputs, "identityProfile.kubeletidentity")
     if declared:
         state = require(cloud, declared["resourceId"], IDENTITY).outputs
-        given = {"clientId": state["clientId"], "objectId": state["principalId"]}
-        return {**given, **without_none(declared)}
+        identity = {"clientId": state["clientId"], "objectId": state["principalId"]}
+        return {**identity, **without_none(declared)}
     name = f"{inputs['resourceName']}-agentpool"
-    group = f"/subscriptions/{cloud.subscription}/resourceGroups/{_made_in(made)}"
+    group = f"/subscriptions/{cloud.subscription}/resourceGroups/{_made_in(pending)}"
     id = f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
     return {"clientId": identifier("client", id), "objectId": identifier("principal", id), "resourceId": id}
 
@@ -264,11 +264,11 @@ def _require_nat(cloud: Subscription, inputs: Properties) -> None:
 
 
 def find_cluster(cloud: Subscription, group: str, name: str) -> Record:
-    """The cluster of that name in a resource group; 404 if there is none."""
+    """The cluster of that name in a resource group; 404 if it does not exist."""
     path = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}"
     id = f"{path}/providers/Microsoft.ContainerService/managedClusters/{name}"
-    found = next((each for each in cloud.store.all(CLUSTER) if same(each.id, id)), None)
-    return found or require(cloud, id, CLUSTER)
+    cluster = next((each for each in cloud.store.all(CLUSTER) if same(each.id, id)), None)
+    return cluster or require(cloud, id, CLUSTER)
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
@@ -276,31 +276,31 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         token=CLUSTER,
         id=CLUSTER_ID,
         outputs={
-            "azurePortalFQDN": lambda made: f"{_prefix(made)}.portal.hcp.{made.inputs['location']}.azmk8s.io",
+            "azurePortalFQDN": lambda pending: f"{_prefix(pending)}.portal.hcp.{pending.inputs['location']}.azmk8s.io",
             "currentKubernetesVersion": _runs,
             "eTag": "",
             "fqdn": _host,
-            "identity": lambda made: identity_outputs(made.cloud, made.inputs.get("identity"), made.id),
-            "identityProfile": lambda made: {"kubeletidentity": _kubelet(made)},
-            "kubernetesVersion": lambda made: made.inputs.get("kubernetesVersion") or _runs(made),
-            "maxAgentPools": lambda made: 100,
+            "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id),
+            "identityProfile": lambda pending: {"kubeletidentity": _kubelet(pending)},
+            "kubernetesVersion": lambda pending: pending.inputs.get("kubernetesVersion") or _runs(pending),
+            "maxAgentPools": lambda pending: 100,
             "nodeResourceGroup": _made_in,
             "oidcIssuerProfile": _issuer,
-            "powerState": lambda made: {"code": "Running"},
+            "powerState": lambda pending: {"code": "Running"},
             "privateFQDN": _private_host,
-            "resourceUID": lambda made: identifier("uid", made.id).replace("-", ""),
+            "resourceUID": lambda pending: identifier("uid", pending.id).replace("-", ""),
         },
         unknown=("identity", "identityProfile", "nodeResourceGroup", "oidcIssuerProfile"),
         name="resourceName",
         rules=CLUSTER_RULES.rules,
-        refers={
+        references={
             **IN_GROUP,
-            "identity.userAssignedIdentities": Refers(IDENTITY, "names"),
-            "diskEncryptionSetID": Refers(ENCRYPTION_SET),
-            "identityProfile.kubeletidentity.resourceId": Refers(IDENTITY, "names"),
+            "identity.userAssignedIdentities": Reference(IDENTITY, "names"),
+            "diskEncryptionSetID": Reference(ENCRYPTION_SET),
+            "identityProfile.kubeletidentity.resourceId": Reference(IDENTITY, "names"),
         },
         requires=_require,
-        inside=_pools,
+        nested=_pools,
         replaces=(
             "diskEncryptionSetID",
             "dnsPrefix",
@@ -324,12 +324,12 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
                 )
             ),
         ),
-        fixed={
+        immutable={
             "apiServerAccessProfile.enablePrivateCluster": False,
             "apiServerAccessProfile.privateDNSZone": None,
             "enableRBAC": True,
         },
         unordered=("apiServerAccessProfile.authorizedIPRanges",),
-        lives=Lifecycle("cluster", _start, _stop),
+        lifecycle=Lifecycle("cluster", _start, _stop),
     ),
 )

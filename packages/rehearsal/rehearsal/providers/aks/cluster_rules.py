@@ -90,10 +90,10 @@ def _system(cluster: Properties, cloud: Subscription) -> str | None:
     "version-offered", "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions", "kubernetesVersion"
 )
 def _version(cluster: Properties, cloud: Subscription) -> str | None:
-    wanted = cluster.get("kubernetesVersion")
-    if wanted is None or resolve(wanted):
+    version = cluster.get("kubernetesVersion")
+    if version is None or resolve(version):
         return None
-    return f"Managed cluster is on version {wanted}, which is not supported: this rehearsal offers {OFFERED}."
+    return f"Managed cluster is on version {version}, which is not supported: this rehearsal offers {OFFERED}."
 
 
 @CLUSTER_RULES.add("identity-or-principal", IDENTITY, "identity", "servicePrincipalProfile")
@@ -135,8 +135,8 @@ def _local(cluster: Properties, cloud: Subscription) -> str | None:
 
 @CLUSTER_RULES.add("workload-identity-needs-issuer", WORKLOAD, "securityProfile", "oidcIssuerProfile")
 def _issuer(cluster: Properties, cloud: Subscription) -> str | None:
-    wanted = at(cluster, "securityProfile.workloadIdentity.enabled")
-    if wanted and not at(cluster, "oidcIssuerProfile.enabled"):
+    workload_identity = at(cluster, "securityProfile.workloadIdentity.enabled")
+    if workload_identity and not at(cluster, "oidcIssuerProfile.enabled"):
         return "securityProfile.workloadIdentity needs the OIDC issuer: set oidcIssuerProfile.enabled."
     return None
 
@@ -157,8 +157,8 @@ def _ranges(cluster: Properties, cloud: Subscription) -> str | None:
             return f"networkProfile.serviceCidr {services} overlaps podCidr {pods}."
     address = profile.get("dnsServiceIP")
     if address and services is not None:
-        inside = ipaddress.ip_address(address)
-        if inside not in services or inside == services[1] or inside == services[0]:
+        nested = ipaddress.ip_address(address)
+        if nested not in services or nested == services[1] or nested == services[0]:
             return f"networkProfile.dnsServiceIP {address} must be in serviceCidr {services} and not its first address."
     return None
 

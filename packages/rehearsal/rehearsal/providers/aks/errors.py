@@ -1,4 +1,4 @@
-"""Errors in the words of Azure's Resource Manager, so that what a rehearsal prints is what a search engine knows."""
+"""Errors in the words of Azure Resource Manager, so that users can search for what a rehearsal prints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
-from rehearsal.providers.allowance import Refusals, Shortage
+from rehearsal.providers.account_limits import Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 
 
@@ -26,7 +26,7 @@ def not_found(id: str) -> ProviderError:
 
 
 def no_group(name: str) -> ProviderError:
-    """404: there is no such resource group."""
+    """404: the resource group does not exist."""
     message = f"Resource group '{name}' could not be found."
     return api_error(HTTPStatus.NOT_FOUND, "ResourceGroupNotFound", message)
 
@@ -65,7 +65,7 @@ BUSY: Final[Mapping[str, str]] = {
 
 
 def forbidden(action: str, scope: str) -> ProviderError:
-    """403: whoever runs the program may not do that there.
+    """403: the user lacks this permission at this scope.
 
     https://learn.microsoft.com/azure/role-based-access-control/troubleshooting
     """

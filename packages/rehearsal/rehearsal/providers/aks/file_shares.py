@@ -12,7 +12,7 @@ from rehearsal.providers.aks.errors import bad_request, not_found
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.aks.network import SUBNET, prefixes
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.values import at
 
 SHARE: Final = "azure-native:storage:FileShare"
@@ -20,14 +20,14 @@ ENDPOINT: Final = "azure-native:network:PrivateEndpoint"
 _LEAST_PREMIUM: Final = 100
 
 
-def _account_can(made: Made[Subscription]) -> None:
+def _account_can(pending: Pending[Subscription]) -> None:
     """https://learn.microsoft.com/azure/storage/files/files-nfs-protocol: NFS is with FileStorage accounts alone, and
 
     not with those that take HTTPS alone; their shares have 100 GiB at least.
     """
-    inputs = made.inputs
-    id = ACCOUNT_ID.format_map({**inputs, "subscription": made.cloud.subscription})
-    account = require(made.cloud, id, ACCOUNT).inputs
+    inputs = pending.inputs
+    id = ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
+    account = require(pending.cloud, id, ACCOUNT).inputs
     premium = account.get("kind") == "FileStorage"
     if inputs.get("enabledProtocols") == "NFS" and not premium:
         raise bad_request("NFS shares need a storage account of kind FileStorage.", "FeatureNotSupportedForAccount")
@@ -48,11 +48,11 @@ def _address(cloud: Subscription, endpoint: str, inputs: Properties) -> str:
     return str(network[zlib.crc32(endpoint.lower().encode()) % (network.num_addresses - 8) + 4])
 
 
-def _interfaces(made: Made[Subscription]) -> list[Any]:
+def _interfaces(pending: Pending[Subscription]) -> list[Any]:
     """The one that Azure makes with an endpoint, in its resource group."""
-    folder = made.id.partition("/privateEndpoints/")[0]
-    name = made.inputs["privateEndpointName"]
-    return [{"id": f"{folder}/networkInterfaces/{name}.nic.{identifier('nic', made.id)}"}]
+    folder = pending.id.partition("/privateEndpoints/")[0]
+    name = pending.inputs["privateEndpointName"]
+    return [{"id": f"{folder}/networkInterfaces/{name}.nic.{identifier('nic', pending.id)}"}]
 
 
 def get_network_interface(cloud: Subscription, args: Properties) -> Properties:
@@ -66,11 +66,16 @@ def get_network_interface(cloud: Subscription, args: Properties) -> Properties:
     raise not_found(id)
 
 
-def _names(made: Made[Subscription]) -> list[Any]:
+def _names(pending: Pending[Subscription]) -> list[Any]:
     """Where no group of DNS zones knows them: https://github.com/MicrosoftDocs/cloud-adoption-framework/issues/1020."""
-    connections = made.inputs.get("privateLinkServiceConnections") or [{}]
+    connections = pending.inputs.get("privateLinkServiceConnections") or [{}]
     account = str(at(connections[0], "privateLinkServiceId")).rpartition("/")[2]
-    return [{"fqdn": f"{account}.file.core.windows.net", "ipAddresses": [_address(made.cloud, made.id, made.inputs)]}]
+    return [
+        {
+            "fqdn": f"{account}.file.core.windows.net",
+            "ipAddresses": [_address(pending.cloud, pending.id, pending.inputs)],
+        }
+    ]
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
@@ -79,9 +84,9 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         id=ACCOUNT_ID + "/fileServices/default/shares/{shareName}",
         outputs={"leaseState": "available", "lastModifiedTime": "2026-11-01T00:00:00Z"},
         name="shareName",
-        refers=OF_ACCOUNT,
+        references=OF_ACCOUNT,
         requires=_account_can,
-        fixed={"enabledProtocols": "SMB"},
+        immutable={"enabledProtocols": "SMB"},
     ),
     SimulatedResource(
         token=ENDPOINT,
@@ -89,11 +94,11 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         outputs={"customDnsConfigs": _names, "etag": "", "networkInterfaces": _interfaces},
         unknown=("customDnsConfigs", "networkInterfaces"),
         name="privateEndpointName",
-        refers={
+        references={
             **IN_GROUP,
-            "subnet.id": Refers(SUBNET),
+            "subnet.id": Reference(SUBNET),
             # The account may go before it: the connection is then disconnected, which is no one's use.
-            "privateLinkServiceConnections.privateLinkServiceId": Refers(ACCOUNT, "names"),
+            "privateLinkServiceConnections.privateLinkServiceId": Reference(ACCOUNT, "names"),
         },
         replaces=("subnet", "privateLinkServiceConnections"),
     ),

@@ -47,7 +47,7 @@ def get_virtual_network(cloud: Subscription, args: Properties) -> Properties:
 def get_managed_cluster(cloud: Subscription, args: Properties) -> Properties:
     """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now.
 
-    Azure's error if there is none.
+    Azure's error if it does not exist.
     """
     cluster = _cluster(cloud, args)
     pools = [live(cloud, pool) for pool in pools_of(cloud, cluster.id)]
@@ -74,7 +74,7 @@ def user_credentials(cloud: Subscription, args: Properties) -> Properties:
 
 
 def get_agent_pool(cloud: Subscription, args: Properties) -> Properties:
-    """``containerservice.getAgentPool``: a pool with the size that it has; 404 if there is none."""
+    """``containerservice.getAgentPool``: a pool with its current size; 404 if it does not exist."""
     pool = require(cloud, f"{_cluster(cloud, args).id}/agentPools/{args['agentPoolName']}", POOL)
     return {**live(cloud, pool).state, "id": pool.id}
 

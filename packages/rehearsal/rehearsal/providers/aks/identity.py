@@ -12,7 +12,7 @@ from rehearsal.providers.aks.errors import api_error, bad_request, not_found
 from rehearsal.providers.aks.group import GROUP, IN_GROUP
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.values import at
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
@@ -57,12 +57,12 @@ FEDERATED_RULES: Final = Rules()
 ENCRYPTION_RULES: Final = Rules()
 
 
-def _grantable(made: Made[Subscription]) -> None:
-    cloud, inputs = made.cloud, made.inputs
+def _grantable(pending: Pending[Subscription]) -> None:
+    cloud, inputs = pending.cloud, pending.inputs
     for other in cloud.store.all(ROLE_ASSIGNMENT):
         alike = all(same(other.inputs[key], inputs[key]) for key in ("scope", "principalId"))
         same_role = same(last_part(other.inputs["roleDefinitionId"]), last_part(inputs["roleDefinitionId"]))
-        if made.before is None and alike and same_role:
+        if pending.before is None and alike and same_role:
             raise api_error(HTTPStatus.CONFLICT, "RoleAssignmentExists", "The role assignment already exists.")
     require_scope(cloud, inputs["scope"])
     principal = inputs["principalId"]
@@ -72,14 +72,14 @@ def _grantable(made: Made[Subscription]) -> None:
         raise bad_request(message, "PrincipalNotFound")
 
 
-def _one_subject(made: Made[Subscription]) -> None:
+def _one_subject(pending: Pending[Subscription]) -> None:
     """One issuer and subject are one credential, of at most 20; an issuer of this subscription's clusters exists.
 
     https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
     """
-    cloud, inputs = made.cloud, made.inputs
-    identity = made.id.partition("/federatedIdentityCredentials/")[0]
-    mine = [each for each in cloud.store.all(FEDERATED) if each.id.startswith(f"{identity}/") and each.id != made.id]
+    cloud, inputs = pending.cloud, pending.inputs
+    identity = pending.id.partition("/federatedIdentityCredentials/")[0]
+    mine = [each for each in cloud.store.all(FEDERATED) if each.id.startswith(f"{identity}/") and each.id != pending.id]
     if len(mine) >= _MOST_CREDENTIALS:
         raise bad_request("Too many federated identity credentials: at most 20 for one identity.", "TooManyCredentials")
     if any(all(each.inputs[key] == inputs[key] for key in ("issuer", "subject")) for each in mine):
@@ -91,8 +91,8 @@ def _one_subject(made: Made[Subscription]) -> None:
         raise bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
 
 
-def _caller(made: Made[Subscription]) -> str:
-    return identifier("caller", made.cloud.subscription)
+def _caller(pending: Pending[Subscription]) -> str:
+    return identifier("caller", pending.cloud.subscription)
 
 
 def identity_outputs(cloud: Subscription, declared: Properties | None, id: str) -> Properties | None:
@@ -212,10 +212,10 @@ def _has_identity(inputs: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-def _key_there(made: Made[Subscription]) -> None:
+def _key_there(pending: Pending[Subscription]) -> None:
     """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
-    url = at(made.inputs, "activeKey.keyUrl")
-    if url is not None and not made.cloud.allowance.has_key(url):
+    url = at(pending.inputs, "activeKey.keyUrl")
+    if url is not None and not pending.cloud.account_limits.has_key(url):
         raise api_error(
             HTTPStatus.NOT_FOUND, "KeyNotFound", f"A key with (name/id) {url} was not found in this key vault."
         )
@@ -228,12 +228,12 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         token=IDENTITY,
         id=GROUP_ID + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}",
         outputs={
-            "clientId": lambda made: identifier("client", made.id),
-            "principalId": lambda made: identifier("principal", made.id),
-            "tenantId": lambda made: made.cloud.tenant,
+            "clientId": lambda pending: identifier("client", pending.id),
+            "principalId": lambda pending: identifier("principal", pending.id),
+            "tenantId": lambda pending: pending.cloud.tenant,
         },
         name="resourceName",
-        refers=IN_GROUP,
+        references=IN_GROUP,
     ),
     SimulatedResource(
         token=ROLE_ASSIGNMENT,
@@ -243,7 +243,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         rules=ROLE_RULES.rules,
         requires=_grantable,
         replaces=("principalId",),
-        fixed={"roleDefinitionId": None},
+        immutable={"roleDefinitionId": None},
     ),
     SimulatedResource(
         token=FEDERATED,
@@ -252,22 +252,22 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         + "/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
         name="federatedIdentityCredentialResourceName",
         rules=FEDERATED_RULES.rules,
-        refers={**IN_GROUP, "resourceName": Refers(IDENTITY, "part")},
+        references={**IN_GROUP, "resourceName": Reference(IDENTITY, "part")},
         requires=_one_subject,
     ),
     SimulatedResource(
         token=ENCRYPTION_SET,
         id=GROUP_ID + "/providers/Microsoft.Compute/diskEncryptionSets/{diskEncryptionSetName}",
         outputs={
-            "identity": lambda made: identity_outputs(made.cloud, made.inputs.get("identity"), made.id),
+            "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id),
             "lastKeyRotationTimestamp": _MOMENT,
-            "previousKeys": lambda made: [],
+            "previousKeys": lambda pending: [],
         },
         unknown=("identity",),
         name="diskEncryptionSetName",
         rules=ENCRYPTION_RULES.rules,
         requires=_key_there,
-        refers={**IN_GROUP, "identity.userAssignedIdentities": Refers(IDENTITY, "names")},
-        fixed={"encryptionType": "EncryptionAtRestWithCustomerKey"},
+        references={**IN_GROUP, "identity.userAssignedIdentities": Reference(IDENTITY, "names")},
+        immutable={"encryptionType": "EncryptionAtRestWithCustomerKey"},
     ),
 )

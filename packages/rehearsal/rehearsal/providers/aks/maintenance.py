@@ -1,4 +1,4 @@
-"""When AKS may change a cluster by itself. Here it never does, so the windows are only kept and checked."""
+"""Maintenance windows of AKS. The rehearsal upgrades nothing on its own, so they are only recorded and checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rehearsal.providers.aks.agent_pool import CLUSTER, CLUSTER_ID
 from rehearsal.providers.aks.cloud import Rules, Subscription
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import Refers, SimulatedResource
+from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.values import at
 
 MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
@@ -31,10 +31,10 @@ def _schedule(inputs: Properties, cloud: Subscription) -> str | None:
     schedule = at(inputs, "maintenanceWindow.schedule")
     if schedule is None:
         return None
-    given = [kind for kind in SCHEDULES if schedule.get(kind)]
-    if len(given) != 1:
+    kinds = [kind for kind in SCHEDULES if schedule.get(kind)]
+    if len(kinds) != 1:
         return f"maintenanceWindow.schedule needs exactly one of {', '.join(SCHEDULES)}."
-    if inputs["configName"] == "default" and given != ["weekly"]:
+    if inputs["configName"] == "default" and kinds != ["weekly"]:
         return "maintenanceWindow.schedule of configuration 'default' must be weekly."
     return None
 
@@ -45,6 +45,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         id=CLUSTER_ID + "/maintenanceConfigurations/{configName}",
         name="configName",
         rules=MAINTENANCE_RULES.rules,
-        refers={**IN_GROUP, "resourceName": Refers(CLUSTER, "part")},
+        references={**IN_GROUP, "resourceName": Reference(CLUSTER, "part")},
     ),
 )

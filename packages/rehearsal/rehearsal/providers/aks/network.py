@@ -12,7 +12,7 @@ from rehearsal.providers.aks.errors import bad_request
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Inside, Made, Refers, SimulatedResource
+from rehearsal.providers.resource import NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -36,52 +36,53 @@ _ID: Final = GROUP_ID + "/providers/Microsoft.Network"
 _NETWORK_ID: Final = _ID + "/virtualNetworks/{virtualNetworkName}"
 
 
-def _guid(made: Made[Subscription]) -> str:
-    return identifier(made.id)
+def _guid(pending: Pending[Subscription]) -> str:
+    return identifier(pending.id)
 
 
-def _inline_subnets(network: Properties) -> Iterator[Inside]:
+def _inline_subnets(network: Properties) -> Iterator[NestedResource]:
     """Subnets declared inside a network are recorded like those of their own."""
     subnets: Any = network.get("subnets")
     for subnet in subnets if isinstance(subnets, list) else ():
         if isinstance(subnet, dict):
             path = {key: network.get(key) for key in ("resourceGroupName", "virtualNetworkName")}
-            yield Inside(SUBNET, {**subnet, **path, "subnetName": subnet.get("name")})
+            yield NestedResource(SUBNET, {**subnet, **path, "subnetName": subnet.get("name")})
 
 
-def _holds_its_subnets(made: Made[Subscription]) -> None:
-    for subnet in subnets_of(made.cloud, made.id):
-        _require_inside(subnet.inputs, made.inputs)
+def _holds_its_subnets(pending: Pending[Subscription]) -> None:
+    for subnet in subnets_of(pending.cloud, pending.id):
+        _require_inside(subnet.inputs, pending.inputs)
 
 
-def _fits_its_network(made: Made[Subscription]) -> None:
-    network = require(made.cloud, made.id.rpartition("/subnets/")[0], NETWORK)
-    _require_inside(made.inputs, network.inputs)
-    for other in subnets_of(made.cloud, network.id):
-        if same(other.id, made.id):
+def _fits_its_network(pending: Pending[Subscription]) -> None:
+    network = require(pending.cloud, pending.id.rpartition("/subnets/")[0], NETWORK)
+    _require_inside(pending.inputs, network.inputs)
+    for other in subnets_of(pending.cloud, network.id):
+        if same(other.id, pending.id):
             continue
-        for mine in prefixes(made.inputs):
+        for mine in prefixes(pending.inputs):
             for theirs in prefixes(other.inputs):
                 if ipaddress.ip_network(mine).overlaps(ipaddress.ip_network(theirs)):
                     raise bad_request(
-                        f"Subnet '{made.inputs['subnetName']}' is not valid because its IP address range overlaps "
+                        f"Subnet '{pending.inputs['subnetName']}' is not valid because its IP address range overlaps "
                         f"with that of subnet '{last_part(other.id)}' ({mine}, {theirs}).",
                         "NetcfgSubnetRangesOverlap",
                     )
 
 
-def _standard_addresses(made: Made[Subscription]) -> None:
-    for entry in made.inputs.get("publicIpAddresses") or []:
-        address = require(made.cloud, entry["id"], ADDRESS)
+def _standard_addresses(pending: Pending[Subscription]) -> None:
+    for entry in pending.inputs.get("publicIpAddresses") or []:
+        address = require(pending.cloud, entry["id"], ADDRESS)
         if at(address.inputs, "sku.name") != "Standard":
             raise bad_request(
-                f"NAT gateway '{made.inputs['natGatewayName']}' needs addresses of SKU Standard: {address.id} is Basic."
+                f"NAT gateway '{pending.inputs['natGatewayName']}' needs addresses of SKU Standard: "
+                f"{address.id} is Basic."
             )
 
 
-def _address(made: Made[Subscription]) -> str:
+def _address(pending: Pending[Subscription]) -> str:
     # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
-    return f"203.0.113.{zlib.crc32(made.id.lower().encode()) % 254 + 1}"
+    return f"203.0.113.{zlib.crc32(pending.id.lower().encode()) % 254 + 1}"
 
 
 def prefixes(subnet: Properties) -> list[str]:
@@ -160,30 +161,30 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         outputs={"resourceGuid": _guid, "etag": ""},
         name="virtualNetworkName",
         rules=NETWORK_RULES.rules,
-        refers=IN_GROUP,
+        references=IN_GROUP,
         requires=_holds_its_subnets,
-        inside=_inline_subnets,
+        nested=_inline_subnets,
     ),
     SimulatedResource(
         token=SUBNET,
         id=_NETWORK_ID + "/subnets/{subnetName}",
         outputs={
             "etag": "",
-            "privateEndpointNetworkPolicies": lambda made: (
-                made.inputs.get("privateEndpointNetworkPolicies") or "Disabled"
+            "privateEndpointNetworkPolicies": lambda pending: (
+                pending.inputs.get("privateEndpointNetworkPolicies") or "Disabled"
             ),
-            "privateLinkServiceNetworkPolicies": lambda made: (
-                made.inputs.get("privateLinkServiceNetworkPolicies") or "Enabled"
+            "privateLinkServiceNetworkPolicies": lambda pending: (
+                pending.inputs.get("privateLinkServiceNetworkPolicies") or "Enabled"
             ),
         },
         name="subnetName",
         rules=SUBNET_RULES.rules,
-        refers={
+        references={
             **IN_GROUP,
-            "virtualNetworkName": Refers(NETWORK, "part"),
-            "natGateway.id": Refers(NAT),
-            "networkSecurityGroup.id": Refers(SECURITY_GROUP),
-            "routeTable.id": Refers(ROUTE_TABLE),
+            "virtualNetworkName": Reference(NETWORK, "part"),
+            "natGateway.id": Reference(NAT),
+            "networkSecurityGroup.id": Reference(SECURITY_GROUP),
+            "routeTable.id": Reference(ROUTE_TABLE),
         },
         requires=_fits_its_network,
         unordered=("serviceEndpoints",),
@@ -194,9 +195,9 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         outputs={"resourceGuid": _guid, "etag": ""},
         name="natGatewayName",
         rules=NAT_RULES.rules,
-        refers={**IN_GROUP, "publicIpAddresses.id": Refers(ADDRESS)},
+        references={**IN_GROUP, "publicIpAddresses.id": Reference(ADDRESS)},
         requires=_standard_addresses,
-        fixed={"zones": [], "sku.name": "Standard"},
+        immutable={"zones": [], "sku.name": "Standard"},
     ),
     SimulatedResource(
         token=ADDRESS,
@@ -205,18 +206,18 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         unknown=("ipAddress",),
         name="publicIpAddressName",
         rules=ADDRESS_RULES.rules,
-        refers=IN_GROUP,
+        references=IN_GROUP,
         replaces=("publicIPAddressVersion", "publicIPPrefix", "sku"),
-        fixed={"zones": []},
+        immutable={"zones": []},
     ),
     # Their rules and routes change nothing here.
     SimulatedResource(
         token=SECURITY_GROUP,
         id=_ID + "/networkSecurityGroups/{networkSecurityGroupName}",
         name="networkSecurityGroupName",
-        refers=IN_GROUP,
+        references=IN_GROUP,
     ),
     SimulatedResource(
-        token=ROUTE_TABLE, id=_ID + "/routeTables/{routeTableName}", name="routeTableName", refers=IN_GROUP
+        token=ROUTE_TABLE, id=_ID + "/routeTables/{routeTableName}", name="routeTableName", references=IN_GROUP
     ),
 )

@@ -211,15 +211,15 @@ def _labels(pool: Properties, cloud: Subscription) -> str | None:
 
 @POOL_RULES.add("taints-valid", TAINTS, "nodeTaints")
 def _taints(pool: Properties, cloud: Subscription) -> str | None:
-    seen: set[tuple[str, str]] = set()
+    unique: set[tuple[str, str]] = set()
     for text in pool.get("nodeTaints") or []:
         match = TAINT.fullmatch(text)
         if match is None:
             return f"Taint '{text}' is invalid: write key=value:NoSchedule, PreferNoSchedule or NoExecute."
         key, effect = match["key"], text.rpartition(":")[2]
-        if (key, effect) in seen:
+        if (key, effect) in unique:
             return f"Taint key '{key}' with effect {effect} appears twice."
-        seen.add((key, effect))
+        unique.add((key, effect))
         problem = _bad_key("taint", key, match["value"] or "")
         if problem:
             return problem
@@ -293,10 +293,10 @@ def _spot_surge(pool: Properties, cloud: Subscription) -> str | None:
     "pool-version-offered", "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions", "orchestratorVersion"
 )
 def _version(pool: Properties, cloud: Subscription) -> str | None:
-    wanted = pool.get("orchestratorVersion")
-    if wanted is None or resolve(wanted):
+    version = pool.get("orchestratorVersion")
+    if version is None or resolve(version):
         return None
-    return f"Node pool version {wanted} is not supported: this rehearsal offers {OFFERED}."
+    return f"Node pool version {version} is not supported: this rehearsal offers {OFFERED}."
 
 
 def count_at_creation(pool: Properties) -> str | None:

@@ -1,4 +1,4 @@
-"""The Azure Native provider's stand-in: its rows, its functions, and Azure's words."""
+"""The simulated Azure Native provider: its rows, its functions, and Azure's messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rehearsal.providers.aks import (
     identity,
     maintenance,
     network,
-    people,
+    principals,
     registries,
 )
 from rehearsal.providers.aks.cloud import GROUP_ID, Subscription
@@ -31,20 +31,20 @@ from rehearsal.providers.aks.group import GROUP
 from rehearsal.providers.aks.operations import Operations
 from rehearsal.providers.aks.ranking import Ranking
 from rehearsal.providers.aks.tags import TAGS
-from rehearsal.providers.base import CallContext, Created, Properties, ProviderError
-from rehearsal.providers.check import Words
+from rehearsal.providers.base import CallContext, Created, Previous, Properties, ProviderError
+from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
-from rehearsal.providers.standin import StandIn, table
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.values import at, has_unknown
-from rehearsal.providers.vendor import Doing
+from rehearsal.providers.vendor import Action
 from rehearsal.simulation import Fleet
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
 
 
-class AzureNativeProvider(StandIn[Subscription]):
+class AzureNativeProvider(SimulatedProvider[Subscription]):
     """One simulated Azure subscription."""
 
     name = "azure-native"
@@ -62,20 +62,20 @@ class AzureNativeProvider(StandIn[Subscription]):
             *maintenance.ROWS,
         )
     )
-    everywhere = TAGS
+    rules_for_all_types = TAGS
     functions = FUNCTIONS
     settings = ("subscriptionId", "tenantId", "location")
-    words = Words(
+    words = InputMessages(
         unknown="Azure knows no such property in {object}; check the spelling",
         lacking="pulumi-azure-native {version} calls API version {api}, which does not have it",
         server="is set by Azure and cannot be given",
     )
-    answers = ("name", "type", "azureApiVersion", "provisioningState")
+    common_output_names = ("name", "type", "azureApiVersion", "provisioningState")
     # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
     # keeps the location as well, an input here.
     stable = ("name",)
     make_cloud = Subscription
-    let_in = people.let_in
+    find_principals = principals.find_principals
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)
@@ -97,34 +97,26 @@ class AzureNativeProvider(StandIn[Subscription]):
 
     @override
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
-        id = "" if request.preview else self.made(self.row(request.type), inputs).id
+        id = "" if request.preview else self.new_resource(self.row(request.type), inputs).id
         with self._operation(request, id, "Creating"):
             return super().create(request, inputs, timeout)
 
     @override
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         with self._operation(request, id, "Updating"):
-            return super().update(request, id, old_inputs, old_state, news, timeout)
+            return super().update(request, id, before, news, timeout)
 
     @override
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         with self._operation(request, id, "Deleting"):
             super().delete(request, id, inputs, state, timeout)
 
-    def _operation(self, request: CallContext, id: str, doing: str) -> AbstractContextManager[None]:
+    def _operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
         """The cluster's only operation while it lasts, if it is about a cluster or a pool."""
         if request.preview or request.type not in (cluster.CLUSTER, agent_pool.POOL):
             return nullcontext()
         changed = agent_pool.cluster_of(id) if request.type == agent_pool.POOL else id
-        return self._operations.only(changed, f"{last_part(id)} - {doing}")
+        return self._operations.only(changed, f"{last_part(id)} - {action}")
 
     @override
     def auto_name(self, row: SimulatedResource[Subscription], request: CallContext, inputs: Properties) -> str:
@@ -134,7 +126,7 @@ class AzureNativeProvider(StandIn[Subscription]):
         return f"{request.name}{digits.getrandbits(32):08x}"
 
     @override
-    def completed(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
+    def with_provider_defaults(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
         """``inputs`` with the provider's location, else the resource group's, where the program gave none."""
         if not self._located(row) or inputs.get("location") is not None:
             return inputs
@@ -142,9 +134,9 @@ class AzureNativeProvider(StandIn[Subscription]):
         name = inputs.get("resourceGroupName")
         if location is None and name is not None and row.token != GROUP:
             id = GROUP_ID.format(subscription=self._cloud.subscription, resourceGroupName=name)
-            found = None if name is UNKNOWN else self._cloud.find(id, GROUP)
+            group = None if name is UNKNOWN else self._cloud.find(id, GROUP)
             # A group that comes with the same update decides later.
-            location = found.inputs["location"] if found else UNKNOWN
+            location = group.inputs["location"] if group else UNKNOWN
         return {**inputs, "location": location}
 
     @override
@@ -169,12 +161,12 @@ class AzureNativeProvider(StandIn[Subscription]):
         return {**inputs, **within, "subscription": self._cloud.subscription}
 
     @override
-    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
-        row = self.rows[refers.token]
+    def target(self, path: str, references: Reference, value: str, inputs: Properties) -> str:
+        row = self.rows[references.token]
         return row.id.format_map(self.place(row, inputs)) if path in row.address else value.rstrip("/")
 
     @override
-    def answered(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
+    def common_outputs(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
         # The type is the path's part behind the provider's namespace, without the names.
         namespace, *steps = row.id.rpartition("/providers/")[2].split("/")
         if row.token == GROUP:
@@ -188,47 +180,47 @@ class AzureNativeProvider(StandIn[Subscription]):
 
     @override
     def require_unchanged(
-        self, row: SimulatedResource[Subscription], old: Properties, new: Properties, *, inside: bool
+        self, row: SimulatedResource[Subscription], old: Properties, new: Properties, *, nested: bool
     ) -> None:
         """The provider does not know what is fixed, so it sends an update that fails."""
         # What the provider would replace a resource of its own for, nobody replaces inside another.
-        fixed = {**row.fixed, **(dict.fromkeys(row.replaces) if inside else {})}
-        for path, default in fixed.items():
+        immutable = {**row.immutable, **(dict.fromkeys(row.replaces) if nested else {})}
+        for path, default in immutable.items():
             before, after = at(old, path), at(new, path)
             known = not has_unknown(before) and not has_unknown(after)
             if known and _comparable(before, default) != _comparable(after, default):
                 raise errors.change_refused(path)
 
     @override
-    def make(self, row: SimulatedResource[Subscription], made: Made[Subscription]) -> Made[Subscription]:
-        if self._cloud.find(made.id, row.token) is not None:
-            raise errors.already_exists(made.id)
-        return made
+    def make(self, row: SimulatedResource[Subscription], pending: Pending[Subscription]) -> Pending[Subscription]:
+        if self._cloud.find(pending.id, row.token) is not None:
+            raise errors.already_exists(pending.id)
+        return pending
 
     @override
-    def right(self, row: SimulatedResource[Subscription], doing: Doing) -> str:
+    def permission(self, row: SimulatedResource[Subscription], action: Action) -> str:
         """The resource's type, which is in its id, and what is done to it.
 
         https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations
         """
         _, own, typed = row.id.rpartition("/providers/")
         namespace, _, path = (typed if own else f"Microsoft.Resources{row.id}").partition("/")
-        return "/".join((namespace, *path.split("/")[::2], "delete" if doing == "delete" else "write"))
+        return "/".join((namespace, *path.split("/")[::2], "delete" if action == "delete" else "write"))
 
     @override
-    def forbidden(self, row: SimulatedResource[Subscription], right: str, id: str) -> ProviderError:
-        return errors.forbidden(right, id)
+    def forbidden(self, row: SimulatedResource[Subscription], permission: str, id: str) -> ProviderError:
+        return errors.forbidden(permission, id)
 
     @override
     def bad_request(self, row: SimulatedResource[Subscription], message: str) -> ProviderError:
         return errors.bad_request(message)
 
     @override
-    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
-        return errors.no_group(value) if refers.token == GROUP else errors.not_found(id)
+    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
+        return errors.no_group(value) if references.token == GROUP else errors.not_found(id)
 
     @override
-    def gone(self, row: SimulatedResource[Subscription], id: str) -> ProviderError:
+    def missing_resource(self, row: SimulatedResource[Subscription], id: str) -> ProviderError:
         return errors.not_found(id)
 
     @override

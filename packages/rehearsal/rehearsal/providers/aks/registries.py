@@ -9,7 +9,7 @@ from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription
 from rehearsal.providers.aks.errors import api_error
 from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import Made, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.values import at
 
 REGISTRY: Final = "azure-native:containerregistry:Registry"
@@ -37,16 +37,16 @@ _ANSWERED: Final = {
     "publicNetworkAccess": "Enabled",
     "zoneRedundancy": "Disabled",
 }
-"""What Azure says of a registry of which nobody said it."""
+"""Azure's defaults for inputs of a registry that the program omits."""
 
 
 @REGISTRY_RULES.add("premium-only", _TIERS, "sku", *dict.fromkeys(path.partition(".")[0] for path in _PREMIUM))
 def _tier(inputs: Properties, cloud: Subscription) -> str | None:
     tier = at(inputs, "sku.name")
-    asked = [path for path, value in _PREMIUM.items() if at(inputs, path) == value]
-    if tier == "Premium" or not asked:
+    premium_paths = [path for path, value in _PREMIUM.items() if at(inputs, path) == value]
+    if tier == "Premium" or not premium_paths:
         return None
-    return f"{asked[0]} is not supported for the SKU {tier}: it needs the SKU Premium."
+    return f"{premium_paths[0]} is not supported for the SKU {tier}: it needs the SKU Premium."
 
 
 @REGISTRY_RULES.add(
@@ -58,10 +58,10 @@ def _anonymous(inputs: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-def _available(made: Made[Subscription]) -> None:
-    name = made.inputs["registryName"].lower()
-    others = {record.inputs["registryName"].lower() for record in made.cloud.store.all(REGISTRY)}
-    if made.before is None and (name in TAKEN or name in others):
+def _available(pending: Pending[Subscription]) -> None:
+    name = pending.inputs["registryName"].lower()
+    others = {record.inputs["registryName"].lower() for record in pending.cloud.store.all(REGISTRY)}
+    if pending.before is None and (name in TAKEN or name in others):
         raise api_error(
             HTTPStatus.CONFLICT, "AlreadyInUse", f"The registry DNS name {name}.azurecr.io is already in use."
         )
@@ -73,12 +73,12 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         id=GROUP_ID + "/providers/Microsoft.ContainerRegistry/registries/{registryName}",
         outputs={
             "creationDate": "2026-11-01T00:00:00Z",
-            "loginServer": lambda made: f"{made.inputs['registryName'].lower()}.azurecr.io",
+            "loginServer": lambda pending: f"{pending.inputs['registryName'].lower()}.azurecr.io",
         },
         name="registryName",
         defaults={"adminUserEnabled": False},
         rules=REGISTRY_RULES.rules,
-        refers=IN_GROUP,
+        references=IN_GROUP,
         requires=_available,
         # Whether a registry is in several zones is settled when it is made:
         # https://learn.microsoft.com/azure/container-registry/zone-redundancy

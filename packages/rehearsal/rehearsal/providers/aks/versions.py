@@ -21,24 +21,24 @@ def newer_minor(version: str, than: str) -> bool:
     return int(version.split(".")[1]) > int(than.split(".")[1])
 
 
-def run_by(wanted: str | None, now: str | None) -> str:
-    """What runs after a request for ``wanted``, which is offered, where ``now`` does (``None``: nothing yet).
+def run_by(requested: str | None, now: str | None) -> str:
+    """What runs after a request for ``requested``, which is offered, where ``now`` does (``None``: nothing yet).
 
-    Azure may have taken it further than a request said: no version, and the minor that runs, change nothing.
+    Azure may have upgraded it further. A request without a version, or with the running minor, changes nothing.
     """
-    if now is not None and (wanted is None or now == wanted or now.startswith(f"{wanted}.")):
+    if now is not None and (requested is None or now == requested or now.startswith(f"{requested}.")):
         return now
-    return resolve(wanted) or KUBERNETES
+    return resolve(requested) or KUBERNETES
 
 
-def resolve(wanted: str | None) -> str | None:
-    """The version that ``wanted`` (``1.34`` or all of it) means; ``None`` if it is not offered.
+def resolve(requested: str | None) -> str | None:
+    """The version that ``requested`` (``1.34`` or all of it) means; ``None`` if it is not offered.
 
     Another version than the control plane's is accepted and reported by cluster and pools, but not run.
 
     https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
     """
-    match = _WANTED.fullmatch(wanted or KUBERNETES)
+    match = _WANTED.fullmatch(requested or KUBERNETES)
     if match is None or int(match[1]) not in MINORS:
         return None
     if match[2]:

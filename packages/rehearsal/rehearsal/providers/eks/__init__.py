@@ -1,18 +1,19 @@
-"""A stand-in for the AWS provider: botocore's requests, moto's answers, EKS's behaviour, no account and no network."""
+"""Simulated AWS provider: botocore's requests, moto's answers, EKS's behaviour, no account and no network."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rehearsal.providers.eks.base.errors import REFUSALS
 from rehearsal.providers.eks.provider import AwsProvider
 
 if TYPE_CHECKING:
     from rehearsal.simulation import Fleet
 
-__all__ = ["AwsProvider", "make"]
+__all__ = ["REFUSALS", "AwsProvider", "make"]
 
 
 def make(run_dir: Path, fleet: Fleet | None) -> AwsProvider:
-    """The stand-in of a rehearsal; it writes to a folder of ``run_dir``. Without a fleet it only serves previews."""
+    """The provider of a rehearsal; it writes to a folder of ``run_dir``. Without a fleet it only serves previews."""
     return AwsProvider(run_dir / "logs", fleet)

@@ -1,5 +1,6 @@
-"""What runs beside the engine's calls: the governor, which decides what cluster-autoscaler would scale, and the bridge,
-which makes nodes of instances."""
+"""Background threads: the autoscaler simulation decides what cluster-autoscaler would scale, and the node joiner turns
+instances into nodes.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.autoscaling.governor import Governor
-from rehearsal.providers.eks.aws.pod_identity import AUDIENCE
-from rehearsal.providers.eks.aws.server import AwsServer
-from rehearsal.providers.eks.groups import NODE_GROUP, NodeGroups
-from rehearsal.providers.eks.machines.bridge import Bridge
-from rehearsal.providers.eks.network import CLUSTER
+from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
+from rehearsal.providers.eks.aws_api.pod_identity import AUDIENCE
+from rehearsal.providers.eks.aws_api.server import AwsServer
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
+from rehearsal.providers.eks.resources.groups import NODE_GROUP, NodeGroups
+from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.simulation import Injection
 
 _QUIET_SECONDS: Final = 0.5
@@ -34,38 +35,38 @@ class Background:
         self._account = account
         self._server = server
         self._groups = NodeGroups(account)
-        self._governor: Governor | None = None
-        self._bridge: Bridge | None = None
+        self._autoscaler: AutoscalerSimulation | None = None
+        self._node_joiner: NodeJoiner | None = None
         self._lock = threading.Lock()
         self._stopped = False
         self._timer: threading.Timer | None = None
 
     @contextmanager
     def around(self, type: str) -> Iterator[None]:
-        """A change of a resource of that type: the governor looks as soon as it is over."""
+        """Wraps a change of a resource of that type: the autoscaler simulation evaluates it right afterwards."""
         try:
             yield
         finally:
             self.start()
-            if self._governor is not None and type.startswith(_DECIDES):
+            if self._autoscaler is not None and type.startswith(_DECIDES):
                 if type == NODE_GROUP:
                     self._groups.changed()
-                    self._settle(self._governor)
+                    self._settle(self._autoscaler)
                 else:
                     self._wake_soon()
 
     def start(self) -> None:
         """Start the threads if there is a cluster."""
         with self._lock:
-            if self._governor is not None or self._stopped or self._account.fleet is None:
+            if self._autoscaler is not None or self._stopped or self._account.fleet is None:
                 return
             clusters = self._account.store.all(CLUSTER)
             if clusters:
                 account = replace(self._account, region=clusters[0].outputs["region"])
-                self._governor = Governor(account, self._groups)
-                self._governor.start()
-                self._bridge = Bridge(account)
-                self._bridge.start()
+                self._autoscaler = AutoscalerSimulation(account, self._groups)
+                self._autoscaler.start()
+                self._node_joiner = NodeJoiner(account)
+                self._node_joiner.start()
                 if self._server is not None:
                     account.machines().inject_with(self._injection)
 
@@ -75,23 +76,23 @@ class Background:
             self._stopped = True
             if self._timer is not None:
                 self._timer.cancel()
-            if self._governor is not None:
-                self._governor.stop()
-            if self._bridge is not None:
-                self._bridge.close()
+            if self._autoscaler is not None:
+                self._autoscaler.stop()
+            if self._node_joiner is not None:
+                self._node_joiner.close()
 
     def _injection(self, namespace: str, service_account: str) -> Injection:
-        """What EKS's webhook adds to a pod, and where AWS is here."""
+        """What EKS's webhook adds to a pod, and the address of the simulated AWS API."""
         assert self._server is not None
-        found = self._server.pod_environment(namespace, service_account)
+        environment = self._server.pod_environment(namespace, service_account)
         # Pods do not reach the metadata service of their node, nor that of the machine on which this is rehearsed.
-        found["AWS_EC2_METADATA_DISABLED"] = "true"
-        if found.pop(_TOKEN_FILE, None) is None:
-            return Injection(found)
-        return Injection(found, AUDIENCE, _TOKEN_FILE)
+        environment["AWS_EC2_METADATA_DISABLED"] = "true"
+        if environment.pop(_TOKEN_FILE, None) is None:
+            return Injection(environment)
+        return Injection(environment, AUDIENCE, _TOKEN_FILE)
 
     def _wake_soon(self) -> None:
-        """Wake the governor when a moment has passed without a further change: a program declares many tags at once."""
+        """Wake the autoscaler simulation after a pause in the changes: a program declares many tags at once."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -100,9 +101,9 @@ class Background:
                 self._timer.daemon = True
                 self._timer.start()
 
-    def _settle(self, governor: Governor) -> None:
+    def _settle(self, autoscaler: AutoscalerSimulation) -> None:
         try:
-            governor.refresh()
+            autoscaler.refresh()
         except Exception as error:
             # Its thread looks again; a group's own failure has been reported by the call that made it.
             _log.info("the autoscaler's view of the node groups: %s", error)

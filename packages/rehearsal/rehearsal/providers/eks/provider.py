@@ -1,9 +1,10 @@
-"""The AWS provider's stand-in: its rows, the requests by which moto keeps them, and AWS's words."""
+"""The simulated AWS provider: its rows, the requests by which moto records them, and AWS's messages."""
 
 from __future__ import annotations
 
 import copy
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,9 +15,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from typing_extensions import override
 
 from facts.concepts.unknown import UNKNOWN, given
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Properties, ProviderError
-from rehearsal.providers.check import Words
-from rehearsal.providers.eks import (
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Previous, Properties, ProviderError
+from rehearsal.providers.check import InputMessages
+from rehearsal.providers.eks import capacity
+from rehearsal.providers.eks.aws_api import moto_backend
+from rehearsal.providers.eks.aws_api.backend import answer_in_process
+from rehearsal.providers.eks.aws_api.server import AwsServer
+from rehearsal.providers.eks.background import Background
+from rehearsal.providers.eks.base.account import Account, maker
+from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
+from rehearsal.providers.eks.base.leftovers import leftovers
+from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
+from rehearsal.providers.eks.base.row import Row, refused
+from rehearsal.providers.eks.machines.reclaim import reclaim
+from rehearsal.providers.eks.resources import (
     access,
     addons,
     buckets,
@@ -32,26 +44,15 @@ from rehearsal.providers.eks import (
     routes,
     scaling_group,
     security_groups,
-    stock,
 )
-from rehearsal.providers.eks.account import Account, maker
-from rehearsal.providers.eks.aws import moto_backend
-from rehearsal.providers.eks.aws.backend import answer_in_process
-from rehearsal.providers.eks.aws.server import AwsServer
-from rehearsal.providers.eks.background import Background
-from rehearsal.providers.eks.errors import AwsError, forbidden, not_found
-from rehearsal.providers.eks.functions import FUNCTIONS
-from rehearsal.providers.eks.left import left
-from rehearsal.providers.eks.machines.reclaim import reclaim
-from rehearsal.providers.eks.network import CLUSTER
-from rehearsal.providers.eks.request import BY_ARN, parameters, request_of, retag, tags_of
-from rehearsal.providers.eks.row import Row, refused
-from rehearsal.providers.eks.tags import TAGS, tag_failures
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
-from rehearsal.providers.standin import StandIn, table
+from rehearsal.providers.eks.resources.functions import FUNCTIONS
+from rehearsal.providers.eks.resources.network import CLUSTER
+from rehearsal.providers.eks.rules.tags import TAGS, tag_failures
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.store import Record, Store
 from rehearsal.providers.values import at
-from rehearsal.providers.vendor import Doing
+from rehearsal.providers.vendor import Action, auto_named
 from rehearsal.simulation import Fleet
 from schemas import schema
 
@@ -60,7 +61,8 @@ if TYPE_CHECKING:
 
 NO_REGION: Final = "is required: set aws:region"
 _LOOK_SECONDS: Final = 0.5
-_DIGITS: Final = 7  # hex, at the end of a name that the provider makes up
+_DIGITS: Final = 7  # hex, at the end of a name that the provider generates
+_AUTO_NAMED: Final = re.compile(rf"(.+)[0-9a-f]{{{_DIGITS}}}")
 _T = TypeVar("_T")
 _PARTS: Final = (
     network,
@@ -84,13 +86,13 @@ _PARTS: Final = (
 def _with_common_outputs(row: Row) -> Row:
     """``row`` with the outputs of every type that has them."""
     known = schema("eks").resources[row.token].outputs
-    common: Mapping[str, Any] = {"region": "{region}", "tagsAll": lambda made: given(made.inputs.get("tags"), {})}
+    common: Mapping[str, Any] = {"region": "{region}", "tagsAll": lambda pending: given(pending.inputs.get("tags"), {})}
     outputs = {key: output for key, output in common.items() if key in known}
     early = ("tagsAll",) if "tagsAll" in outputs else ()
     return replace(row, outputs={**outputs, **row.outputs}, early=(*row.early, *early))
 
 
-class AwsProvider(StandIn[Account]):
+class AwsProvider(SimulatedProvider[Account]):
     """One simulated AWS account, in memory, whose machines are ``fleet``'s. A process has one: the next one empties it.
 
     Args:
@@ -101,13 +103,13 @@ class AwsProvider(StandIn[Account]):
     name = "aws"
     cloud_name = "eks"
     rows = table([_with_common_outputs(row) for part in _PARTS for row in part.ROWS])
-    everywhere = TAGS
+    rules_for_all_types = TAGS
     functions = FUNCTIONS
-    let_in = access.let_in
-    set_aside = stock.reserve
-    use_up = stock.run_dry
+    find_principals = access.find_principals
+    add_reservations = capacity.reserve
+    exhaust = capacity.run_dry
     settings = ("region",)
-    words = Words(
+    words = InputMessages(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""
     )
     ids_are_paths = False
@@ -157,7 +159,7 @@ class AwsProvider(StandIn[Account]):
 
     @override
     def inventory(self) -> list[str]:
-        return left(self._cloud, moto_backend.regions(self._cloud.id))
+        return leftovers(self._cloud, moto_backend.regions(self._cloud.id))
 
     @override
     def reclaim(self, node: str) -> bool:
@@ -188,29 +190,21 @@ class AwsProvider(StandIn[Account]):
     @override
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         there = self._in(inputs)
-        return self._around(request, lambda: StandIn.create(there, request, inputs, timeout))
+        return self._around(request, lambda: SimulatedProvider.create(there, request, inputs, timeout))
 
     @override
     def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
-        return StandIn.read(self._in(inputs or state), request, id, inputs, state)
+        return SimulatedProvider.read(self._in(inputs or state), request, id, inputs, state)
 
     @override
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         there = self._in(news)
-        return self._around(request, lambda: StandIn.update(there, request, id, old_inputs, old_state, news, timeout))
+        return self._around(request, lambda: SimulatedProvider.update(there, request, id, before, news, timeout))
 
     @override
     def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         there = self._in(inputs or state)
-        self._around(request, lambda: StandIn.delete(there, request, id, inputs, state, timeout))
+        self._around(request, lambda: SimulatedProvider.delete(there, request, id, inputs, state, timeout))
 
     def _around(self, request: CallContext, call: Callable[[], _T]) -> _T:
         if request.preview:
@@ -219,7 +213,7 @@ class AwsProvider(StandIn[Account]):
             return call()
 
     def _in(self, inputs: Properties) -> AwsProvider:
-        """This stand-in in the region that a resource names, or the configured one."""
+        """This provider in the region that a resource names, or the configured one."""
         region = inputs.get("region")
         if not isinstance(region, str) or not region:
             return self
@@ -234,10 +228,10 @@ class AwsProvider(StandIn[Account]):
         prefix = inputs.get(f"{row.name}Prefix")
         prefix = prefix if isinstance(prefix, str) else f"{request.name}-"
         digits = random.Random(request.random_seed or None).getrandbits(4 * _DIGITS)
-        return f"{prefix[: _kept(row).name_limit - _DIGITS]}{digits:0{_DIGITS}x}"
+        return f"{prefix[: _aws_row(row).name_limit - _DIGITS]}{digits:0{_DIGITS}x}"
 
     @override
-    def completed(self, row: SimulatedResource[Account], inputs: Properties) -> Properties:
+    def with_provider_defaults(self, row: SimulatedResource[Account], inputs: Properties) -> Properties:
         return inputs
 
     @override
@@ -246,7 +240,11 @@ class AwsProvider(StandIn[Account]):
     ) -> bool:
         # As the real provider's bridge decides: two resources of one name cannot exist at once.
         name = new.get(row.name) if row.name else None
-        return name is not None and name == old.get(row.name) and not _auto_named(request, str(name))
+        return (
+            name is not None
+            and name == old.get(row.name)
+            and not auto_named(_AUTO_NAMED, f"{request.name}-", str(name))
+        )
 
     @override
     def place(self, row: SimulatedResource[Account], inputs: Properties) -> Mapping[str, Any]:
@@ -254,93 +252,95 @@ class AwsProvider(StandIn[Account]):
         return {**inputs, "region": here.region, "account": here.id, "partition": here.partition}
 
     @override
-    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+    def target(self, path: str, references: Reference, value: str, inputs: Properties) -> str:
         return value
 
     @override
     def failures(self, row: SimulatedResource[Account], inputs: Properties) -> list[CheckFailure]:
-        kept = _kept(row)
-        found = super().failures(row, inputs)
-        given = [key for key in kept.one_of if inputs.get(key) is not None]
-        if kept.one_of and len(given) != 1:
-            found.append(CheckFailure(given[-1] if given else kept.one_of[0], f"give one of {', '.join(kept.one_of)}"))
-        return [*found, *kept.wrong(inputs), *tag_failures(inputs)]
+        aws_row = _aws_row(row)
+        failures = super().failures(row, inputs)
+        present = [key for key in aws_row.one_of if inputs.get(key) is not None]
+        if aws_row.one_of and len(present) != 1:
+            failures.append(
+                CheckFailure(present[-1] if present else aws_row.one_of[0], f"give one of {', '.join(aws_row.one_of)}")
+            )
+        return [*failures, *aws_row.wrong(inputs), *tag_failures(inputs)]
 
     # Where moto has a resource, it says what there is.
 
     @override
-    def require(self, row: SimulatedResource[Account], made: Made[Account]) -> None:
-        if _kept(row).describe is None:
-            super().require(row, made)
+    def require(self, row: SimulatedResource[Account], pending: Pending[Account]) -> None:
+        if _aws_row(row).describe is None:
+            super().require(row, pending)
         else:
-            row.requires(made)
+            row.requires(pending)
 
     @override
-    def make(self, row: SimulatedResource[Account], made: Made[Account]) -> Made[Account]:
+    def make(self, row: SimulatedResource[Account], pending: Pending[Account]) -> Pending[Account]:
         """What exists already is refused by moto, or by the row's own look."""
-        kept = _kept(row)
-        if kept.make is not None:
-            made = replace(made, id=kept.make(made))
-        elif kept.describe is not None:
-            made = replace(made, id=self._requested(kept, made))
-        if kept.completes_with_change:
-            kept.change(made.cloud, made.id, {}, made.inputs)
-        return self._described(kept, made) or made
+        aws_row = _aws_row(row)
+        if aws_row.make is not None:
+            pending = replace(pending, id=aws_row.make(pending))
+        elif aws_row.describe is not None:
+            pending = replace(pending, id=self._requested(aws_row, pending))
+        if aws_row.completes_with_change:
+            aws_row.change(pending.cloud, pending.id, {}, pending.inputs)
+        return self._described(aws_row, pending) or pending
 
     @override
-    def change(self, row: SimulatedResource[Account], made: Made[Account]) -> Made[Account]:
-        kept = _kept(row)
-        assert made.before is not None
-        old, new = made.before.inputs, made.inputs
-        kept.change(made.cloud, made.id, old, new)
-        if kept.retag is not None:
-            kept.retag(made.cloud, made.id, old, new)
-        elif kept.describe is not None and "tagsAll" in row.outputs:
-            target = str(made.before.outputs["arn"]) if request_of(row.token)[0] in BY_ARN else made.id
-            retag(made.cloud, row.token, target, old.get("tags") or {}, new.get("tags") or {})
-        return self._described(kept, made) or made
+    def change(self, row: SimulatedResource[Account], pending: Pending[Account]) -> Pending[Account]:
+        aws_row = _aws_row(row)
+        assert pending.before is not None
+        old, new = pending.before.inputs, pending.inputs
+        aws_row.change(pending.cloud, pending.id, old, new)
+        if aws_row.retag is not None:
+            aws_row.retag(pending.cloud, pending.id, old, new)
+        elif aws_row.describe is not None and "tagsAll" in row.outputs:
+            target = str(pending.before.outputs["arn"]) if request_of(row.token)[0] in BY_ARN else pending.id
+            retag(pending.cloud, row.token, target, old.get("tags") or {}, new.get("tags") or {})
+        return self._described(aws_row, pending) or pending
 
     @override
     def remove(self, row: SimulatedResource[Account], record: Record) -> None:
         try:
-            _kept(row).remove(self._cloud, record.id, record.inputs)
+            _aws_row(row).remove(self._cloud, record.id, record.inputs)
         except AwsError as error:
             if not not_found(error):
                 raise
 
     @override
-    def now(self, row: SimulatedResource[Account], record: Record) -> Record | None:
-        kept = _kept(row)
-        if kept.describe is None:
+    def current(self, row: SimulatedResource[Account], record: Record) -> Record | None:
+        aws_row = _aws_row(row)
+        if aws_row.describe is None:
             return record
-        made = self._described(kept, Made(self._cloud, record.id, record.inputs, record))
-        if made is None:
+        pending = self._described(aws_row, Pending(self._cloud, record.id, record.inputs, record))
+        if pending is None:
             return None
-        return replace(self.recorded(row, made), inputs=kept.live(self._cloud, record))
+        return replace(self.recorded(row, pending), inputs=aws_row.live(self._cloud, record))
 
-    def _requested(self, row: Row, made: Made[Account]) -> str:
+    def _requested(self, row: Row, pending: Pending[Account]) -> str:
         service, operation = request_of(row.token)
-        params = row.wrap(made.inputs, parameters(row.token, made.inputs))
-        tags = made.inputs.get("tags")
+        params = row.wrap(pending.inputs, parameters(row.token, pending.inputs))
+        tags = pending.inputs.get("tags")
         if tags and "tagsAll" in row.outputs:
             params |= tags_of(service, row.tagged, tags)
-        answer = made.cloud.call(service, operation, **params)
-        return str(at(answer, row.answer)) if row.answer else made.id
+        answer = pending.cloud.call(service, operation, **params)
+        return str(at(answer, row.answer)) if row.answer else pending.id
 
-    def _described(self, row: Row, made: Made[Account]) -> Made[Account] | None:
+    def _described(self, row: Row, pending: Pending[Account]) -> Pending[Account] | None:
         """A resource with what AWS says of it now; ``None`` if it is gone."""
         if row.describe is None:
-            return made
+            return pending
         try:
-            answer = row.describe(made.cloud, made.id, made.inputs)
+            answer = row.describe(pending.cloud, pending.id, pending.inputs)
         except AwsError as error:
             if not_found(error):
                 return None
             raise
-        return None if answer is None else replace(made, answer=answer)
+        return None if answer is None else replace(pending, answer=answer)
 
     @override
-    def retried(self, attempt: Callable[[], None]) -> None:
+    def with_retries(self, attempt: Callable[[], None]) -> None:
         """As the provider does, try again while something that may be on its way out still uses a resource."""
         deadline = time.monotonic() + self._cloud.patience
         while True:
@@ -354,11 +354,11 @@ class AwsProvider(StandIn[Account]):
     # AWS's words.
 
     @override
-    def right(self, row: SimulatedResource[Account], doing: Doing) -> str:
-        return ":".join(request_of(row.token)) if doing == "create" else ""
+    def permission(self, row: SimulatedResource[Account], action: Action) -> str:
+        return ":".join(request_of(row.token)) if action == "create" else ""
 
     @override
-    def forbidden(self, row: SimulatedResource[Account], right: str, id: str) -> ProviderError:
+    def forbidden(self, row: SimulatedResource[Account], permission: str, id: str) -> ProviderError:
         return forbidden(maker(self._cloud), *request_of(row.token), id or "*")
 
     @override
@@ -367,31 +367,25 @@ class AwsProvider(StandIn[Account]):
         return refused(row.token, code, text)
 
     @override
-    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
         # Only clusters are looked up in the records; about the rest AWS itself is asked.
         return cluster.no_cluster(id)
 
     @override
-    def gone(self, row: SimulatedResource[Account], id: str) -> ProviderError:
+    def missing_resource(self, row: SimulatedResource[Account], id: str) -> ProviderError:
         return refused(row.token, "NotFound", f"{id} does not exist", "Describe")
 
     @override
     def in_use(self, row: SimulatedResource[Account], id: str, by: str) -> ProviderError:
-        what = _kept(row).tagged or "resource"
+        what = _aws_row(row).tagged or "resource"
         reason = f"The {what} '{id}' has dependencies and cannot be deleted: {by} uses it."
         operation = request_of(row.token)[1].replace("Create", "Delete")
         return refused(row.token, "DependencyViolation", reason, operation)
 
     @override
-    def unfinished(self, what: str, id: str, doing: str) -> str:
-        return f"waiting for {what} ({id}) {'create' if doing == 'creating' else 'update'}"
+    def failure_prefix(self, what: str, id: str, action: str) -> str:
+        return f"waiting for {what} ({id}) {'create' if action == 'creating' else 'update'}"
 
 
-def _kept(row: SimulatedResource[Account]) -> Row:
+def _aws_row(row: SimulatedResource[Account]) -> Row:
     return cast("Row", row)
-
-
-def _auto_named(request: CallContext, name: str) -> bool:
-    """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
-    head, tail = name[:-_DIGITS], name[-_DIGITS:]
-    return bool(head) and f"{request.name}-".startswith(head) and set(tail) <= set("0123456789abcdef")

@@ -1,4 +1,4 @@
-"""Cloud Storage buckets, whose names belong to the whole world. What is stored in them is not simulated.
+"""Cloud Storage buckets, whose names are globally unique. What is stored in them is not simulated.
 
 Replacement: https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/storage/resource_storage_bucket.go
 """
@@ -15,7 +15,7 @@ from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, Rules
 from rehearsal.providers.gke.errors import api_error
 from rehearsal.providers.gke.functions import project_number
 from rehearsal.providers.gke.network import CREATED
-from rehearsal.providers.resource import Made, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 BUCKET_RULES: Final = Rules()
@@ -68,8 +68,8 @@ def _hierarchical(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-def _available(made: Made[SimulatedCloud]) -> None:
-    if made.before is None and (made.id in TAKEN):
+def _available(pending: Pending[SimulatedCloud]) -> None:
+    if pending.before is None and (pending.id in TAKEN):
         message = (
             "The requested bucket name is not available. The bucket namespace is shared by all users of the system. "
             "Please select a different name and try again."
@@ -82,7 +82,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         token=BUCKET,
         id="{name}",
         outputs={
-            "projectNumber": lambda made: project_number(made.inputs["project"]),
+            "projectNumber": lambda pending: project_number(pending.inputs["project"]),
             "selfLink": SELF_LINK.replace("compute", "storage") + "b/{id}",
             "timeCreated": CREATED,
             "updated": CREATED,

@@ -20,7 +20,7 @@ from rehearsal.providers.gke.network import NETWORK, SUBNETWORK, network_of, sub
 from rehearsal.providers.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
 from rehearsal.providers.gke.replacement import CLUSTER_REPLACES
 from rehearsal.providers.gke.system import system_objects
-from rehearsal.providers.resource import Inside, Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 
@@ -36,10 +36,10 @@ def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
     return {**inputs, "location": chosen(inputs.get("location"), cloud.default("zone") or cloud.default("region"))}
 
 
-def _require(made: Made[SimulatedCloud]) -> None:
-    inputs, network = made.inputs, network_of(made.cloud, made.inputs)
+def _require(pending: Pending[SimulatedCloud]) -> None:
+    inputs, network = pending.inputs, network_of(pending.cloud, pending.inputs)
     if inputs.get("subnetwork"):
-        subnetwork = subnetwork_of(made.cloud, inputs)
+        subnetwork = subnetwork_of(pending.cloud, inputs)
         if subnetwork.outputs["network"] != SELF_LINK + network.id:
             raise bad_request(f"Subnetwork {subnetwork.id} is not in network {network.id}.")
         _require_ranges(inputs, subnetwork)
@@ -48,10 +48,10 @@ def _require(made: Made[SimulatedCloud]) -> None:
     for pool in _inline_pools(inputs):
         account = at(pool.inputs, "nodeConfig.serviceAccount")
         if account and account != "default":
-            require_account(made.cloud, account)
+            require_account(pending.cloud, account)
 
 
-def _inline_pools(cluster: Properties) -> Iterator[Inside]:
+def _inline_pools(cluster: Properties) -> Iterator[NestedResource]:
     """The pools declared inside a cluster: its ``nodePools``, else the default pool.
 
     A default pool that is to be removed is gone before anything can use it: no machine is made.
@@ -63,7 +63,7 @@ def _inline_pools(cluster: Properties) -> Iterator[Inside]:
     for index, pool in enumerate(pools):
         if isinstance(pool, dict):
             inputs = {"name": f"pool-{index}", **copy.deepcopy(pool), **shared}
-            yield Inside(POOL, inputs, kept=cluster.get("removeDefaultNodePool") is not True)
+            yield NestedResource(POOL, inputs, recorded=cluster.get("removeDefaultNodePool") is not True)
 
 
 def _default_pool(cluster: Properties) -> Properties:
@@ -95,36 +95,36 @@ def _require_apart(inputs: Properties, subnetwork: Record) -> None:
             raise bad_request(f"master_ipv4_cidr_block {text} overlaps with {taken} of subnetwork {subnetwork.id}.")
 
 
-def _range(made: Made[SimulatedCloud], name: str, block: str) -> str | None:
-    if not made.inputs.get("subnetwork"):
+def _range(pending: Pending[SimulatedCloud], name: str, block: str) -> str | None:
+    if not pending.inputs.get("subnetwork"):
         return None
-    secondary = subnetwork_of(made.cloud, made.inputs).inputs.get("secondaryIpRanges") or []
+    secondary = subnetwork_of(pending.cloud, pending.inputs).inputs.get("secondaryIpRanges") or []
     ranges = {entry["rangeName"]: entry.get("ipCidrRange") for entry in secondary}
-    policy = made.inputs.get("ipAllocationPolicy") or {}
+    policy = pending.inputs.get("ipAllocationPolicy") or {}
     return ranges.get(policy.get(name)) or policy.get(block)
 
 
-def _version(made: Made[SimulatedCloud]) -> str | None:
-    return versions.resolve(made.inputs.get("minMasterVersion"))
+def _version(pending: Pending[SimulatedCloud]) -> str | None:
+    return versions.resolve(pending.inputs.get("minMasterVersion"))
 
 
-def _master_auth(made: Made[SimulatedCloud]) -> Properties:
-    certificate = at(made.before.outputs, "masterAuth.clusterCaCertificate") if made.before else None
-    return {**(made.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
+def _master_auth(pending: Pending[SimulatedCloud]) -> Properties:
+    certificate = at(pending.before.outputs, "masterAuth.clusterCaCertificate") if pending.before else None
+    return {**(pending.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
 
 
-def _ways_in(made: Made[SimulatedCloud]) -> Properties:
+def _ways_in(pending: Pending[SimulatedCloud]) -> Properties:
     """The endpoint by name is always there; what it does depends on whether it takes traffic from outside Google:
     https://cloud.google.com/python/docs/reference/container/latest/google.cloud.container_v1beta1.types.ControlPlaneEndpointsConfig.DNSEndpointConfig
     """
-    given = made.inputs.get("controlPlaneEndpointsConfig") or {}
-    known = at(made.before.outputs, f"{_BY_NAME}.endpoint") if made.before else ""
+    endpoints = pending.inputs.get("controlPlaneEndpointsConfig") or {}
+    known = at(pending.before.outputs, f"{_BY_NAME}.endpoint") if pending.before else ""
     return {
         "ipEndpointsConfig": {"enabled": True},
-        **given,
+        **endpoints,
         "dnsEndpointConfig": {
             "allowExternalTraffic": False,
-            **(given.get("dnsEndpointConfig") or {}),
+            **(endpoints.get("dnsEndpointConfig") or {}),
             "endpoint": known,
         },
     }
@@ -184,26 +184,28 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         token=CLUSTER,
         id="projects/{project}/locations/{location}/clusters/{name}",
         outputs={
-            "clusterIpv4Cidr": lambda made: _range(made, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
+            "clusterIpv4Cidr": lambda pending: _range(pending, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
             "controlPlaneEndpointsConfig": _ways_in,
-            "endpoint": lambda made: made.before.outputs["endpoint"] if made.before else "",
+            "endpoint": lambda pending: pending.before.outputs["endpoint"] if pending.before else "",
             "labelFingerprint": "",
             "masterAuth": _master_auth,
             "masterVersion": _version,
-            "network": lambda made: network_of(made.cloud, made.inputs).id,
-            "nodeLocations": lambda made: sorted({*cluster_zones(made.inputs, made.cloud)} - {made.inputs["location"]}),
-            "nodeVersion": lambda made: made.inputs.get("nodeVersion") or _version(made),
+            "network": lambda pending: network_of(pending.cloud, pending.inputs).id,
+            "nodeLocations": lambda pending: sorted(
+                {*cluster_zones(pending.inputs, pending.cloud)} - {pending.inputs["location"]}
+            ),
+            "nodeVersion": lambda pending: pending.inputs.get("nodeVersion") or _version(pending),
             "operation": "",
             "selfLink": "https://container.googleapis.com/v1beta1/{id}",
-            "servicesIpv4Cidr": lambda made: _range(made, "servicesSecondaryRangeName", "servicesIpv4CidrBlock"),
-            "subnetwork": lambda made: (
-                subnetwork_of(made.cloud, made.inputs).id if made.inputs.get("subnetwork") else None
+            "servicesIpv4Cidr": lambda pending: _range(pending, "servicesSecondaryRangeName", "servicesIpv4CidrBlock"),
+            "subnetwork": lambda pending: (
+                subnetwork_of(pending.cloud, pending.inputs).id if pending.inputs.get("subnetwork") else None
             ),
         },
         unknown=("masterAuth", _BY_NAME),
-        renews=_moved,
+        recomputed=_moved,
         name="name",
-        completes=_completed,
+        derive_inputs=_completed,
         defaults={
             "clusterAutoscaling.autoscalingProfile": "BALANCED",
             "deletionPolicy": "DELETE",
@@ -213,10 +215,10 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "network": "default",
         },
         rules=CLUSTER_RULES.rules,
-        refers={"network": Refers(NETWORK), "subnetwork": Refers(SUBNETWORK)},
+        references={"network": Reference(NETWORK), "subnetwork": Reference(SUBNETWORK)},
         requires=_require,
-        inside=_inline_pools,
-        keeps=_unprotected,
+        nested=_inline_pools,
+        require_deletable=_unprotected,
         replaces=CLUSTER_REPLACES,
         links=("network", "subnetwork"),
         unordered=(
@@ -226,6 +228,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             *(f"nodePools.{path}" for path in UNORDERED_NODE_CONFIG),
         ),
         absent=ABSENT,
-        lives=Lifecycle("cluster", _start, _stop),
+        lifecycle=Lifecycle("cluster", _start, _stop),
     ),
 )

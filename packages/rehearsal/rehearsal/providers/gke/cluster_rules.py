@@ -90,10 +90,10 @@ def _initial(cluster: Properties, cloud: SimulatedCloud) -> str | None:
 
 @CLUSTER_RULES.add("version-offered", "https://cloud.google.com/kubernetes-engine/versioning", "minMasterVersion")
 def _version(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    wanted = cluster.get("minMasterVersion")
-    if versions.resolve(wanted):
+    version = cluster.get("minMasterVersion")
+    if versions.resolve(version):
         return None
-    return f'Master version "{wanted}" is unsupported (this rehearsal runs {versions.VERSION}).'
+    return f'Master version "{version}" is unsupported (this rehearsal runs {versions.VERSION}).'
 
 
 @CLUSTER_RULES.add(
@@ -149,16 +149,16 @@ def _policy_or_range(cluster: Properties, cloud: SimulatedCloud) -> str | None:
 
 @CLUSTER_RULES.add("cluster-ranges-valid", VPC_NATIVE, "ipAllocationPolicy", "privateClusterConfig")
 def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    seen: list[tuple[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = []
+    earlier: list[tuple[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = []
     for text in explicit_ranges(cluster):
         try:
             network = ipaddress.ip_network(text)
         except ValueError as error:
             return f"Invalid CIDR block '{text}': {error}."
-        for other, known in seen:
+        for other, known in earlier:
             if network.overlaps(known):
                 return f"Requested CIDR {text} overlaps with {other}."
-        seen.append((text, network))
+        earlier.append((text, network))
     return None
 
 
@@ -342,7 +342,7 @@ def vpc_native(cluster: Properties) -> bool:
 
 
 def explicit_ranges(cluster: Properties) -> list[str]:
-    """Address blocks given as ``A.B.C.D/N`` (``/N`` alone lets Google choose)."""
+    """Address blocks given as ``A.B.C.D/N`` (``/N`` alone: Google chooses)."""
     candidates = [at(cluster, f"ipAllocationPolicy.{key}") for key in RANGE_BLOCKS]
     candidates.append(at(cluster, "privateClusterConfig.masterIpv4CidrBlock"))
     return [text for text in candidates if text and not text.startswith("/")]

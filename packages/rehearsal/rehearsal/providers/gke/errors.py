@@ -1,11 +1,11 @@
-"""Errors in the words of Google's APIs, so that what a rehearsal prints is what a search engine knows."""
+"""Errors in the words of Google's APIs, so that users can search for what a rehearsal prints."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Final
 
-from rehearsal.providers.allowance import Refusals, Shortage
+from rehearsal.providers.account_limits import Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 
 REASONS: Final = {
@@ -32,7 +32,7 @@ def not_found(message: str) -> ProviderError:
 
 
 def already_exists(what: str) -> ProviderError:
-    """409: ``what`` (a resource path) is there already."""
+    """409: ``what`` (a resource path) exists already."""
     return api_error(HTTPStatus.CONFLICT, f"Already exists: {what}")
 
 
@@ -43,7 +43,7 @@ def in_use(what: str, by: str) -> ProviderError:
 
 
 def forbidden(right: str, id: str) -> ProviderError:
-    """403: whoever runs the program lacks a permission, in the words of the service that wants it.
+    """403: the user lacks a permission, in the words of the service that requires it.
 
     https://github.com/pulumi/examples/issues/150 (GKE), https://github.com/hashicorp/terraform-provider-google/issues/8262
     (Compute Engine), https://github.com/2i2c-org/infrastructure/issues/488 (the others).

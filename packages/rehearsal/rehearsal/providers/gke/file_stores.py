@@ -14,7 +14,7 @@ from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import ABSENT, Rules, is_zone
 from rehearsal.providers.gke.errors import bad_request
 from rehearsal.providers.gke.network import CREATED, NETWORK
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 
 INSTANCE: Final = "gcp:filestore/instance:Instance"
 INSTANCE_RULES: Final = Rules()
@@ -48,19 +48,19 @@ def _place(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"location {location} is not one of instances of tier {inputs['tier']}"
 
 
-def _not_smaller(made: Made[SimulatedCloud]) -> None:
+def _not_smaller(pending: Pending[SimulatedCloud]) -> None:
     """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
-    if made.before is None or not str(made.inputs["tier"]).startswith("BASIC"):
+    if pending.before is None or not str(pending.inputs["tier"]).startswith("BASIC"):
         return
-    if made.inputs["fileShares"]["capacityGb"] < made.before.inputs["fileShares"]["capacityGb"]:
+    if pending.inputs["fileShares"]["capacityGb"] < pending.before.inputs["fileShares"]["capacityGb"]:
         raise bad_request("reducing the capacity is not supported by instances of a basic tier")
 
 
-def _networks(made: Made[SimulatedCloud]) -> list[Any]:
+def _networks(pending: Pending[SimulatedCloud]) -> list[Any]:
     # A range of its own that Google chooses, and peers: https://cloud.google.com/filestore/docs/creating-instances
-    third = zlib.crc32(made.id.encode()) % 256
+    third = zlib.crc32(pending.id.encode()) % 256
     address = {"ipAddresses": [f"10.255.{third}.2"], "reservedIpRange": f"10.255.{third}.0/29"}
-    return [{**address, **network} for network in made.inputs["networks"]]
+    return [{**address, **network} for network in pending.inputs["networks"]]
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
@@ -74,7 +74,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         rules=INSTANCE_RULES.rules,
         # Google peers the two, and a network that is peered stays:
         # https://github.com/GoogleCloudPlatform/magic-modules/pull/18476
-        refers={"networks.network": Refers(NETWORK)},
+        references={"networks.network": Reference(NETWORK)},
         requires=_not_smaller,
         replaces=("tier", "networks", "kmsKeyName", "protocol", "fileShares.name"),
         absent=ABSENT,

@@ -81,10 +81,10 @@ def get_subnetwork(cloud: SimulatedCloud, args: Properties) -> Properties:
     """``compute.getSubnetwork``: a subnetwork by name, of any project that one may look into."""
     place = {key: args.get(key) or cloud.default(key) for key in ("project", "region")}
     id = f"projects/{place['project']}/regions/{place['region']}/subnetworks/{args.get('name')}"
-    found = cloud.find(id, SUBNETWORK)
-    if found is None:
+    record = cloud.find(id, SUBNETWORK)
+    if record is None:
         raise not_found(f"The resource '{id}' was not found")
-    return {"privateIpGoogleAccess": False, "secondaryIpRanges": [], **found.state, "id": id}
+    return {"privateIpGoogleAccess": False, "secondaryIpRanges": [], **record.state, "id": id}
 
 
 FUNCTIONS: Final[Mapping[str, Callable[[SimulatedCloud, Properties], Properties]]] = {

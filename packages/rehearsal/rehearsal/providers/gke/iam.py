@@ -17,7 +17,7 @@ from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import ABSENT, Rules, chosen
 from rehearsal.providers.gke.errors import bad_request, not_found
 from rehearsal.providers.gke.functions import project_number
-from rehearsal.providers.resource import Made, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.values import at
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
@@ -90,7 +90,7 @@ def require_account(cloud: SimulatedCloud, member: str) -> None:
 def require_pool(cloud: SimulatedCloud, member: str) -> None:
     """400 if ``member`` is a service account of a cluster's pods and no cluster has made the project's pool yet.
 
-    The pool comes with the first cluster that has Workload Identity and stays:
+    The first cluster with Workload Identity creates the pool, which remains:
     https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/916
     """
     match = POD_PRINCIPAL.match(member)
@@ -105,17 +105,17 @@ def require_pool(cloud: SimulatedCloud, member: str) -> None:
         )
 
 
-def _known_member(made: Made[SimulatedCloud]) -> None:
-    require_account(made.cloud, made.inputs["member"])
-    require_pool(made.cloud, made.inputs["member"])
+def _known_member(pending: Pending[SimulatedCloud]) -> None:
+    require_account(pending.cloud, pending.inputs["member"])
+    require_pool(pending.cloud, pending.inputs["member"])
 
 
 def _in_region(cloud: SimulatedCloud, inputs: Properties) -> Properties:
     return {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))}
 
 
-def _account_number(made: Made[SimulatedCloud]) -> str:
-    return str(10**20 + zlib.crc32(made.id.rpartition("/")[2].encode()))
+def _account_number(pending: Pending[SimulatedCloud]) -> str:
+    return str(10**20 + zlib.crc32(pending.id.rpartition("/")[2].encode()))
 
 
 def _always(inputs: Properties) -> bool:
@@ -126,15 +126,15 @@ def _grant(
     token: str,
     on: str,
     links: tuple[str, ...] = (),
-    completes: Callable[[SimulatedCloud, Properties], Properties] = lambda _, inputs: inputs,
-    requires: Callable[[Made[SimulatedCloud]], None] | None = None,
+    derive_inputs: Callable[[SimulatedCloud, Properties], Properties] = lambda _, inputs: inputs,
+    requires: Callable[[Pending[SimulatedCloud]], None] | None = None,
 ) -> SimulatedResource[SimulatedCloud]:
     """One member's role on something; granting it twice is the same as once, as in IAM policies."""
     return SimulatedResource(
         token=token,
         id=on + "/{role}/{member}",
         outputs={"etag": "BwXhqDVSYdQ="},
-        completes=completes,
+        derive_inputs=derive_inputs,
         rules=MEMBER_RULES.rules,
         requires=requires or _known_member,
         idempotent=_always,
@@ -144,12 +144,12 @@ def _grant(
     )
 
 
-def _known_key(made: Made[SimulatedCloud]) -> None:
+def _known_key(pending: Pending[SimulatedCloud]) -> None:
     """404 where the account has no such key: https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/setIamPolicy"""
-    key = str(made.inputs["cryptoKeyId"])
-    if not made.cloud.allowance.has_key(key):
+    key = str(pending.inputs["cryptoKeyId"])
+    if not pending.cloud.account_limits.has_key(key):
         raise not_found(f"CryptoKey {key} not found.")
-    _known_member(made)
+    _known_member(pending)
 
 
 KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
@@ -175,7 +175,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
         "projects/{project}/locations/{location}/repositories/{repository}",
         links=("repository",),
-        completes=_in_region,
+        derive_inputs=_in_region,
     ),
     _grant("gcp:storage/bucketIAMMember:BucketIAMMember", "b/{bucket}"),
     _grant("gcp:secretmanager/secretIamMember:SecretIamMember", "projects/{project}/secrets/{secretId}", ("secretId",)),

@@ -14,7 +14,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, Rules, region_of
 from rehearsal.providers.gke.errors import bad_request
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -51,20 +51,20 @@ def _existing(cloud: SimulatedCloud, type: str, path: str) -> Record:
     return record
 
 
-def _network_link(made: Made[SimulatedCloud]) -> str:
-    return SELF_LINK + network_of(made.cloud, made.inputs).id
+def _network_link(pending: Pending[SimulatedCloud]) -> str:
+    return SELF_LINK + network_of(pending.cloud, pending.inputs).id
 
 
-def _number(made: Made[SimulatedCloud]) -> str:
+def _number(pending: Pending[SimulatedCloud]) -> str:
     """A stable number for a path, as the API gives every resource one."""
-    return str(zlib.crc32(made.id.encode()))
+    return str(zlib.crc32(pending.id.encode()))
 
 
-def _apart_from_others(made: Made[SimulatedCloud]) -> None:
-    network = network_of(made.cloud, made.inputs)
-    mine = {text: ipaddress.ip_network(text) for text in subnetwork_ranges(made.inputs)}
-    for other in made.cloud.store.all(SUBNETWORK):
-        if other.id == made.id or other.outputs["network"] != SELF_LINK + network.id:
+def _apart_from_others(pending: Pending[SimulatedCloud]) -> None:
+    network = network_of(pending.cloud, pending.inputs)
+    mine = {text: ipaddress.ip_network(text) for text in subnetwork_ranges(pending.inputs)}
+    for other in pending.cloud.store.all(SUBNETWORK):
+        if other.id == pending.id or other.outputs["network"] != SELF_LINK + network.id:
             continue
         for theirs in subnetwork_ranges(other.inputs):
             for text, range_ in mine.items():
@@ -75,9 +75,9 @@ def _apart_from_others(made: Made[SimulatedCloud]) -> None:
                     )
 
 
-def _address(made: Made[SimulatedCloud]) -> str:
+def _address(pending: Pending[SimulatedCloud]) -> str:
     # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
-    return made.inputs.get("address") or f"203.0.113.{int(_number(made)) % 254 + 1}"
+    return pending.inputs.get("address") or f"203.0.113.{int(_number(pending)) % 254 + 1}"
 
 
 def _does_not_grow(old: object, new: object) -> bool:
@@ -120,12 +120,7 @@ ROWS: Final = (
     SimulatedResource(
         token=NETWORK,
         id="projects/{project}/global/networks/{name}",
-        outputs={
-            "selfLink": SELF_LINK + "{id}",
-            "networkId": _number,
-            "numericId": _number,
-            "gatewayIpv4": "",
-        },
+        outputs={"selfLink": SELF_LINK + "{id}", "networkId": _number, "numericId": _number, "gatewayIpv4": ""},
         name="name",
         defaults={
             "autoCreateSubnetworks": True,
@@ -141,15 +136,15 @@ ROWS: Final = (
         outputs={
             "selfLink": SELF_LINK + "{id}",
             "network": _network_link,
-            "gatewayAddress": lambda made: str(ipaddress.ip_network(made.inputs["ipCidrRange"])[1]),
+            "gatewayAddress": lambda pending: str(ipaddress.ip_network(pending.inputs["ipCidrRange"])[1]),
             "creationTimestamp": CREATED,
             "fingerprint": "",
-            "subnetworkId": lambda made: int(_number(made)),
+            "subnetworkId": lambda pending: int(_number(pending)),
         },
         name="name",
         defaults={"deletionPolicy": "DELETE"},
         rules=SUBNETWORK_RULES.rules,
-        refers={"network": Refers(NETWORK)},
+        references={"network": Reference(NETWORK)},
         requires=_apart_from_others,
         replaces=(
             "network",
@@ -173,7 +168,7 @@ ROWS: Final = (
         # The alternative, an NCC gateway, is not simulated.
         required=("network",),
         defaults={"deletionPolicy": "DELETE", "bgp.advertiseMode": "DEFAULT", "bgp.keepaliveInterval": 20},
-        refers={"network": Refers(NETWORK)},
+        references={"network": Reference(NETWORK)},
         replaces=("network", "encryptedInterconnectRouter", "params"),
         links=("network", "region"),
         absent=ABSENT,
@@ -192,7 +187,7 @@ ROWS: Final = (
             "udpIdleTimeoutSec": 30,
         },
         # In the API, a NAT is a part of its router.
-        refers={"router": Refers(ROUTER, "part"), "subnetworks.name": Refers(SUBNETWORK, "names")},
+        references={"router": Reference(ROUTER, "part"), "subnetworks.name": Reference(SUBNETWORK, "names")},
         replaces=("endpointTypes", "type"),
         links=("region", "router"),
         unordered=("natIps", "drainNatIps", "subnetworks", "rules"),
@@ -204,7 +199,7 @@ ROWS: Final = (
         outputs={"selfLink": SELF_LINK + "{id}", "network": _network_link, "creationTimestamp": CREATED},
         name="name",
         defaults={"deletionPolicy": "DELETE", "priority": 1000},
-        refers={"network": Refers(NETWORK)},
+        references={"network": Reference(NETWORK)},
         replaces=("direction", "params"),
         links=("network",),
         unordered=("sourceRanges", "destinationRanges", "sourceTags", "targetTags", "allows", "denies"),

@@ -16,7 +16,7 @@ from rehearsal.providers.gke.machine_rules import MACHINE_RULES
 from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
 from rehearsal.providers.gke.pool_rules import POOL_RULES
 from rehearsal.providers.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
-from rehearsal.providers.resource import Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 
@@ -38,15 +38,15 @@ def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
 _EMPTIED: Final = ("labels", "resourceLabels")
 
 
-def _require_something_to_send(made: Made[SimulatedCloud]) -> None:
+def _require_something_to_send(pending: Pending[SimulatedCloud]) -> None:
     """400 for an update that takes the last label away: the provider then sends a request that says nothing.
 
     https://github.com/hashicorp/terraform-provider-google/issues/15848 has the words, for ``labels``. For
     ``resourceLabels`` it is not certain: the provider's code is the same, but Google's own labels may be sent with it.
     """
-    before = ((made.before and made.before.inputs) or {}).get("nodeConfig") or {}
+    before = ((pending.before and pending.before.inputs) or {}).get("nodeConfig") or {}
     for key in _EMPTIED:
-        if before.get(key) and not _config(made).get(key):
+        if before.get(key) and not _config(pending).get(key):
             raise bad_request(
                 "At least one of ['node_version', 'image_type', 'updated_node_pool', 'locations', "
                 "'workload_metadata_config', 'upgrade_settings', 'kubelet_config', 'linux_node_config', 'tags', "
@@ -55,42 +55,44 @@ def _require_something_to_send(made: Made[SimulatedCloud]) -> None:
             )
 
 
-def _require_gpus_there(made: Made[SimulatedCloud]) -> None:
+def _require_gpus_there(pending: Pending[SimulatedCloud]) -> None:
     """400 for a zone that is not known to have the GPU.
 
     https://cloud.google.com/compute/docs/gpus/gpu-regions-zones; the words:
     https://github.com/hashicorp/terraform-provider-google/issues/5860
     """
-    found = gpus_of(made.cloud, _config(made))
-    gpu = found and gpu_called(made.cloud, found.accelerator)
-    known = (gpu and made.cloud.catalog.gpu_zones(gpu)) or ()
-    for zone in _zones(made) if found and known else ():
+    gpus = gpus_of(pending.cloud, _config(pending))
+    gpu = gpus and gpu_called(pending.cloud, gpus.accelerator)
+    known = (gpu and pending.cloud.catalog.gpu_zones(gpu)) or ()
+    for zone in _zones(pending) if gpus and known else ():
         if zone not in known:
-            project = _cluster_of(made.cloud, made.id).inputs["project"]
-            where = f"projects/{project}/zones/{zone}/acceleratorTypes/{found.accelerator}" if found else ""
+            project = _cluster_of(pending.cloud, pending.id).inputs["project"]
+            where = f"projects/{project}/zones/{zone}/acceleratorTypes/{gpus.accelerator}" if gpus else ""
             raise bad_request(f"The resource '{where}' was not found")
 
 
-def _require(made: Made[SimulatedCloud]) -> None:
-    _require_something_to_send(made)
-    cluster = _cluster_of(made.cloud, made.id)
-    wrong = zones_outside(region_of(cluster.inputs["location"]), made.inputs.get("nodeLocations") or [], made.cloud)
+def _require(pending: Pending[SimulatedCloud]) -> None:
+    _require_something_to_send(pending)
+    cluster = _cluster_of(pending.cloud, pending.id)
+    wrong = zones_outside(
+        region_of(cluster.inputs["location"]), pending.inputs.get("nodeLocations") or [], pending.cloud
+    )
     if wrong:
         raise bad_request(wrong)
-    _require_gpus_there(made)
-    _require_version(made.inputs.get("version"), cluster.outputs["masterVersion"])
-    _require_disk_key(made, cluster.inputs)
-    account = _config(made).get("serviceAccount")
+    _require_gpus_there(pending)
+    _require_version(pending.inputs.get("version"), cluster.outputs["masterVersion"])
+    _require_disk_key(pending, cluster.inputs)
+    account = _config(pending).get("serviceAccount")
     if account and account != "default":
-        require_account(made.cloud, account)
+        require_account(pending.cloud, account)
 
 
-def _require_disk_key(made: Made[SimulatedCloud], cluster: Properties) -> None:
+def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
     """400 for a key of another region, or that Compute Engine's agent may not use.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek. Grants that others made are not simulated.
     """
-    key = _config(made).get("bootDiskKmsKey")
+    key = _config(pending).get("bootDiskKmsKey")
     if key is None:
         return
     region = region_of(cluster["location"])
@@ -98,7 +100,7 @@ def _require_disk_key(made: Made[SimulatedCloud], cluster: Properties) -> None:
     if match is None or match[1] != region:
         raise bad_request(f"node_config.boot_disk_kms_key '{key}' is not a key in '{region}'.")
     agent = f"serviceAccount:service-{project_number(cluster['project'])}@compute-system.iam.gserviceaccount.com"
-    grants = made.cloud.store.all(KEY_GRANT)
+    grants = pending.cloud.store.all(KEY_GRANT)
     if not any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, agent) for grant in grants):
         raise bad_request(
             f"Cloud KMS error when using key {key}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied for "
@@ -119,42 +121,42 @@ def _cluster_of(cloud: SimulatedCloud, pool: str) -> Record:
     return record
 
 
-def _config(made: Made[SimulatedCloud]) -> Properties:
-    return made.inputs.get("nodeConfig") or {}
+def _config(pending: Pending[SimulatedCloud]) -> Properties:
+    return pending.inputs.get("nodeConfig") or {}
 
 
-def _zones(made: Made[SimulatedCloud]) -> tuple[str, ...]:
-    own = made.inputs.get("nodeLocations")
-    return tuple(own or cluster_zones(_cluster_of(made.cloud, made.id).inputs, made.cloud))
+def _zones(pending: Pending[SimulatedCloud]) -> tuple[str, ...]:
+    own = pending.inputs.get("nodeLocations")
+    return tuple(own or cluster_zones(_cluster_of(pending.cloud, pending.id).inputs, pending.cloud))
 
 
-def _managers(made: Made[SimulatedCloud]) -> list[str]:
-    cluster = _cluster_of(made.cloud, made.id).inputs
-    group = f"gke-{cluster['name']}-{made.inputs['name']}"
-    return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(made)]
+def _managers(pending: Pending[SimulatedCloud]) -> list[str]:
+    cluster = _cluster_of(pending.cloud, pending.id).inputs
+    group = f"gke-{cluster['name']}-{pending.inputs['name']}"
+    return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(pending)]
 
 
-def _groups(made: Made[SimulatedCloud]) -> list[str]:
-    return [url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(made)]
+def _groups(pending: Pending[SimulatedCloud]) -> list[str]:
+    return [url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(pending)]
 
 
-def _node_config(made: Made[SimulatedCloud]) -> Properties:
+def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
     """The pool's configuration with the taint that GKE adds when a pool joins, and never later."""
-    cloud, cluster, config = made.cloud, _cluster_of(made.cloud, made.id), _config(made)
-    if made.before is not None:
-        declared = (made.before.inputs.get("nodeConfig") or {}).get("taints") or []
-        beside_cpu = len(made.before.outputs["nodeConfig"]["effectiveTaints"]) > len(declared)
+    cloud, cluster, config = pending.cloud, _cluster_of(pending.cloud, pending.id), _config(pending)
+    if pending.before is not None:
+        declared = (pending.before.inputs.get("nodeConfig") or {}).get("taints") or []
+        beside_cpu = len(pending.before.outputs["nodeConfig"]["effectiveTaints"]) > len(declared)
     else:
-        others = [pool.inputs.get("nodeConfig") or {} for pool in pools_of(cloud, cluster.id) if pool.id != made.id]
+        others = [pool.inputs.get("nodeConfig") or {} for pool in pools_of(cloud, cluster.id) if pool.id != pending.id]
         beside_cpu = any(gpus_of(cloud, other) is None for other in others)
     return {**config, "effectiveTaints": effective_taints(config, gpus_of(cloud, config), beside_cpu)}
 
 
-def _autoscaling(made: Made[SimulatedCloud]) -> Properties | None:
-    scaling = made.inputs.get("autoscaling")
+def _autoscaling(pending: Pending[SimulatedCloud]) -> Properties | None:
+    scaling = pending.inputs.get("autoscaling")
     # What Google picks where the request says nothing:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#default-values
-    chosen = "ANY" if _config(made).get("spot") or _config(made).get("preemptible") else "BALANCED"
+    chosen = "ANY" if _config(pending).get("spot") or _config(pending).get("preemptible") else "BALANCED"
     return {"locationPolicy": chosen, **without_none(scaling)} if scaling else None
 
 
@@ -193,15 +195,15 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "instanceGroupUrls": _managers,
             "managedInstanceGroupUrls": _groups,
             "nodeConfig": _node_config,
-            "nodeLocations": lambda made: list(_zones(made)),
+            "nodeLocations": lambda pending: list(_zones(pending)),
             "operation": "",
-            "version": lambda made: (
-                made.inputs.get("version") or _cluster_of(made.cloud, made.id).outputs["masterVersion"]
+            "version": lambda pending: (
+                pending.inputs.get("version") or _cluster_of(pending.cloud, pending.id).outputs["masterVersion"]
             ),
         },
         unknown=("managedInstanceGroupUrls", "version"),
         name="name",
-        completes=_completed,
+        derive_inputs=_completed,
         defaults={
             "deletionPolicy": "DELETE",
             "management.autoRepair": True,
@@ -210,13 +212,13 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "upgradeSettings.strategy": "SURGE",
         },
         rules=[*POOL_RULES.rules, *MACHINE_RULES.rules],
-        refers={"cluster": Refers(CLUSTER, "part")},
+        references={"cluster": Reference(CLUSTER, "part")},
         requires=_require,
         replaces=NODE_POOL_FIELDS_REPLACED,
         links=("cluster",),
         unordered=("nodeLocations", *UNORDERED_NODE_CONFIG),
         absent=ABSENT,
         imported=_imported,
-        lives=Lifecycle("NodePool", _start, _stop),
+        lifecycle=Lifecycle("NodePool", _start, _stop),
     ),
 )

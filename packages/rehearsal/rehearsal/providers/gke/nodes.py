@@ -138,7 +138,7 @@ def node_group(
 ) -> SimulatedNodeGroup:
     """The machines behind a pool whose inputs were checked.
 
-    A minimum keeps nodes that are there and makes none: of a pool it is what the pool was created with, at most
+    A minimum keeps existing nodes and creates none: at most the number that the pool was created with
     (https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size:
     raised later, the pool has to be resized by hand).
     """
@@ -187,7 +187,7 @@ _PACKING: Final = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=Fa
 
 
 def choice_rank(config: Mapping[str, Any], usd: float) -> float:
-    """When GKE's autoscaler takes this pool among those that fit; the smaller, the earlier.
+    """GKE's order among pools that fit; smaller is earlier.
 
     A pool with a matching unused reservation comes first, if that is the project's own. Then spot: among several spot
     pools it does not choose by price, so here the dearest is taken, which nobody may be surprised by. Then on demand,
@@ -209,10 +209,7 @@ def _provisioning(config: Mapping[str, Any]) -> str:
 
 
 def _gpu_labels(gpus: Gpus) -> dict[str, str]:
-    labels = {
-        f"{PREFIX}gke-accelerator": gpus.accelerator,
-        f"{PREFIX}gke-accelerator-count": str(gpus.count),
-    }
+    labels = {f"{PREFIX}gke-accelerator": gpus.accelerator, f"{PREFIX}gke-accelerator-count": str(gpus.count)}
     if gpus.managed:
         labels[f"{PREFIX}gke-gpu-driver-version"] = gpus.driver.lower()
     if gpus.partition:

@@ -280,12 +280,12 @@ def _roles(pool: Properties, cloud: SimulatedCloud) -> str | None:
 )
 def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
     taints: list[dict[str, Any]] = at(pool, "nodeConfig.taints") or []
-    seen: set[tuple[str, str]] = set()
+    unique: set[tuple[str, str]] = set()
     for taint in taints:
         identity = (taint.get("key", ""), taint.get("effect", ""))
-        if identity in seen:
+        if identity in unique:
             return f"Duplicate taint: key '{identity[0]}' with effect {identity[1]} appears twice."
-        seen.add(identity)
+        unique.add(identity)
         if taint.get("effect") not in ("NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"):
             return (
                 f"Taint '{identity[0]}' has effect '{identity[1]}'; use NO_SCHEDULE, PREFER_NO_SCHEDULE or NO_EXECUTE."

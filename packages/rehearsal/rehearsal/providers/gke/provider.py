@@ -1,33 +1,45 @@
-"""The Google Cloud provider's stand-in: its rows, its functions, and Google's words."""
+"""The simulated Google Cloud provider: its rows, its functions, and Google's messages."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from typing_extensions import override
 
 from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError
-from rehearsal.providers.check import Words
+from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
-from rehearsal.providers.gke import buckets, cluster, errors, file_stores, iam, network, node_pool, people, registries
+from rehearsal.providers.gke import (
+    buckets,
+    cluster,
+    errors,
+    file_stores,
+    iam,
+    network,
+    node_pool,
+    principals,
+    registries,
+)
 from rehearsal.providers.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.gke.rights import RIGHTS
 from rehearsal.providers.gke.tags import TAGS
-from rehearsal.providers.resource import Made, Refers, SimulatedResource
-from rehearsal.providers.standin import StandIn, table
-from rehearsal.providers.vendor import Doing
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.simulated_provider import SimulatedProvider, table
+from rehearsal.providers.vendor import Action, auto_named
 
 _CONTAINER: Final = "gcp:container/"
 # The longest name, which in Compute Engine is longer than in GKE.
 _NAME: Final = 63
 _CONTAINER_NAME: Final = 40
+_AUTO_NAMED: Final = re.compile(r"(.+)-[0-9a-f]{7}")
 
 
-class GcpProvider(StandIn[SimulatedCloud]):
+class GcpProvider(SimulatedProvider[SimulatedCloud]):
     """One simulated Google Cloud."""
 
     name = "gcp"
@@ -35,16 +47,16 @@ class GcpProvider(StandIn[SimulatedCloud]):
     rows = table(
         (*network.ROWS, *iam.ROWS, *registries.ROWS, *buckets.ROWS, *file_stores.ROWS, *cluster.ROWS, *node_pool.ROWS)
     )
-    everywhere = TAGS
+    rules_for_all_types = TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")
-    words = Words(
+    words = InputMessages(
         unknown="{api} has no such field in {object}; check the spelling",
         lacking="the provider has no such input, although {api} has such a field in {object}; check the spelling",
         server="is set by the server and cannot be given",
     )
     make_cloud = SimulatedCloud
-    let_in = people.let_in
+    find_principals = principals.find_principals
 
     @override
     def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:
@@ -53,17 +65,17 @@ class GcpProvider(StandIn[SimulatedCloud]):
         return f"{request.name.lower()[: limit - 8]}-{digits}"
 
     @override
-    def completed(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Properties:
+    def with_provider_defaults(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Properties:
         known = self.schema.inputs(row.token).properties
         defaults = {key: self._cloud.default(key) for key in ("project", "region") if key in known}
         return {**inputs, **{key: chosen(inputs.get(key), default) for key, default in defaults.items()}}
 
     @override
     def failures(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> list[CheckFailure]:
-        found = super().failures(row, inputs)
+        failures = super().failures(row, inputs)
         if "project" in self.schema.inputs(row.token).properties and inputs.get("project") is None:
-            found.append(CheckFailure("project", "is required: set gcp:project, or project on the resource"))
-        return found
+            failures.append(CheckFailure("project", "is required: set gcp:project, or project on the resource"))
+        return failures
 
     @override
     def deletes_first(
@@ -71,7 +83,11 @@ class GcpProvider(StandIn[SimulatedCloud]):
     ) -> bool:
         # Two resources of one name cannot exist at once; the real provider's bridge decides in the same way.
         name = new.get("name")
-        return name is not None and name == old.get("name") and not _auto_named(request, str(name))
+        return (
+            name is not None
+            and name == old.get("name")
+            and not auto_named(_AUTO_NAMED, request.name.lower(), str(name))
+        )
 
     @override
     def place(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Mapping[str, Any]:
@@ -79,8 +95,8 @@ class GcpProvider(StandIn[SimulatedCloud]):
         return {**inputs, **linked}
 
     @override
-    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
-        row = self.rows[refers.token]
+    def target(self, path: str, references: Reference, value: str, inputs: Properties) -> str:
+        row = self.rows[references.token]
         region = last_part(inputs.get("region") or region_of(inputs.get("location") or ""))
         id = row.id.format_map({**inputs, "region": region, row.address[-1]: last_part(value)})
         # A link into another project or region means another resource, even if the last part is the same.
@@ -101,42 +117,34 @@ class GcpProvider(StandIn[SimulatedCloud]):
             super().delete(request, id, inputs, state, timeout)
 
     @override
-    def make(self, row: SimulatedResource[SimulatedCloud], made: Made[SimulatedCloud]) -> Made[SimulatedCloud]:
-        if self._cloud.find(made.id, row.token) is not None:
-            raise errors.already_exists(made.id)
-        return made
+    def make(self, row: SimulatedResource[SimulatedCloud], pending: Pending[SimulatedCloud]) -> Pending[SimulatedCloud]:
+        if self._cloud.find(pending.id, row.token) is not None:
+            raise errors.already_exists(pending.id)
+        return pending
 
     @override
-    def right(self, row: SimulatedResource[SimulatedCloud], doing: Doing) -> str:
-        return RIGHTS[row.token].format(doing=doing)
+    def permission(self, row: SimulatedResource[SimulatedCloud], action: Action) -> str:
+        return RIGHTS[row.token].format(action=action)
 
     @override
-    def forbidden(self, row: SimulatedResource[SimulatedCloud], right: str, id: str) -> ProviderError:
-        return errors.forbidden(right, id)
+    def forbidden(self, row: SimulatedResource[SimulatedCloud], permission: str, id: str) -> ProviderError:
+        return errors.forbidden(permission, id)
 
     @override
     def bad_request(self, row: SimulatedResource[SimulatedCloud], message: str) -> ProviderError:
         return errors.bad_request(message)
 
     @override
-    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
-        if refers.token.startswith(_CONTAINER):
+    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
+        if references.token.startswith(_CONTAINER):
             return errors.not_found(f"Not found: {id}")
-        asked = value.removeprefix(SELF_LINK) if "/" in value else id
-        return errors.not_found(f"The resource '{asked}' was not found")
+        path = value.removeprefix(SELF_LINK) if "/" in value else id
+        return errors.not_found(f"The resource '{path}' was not found")
 
     @override
-    def gone(self, row: SimulatedResource[SimulatedCloud], id: str) -> ProviderError:
+    def missing_resource(self, row: SimulatedResource[SimulatedCloud], id: str) -> ProviderError:
         return errors.not_found(f"Not found: {id}")
 
     @override
     def in_use(self, row: SimulatedResource[SimulatedCloud], id: str, by: str) -> ProviderError:
         return errors.in_use(id, by)
-
-
-def _auto_named(request: CallContext, name: str) -> bool:
-    """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
-    head, _, tail = name.rpartition("-")
-    return (
-        bool(head) and request.name.lower().startswith(head) and len(tail) == 7 and set(tail) <= set("0123456789abcdef")
-    )

@@ -45,11 +45,11 @@ def _location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
 
 @REPOSITORY_RULES.add("cleanup-condition-or-count", _CLEANUP, "cleanupPolicies")
 def _cleanup(inputs: Properties, cloud: SimulatedCloud) -> str | None:
-    seen: set[str] = set()
+    unique: set[str] = set()
     for policy in inputs.get("cleanupPolicies") or ():
-        if policy["id"] in seen:
+        if policy["id"] in unique:
             return f"Cleanup policy '{policy['id']}' is there twice."
-        seen.add(policy["id"])
+        unique.add(policy["id"])
         if bool(policy.get("condition")) == bool(policy.get("mostRecentVersions")):
             return f"Cleanup policy '{policy['id']}' needs one of condition and mostRecentVersions."
         if policy.get("mostRecentVersions") and policy.get("action") != "KEEP":
@@ -67,7 +67,10 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "registryUri": "{location}-docker.pkg.dev/{project}/{repositoryId}",
             "updateTime": CREATED,
         },
-        completes=lambda cloud, inputs: {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))},
+        derive_inputs=lambda cloud, inputs: {
+            **inputs,
+            "location": chosen(inputs.get("location"), cloud.default("region")),
+        },
         defaults={"mode": "STANDARD_REPOSITORY", "deletionPolicy": "DELETE"},
         rules=REPOSITORY_RULES.rules,
         replaces=("format", "kmsKeyName", "mode"),

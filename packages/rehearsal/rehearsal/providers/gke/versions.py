@@ -17,24 +17,24 @@ MINORS: Final = range(30, 38)
 _WANTED: Final = re.compile(r"1\.(\d+)(\.\d+(-gke\.\d+)?)?")
 
 
-def resolve(wanted: str | None) -> str | None:
-    """The version that ``wanted`` (nothing, ``latest``, ``-``, ``1.34`` or all of it) means; ``None`` if not offered.
+def resolve(requested: str | None) -> str | None:
+    """The version for ``requested`` (nothing, ``latest``, ``-``, ``1.34`` or a full version); ``None`` if not offered.
 
     Another version than the control plane's is accepted and reported by cluster and nodes, but not run.
 
     https://cloud.google.com/kubernetes-engine/versioning#specifying_cluster_version
     """
-    if not wanted or wanted in ("latest", "-") or wanted == VERSION:
+    if not requested or requested in ("latest", "-") or requested == VERSION:
         return VERSION
-    match = _WANTED.fullmatch(wanted)
+    match = _WANTED.fullmatch(requested)
     if match is None or int(match[1]) not in MINORS:
         return None
     if match[3]:
-        return wanted
-    parts = wanted.split(".")
+        return requested
+    parts = requested.split(".")
     if KUBERNETES.split(".")[: len(parts)] == parts:
         return VERSION
-    return f"{wanted if match[2] else wanted + '.0'}-gke.1000000"
+    return f"{requested if match[2] else requested + '.0'}-gke.1000000"
 
 
 def not_newer(version: str, master: str) -> bool:

@@ -1,5 +1,5 @@
-"""Stand-in for the Kubernetes provider plugin: real objects in a real API server, by its documented API."""
+"""Simulated Kubernetes provider plugin: real objects in a real API server."""
 
-from rehearsal.providers.kubernetes.provider import KubernetesStandIn
+from rehearsal.providers.kubernetes.provider import SimulatedKubernetes
 
-__all__ = ["KubernetesStandIn"]
+__all__ = ["SimulatedKubernetes"]

@@ -13,9 +13,9 @@ def decode_yaml(text: str) -> list[Properties]:
         documents = [document for document in yaml.safe_load_all(text) if document is not None]
     except yaml.YAMLError as error:
         raise ProviderError(f"the manifest is not YAML: {error}") from error
-    found: list[Properties] = []
+    objects: list[Properties] = []
     for document in documents:
         if not isinstance(document, dict) or "kind" not in document:
             raise ProviderError(f"the manifest holds a document without kind: {str(document)[:80]!r}")
-        found += document["items"] if str(document["kind"]).endswith("List") and "items" in document else [document]
-    return found
+        objects += document["items"] if str(document["kind"]).endswith("List") and "items" in document else [document]
+    return objects

@@ -62,22 +62,28 @@ def kind_of(type: str, inputs: Properties) -> Kind:
     kind = inputs.get("kind")
     if name.endswith("List") and "items" in inputs:
         raise ProviderError(f"{type} is a list and cannot be created; declare its items as resources of their own")
-    given = inputs.get("apiVersion")
-    api_version = given if given is not UNKNOWN and given else version if group == "core" else module
+    declared_version = inputs.get("apiVersion")
+    api_version = (
+        declared_version
+        if declared_version is not UNKNOWN and declared_version
+        else version
+        if group == "core"
+        else module
+    )
     patch = name.endswith("Patch") and kind == name.removesuffix("Patch")
     return Kind(str(api_version), name.removesuffix("Patch") if patch else name, patch)
 
 
 def metadata(manifest: Properties) -> Properties:
     """The manifest's metadata; empty where it is missing or unknown."""
-    found = manifest.get("metadata")
-    return found if isinstance(found, dict) else {}
+    content = manifest.get("metadata")
+    return content if isinstance(content, dict) else {}
 
 
 def annotation(manifest: Properties, key: str) -> str | None:
     """The annotation's value, ``None`` where it is missing or unknown."""
-    found = metadata(manifest).get("annotations")
-    value = found.get(key) if isinstance(found, dict) else None
+    annotations = metadata(manifest).get("annotations")
+    value = annotations.get(key) if isinstance(annotations, dict) else None
     return value if isinstance(value, str) else None
 
 
@@ -88,8 +94,8 @@ def is_true(manifest: Properties, key: str) -> bool:
 
 def object_id(manifest: Properties) -> str:
     """The resource id: ``namespace/name``, or ``name`` for an object of the cluster."""
-    found = metadata(manifest)
-    return f"{found['namespace']}/{found['name']}" if found.get("namespace") else str(found["name"])
+    content = metadata(manifest)
+    return f"{content['namespace']}/{content['name']}" if content.get("namespace") else str(content["name"])
 
 
 def split_id(id: str) -> tuple[str | None, str]:
@@ -105,8 +111,8 @@ def with_name(manifest: Properties, olds: Properties, resource_name: str, seed: 
     is deleted. Raises ``ProviderError`` for ``generateName``, which server-side apply cannot do.
     """
     current = metadata(manifest)
-    given = current.get("name")
-    if manifest.get("metadata") is UNKNOWN or given is UNKNOWN or given:
+    declared_name = current.get("name")
+    if manifest.get("metadata") is UNKNOWN or declared_name is UNKNOWN or declared_name:
         return manifest
     if current.get("generateName") not in (None, ""):
         raise ProviderError("metadata.generateName does not work with server-side apply; leave it out or write a name")
@@ -145,14 +151,14 @@ def normal(manifest: Properties) -> Properties:
     return cleaned
 
 
-def prune(live: Any, wanted: Any) -> Any:
-    """The part of ``live`` that ``wanted`` also speaks of: what the server filled in by itself is no difference."""
-    if isinstance(live, dict) and isinstance(wanted, dict):
-        return {key: prune(value, wanted[key]) for key, value in live.items() if key in wanted}
-    if isinstance(live, list) and isinstance(wanted, list):
-        if len(live) != len(wanted):
+def prune(live: Any, declared: Any) -> Any:
+    """The part of ``live`` that ``declared`` also sets; fields that the server filled in are no difference."""
+    if isinstance(live, dict) and isinstance(declared, dict):
+        return {key: prune(value, declared[key]) for key, value in live.items() if key in declared}
+    if isinstance(live, list) and isinstance(declared, list):
+        if len(live) != len(declared):
             return live
-        return [prune(value, other) for value, other in zip(live, wanted, strict=True)]
+        return [prune(value, other) for value, other in zip(live, declared, strict=True)]
     return live
 
 
@@ -171,9 +177,9 @@ def from_api(live: Properties) -> Properties:
     return renamed
 
 
-def _with(found: Any, more: Properties) -> Any:
-    """A map with ``more`` in it; what is not known stays so."""
-    return UNKNOWN if found is UNKNOWN else {**(found or {}), **more}
+def _with(content: Any, more: Properties) -> Any:
+    """A map with ``more`` in it; an unknown value remains unknown."""
+    return UNKNOWN if content is UNKNOWN else {**(content or {}), **more}
 
 
 def _rename(value: Any, prefix: str, old: str, new: str) -> Any:

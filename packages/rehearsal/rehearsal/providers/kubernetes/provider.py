@@ -11,7 +11,16 @@ from typing import ClassVar, Final
 from facts.concepts.unknown import UNKNOWN, given, text
 from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
 from rehearsal.cluster.kubeconfig import KubeconfigError
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
+from rehearsal.providers.base import (
+    CallContext,
+    CheckFailure,
+    Created,
+    Diff,
+    Previous,
+    Properties,
+    Provider,
+    ProviderError,
+)
 from rehearsal.providers.kubernetes.cluster import ObjectClient
 from rehearsal.providers.kubernetes.decode import decode_yaml
 from rehearsal.providers.kubernetes.helm import RELEASE, Helm, Releases
@@ -57,7 +66,7 @@ _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 _PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "background": "Background"}
 
 
-class KubernetesStandIn(Provider):
+class SimulatedKubernetes(Provider):
     """One provider instance, and so one cluster.
 
     ``path`` is searched first for the kubeconfig's exec plugin; ``tools`` is the folder with Helm, if there is one.
@@ -81,9 +90,9 @@ class KubernetesStandIn(Provider):
         helm = Helm(tools, lambda: kubeconfig_of(self._config), self._path, self._cancelled)
         self._releases = Releases(helm, lambda: self._settings.namespace)
 
-    def instance(self) -> KubernetesStandIn:
+    def instance(self) -> SimulatedKubernetes:
         """A provider of its own: each has another kubeconfig."""
-        return KubernetesStandIn(self._path, self._tools)
+        return SimulatedKubernetes(self._path, self._tools)
 
     def check_config(self, news: Properties) -> list[CheckFailure]:
         """Refuse a kubeconfig that cannot be used, and what is not simulated."""
@@ -132,28 +141,20 @@ class KubernetesStandIn(Provider):
         except ApiError as error:
             raise self._explained(error, kind, request.name) from error
 
-    def diff(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        ignore_changes: tuple[str, ...],
-    ) -> Diff:
+    def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
         """What changed since the last inputs, and whether the API server would refuse to change it in place."""
         if request.type == RELEASE:
-            return self._releases.diff(old_inputs, old_state, news)
+            return self._releases.diff(before.inputs, before.state, news)
         kind = kind_of(request.type, news)
-        changes = tuple(differences(normal(old_inputs), normal(news)))
+        changes = tuple(differences(normal(before.inputs), normal(news)))
         replaces = replacing(
             kind,
             changes,
-            immutable=bool(old_inputs.get("immutable")),
+            immutable=bool(before.inputs.get("immutable")),
             mutable_secrets=self._settings.mutable_secrets,
             mutable_config_maps=self._settings.mutable_config_maps,
         )
-        place, old_place = metadata(news), metadata(old_state)
+        place, old_place = metadata(news), metadata(before.state)
         same_name = (place.get("name"), place.get("namespace")) == (old_place.get("name"), old_place.get("namespace"))
         return Diff(
             changes=tuple(map(format_path, changes)),
@@ -207,20 +208,12 @@ class KubernetesStandIn(Provider):
         known = self._live_inputs(kind, live, inputs, manager) if inputs else from_api(normal(live))
         return Created(id, _state(live, manager), known)
 
-    def update(
-        self,
-        request: CallContext,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
         """Apply the object again and wait until it is ready; in a preview, a dry run."""
         if request.type == RELEASE:
             return self._releases.update(request, id, news)
         kind = kind_of(request.type, news)
-        manager = str(annotation(news, FIELD_MANAGER) or old_state.get("__fieldManager") or "pulumi-kubernetes")
+        manager = str(annotation(news, FIELD_MANAGER) or before.state.get("__fieldManager") or "pulumi-kubernetes")
         if request.preview and has_unknown(news):
             return news
         try:
@@ -360,8 +353,8 @@ class KubernetesStandIn(Provider):
 
 def _state(live: Properties, manager: str) -> Properties:
     """A resource's outputs: the live object, and what later calls need to know."""
-    found = {key: value for key, value in from_api(live).items() if value is not None}
-    return {**found, "__fieldManager": manager, "__initialApiVersion": live.get("apiVersion")}
+    fields = {key: value for key, value in from_api(live).items() if value is not None}
+    return {**fields, "__fieldManager": manager, "__initialApiVersion": live.get("apiVersion")}
 
 
 def _timeout(requested: float, inputs: Properties) -> float:

@@ -32,19 +32,19 @@ def rule_for(kind: Kind) -> Rule | None:
 
 
 def _deployment(live: Properties, cluster: ObjectClient) -> str | None:
-    status, wanted = _status(live), _spec(live).get("replicas", 1)
+    status, replicas = _status(live), _spec(live).get("replicas", 1)
     if not _observed(live):
         return "the deployment controller to see the change"
     progressing = _condition(live, "Progressing")
     if progressing.get("status") == "False":
         return f"pods ([{progressing.get('reason')}] {progressing.get('message')})"
     ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
-    if updated < wanted or min(ready, updated) < wanted:
-        return f"pods to become ready ({min(ready, updated)} of {wanted})"
+    if updated < replicas or min(ready, updated) < replicas:
+        return f"pods to become ready ({min(ready, updated)} of {replicas})"
     if status.get("replicas", 0) > updated:
         return f"{status['replicas'] - updated} pods of the previous version to go"
-    if wanted and _condition(live, "Available").get("status") != "True":
-        return f"the minimum of available pods ({status.get('availableReplicas', 0)} of {wanted})"
+    if replicas and _condition(live, "Available").get("status") != "True":
+        return f"the minimum of available pods ({status.get('availableReplicas', 0)} of {replicas})"
     return None
 
 
@@ -53,15 +53,15 @@ def _daemon_set(live: Properties, cluster: ObjectClient) -> str | None:
     if not _observed(live) or "desiredNumberScheduled" not in status:
         return "the daemon set controller to see the change"
     # No node to run on is ready: a pool of zero nodes is the normal state here.
-    wanted = status["desiredNumberScheduled"]
+    desired = status["desiredNumberScheduled"]
     for field, what in (
         ("currentNumberScheduled", "scheduled"),
         ("updatedNumberScheduled", "updated"),
         ("numberAvailable", "available"),
         ("numberReady", "ready"),
     ):
-        if status.get(field, 0) < wanted:
-            return f"pods to be {what} ({status.get(field, 0)} of {wanted})"
+        if status.get(field, 0) < desired:
+            return f"pods to be {what} ({status.get(field, 0)} of {desired})"
     return None
 
 
@@ -69,11 +69,11 @@ def _stateful_set(live: Properties, cluster: ObjectClient) -> str | None:
     status, spec = _status(live), _spec(live)
     if not _observed(live):
         return "the stateful set controller to see the change"
-    wanted, generation = spec.get("replicas", 1), live["metadata"].get("generation", 1)
+    replicas, generation = spec.get("replicas", 1), live["metadata"].get("generation", 1)
     on_delete = (spec.get("updateStrategy") or {}).get("type") == "OnDelete" and generation > 1
     fields = ("replicas", "readyReplicas") if on_delete else ("replicas", "readyReplicas", "currentReplicas")
-    if any(status.get(field, 0) != wanted for field in fields):
-        return f"pods to become ready ({status.get('readyReplicas', 0)} of {wanted})"
+    if any(status.get(field, 0) != replicas for field in fields):
+        return f"pods to become ready ({status.get('readyReplicas', 0)} of {replicas})"
     if not on_delete and status.get("currentRevision") != status.get("updateRevision"):
         return "the new revision to become current"
     return None
@@ -119,8 +119,8 @@ def _service(live: Properties, cluster: ObjectClient) -> str | None:
 
 
 def _ingress(live: Properties, cluster: ObjectClient) -> str | None:
-    given = (_status(live).get("loadBalancer") or {}).get("ingress")
-    return None if given else "the cloud to give the ingress an address"
+    addresses = (_status(live).get("loadBalancer") or {}).get("ingress")
+    return None if addresses else "the cloud to give the ingress an address"
 
 
 def _claim(live: Properties, cluster: ObjectClient) -> str | None:
@@ -153,16 +153,16 @@ def _secret(live: Properties, cluster: ObjectClient) -> str | None:
 
 
 def _replication_controller(live: Properties, cluster: ObjectClient) -> str | None:
-    wanted, ready = _spec(live).get("replicas", 1), _status(live).get("readyReplicas", 0)
-    return None if ready >= wanted else f"pods to become ready ({ready} of {wanted})"
+    replicas, ready = _spec(live).get("replicas", 1), _status(live).get("readyReplicas", 0)
+    return None if ready >= replicas else f"pods to become ready ({ready} of {replicas})"
 
 
 def _has(type: str) -> Rule:
     def rule(live: Properties, cluster: ObjectClient) -> str | None:
-        found = _condition(live, type)
-        if found.get("status") == "True":
+        condition = _condition(live, type)
+        if condition.get("status") == "True":
             return None
-        return f"the condition {type} ({found.get('message') or found.get('reason') or 'not reported yet'})"
+        return f"the condition {type} ({condition.get('message') or condition.get('reason') or 'not reported yet'})"
 
     return rule
 

@@ -89,12 +89,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "rbac.authorization.k8s.io/v1/RoleBinding": ("roleRef",),
     "storage.k8s.io/v1/StorageClass": ("parameters", "provisioner"),
     "v1/PersistentVolume": _VOLUME_SOURCES,
-    "v1/PersistentVolumeClaim": (
-        "spec.accessModes",
-        "spec.selector",
-        "spec.storageClassName",
-        "spec.volumeName",
-    ),
+    "v1/PersistentVolumeClaim": ("spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"),
     "v1/Pod": _POD,
     "v1/ResourceQuota": ("spec.scopes",),
     "v1/Service": ("spec.clusterIP",),

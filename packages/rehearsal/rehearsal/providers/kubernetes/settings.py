@@ -23,7 +23,7 @@ _NOT_SIMULATED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class ProviderSettings:
-    """What the provider does differently when told so; the defaults are the real provider's."""
+    """Optional behaviour of the provider; the defaults are the real provider's."""
 
     namespace: Maybe[str | None] = None
     delete_unreachable: bool = False
@@ -47,25 +47,27 @@ class ProviderSettings:
 
 def failures(config: Properties) -> list[CheckFailure]:
     """Everything that is wrong with the provider's inputs as far as they are known."""
-    found = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if _flag(config, key)]
+    problems = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if _flag(config, key)]
     if "enableServerSideApply" in config and not _flag(config, "enableServerSideApply"):
-        found.append(CheckFailure("enableServerSideApply", "only server-side apply is simulated; leave it out"))
+        problems.append(CheckFailure("enableServerSideApply", "only server-side apply is simulated; leave it out"))
     if not unknown_identity(config) and config.get("kubeconfig"):
         try:
             kubeconfig_of(config)
         except ProviderError as error:
-            found.append(CheckFailure("kubeconfig", str(error)))
-    return found
+            problems.append(CheckFailure("kubeconfig", str(error)))
+    return problems
 
 
 def kubeconfig_of(config: Mapping[str, Any]) -> Kubeconfig:
     """The context and cluster that a provider's configuration selects; its kubeconfig may be contents or a path.
 
-    Raises ``ProviderError`` if there is none: unlike the real provider this one never falls back to the user's own, so
+    Raises ``ProviderError`` without one: unlike the real provider it never falls back to the user's kubeconfig, so
     a rehearsal cannot touch a cluster by accident.
     """
     if unknown_identity(config):
-        raise ProviderError("the Kubernetes provider's cluster is known only at update; nothing can be asked of it now")
+        raise ProviderError(
+            "the Kubernetes provider's cluster is known only during the update; a preview cannot call it"
+        )
     content = config.get("kubeconfig")
     if not content:
         raise ProviderError(
@@ -90,7 +92,7 @@ def unknown_identity(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def active_cluster(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The cluster entry (server, certificate authority) that ``config`` selects; ``None`` if that cannot be told."""
+    """The cluster entry (server, certificate authority) that ``config`` selects; ``None`` if that is unknown."""
     try:
         return kubeconfig_of(config).cluster
     except ProviderError:

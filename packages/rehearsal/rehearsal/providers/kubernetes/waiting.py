@@ -51,12 +51,12 @@ def until_ready(
     for _ in _attempts(timeout, cancelled):
         live = cluster.get(kind, place["name"], place.get("namespace"))
         try:
-            found = rule(live, cluster)
+            state = rule(live, cluster)
         except NeverReadyError as error:
             raise NotReadyError(_explain(cluster, kind, live, str(error)), live) from error
-        if found is None:
+        if state is None:
             return live
-        missing = found
+        missing = state
     ended = _INTERRUPTED if cancelled.is_set() else f"not ready after {time.monotonic() - started:.0f} s"
     raise NotReadyError(_explain(cluster, kind, live, f"{ended}, waiting for {missing}"), live)
 
@@ -77,9 +77,9 @@ def until_gone(
         uid = uid or live["metadata"]["uid"]
         if live["metadata"]["uid"] != uid:
             return  # its controller made a new one of the same name
-    held = ", ".join(live["metadata"].get("finalizers") or []) or "none"
+    finalizers = ", ".join(live["metadata"].get("finalizers") or []) or "none"
     ended = f"{_INTERRUPTED}, still there" if cancelled.is_set() else f"still there after {timeout:.0f} s"
-    raise NotReadyError(_explain(cluster, kind, live, f"{ended} (finalizers: {held})"), live)
+    raise NotReadyError(_explain(cluster, kind, live, f"{ended} (finalizers: {finalizers})"), live)
 
 
 def _attempts(timeout: float, cancelled: threading.Event) -> Any:
@@ -121,15 +121,15 @@ def _pods(cluster: ObjectClient, kind: Kind, live: Properties) -> list[Propertie
 
 
 def _pod_problems(cluster: ObjectClient, kind: Kind, live: Properties) -> list[str]:
-    found = []
+    problems = []
     for pod in _pods(cluster, kind, live):
         status, name = pod.get("status") or {}, pod["metadata"]["name"]
         for condition in status.get("conditions") or []:
             if condition["type"] == "PodScheduled" and condition["status"] != "True" and condition.get("message"):
-                found.append(f"pod {name}: [{condition.get('reason')}] {condition['message']}")
+                problems.append(f"pod {name}: [{condition.get('reason')}] {condition['message']}")
         for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
-            found += _container_problems(name, container)
-    return found
+            problems += _container_problems(name, container)
+    return problems
 
 
 def _container_problems(pod: str, container: dict[str, Any]) -> list[str]:
@@ -151,9 +151,9 @@ def _warnings(cluster: ObjectClient, kind: Kind, live: Properties) -> list[str]:
     names: dict[str, str] = {place["uid"]: f"{kind.kind} {place['name']}"}
     names |= {pod["metadata"]["uid"]: f"pod {pod['metadata']['name']}" for pod in _pods(cluster, kind, live)}
     events = cluster.list(_EVENT, place.get("namespace"), fieldSelector="type=Warning")
-    seen: Callable[[Properties], str] = lambda event: (event.get("involvedObject") or {}).get("uid", "")  # noqa: E731
+    uid_of: Callable[[Properties], str] = lambda event: (event.get("involvedObject") or {}).get("uid", "")  # noqa: E731
     return [
-        f"{names[seen(event)]}: [{event.get('reason')}] {event.get('message')}"
+        f"{names[uid_of(event)]}: [{event.get('reason')}] {event.get('message')}"
         for event in events
-        if seen(event) in names
+        if uid_of(event) in names
     ]

@@ -28,7 +28,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     subnet,
     system_pool,
 )
-from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.base import Previous, Properties, ProviderError
 
 PRINCIPAL = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 ASSIGNED = role(principalId=PRINCIPAL, roleAssignmentName=PRINCIPAL)
@@ -144,7 +144,7 @@ def test_ignored_changes(azure: Microsoft) -> None:
 
 def test_unknown_values_count_as_changes(azure: Microsoft) -> None:
     old = azure.check(POOL, gpu_pool())
-    found = azure.provider.diff(azure.request(POOL), "id", old, old, {**old, "vmSize": UNKNOWN}, ())
+    found = azure.provider.diff(azure.request(POOL), "id", Previous(old, old), {**old, "vmSize": UNKNOWN}, ())
     assert found.replaces == ("vmSize",)
 
 

@@ -1,4 +1,4 @@
-"""The engine drives the Azure stand-in: create, no changes, replacement on request, refused change, destroy."""
+"""The engine drives the simulated Azure provider: create, no change, requested replacement, refusal, destroy."""
 
 from __future__ import annotations
 

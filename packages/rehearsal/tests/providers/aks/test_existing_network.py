@@ -13,7 +13,7 @@ from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.providers.aks.registries import REGISTRY
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.beforehand import made_beforehand
+from rehearsal.providers.fixtures import create_fixtures
 from tests import one_stack
 
 LOOK_UP = "azure-native:network:getVirtualNetwork"
@@ -22,7 +22,7 @@ PLACE = {"resourceGroupName": "company", "virtualNetworkName": "company"}
 
 def test_what_a_stack_names_is_there_beforehand(tmp_path: Path) -> None:
     azure = AzureNativeProvider(tmp_path, None)
-    made_beforehand(ROOT / "examples" / "aks-company.yaml", azure)
+    create_fixtures(ROOT / "examples" / "aks-company.yaml", azure)
     azure.configure({"subscriptionId": "00000000-0000-0000-0000-000000000000"})
     found = azure.invoke(LOOK_UP, PLACE)
     assert (found["location"], found["addressSpace"]) == ("eastus", {"addressPrefixes": ["10.20.0.0/16"]})
@@ -46,7 +46,7 @@ def test_data_of_its_own_subscription_is_there_beforehand_and_no_other_is_looked
     stack = tmp_path / "Pulumi.lab.yaml"
     stack.write_text(yaml.safe_dump({"config": one_stack.config("aks", identities=[identity], workloads=pulled)}))
     azure = Microsoft(tmp_path / "azure")
-    made_beforehand(stack, azure.provider)
+    create_fixtures(stack, azure.provider)
     account = mine[0].partition("/blobServices")[0]
     assert azure.read(ACCOUNT, account).id == account
     assert {azure.read(CONTAINER, each).id for each in mine} == {*mine}

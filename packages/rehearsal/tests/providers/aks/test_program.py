@@ -1,4 +1,4 @@
-"""Everything that the project declares on AKS, sent to the stand-in as the engine would send it."""
+"""Everything that the project declares on AKS, sent to the simulated provider as the engine would send it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pulumi.runtime import mocks
 from packages.rehearsal.tests.providers.aks.account import CLUSTER, ENCRYPTION_SET, POOL, SUBSCRIPTION, Microsoft
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.beforehand import made_beforehand
+from rehearsal.providers.fixtures import create_fixtures
 from tests import one_stack, recorder
 from tests.stacks import ROOT, run_with
 
@@ -34,7 +34,7 @@ Run = Callable[[str], tuple[recorder.Recording, Microsoft]]
 
 
 class Sent(recorder.Cloud):
-    """Lets the stand-in answer for Azure."""
+    """Lets the simulated provider answer for Azure."""
 
     azure: Microsoft
 
@@ -94,7 +94,7 @@ def test_the_stand_in_accepts_a_cluster_in_a_companys_network(tmp_path: Path, mo
     """Whose DNS servers are its own, and whose disks have its own key."""
     company = ROOT / "examples" / "aks-company.yaml"
     azure = Microsoft(tmp_path)
-    made_beforehand(company, azure.provider)
+    create_fixtures(company, azure.provider)
     config = yaml.safe_load(company.read_text())["config"]
     azure.provider.configure({"subscriptionId": config["azure-native:subscriptionId"], "location": "eastus"})
     monkeypatch.setattr(Sent, "azure", azure, raising=False)

@@ -1,4 +1,4 @@
-"""A driver of the AWS stand-in: the engine's calls in the engine's order."""
+"""A driver of the simulated AWS provider: the engine's calls in the engine's order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from packages.rehearsal.tests.providers.driver import Account, Of, Step
 from packages.rehearsal.tests.providers.eks.data import DATA_STEPS
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.eks import AwsProvider
-from rehearsal.providers.eks.account import Account as Aws
+from rehearsal.providers.eks.base.account import Account as Aws
 from rehearsal.providers.store import Store
 from rehearsal.simulation import Fleet
 

@@ -1,4 +1,4 @@
-"""The program under test, with the AWS stand-in where the recorder would answer."""
+"""The program under test, with the simulated AWS provider where the recorder would answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repositories of images and buckets in the AWS stand-in: one of each, for the contract of all resources."""
+"""Repositories of images and buckets in the simulated AWS provider: one of each, for the contract of all resources."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A cluster with the real Karpenter, made by the program's own components: for tests that break one part of it each.
 
-There is no engine: the program's resources go to the stand-in as they are declared, its objects into the cluster.
+There is no engine: the program's resources go to the simulated provider as they are declared, its objects into
+the cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.nodes import condition
-from rehearsal.providers.eks.account import Account
+from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.kubernetes.helm.releases import merged
 from tests import recorder
 from tests.components import eks_specs

@@ -26,9 +26,9 @@ from packages.rehearsal.tests.providers.eks.account import (
     subnet,
 )
 from rehearsal.providers.base import Created, Properties, ProviderError
-from rehearsal.providers.eks.cluster import upgrade
-from rehearsal.providers.eks.cluster_rules import version_step
-from rehearsal.providers.eks.system import ADDONS, workloads
+from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
+from rehearsal.providers.eks.resources.cluster import upgrade
+from rehearsal.providers.eks.rules.cluster_rules import version_step
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from components.settings import from_stack_file
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.beforehand import made_beforehand
 from rehearsal.providers.eks import AwsProvider
+from rehearsal.providers.fixtures import create_fixtures
 
 COMPANY = ROOT / "examples" / "eks-company.yaml"
 
@@ -32,7 +32,7 @@ def test_what_a_stack_names_is_there_beforehand(aws: AwsProvider) -> None:
     assert existing is not None
     with pytest.raises(ProviderError, match=r"InvalidVpcID\.NotFound"):
         asked(aws, "getVpc", id=existing.network)
-    made_beforehand(COMPANY, aws)
+    create_fixtures(COMPANY, aws)
     vpc = asked(aws, "getVpc", id=existing.network)
     assert (vpc["cidrBlock"], vpc["enableDnsSupport"], vpc["enableDnsHostnames"]) == ("10.20.0.0/16", True, True)
     assert vpc["cidrBlockAssociations"] == [{"cidrBlock": "10.20.0.0/16", "state": "associated"}]
@@ -45,7 +45,7 @@ def test_what_a_stack_names_is_there_beforehand(aws: AwsProvider) -> None:
 
 
 def test_its_private_subnets_go_out_by_nat_and_its_public_ones_by_the_gateway(aws: AwsProvider) -> None:
-    made_beforehand(COMPANY, aws)
+    create_fixtures(COMPANY, aws)
     existing = from_stack_file(COMPANY).network.existing
     assert existing is not None
     ids = asked(aws, "getRouteTables", vpcId=existing.network)["ids"]
@@ -63,7 +63,7 @@ def test_its_private_subnets_go_out_by_nat_and_its_public_ones_by_the_gateway(aw
 
 
 def test_only_what_is_named_has_a_given_id(aws: AwsProvider) -> None:
-    made_beforehand(COMPANY, aws)
+    create_fixtures(COMPANY, aws)
     another = aws.account.call("ec2", "CreateVpc", CidrBlock="10.30.0.0/16")["Vpc"]["VpcId"]
     existing = from_stack_file(COMPANY).network.existing
     assert existing is not None

@@ -24,8 +24,8 @@ from packages.rehearsal.tests.providers.eks.account import (
     subnet,
 )
 from rehearsal.providers.base import Created, Properties, ProviderError
-from rehearsal.providers.eks import node_group
-from rehearsal.providers.eks.groups import NodeGroups
+from rehearsal.providers.eks.resources import node_group
+from rehearsal.providers.eks.resources.groups import NodeGroups
 
 
 @pytest.fixture

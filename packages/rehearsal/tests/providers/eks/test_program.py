@@ -1,4 +1,4 @@
-"""The program's EKS side against the stand-in: what the components declare, AWS's models and rules accept."""
+"""The program's EKS side against the simulated provider: what the components declare, AWS's models and rules accept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from packages.rehearsal.tests.providers.eks.account import NODE_GROUP, Amazon
 from packages.rehearsal.tests.providers.eks.answers import answers
-from rehearsal.providers.base import Created
+from rehearsal.providers.base import Created, Previous
 from tests.components import eks_specs
 
 EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
@@ -23,7 +23,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    """A stand-in that answers the program in the recorder's place."""
+    """A simulated provider that answers the program in the recorder's place."""
     amazon = Amazon(tmp_path)
     with answers(amazon):
         yield amazon
@@ -63,4 +63,4 @@ def test_running_the_program_again_changes_nothing(amazon: Amazon) -> None:
 def changes_of(amazon: Amazon, type_: str, created: Created) -> tuple[str, ...]:
     inputs = created.inputs or {}
     again = amazon.check(type_, inputs, inputs)
-    return amazon.provider.diff(amazon.request(type_), created.id, inputs, created.state, again, ()).changes
+    return amazon.provider.diff(amazon.request(type_), created.id, Previous(inputs, created.state), again, ()).changes

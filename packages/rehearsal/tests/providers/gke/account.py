@@ -1,4 +1,4 @@
-"""A driver of the Google Cloud stand-in: the engine's calls in the engine's order."""
+"""A driver of the simulated Google Cloud provider: the engine's calls in the engine's order."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from packages.rehearsal.tests.providers.gke.account import (
     gpu_pool,
     subnetwork,
 )
-from rehearsal.providers.base import Diff, Properties
+from rehearsal.providers.base import Diff, Previous, Properties
 from rehearsal.providers.paths import parse_path
 
 
@@ -31,7 +31,7 @@ def google(tmp_path: Path) -> Google:
 def diff(google: Google, type: str, old: Properties, new: Properties, ignored: tuple[str, ...] = ()) -> Diff:
     before = google.check(type, old)
     after = google.check(type, new, before)
-    return google.provider.diff(google.request(type), "id", before, before, after, ignored)
+    return google.provider.diff(google.request(type), "id", Previous(before, before), after, ignored)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_ignored_elements(google: Google) -> None:
 
 def test_unknown_values_count_as_changes(google: Google) -> None:
     old = google.check(NAT, {"name": "n", "router": "r", "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS"})
-    found = google.provider.diff(google.request(NAT), "id", old, old, {**old, "router": UNKNOWN}, ())
+    found = google.provider.diff(google.request(NAT), "id", Previous(old, old), {**old, "router": UNKNOWN}, ())
     assert found.replaces == ("router",)
 
 

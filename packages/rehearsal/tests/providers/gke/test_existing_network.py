@@ -10,7 +10,7 @@ from components.settings import from_stack_file
 from packages.rehearsal.tests.providers.gke.account import CLUSTER, NETWORK, SUBNETWORK, Google, cluster, subnetwork
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.beforehand import made_beforehand
+from rehearsal.providers.fixtures import create_fixtures
 
 LOOK_UP = "gcp:compute/getSubnetwork:getSubnetwork"
 HOST = "https://www.googleapis.com/compute/v1/projects/host"
@@ -55,7 +55,7 @@ def test_a_network_of_its_own_project_is_not_the_hosts(google: Google) -> None:
 
 def test_what_a_stack_names_is_there_beforehand(tmp_path: Path) -> None:
     google = Google(tmp_path)
-    made_beforehand(COMPANY, google.provider)
+    create_fixtures(COMPANY, google.provider)
     existing = from_stack_file(COMPANY).network.existing
     assert existing is not None
     asked = {"project": "my-host-project", "region": "us-central1", "name": existing.subnets[0]}

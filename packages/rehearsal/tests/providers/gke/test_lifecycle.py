@@ -27,7 +27,7 @@ from packages.rehearsal.tests.providers.gke.account import (
     gpu_pool,
     subnetwork,
 )
-from rehearsal.providers.base import ProviderError
+from rehearsal.providers.base import Previous, ProviderError
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.store import Record, Store
 
@@ -109,7 +109,7 @@ def test_a_control_plane_that_fails_is_recorded_and_resumed(google: Google) -> N
     assert made.id == CLUSTER_ID
     google.fleet.fail = ""
     inputs = google.check(CLUSTER, cluster())
-    state = google.provider.update(google.request(CLUSTER), made.id, inputs, made.state, inputs, 0)
+    state = google.provider.update(google.request(CLUSTER), made.id, Previous(inputs, made.state), inputs, 0)
     assert state["endpoint"] == "127.0.0.1:6443"
 
 
@@ -210,7 +210,7 @@ def test_the_preview_of_an_update_keeps_known_outputs(google: Google) -> None:
     created = google.cluster()
     news = google.check(CLUSTER, cluster(description=None), created.inputs)
     request = google.request(CLUSTER, preview=True)
-    state = google.provider.update(request, created.id, created.inputs or {}, created.state, news, 0)
+    state = google.provider.update(request, created.id, Previous(created.inputs or {}, created.state), news, 0)
     assert state["masterAuth"] == created.state["masterAuth"]
     assert state["endpoint"] == created.state["endpoint"]
 

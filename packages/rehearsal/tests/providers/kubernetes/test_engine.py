@@ -1,4 +1,4 @@
-"""The engine, the official SDK and the Kubernetes stand-in together, against a real API server."""
+"""The engine, the official SDK and the simulated Kubernetes provider together, against a real API server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from packages.rehearsal.tests.engine_project import Project
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.providers.kubernetes import KubernetesStandIn
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.server import serve
 
 _API_SERVER = shutil.which("kube-apiserver")
@@ -60,7 +60,7 @@ YAML = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-yaml, namespace: 
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     assert _API_SERVER is not None
     directory = tmp_path_factory.mktemp("project")
-    provider = KubernetesStandIn()
+    provider = SimulatedKubernetes()
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_API_SERVER).parent) as control_plane:
         server = serve(provider)
         (directory / "kubeconfig").write_text(control_plane.kubeconfig.read_text())

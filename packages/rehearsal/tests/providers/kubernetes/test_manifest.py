@@ -1,4 +1,4 @@
-"""What the Kubernetes stand-in decides without a cluster."""
+"""What the simulated Kubernetes provider decides without a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.driver import with_one_unknown
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.providers.base import Diff, Properties, ProviderError
-from rehearsal.providers.kubernetes import KubernetesStandIn
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.decode import decode_yaml
 from rehearsal.providers.kubernetes.manifest import Kind, kind_of, normal, prune, with_name
 from rehearsal.providers.kubernetes.replacement import replacing
@@ -146,7 +146,7 @@ def test_kubeconfigs_that_cannot_be_used(config: Properties, reason: str) -> Non
 
 
 def test_provider_inputs_are_checked_as_far_as_they_are_known() -> None:
-    provider = KubernetesStandIn()
+    provider = SimulatedKubernetes()
     assert provider.check_config({"kubeconfig": UNKNOWN, "context": "x"}) == []
     assert provider.check_config({"suppressDeprecationWarnings": True}) == []
     found = provider.check_config(
@@ -170,7 +170,7 @@ def test_any_setting_may_be_unknown_in_a_preview() -> None:
         "enablePatchForce": True,
     }
     for unknown in with_one_unknown(known):
-        provider = KubernetesStandIn()
+        provider = SimulatedKubernetes()
         assert provider.check_config(unknown) == []
         assert provider.diff_config(known, unknown).changes
         assert provider.diff_config(unknown, known).changes
@@ -178,7 +178,7 @@ def test_any_setting_may_be_unknown_in_a_preview() -> None:
 
 
 def test_only_another_cluster_replaces_the_provider() -> None:
-    provider = KubernetesStandIn()
+    provider = SimulatedKubernetes()
     old = {"kubeconfig": yaml.safe_dump(KUBECONFIG)}
     renewed = {**KUBECONFIG, "users": [{"name": "u", "user": {"token": "new"}}]}
     assert provider.diff_config(old, {"kubeconfig": yaml.safe_dump(renewed)}) == Diff(("kubeconfig",))

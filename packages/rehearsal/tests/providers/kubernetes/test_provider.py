@@ -1,4 +1,4 @@
-"""The Kubernetes stand-in against a real API server."""
+"""The simulated Kubernetes provider against a real API server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from packages.rehearsal.tests.kubernetes_cluster import Resource, config_map, in
 from packages.rehearsal.tests.providers.driver import with_one_unknown
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.kubernetes import KubernetesStandIn
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.helm import RELEASE
 from rehearsal.providers.values import has_unknown
 
@@ -38,14 +38,14 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 
 @pytest.fixture
-def provider(control_plane: ControlPlane) -> KubernetesStandIn:
-    found = KubernetesStandIn()
+def provider(control_plane: ControlPlane) -> SimulatedKubernetes:
+    found = SimulatedKubernetes()
     found.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
     return found
 
 
 @pytest.fixture
-def namespace(provider: KubernetesStandIn, control_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
+def namespace(provider: SimulatedKubernetes, control_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
     """A namespace per test, the provider's default."""
     name: str = request.node.name.replace("_", "-").lower()[:60].strip("-")
     Resource(provider, "kubernetes:core/v1:Namespace").create({"metadata": {"name": name}})
@@ -53,7 +53,7 @@ def namespace(provider: KubernetesStandIn, control_plane: ControlPlane, request:
     return name
 
 
-def test_create_update_delete(provider: KubernetesStandIn, namespace: str) -> None:
+def test_create_update_delete(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, "kubernetes:core/v1:ServiceAccount")
     state = thing.create({"metadata": {"name": "robot", "labels": {"a": "1", "b": "2"}}})
     assert thing.id == f"{namespace}/robot"
@@ -72,7 +72,7 @@ def test_create_update_delete(provider: KubernetesStandIn, namespace: str) -> No
     assert thing.refresh().id == ""
 
 
-def test_deleting_what_is_gone_is_no_error(provider: KubernetesStandIn, namespace: str) -> None:
+def test_deleting_what_is_gone_is_no_error(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     thing.create(config_map("once"))
     thing.delete()
@@ -80,7 +80,7 @@ def test_deleting_what_is_gone_is_no_error(provider: KubernetesStandIn, namespac
 
 
 def test_a_generated_name_is_kept_by_updates_and_renewed_by_replacements(
-    provider: KubernetesStandIn, namespace: str
+    provider: SimulatedKubernetes, namespace: str
 ) -> None:
     thing = Resource(provider, CONFIG_MAP, name="settings")
     first = thing.create(config_map(a="1"))["metadata"]["name"]
@@ -93,7 +93,7 @@ def test_a_generated_name_is_kept_by_updates_and_renewed_by_replacements(
     assert thing.check(config_map(a="2"))["metadata"]["name"] == first
 
 
-def test_a_given_name_is_deleted_before_it_is_replaced(provider: KubernetesStandIn, namespace: str) -> None:
+def test_a_given_name_is_deleted_before_it_is_replaced(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, DEPLOYMENT)
     thing.create({**workload("web", replicas=0)})
     other = workload("web", {"app": "other"}, replicas=0)
@@ -104,7 +104,9 @@ def test_a_given_name_is_deleted_before_it_is_replaced(provider: KubernetesStand
         thing.update(other)
 
 
-def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(provider: KubernetesStandIn, namespace: str) -> None:
+def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(
+    provider: SimulatedKubernetes, namespace: str
+) -> None:
     thing = Resource(provider, DEPLOYMENT)
     with pytest.raises(ProviderError, match=r"Deployment .*/web: .*\.spec\.replica: field not declared in schema"):
         thing.preview(workload("web", replica=2))
@@ -114,14 +116,14 @@ def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(provider: Kub
         thing.preview(wrong)
 
 
-def test_annotations_that_are_not_simulated_are_refused(provider: KubernetesStandIn, namespace: str) -> None:
+def test_annotations_that_are_not_simulated_are_refused(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     manifest = config_map("x", {"pulumi.com/waitFor": "condition=Ready"})
     _, failures = provider.check(thing.request(), {}, manifest)
     assert [failure.property for failure in failures] == ['metadata.annotations["pulumi.com/waitFor"]']
 
 
-def test_previews_of_what_cannot_be_tried_yet_pass(provider: KubernetesStandIn, namespace: str) -> None:
+def test_previews_of_what_cannot_be_tried_yet_pass(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     assert thing.preview({**config_map("later"), "data": {"from": UNKNOWN}})["data"] == {"from": UNKNOWN}
     elsewhere = config_map("later")
@@ -150,7 +152,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("type", EXAMPLES)
-def test_any_input_may_be_unknown_in_a_preview(provider: KubernetesStandIn, type: str) -> None:
+def test_any_input_may_be_unknown_in_a_preview(provider: SimulatedKubernetes, type: str) -> None:
     manifest: dict[str, Any] = EXAMPLES[type]
     thing = Resource(provider, type)
     before = thing.check(manifest) if type != RELEASE else manifest
@@ -162,7 +164,7 @@ def test_any_input_may_be_unknown_in_a_preview(provider: KubernetesStandIn, type
 
 
 def test_what_exists_already_is_not_taken_over(
-    provider: KubernetesStandIn, control_plane: ControlPlane, namespace: str
+    provider: SimulatedKubernetes, control_plane: ControlPlane, namespace: str
 ) -> None:
     Resource(provider, CONFIG_MAP).create(config_map("shared", a="1"))
     with pytest.raises(ProviderError, match=r"exists already.*upsertExistingObjects"):
@@ -173,7 +175,7 @@ def test_what_exists_already_is_not_taken_over(
 
 
 def test_another_managers_field_is_a_conflict_until_forced(
-    provider: KubernetesStandIn, control_plane: ControlPlane, namespace: str
+    provider: SimulatedKubernetes, control_plane: ControlPlane, namespace: str
 ) -> None:
     account = "kubernetes:core/v1:ServiceAccount"
     first = Resource(provider, account).create({"metadata": {"name": "robot", "labels": {"owner": "us", "ours": "1"}}})
@@ -193,7 +195,7 @@ def test_another_managers_field_is_a_conflict_until_forced(
     assert owners == {first["__fieldManager"]}
 
 
-def test_refresh_finds_drift_and_only_drift(provider: KubernetesStandIn, namespace: str) -> None:
+def test_refresh_finds_drift_and_only_drift(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, DEPLOYMENT)
     thing.create(workload("web", replicas=0))
     inputs = thing.inputs
@@ -215,7 +217,7 @@ def test_refresh_finds_drift_and_only_drift(provider: KubernetesStandIn, namespa
     assert "spec.replicas" in thing.diff(workload("web", replicas=0)).changes
 
 
-def test_import_by_id(provider: KubernetesStandIn, namespace: str) -> None:
+def test_import_by_id(provider: SimulatedKubernetes, namespace: str) -> None:
     Resource(provider, CONFIG_MAP).create(config_map("known", a="1"))
     imported = Resource(provider, CONFIG_MAP, id=f"{namespace}/known").refresh()
     assert imported.inputs == {
@@ -226,7 +228,7 @@ def test_import_by_id(provider: KubernetesStandIn, namespace: str) -> None:
     }
 
 
-def test_secrets_compare_by_what_the_server_stores(provider: KubernetesStandIn, namespace: str) -> None:
+def test_secrets_compare_by_what_the_server_stores(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, "kubernetes:core/v1:Secret")
     state = thing.create({"metadata": {"name": "token"}, "stringData": {"a": "b"}})
     assert state["data"] == {"a": "Yg=="}
@@ -234,13 +236,13 @@ def test_secrets_compare_by_what_the_server_stores(provider: KubernetesStandIn, 
     assert thing.diff({"metadata": {"name": "token"}, "stringData": {"a": "c"}}).replaces == ("data.a",)
 
 
-def test_a_daemon_set_without_nodes_is_ready(provider: KubernetesStandIn, namespace: str) -> None:
+def test_a_daemon_set_without_nodes_is_ready(provider: SimulatedKubernetes, namespace: str) -> None:
     state = Resource(provider, "kubernetes:apps/v1:DaemonSet").create(workload("driver"))
     assert state["status"]["desiredNumberScheduled"] == 0
 
 
 def test_a_deployment_that_cannot_run_says_why_and_stays_in_the_state(
-    control_plane: ControlPlane, provider: KubernetesStandIn, namespace: str
+    control_plane: ControlPlane, provider: SimulatedKubernetes, namespace: str
 ) -> None:
     events = f"/api/v1/namespaces/{namespace}/events?fieldSelector=reason%3DFailedScheduling"
     made = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
@@ -258,7 +260,7 @@ def test_a_deployment_that_cannot_run_says_why_and_stays_in_the_state(
 
 
 def test_waiting_is_skipped_shortened_and_interrupted(
-    control_plane: ControlPlane, provider: KubernetesStandIn, namespace: str
+    control_plane: ControlPlane, provider: SimulatedKubernetes, namespace: str
 ) -> None:
     skipped = workload("skipped")
     skipped["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
@@ -277,7 +279,7 @@ def test_waiting_is_skipped_shortened_and_interrupted(
         Resource(provider, DEPLOYMENT).create(workload("interrupted"), timeout=3600)
 
 
-def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: KubernetesStandIn, namespace: str) -> None:
+def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: SimulatedKubernetes, namespace: str) -> None:
     service = "kubernetes:core/v1:Service"
     spec = {"selector": {"app": "none"}, "ports": [{"port": 80}]}
     headless = {"metadata": {"name": "headless"}, "spec": {**spec, "clusterIP": "None"}}
@@ -286,7 +288,7 @@ def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: Kuberne
         Resource(provider, service).create({"metadata": {"name": "web"}, "spec": spec}, timeout=1)
 
 
-def test_custom_resources_follow_their_definition(provider: KubernetesStandIn, namespace: str) -> None:
+def test_custom_resources_follow_their_definition(provider: SimulatedKubernetes, namespace: str) -> None:
     schema = {
         "type": "object",
         "properties": {"spec": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}},
@@ -329,7 +331,7 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
             "provideClusterInfo": True,
         }
     }
-    with_plugin, without = KubernetesStandIn([plugin.parent]), KubernetesStandIn()
+    with_plugin, without = SimulatedKubernetes([plugin.parent]), SimulatedKubernetes()
     for each in (with_plugin, without):
         each.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
     assert plugin.name not in os.environ["PATH"]
@@ -341,7 +343,7 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
 def test_an_unreachable_cluster(tmp_path: Path, control_plane: ControlPlane) -> None:
     kubeconfig = yaml.safe_load(control_plane.kubeconfig.read_text())
     kubeconfig["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:9"
-    gone = KubernetesStandIn()
+    gone = SimulatedKubernetes()
     gone.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
     thing = Resource(gone, CONFIG_MAP, id="default/x")
     assert Resource(gone, CONFIG_MAP).preview(config_map("x"))["metadata"]["name"] == "x"

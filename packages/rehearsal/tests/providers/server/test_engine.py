@@ -109,7 +109,7 @@ def test_a_defect_names_the_provider_the_call_and_the_log(made: Things) -> None:
     made.project.write(one={"fail": "defect"})
     failed = made.project.up()
     assert failed.code != 0
-    assert "the memory stand-in has a defect: create of urn:" in failed.text
+    assert "the simulated memory provider has a defect: create of urn:" in failed.text
     assert "KeyError: 'lost'" in failed.text
     assert str(made.project.directory / "provider.log") in failed.text
     made.project.write(one={})

@@ -1,4 +1,4 @@
-"""Who scales on AWS: a node group scales in the rehearsal only if the autoscaler that is deployed would scale it.
+"""Autoscaling on AWS: a node group scales in the rehearsal only if the deployed autoscaler would scale it.
 
-``governor.py`` looks into the cluster and the account and tells the fleet; the other modules decide, without I/O.
+``autoscaler_simulation.py`` reads the cluster and the account and updates the fleet; the others decide, without I/O.
 """

@@ -1,4 +1,4 @@
-"""What a deployed cluster-autoscaler would do with a managed node group: scale it, seeing this much, or not."""
+"""Whether a deployed cluster-autoscaler would scale a managed node group, and what it knows about its nodes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from facts.concepts.iam import AuthorizationRequest, resource_tags
+from rehearsal.providers.eks.authorization.identity import Role
 from rehearsal.providers.eks.autoscaling import expander
 from rehearsal.providers.eks.autoscaling.discovery import Installation, find, why_idle
 from rehearsal.providers.eks.autoscaling.flags import Flags, command_line, parse
-from rehearsal.providers.eks.autoscaling.identity import Role
-from rehearsal.providers.eks.autoscaling.template import Described, as_seen, template
-from rehearsal.providers.eks.groups import DeclaredGroup
+from rehearsal.providers.eks.autoscaling.template import ObservedNode, observed_node, template
+from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import SimulatedNodeGroup
 
-# What the autoscaler reads, and what it changes; without one of them it finds no group, no size, or no effect:
+# Permissions to read and to write; without one of them the autoscaler finds no group or changes nothing:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
 READS: Final = (
     "autoscaling:DescribeAutoScalingGroups",
@@ -44,7 +44,7 @@ class AutoScalingGroup:
 
 @dataclass(frozen=True)
 class ClusterSnapshot:
-    """What the decision about every group rests on.
+    """The facts that the decision about every group needs.
 
     ``role`` is the autoscaler's, or why it has none. ``priorities`` are those of the priority expander's ConfigMap,
     or what is wrong with it. ``context`` are condition keys of every request (``aws:RequestedRegion`` …).
@@ -56,30 +56,30 @@ class ClusterSnapshot:
     context: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge(
-    seen: ClusterSnapshot, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Callable[[], bool]
+def evaluate(
+    snapshot: ClusterSnapshot, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Callable[[], bool]
 ) -> SimulatedNodeGroup:
-    """The group as the fleet should have it: autoscaled as the autoscaler sees it, or not, and then because of what.
+    """The group for the fleet: autoscaled with the autoscaler's view of it, or not autoscaled, with the reason.
 
     ``had_nodes`` says whether the group has ever had a node; it is asked only where that makes a difference. A group
     whose minimum is its maximum needs no autoscaler: nothing is missing there, and nothing would change.
     """
     if asg.min_size == asg.max_size:
         return _still(group, "")
-    flags = _flags(seen)
+    flags = _flags(snapshot)
     if isinstance(flags, str):
         return _still(group, flags)
     scope = find(flags, group.asg_name, asg.tags, asg.min_size, asg.max_size)
     if isinstance(scope, str):
         return _still(group, scope)
-    assert isinstance(seen.role, Role)
-    calls = [AuthorizationRequest(action, asg.arn, _context(seen, asg)) for action in WRITES]
-    refused = seen.role.missing(calls)
+    assert isinstance(snapshot.role, Role)
+    calls = [AuthorizationRequest(action, asg.arn, _context(snapshot, asg)) for action in WRITES]
+    refused = snapshot.role.missing(calls)
     if refused:
         return _still(group, refused)
     rank = None
-    if expander.ordered(flags.expanders) and not isinstance(seen.priorities, str):
-        rank = expander.rank(group.asg_name, seen.priorities)
+    if expander.ordered(flags.expanders) and not isinstance(snapshot.priorities, str):
+        rank = expander.rank(group.asg_name, snapshot.priorities)
     base = replace(
         group.base,
         autoscaled=True,
@@ -90,42 +90,44 @@ def judge(
         not_scaled_because="",
     )
     gpus = group.base.machine.gpus
-    by_tags = as_seen(base, template(gpus, asg.tags, None), asg.zones)
-    if not _may_describe(seen, seen.role, group):
+    by_tags = observed_node(base, template(gpus, asg.tags, None), asg.zones)
+    if not _may_describe(snapshot, snapshot.role, group):
         return by_tags
-    described = Described(group.labels, group.taints, group.nodegroup_tags)
-    by_both = as_seen(base, template(gpus, asg.tags, described), asg.zones)
+    described = ObservedNode(group.labels, group.taints, group.nodegroup_tags)
+    by_both = observed_node(base, template(gpus, asg.tags, described), asg.zones)
     return by_tags if by_both == by_tags or had_nodes() else by_both
 
 
-def _flags(seen: ClusterSnapshot) -> Flags | str:
-    """The autoscaler's flags, or why it scales no group at all."""
-    idle = why_idle(seen.installation)
+def _flags(snapshot: ClusterSnapshot) -> Flags | str:
+    """The autoscaler's flags, or the reason why it scales no group."""
+    idle = why_idle(snapshot.installation)
     if idle:
         return idle
-    assert seen.installation is not None
-    flags = parse(command_line(seen.installation.container))
-    if isinstance(seen.role, str):
-        return seen.role
-    refused = seen.role.missing([AuthorizationRequest(action, "*", seen.context) for action in READS])
+    assert snapshot.installation is not None
+    flags = parse(command_line(snapshot.installation.container))
+    if isinstance(snapshot.role, str):
+        return snapshot.role
+    refused = snapshot.role.missing([AuthorizationRequest(action, "*", snapshot.context) for action in READS])
     if refused:
         return refused
-    if expander.ordered(flags.expanders) and isinstance(seen.priorities, str):
-        return seen.priorities
+    if expander.ordered(flags.expanders) and isinstance(snapshot.priorities, str):
+        return snapshot.priorities
     return flags
 
 
-def _may_describe(seen: ClusterSnapshot, role: Role, group: DeclaredGroup) -> bool:
+def _may_describe(snapshot: ClusterSnapshot, role: Role, group: DeclaredGroup) -> bool:
     # A managed node group's ARN ends in the id that its Auto Scaling group's name ends in.
-    prefix = role.arn.replace(":iam::", f":eks:{seen.context.get('aws:RequestedRegion', '')}:").partition(":role/")[0]
+    prefix = role.arn.replace(":iam::", f":eks:{snapshot.context.get('aws:RequestedRegion', '')}:").partition(":role/")[
+        0
+    ]
     own = group.asg_name.removeprefix(f"eks-{group.name}-")
     arn = f"{prefix}:nodegroup/{group.cluster}/{group.name}/{own}"
     tags = resource_tags(group.nodegroup_tags)
-    return not role.missing([AuthorizationRequest(_DESCRIBES, arn, {**seen.context, **tags})])
+    return not role.missing([AuthorizationRequest(_DESCRIBES, arn, {**snapshot.context, **tags})])
 
 
-def _context(seen: ClusterSnapshot, asg: AutoScalingGroup) -> dict[str, str]:
-    return {**seen.context, **resource_tags(asg.tags, "autoscaling")}
+def _context(snapshot: ClusterSnapshot, asg: AutoScalingGroup) -> dict[str, str]:
+    return {**snapshot.context, **resource_tags(asg.tags, "autoscaling")}
 
 
 def _still(group: DeclaredGroup, because: str) -> SimulatedNodeGroup:

@@ -39,13 +39,13 @@ def cluster_autoscaler(deployments: Iterable[Mapping[str, Any]]) -> Installation
 
 def installations(deployments: Iterable[Mapping[str, Any]], image: re.Pattern[str]) -> list[Installation]:
     """The Deployments with a container of this image."""
-    found = []
+    results = []
     for deployment in deployments:
         pod = deployment["spec"]["template"]["spec"]
         container = next((each for each in pod["containers"] if image.search(str(each.get("image", "")))), None)
         if container is not None:
             place = deployment["metadata"]
-            found.append(
+            results.append(
                 Installation(
                     where=f"{place['namespace']}/{place['name']}",
                     namespace=place["namespace"],
@@ -55,11 +55,11 @@ def installations(deployments: Iterable[Mapping[str, Any]], image: re.Pattern[st
                     selector=deployment["spec"]["selector"].get("matchLabels") or {},
                 )
             )
-    return found
+    return results
 
 
 def why_idle(installation: Installation | None) -> str:
-    """Why cluster-autoscaler scales nothing at all, ``""`` if it runs: absent, not ready, or a wrong command line."""
+    """Why cluster-autoscaler scales nothing (absent, not ready, wrong command line); ``""`` if it runs."""
     if installation is None:
         return "no autoscaler runs in the cluster: no Deployment has an image …/cluster-autoscaler; deploy one"
     where = f"Deployment {installation.where}"
@@ -82,14 +82,14 @@ def why_idle(installation: Installation | None) -> str:
 
 
 def find(flags: Flags, asg: str, tags: Mapping[str, str], minimum: int, maximum: int) -> Bounds | str:
-    """Between which sizes the autoscaler moves the Auto Scaling group ``asg``, or why it does not see it.
+    """The limits of the Auto Scaling group ``asg`` for the autoscaler, or why it does not find the group.
 
     A group is found if it has all tags of one ``--node-group-auto-discovery``; ``--nodes`` names a group and replaces
     its limits.
     """
     if asg in flags.nodes:
         return _limited(flags.nodes[asg], flags)
-    missing = [_missing(wanted, tags) for wanted in flags.discovery]
+    missing = [_missing(required, tags) for required in flags.discovery]
     if [] in missing:
         return _limited(Bounds(minimum, maximum), flags)
     if not missing:
@@ -116,13 +116,13 @@ def _limited(bounds: Bounds, flags: Flags) -> Bounds:
     return Bounds(bounds.minimum, most)
 
 
-def _missing(wanted: Mapping[str, str], tags: Mapping[str, str]) -> list[str]:
+def _missing(required: Mapping[str, str], tags: Mapping[str, str]) -> list[str]:
     return [
         f"{key}={value}" if value else key
-        for key, value in wanted.items()
+        for key, value in required.items()
         if key not in tags or (value and tags[key] != value)
     ]
 
 
-def _first(found: list[Installation]) -> Installation | None:
-    return max(found, key=lambda each: each.ready > 0, default=None)
+def _first(candidates: list[Installation]) -> Installation | None:
+    return max(candidates, key=lambda each: each.ready > 0, default=None)

@@ -1,6 +1,6 @@
 """Which group cluster-autoscaler prefers when several fit, as far as its configuration says.
 
-Only the priority expander has an order that can be known beforehand. ``least-waste``, ``most-pods``, ``least-nodes``
+Only the priority expander has a predictable order. ``least-waste``, ``most-pods``, ``least-nodes``
 and ``random`` decide by the pods at hand or by chance: there the fleet's own order, the cheapest first, stands in.
 """
 
@@ -25,10 +25,10 @@ def priorities(config_maps: Iterable[Mapping[str, Any]], namespace: str) -> Prio
     https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md
     """
     where = f"ConfigMap {namespace}/{CONFIG_MAP}"
-    found = next((each for each in config_maps if _place(each) == (namespace, CONFIG_MAP)), None)
-    if found is None:
+    config_map = next((each for each in config_maps if _place(each) == (namespace, CONFIG_MAP)), None)
+    if config_map is None:
         return f"{where} does not exist: the priority expander scales nothing; create it, or choose another --expander"
-    text = (found.get("data") or {}).get(_KEY)
+    text = (config_map.get("data") or {}).get(_KEY)
     try:
         raw = yaml.safe_load(text or "")
         return {int(number): [re.compile(str(regex)) for regex in regexes] for number, regexes in raw.items()}
@@ -41,12 +41,12 @@ def ordered(expanders: Sequence[str]) -> bool:
     return expanders[0] == _ORDERED
 
 
-def rank(asg: str, found: Priorities) -> float:
+def rank(asg: str, group_priorities: Priorities) -> float:
     """The place of a group in the fleet's order, smaller first: its highest priority, negated.
 
     A group that no expression matches is used only if no other fits.
     """
-    numbers = [number for number, regexes in found.items() if any(regex.search(asg) for regex in regexes)]
+    numbers = [number for number, regexes in group_priorities.items() if any(regex.search(asg) for regex in regexes)]
     return -float(max(numbers)) if numbers else 1.0
 
 

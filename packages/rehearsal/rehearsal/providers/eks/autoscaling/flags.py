@@ -92,18 +92,18 @@ def parse(command_line: Sequence[str]) -> Flags:
     Raises:
         FlagError: an unknown flag, or a value that cannot be read.
     """
-    given = _read(command_line)
-    expanders = tuple(_last(given, "expander", _DEFAULT_EXPANDER).split(","))
+    values = _read(command_line)
+    expanders = tuple(_last(values, "expander", _DEFAULT_EXPANDER).split(","))
     for expander in expanders:
         if expander not in EXPANDERS:
             raise FlagError(f"--expander={expander} does not exist; write one of {', '.join(EXPANDERS)}")
     return Flags(
-        provider=_last(given, "cloud-provider", _DEFAULT_PROVIDER),
-        discovery=tuple(_tags(spec) for spec in given.get("node-group-auto-discovery", [])),
-        nodes=dict(_bounds(spec) for spec in given.get("nodes", [])),
+        provider=_last(values, "cloud-provider", _DEFAULT_PROVIDER),
+        discovery=tuple(_tags(spec) for spec in values.get("node-group-auto-discovery", [])),
+        nodes=dict(_bounds(spec) for spec in values.get("nodes", [])),
         expanders=expanders,
-        max_nodes_total=_number("max-nodes-total", _last(given, "max-nodes-total", "0")),
-        scale_down=_switch("scale-down-enabled", _last(given, "scale-down-enabled", "true")),
+        max_nodes_total=_number("max-nodes-total", _last(values, "max-nodes-total", "0")),
+        scale_down=_switch("scale-down-enabled", _last(values, "scale-down-enabled", "true")),
     )
 
 
@@ -114,7 +114,7 @@ def command_line(container: Mapping[str, Any]) -> list[str]:
 
 def _read(words: Sequence[str]) -> dict[str, list[str]]:
     """Flag → its values in order, by the rules of Go's pflag: ``--flag=value``, ``--flag value``, ``--switch``."""
-    given: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     rest = iter(words)
     for word in rest:
         if not word.startswith("-"):
@@ -125,12 +125,12 @@ def _read(words: Sequence[str]) -> dict[str, list[str]]:
             raise FlagError(f"{word.partition('=')[0]} is not a flag of cluster-autoscaler: it exits at start")
         if not equals and name not in _BOOLEAN:
             value = next(rest, "")
-        given.setdefault(name, []).append(value if equals or name not in _BOOLEAN else "true")
-    return given
+        values.setdefault(name, []).append(value if equals or name not in _BOOLEAN else "true")
+    return values
 
 
-def _last(given: Mapping[str, Sequence[str]], name: str, default: str) -> str:
-    return given[name][-1] if name in given else default
+def _last(values: Mapping[str, Sequence[str]], name: str, default: str) -> str:
+    return values[name][-1] if name in values else default
 
 
 def _tags(spec: str) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What the governor sees: the cluster as it is now, and the account as it was a moment ago."""
+"""What the autoscaler simulation reads: the cluster as it is now, and the account as it was a moment ago."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.autoscaling import (
-    account_facts,
-    cluster_autoscaler,
-    discovery,
-    expander,
-)
-from rehearsal.providers.eks.autoscaling.discovery import Installation
-from rehearsal.providers.eks.autoscaling.identity import (
+from rehearsal.providers.eks.authorization import roles
+from rehearsal.providers.eks.authorization.identity import (
     POD_IDENTITY_AGENT,
     Facts,
     Role,
@@ -23,6 +16,9 @@ from rehearsal.providers.eks.autoscaling.identity import (
     annotated_role,
     role_of,
 )
+from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery, expander
+from rehearsal.providers.eks.autoscaling.discovery import Installation
+from rehearsal.providers.eks.base.account import Account
 from rehearsal.simulation import Fleet
 
 Objects = list[dict[str, Any]]
@@ -65,7 +61,7 @@ class Observer:
     def nodes_by_group(self) -> Counter[str]:
         """How many nodes each managed node group has, by its name."""
         labels = (node["metadata"].get("labels") or {} for node in self._fleet.list_objects(_NODES))
-        return Counter(found[_NODE_GROUP_LABEL] for found in labels if _NODE_GROUP_LABEL in found)
+        return Counter(node_labels[_NODE_GROUP_LABEL] for node_labels in labels if _NODE_GROUP_LABEL in node_labels)
 
     def _role(self, cluster: str, installation: Installation) -> Role | str:
         """The role of an installation's pods, or why it has none."""
@@ -83,23 +79,23 @@ class Observer:
             associated=associated,
             agent=any(map(_is_running_agent, self._fleet.list_objects(DAEMON_SETS))),
             annotated=annotated,
-            oidc_provider=annotated is not None and account_facts.has_oidc_provider(self._account, issuer),
+            oidc_provider=annotated is not None and roles.has_oidc_provider(self._account, issuer),
             node_role=node_role,
         )
         arns = {arn for arn in (associated, annotated, node_role) if arn}
-        found = {arn: role for arn in arns if (role := self._role_called(arn)) is not None}
-        return role_of(facts, found)
+        candidates = {arn: role for arn in arns if (role := self._role_called(arn)) is not None}
+        return role_of(facts, candidates)
 
     def _node_role(self, cluster: str, installation: Installation) -> str | None:
         """The instance role of a node that one of the installation's pods runs on, if the pod can get at it."""
-        wanted = installation.selector.items()
+        selector = installation.selector.items()
         for pod in self._fleet.list_objects(f"/api/v1/namespaces/{installation.namespace}/pods"):
             node = pod["spec"].get("nodeName")
-            if node and wanted <= (pod["metadata"].get("labels") or {}).items():
+            if node and selector <= (pod["metadata"].get("labels") or {}).items():
                 host = bool(pod["spec"].get("hostNetwork"))
                 group = self._node_group_of(node)
                 if group:
-                    return account_facts.reachable_node_role(self._account, cluster, group, host_network=host)
+                    return roles.reachable_node_role(self._account, cluster, group, host_network=host)
         return None
 
     def _node_group_of(self, node: str) -> str | None:
@@ -109,16 +105,16 @@ class Observer:
         return None
 
     def _cluster(self, name: str) -> Mapping[str, Any]:
-        return self._once(("cluster", name), lambda: account_facts.cluster(self._account, name) or {})
+        return self._once(("cluster", name), lambda: roles.cluster(self._account, name) or {})
 
     def _role_called(self, arn: str) -> Role | None:
-        return self._once(("role", arn), lambda: account_facts.role(self._account, arn))
+        return self._once(("role", arn), lambda: roles.role(self._account, arn))
 
     def _once(self, key: tuple[Any, ...], read: Callable[[], _T]) -> _T:
         if key not in self._known:
             self._known[key] = read()
-        found: _T = self._known[key]
-        return found
+        value: _T = self._known[key]
+        return value
 
     def _context(self, cluster: str) -> dict[str, str]:
         return {"aws:RequestedRegion": self._account.region, "aws:PrincipalTag/eks-cluster-name": cluster}

@@ -1,4 +1,4 @@
-"""What cluster-autoscaler believes a node of an empty group would be: from the group's tags, not from its nodes.
+"""cluster-autoscaler's template of a node for an empty group: from the group's tags, not from its nodes.
 
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/aws_manager.go
 (``buildNodeFromTemplate``): the instance type's size, then tags of the Auto Scaling group, then what EKS's
@@ -21,11 +21,7 @@ from rehearsal.simulation import SimulatedNodeGroup
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
 GPU: Final = "nvidia.com/gpu"
 _TAINT: Final = re.compile(r"(?P<value>[^:]*):(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)")
-_EKS_EFFECTS: Final = {
-    "NO_SCHEDULE": "NoSchedule",
-    "NO_EXECUTE": "NoExecute",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
-}
+_EKS_EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
 _OWNER_TAGS: Final = ("eks:cluster-name", "eks:nodegroup-name")
 """By these tags the autoscaler knows a managed node group."""
 
@@ -44,7 +40,7 @@ _GENERIC: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Described:
+class ObservedNode:
     """What DescribeNodegroup answers: labels, taints with EKS's effects, and the node group's own tags."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -63,14 +59,14 @@ class TemplateNodeInfo:
     disk: bool = False
 
 
-def template(gpus: int, tags: Mapping[str, str], described: Described | None) -> TemplateNodeInfo:
+def template(gpus: int, tags: Mapping[str, str], described: ObservedNode | None) -> TemplateNodeInfo:
     """The template of a group of machines with ``gpus`` GPUs whose Auto Scaling group has ``tags``.
 
     ``described`` is ``None`` where DescribeNodegroup is not asked, or not allowed. Labels and resources of it win
     over the tags; its taints come in addition.
     """
     labels = _below(tags, "label/")
-    taints = {found for key, value in _below(tags, "taint/").items() if (found := _taint(key, value))}
+    taints = {parsed for key, value in _below(tags, "taint/").items() if (parsed := _taint(key, value))}
     resources = _below(tags, "resources/")
     if described is not None and all(tag in tags for tag in _OWNER_TAGS):
         labels |= described.labels
@@ -81,20 +77,20 @@ def template(gpus: int, tags: Mapping[str, str], described: Described | None) ->
     return TemplateNodeInfo(labels, frozenset(taints), int(counted) if counted.isdigit() else gpus, known)
 
 
-def as_seen(base: SimulatedNodeGroup, seen: TemplateNodeInfo, zones: tuple[str, ...]) -> SimulatedNodeGroup:
+def observed_node(base: SimulatedNodeGroup, node_info: TemplateNodeInfo, zones: tuple[str, ...]) -> SimulatedNodeGroup:
     """The group as the autoscaler plans with it while it is empty; ``base`` is what its nodes really are.
 
     Of several ``zones`` the autoscaler takes the first. Nodes below a minimum are spread over all of them anyway, so
     a group with a minimum keeps its zones.
     """
-    known = {key for key, value in base.labels.items() if key in _GENERIC or seen.labels.get(key) == value}
-    planned = tuple(taint for taint in base.taints if _identity(taint) in seen.taints)
+    known = {key for key, value in base.labels.items() if key in _GENERIC or node_info.labels.get(key) == value}
+    planned = tuple(taint for taint in base.taints if _identity(taint) in node_info.taints)
     return replace(
         base,
         zones=base.zones if base.min_nodes else zones[:1],
-        machine=replace(base.machine, gpus=seen.gpus, disk_mib=base.machine.disk_mib if seen.disk else 0),
+        machine=replace(base.machine, gpus=node_info.gpus, disk_mib=base.machine.disk_mib if node_info.disk else 0),
         offered_gpus=base.machine.gpus
-        if base.offered_gpus is None and seen.gpus != base.machine.gpus
+        if base.offered_gpus is None and node_info.gpus != base.machine.gpus
         else base.offered_gpus,
         labels={key: value for key, value in base.labels.items() if key in known},
         unseen_labels={key: value for key, value in base.labels.items() if key not in known},
@@ -110,8 +106,8 @@ def _below(tags: Mapping[str, str], kind: str) -> dict[str, str]:
 
 def _taint(key: str, text: str) -> tuple[str, str, str] | None:
     """A taint tag's value is ``<value>:<effect>``; the autoscaler passes over any other."""
-    found = _TAINT.fullmatch(text)
-    return (key, found["value"], found["effect"]) if found else None
+    match = _TAINT.fullmatch(text)
+    return (key, match["value"], match["effect"]) if match else None
 
 
 def _identity(taint: Mapping[str, str]) -> tuple[str, str, str]:

@@ -46,11 +46,11 @@ class NodeImage:
 
 def node_image(name: str) -> NodeImage | None:
     """The image of that name, ``None`` for one that is not known to boot into a kubelet."""
-    found = _AL2023.fullmatch(name)
-    if found:
-        return NodeImage("al2023", found["variant"], found["minor"], found["arch"])
-    found = _BOTTLEROCKET.fullmatch(name)
-    if found:
-        arch = _ARCHITECTURES.get(found["arch"], found["arch"])
-        return NodeImage("bottlerocket", found["variant"] or "standard", found["minor"], arch)
+    match = _AL2023.fullmatch(name)
+    if match:
+        return NodeImage("al2023", match["variant"], match["minor"], match["arch"])
+    match = _BOTTLEROCKET.fullmatch(name)
+    if match:
+        arch = _ARCHITECTURES.get(match["arch"], match["arch"])
+        return NodeImage("bottlerocket", match["variant"] or "standard", match["minor"], arch)
     return None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.errors import AwsError
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.user_data import decoded
 
 _OF_A_GROUP: Final = "aws:autoscaling:groupName"
@@ -35,12 +35,12 @@ class Instance:
 
 def instances(account: Account) -> list[Instance]:
     """Every instance of the region that is in no Auto Scaling group, those that have just ended included."""
-    found: list[Instance] = []
+    result: list[Instance] = []
     with account.client("ec2") as client:
         for page in client.get_paginator("describe_instances").paginate():
             for reservation in page["Reservations"]:
-                found += [_instance(account, each) for each in reservation["Instances"]]
-    return [each for each in found if _OF_A_GROUP not in each.tags]
+                result += [_instance(account, each) for each in reservation["Instances"]]
+    return [each for each in result if _OF_A_GROUP not in each.tags]
 
 
 def user_data(account: Account, id: str) -> str:
@@ -52,10 +52,10 @@ def user_data(account: Account, id: str) -> str:
 def image_name(account: Account, id: str) -> str | None:
     """The name of an image, ``None`` if there is no such image."""
     try:
-        found = account.call("ec2", "DescribeImages", ImageIds=[id])["Images"]
+        images = account.call("ec2", "DescribeImages", ImageIds=[id])["Images"]
     except AwsError:
         return None
-    return str(found[0].get("Name") or "") if found else None
+    return str(images[0].get("Name") or "") if images else None
 
 
 def _instance(account: Account, raw: Mapping[str, Any]) -> Instance:
@@ -85,5 +85,5 @@ def _instance(account: Account, raw: Mapping[str, Any]) -> Instance:
 def _sizes(account: Account, volumes: list[str]) -> dict[str, int]:
     if not volumes:
         return {}
-    found = account.call("ec2", "DescribeVolumes", VolumeIds=volumes)["Volumes"]
-    return {each["VolumeId"]: int(each["Size"]) for each in found}
+    disks = account.call("ec2", "DescribeVolumes", VolumeIds=volumes)["Volumes"]
+    return {each["VolumeId"]: int(each["Size"]) for each in disks}

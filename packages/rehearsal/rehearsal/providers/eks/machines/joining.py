@@ -1,4 +1,4 @@
-"""Whether an instance that boots would get to the cluster's API server, and be let in."""
+"""Whether a booting instance would reach the cluster's API server and be admitted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.cluster import ACCESS_ENTRY
-from rehearsal.providers.eks.errors import AwsError
-from rehearsal.providers.eks.iam import attached_policies
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.instance import Instance
-from rehearsal.providers.eks.network import subnet
+from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
+from rehearsal.providers.eks.resources.iam import attached_policies
+from rehearsal.providers.eks.resources.network import subnet
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -25,7 +25,7 @@ _CONFIG_MAPS: Final = "/api/v1/namespaces/kube-system/configmaps"
 
 
 def refusal(account: Account, cluster: Record, instance: Instance) -> str:
-    """Why the instance cannot join the cluster that it is told of, ``""`` if it can."""
+    """Why the instance cannot join the cluster in its user data, ``""`` if it can."""
     return _identity(account, cluster, instance) or _way(account, cluster, instance)
 
 
@@ -75,7 +75,7 @@ def _way(account: Account, cluster: Record, instance: Instance) -> str:
 
 
 def _let_in(account: Account, network: Mapping[str, Any], instance: Instance, block: str) -> str:
-    """Whether a security group of the control plane lets the instance in."""
+    """Whether a security group of the control plane admits the instance."""
     groups = [network.get("clusterSecurityGroupId"), *(network.get("securityGroupIds") or ())]
     answer = account.call("ec2", "DescribeSecurityGroups", GroupIds=[group for group in groups if group])
     for group in answer["SecurityGroups"]:
@@ -83,8 +83,8 @@ def _let_in(account: Account, network: Mapping[str, Any], instance: Instance, bl
             return ""
     own = ", ".join(instance.security_groups) or "none"
     return (
-        f"no security group of the control plane ({', '.join(filter(None, groups))}) lets its own ({own}) in on port "
-        f"{_API_SERVER_PORT}"
+        f"no security group of the control plane ({', '.join(filter(None, groups))}) admits the instance's ({own}) "
+        f"on port {_API_SERVER_PORT}"
     )
 
 
@@ -94,9 +94,9 @@ def _admits(rule: Mapping[str, Any], instance: Instance, block: str) -> bool:
         return False
     if any(pair.get("GroupId") in instance.security_groups for pair in rule.get("UserIdGroupPairs") or ()):
         return True
-    inside = ipaddress.IPv4Network(block)
+    nested = ipaddress.IPv4Network(block)
     return any(
-        inside.subnet_of(ipaddress.IPv4Network(each["CidrIp"]))
+        nested.subnet_of(ipaddress.IPv4Network(each["CidrIp"]))
         for each in rule.get("IpRanges") or ()
         if "CidrIp" in each
     )
@@ -111,10 +111,12 @@ def _way_out(account: Account, instance: Instance, vpc: str, allowed: list[str])
             return _from_allowed(_nat_address(account, str(route["NatGatewayId"])), allowed)
         if str(route.get("GatewayId") or "").startswith("igw-"):
             if not instance.public_ip:
-                return f"its subnet {instance.subnet} goes to an internet gateway, and it has no public address"
+                return f"its subnet {instance.subnet} routes to an internet gateway, but it has no public address"
             return _from_allowed(instance.public_ip, allowed)
         return ""
-    return f"its subnet {instance.subnet} has no way to the cluster's endpoint: no NAT gateway, and no private endpoint"
+    return (
+        f"its subnet {instance.subnet} has no route to the cluster's endpoint: no NAT gateway and no private endpoint"
+    )
 
 
 def _routes(account: Account, subnet_id: str, vpc: str) -> list[Mapping[str, Any]]:
@@ -126,8 +128,8 @@ def _routes(account: Account, subnet_id: str, vpc: str) -> list[Mapping[str, Any
 
 
 def _nat_address(account: Account, id: str) -> str:
-    found = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
-    addresses = found[0].get("NatGatewayAddresses") or [] if found else []
+    gateways = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
+    addresses = gateways[0].get("NatGatewayAddresses") or [] if gateways else []
     return str(addresses[0].get("PublicIp") or "") if addresses else ""
 
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from facts.catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
-from rehearsal.providers.eks.account import Account
+from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.machines.images import NodeImage
 from rehearsal.providers.eks.machines.instance import Instance
 from rehearsal.providers.eks.machines.user_data import Bootstrap
-from rehearsal.providers.eks.nodes import advertiser
+from rehearsal.providers.eks.resources.nodes import advertiser
 from rehearsal.simulation import Node
 
 _MIB: Final = 1024 * 1024
@@ -41,11 +41,11 @@ class NodeProblem(Exception):
 
 def type_facts(account: Account, name: str) -> Mapping[str, Any]:
     """What EC2 says of an instance type."""
-    found: list[Mapping[str, Any]] = account.call("ec2", "DescribeInstanceTypes", InstanceTypes=[name])["InstanceTypes"]
-    return found[0]
+    types: list[Mapping[str, Any]] = account.call("ec2", "DescribeInstanceTypes", InstanceTypes=[name])["InstanceTypes"]
+    return types[0]
 
 
-def node(account: Account, instance: Instance, image: NodeImage, told: Bootstrap, version: str) -> Node:
+def node(account: Account, instance: Instance, image: NodeImage, boot: Bootstrap, version: str) -> Node:
     """The node of an instance that has joined; ``version`` is the kubelet's (``1.35.1``).
 
     Raises:
@@ -56,15 +56,15 @@ def node(account: Account, instance: Instance, image: NodeImage, told: Bootstrap
     if image.arch not in architectures:
         raise NodeProblem(f"its image is for {image.arch}, its type {instance.type} is {', '.join(architectures)}")
     gpus = nvidia_gpus(facts)
-    capacity = _capacity(facts, instance, image, told)
+    capacity = _capacity(facts, instance, image, boot)
     return Node(
         name=instance.private_name,
-        cluster=told.cluster,
+        cluster=boot.cluster,
         provider_id=f"aws:///{instance.zone}/{instance.id}",
-        labels={**_labels(account, instance, image), **told.labels},
-        taints=told.taints,
+        labels={**_labels(account, instance, image), **boot.labels},
+        taints=boot.taints,
         capacity=_resources(capacity),
-        allocatable=_resources(_allocatable(capacity, facts, image, told)),
+        allocatable=_resources(_allocatable(capacity, facts, image, boot)),
         kubelet_version=f"v{version}",
         os_image=image.os,
         gpus=gpus,
@@ -95,18 +95,18 @@ def _labels(account: Account, instance: Instance, image: NodeImage) -> dict[str,
     }
 
 
-def _capacity(facts: Mapping[str, Any], instance: Instance, image: NodeImage, told: Bootstrap) -> dict[str, float]:
+def _capacity(facts: Mapping[str, Any], instance: Instance, image: NodeImage, boot: Bootstrap) -> dict[str, float]:
     """``cpu`` in cores, ``memory`` and ``ephemeral-storage`` in bytes, ``pods``."""
     mib = int(facts["MemoryInfo"]["SizeInMiB"]) - (_ARM_MIB if image.arch == "arm64" else 0)
     disk = instance.volumes.get(_STORAGE_DEVICE[image.family], _DEFAULT_DISK_GIB) * _GIB
     own = (facts.get("InstanceStorageInfo") or {}).get("TotalSizeInGB")
-    if told.raid0 and own:
+    if boot.raid0 and own:
         disk = int(own) * 1000**3
     return {
         "cpu": int(facts["VCpuInfo"]["DefaultVCpus"]),
         "memory": (mib - math.ceil(mib * VM_OVERHEAD)) * _MIB,
         "ephemeral-storage": disk,
-        "pods": int(told.settings.get("maxPods") or addressable_pods(facts)),
+        "pods": int(boot.settings.get("maxPods") or addressable_pods(facts)),
     }
 
 
@@ -120,9 +120,9 @@ def addressable_pods(facts: Mapping[str, Any]) -> int:
 
 
 def _allocatable(
-    capacity: Mapping[str, float], facts: Mapping[str, Any], image: NodeImage, told: Bootstrap
+    capacity: Mapping[str, float], facts: Mapping[str, Any], image: NodeImage, boot: Bootstrap
 ) -> dict[str, float]:
-    settings = told.settings
+    settings = boot.settings
     pods = capacity["pods"] if image.family == "bottlerocket" else addressable_pods(facts)
     reserved = {
         "cpu": reserved_milli_cpu(capacity["cpu"]) / 1000,

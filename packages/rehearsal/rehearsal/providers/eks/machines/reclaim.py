@@ -1,4 +1,4 @@
-"""A machine that EC2 takes back: a spot machine after its warning, any other at once, as when its host breaks."""
+"""Interruption of a machine by EC2: a spot machine after its warning, any other at once, as with a failed host."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.aws.event_bus import spot_interruption
-from rehearsal.providers.eks.errors import AwsError
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.instance import instances
+from rehearsal.providers.eks.resources.event_bus import spot_interruption
 
 NOTICE_SECONDS: Final = 120.0
 """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html"""
@@ -19,19 +19,21 @@ _log = logging.getLogger("rehearsal.aws.machines")
 
 
 def reclaim(account: Account, node: str) -> bool:
-    """Take back the machine that is the node; whether there is one that no group started.
+    """Interrupt the node's machine; ``False`` if no instance outside of node groups is that node.
 
-    Who hears of the warning may drain and end it meanwhile; EC2 ends it when its notice is over.
+    Recipients of the warning may drain and terminate it; EC2 terminates it after the notice.
     """
-    found = next((each for each in instances(account) if each.private_name == node and each.state == "running"), None)
-    if found is None:
+    instance = next(
+        (each for each in instances(account) if each.private_name == node and each.state == "running"), None
+    )
+    if instance is None:
         return False
-    if not found.spot:
-        _end(account, found.id)
+    if not instance.spot:
+        _end(account, instance.id)
         return True
-    heard = spot_interruption(account, found.id)
-    _log.info("instance %s is warned; it heard of that: %s", found.id, ", ".join(heard) or "nobody")
-    timer = threading.Timer(NOTICE_SECONDS, _end, (account, found.id))
+    heard = spot_interruption(account, instance.id)
+    _log.info("interruption warning for instance %s, delivered to: %s", instance.id, ", ".join(heard) or "nobody")
+    timer = threading.Timer(NOTICE_SECONDS, _end, (account, instance.id))
     timer.daemon = True
     timer.start()
     return True

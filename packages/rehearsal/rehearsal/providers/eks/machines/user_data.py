@@ -1,6 +1,6 @@
-"""What an instance's user data tells its image: which cluster to join, and how its kubelet is to be.
+"""User data of an instance: the cluster to join, and the configuration of its kubelet.
 
-AL2023: ``NodeConfig`` in YAML, by itself or in parts of a MIME archive, the later ones over the earlier ones
+AL2023: ``NodeConfig`` in YAML, alone or in parts of a MIME archive, later parts override earlier ones
 (https://awslabs.github.io/amazon-eks-ami/nodeadm/). Bottlerocket: TOML
 (https://bottlerocket.dev/en/os/latest/api/settings/kubernetes/).
 """
@@ -41,7 +41,7 @@ class UserDataError(Exception):
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """The cluster as the instance is told, and its kubelet: ``settings`` are keys of a KubeletConfiguration.
+    """The cluster in the instance's user data, and its kubelet: ``settings`` are keys of a KubeletConfiguration.
 
     ``taints`` are in the API's form. ``raid0``: the instance's own disks are the node's storage.
     """
@@ -64,13 +64,13 @@ def bootstrap(family: Family, text: str) -> Bootstrap:
     if not text.strip():
         raise UserDataError("it has no user data, so it joins no cluster")
     try:
-        found = _al2023(text) if family == "al2023" else _bottlerocket(text)
+        parsed = _al2023(text) if family == "al2023" else _bottlerocket(text)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError) as error:
         raise UserDataError(f"its user data cannot be read by {family}: {error}") from error
-    lacking = [name for name in ("cluster", "endpoint", "ca") if not getattr(found, name)]
+    lacking = [name for name in ("cluster", "endpoint", "ca") if not getattr(parsed, name)]
     if lacking:
         raise UserDataError(f"its user data does not say the cluster's {', '.join(lacking)}")
-    return found
+    return parsed
 
 
 def _al2023(text: str) -> Bootstrap:
@@ -104,10 +104,10 @@ def _al2023(text: str) -> Bootstrap:
 
 def _bottlerocket(text: str) -> Bootstrap:
     settings = tomllib.loads(text).get("settings") or {}
-    found = settings.get("kubernetes") or {}
+    kubernetes = settings.get("kubernetes") or {}
     taints = [
         {"key": key, "value": value, "effect": effect}
-        for key, values in (found.get("node-taints") or {}).items()
+        for key, values in (kubernetes.get("node-taints") or {}).items()
         for value, _, effect in (
             str(each).partition(":") for each in (values if isinstance(values, list) else [values])
         )
@@ -119,12 +119,12 @@ def _bottlerocket(text: str) -> Bootstrap:
         for word in command
     ]
     return Bootstrap(
-        found.get("cluster-name") or "",
-        found.get("api-server") or "",
-        found.get("cluster-certificate") or "",
-        found.get("node-labels") or {},
+        kubernetes.get("cluster-name") or "",
+        kubernetes.get("api-server") or "",
+        kubernetes.get("cluster-certificate") or "",
+        kubernetes.get("node-labels") or {},
         tuple(taints),
-        {key: found[name] for name, key in _RESERVED.items() if name in found},
+        {key: kubernetes[name] for name, key in _RESERVED.items() if name in kubernetes},
         "ephemeral-storage" in commands,
     )
 

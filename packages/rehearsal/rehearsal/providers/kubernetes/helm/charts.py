@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.providers.base import Properties
-from rehearsal.providers.kubernetes.helm.absent import known_charts, placeholder
+from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts, placeholder
 from rehearsal.tools.modules import MODULES
 
 FOLDER: Final = "GPUCLUSTER_CHARTS"
@@ -50,15 +50,15 @@ def locate(inputs: Properties, tools: Path | None) -> LocalChart | None:
 
     Helm's order: a path first, unless the program names a repository. Raises ChartError.
     """
-    repository, wanted = _repository(inputs), str(inputs["chart"]).strip()
-    if not repository and (local := LocalChart.read(Path(wanted).absolute())):
+    repository, chart_name = _repository(inputs), str(inputs["chart"]).strip()
+    if not repository and (local := LocalChart.read(Path(chart_name).absolute())):
         return local
-    if not repository and (Path(wanted).is_absolute() or wanted.startswith(".")):
-        raise ChartError("chart", f"there is no chart in {Path(wanted).absolute()}")
-    source = f"{repository}/{wanted}" if repository else wanted
+    if not repository and (Path(chart_name).is_absolute() or chart_name.startswith(".")):
+        raise ChartError("chart", f"there is no chart in {Path(chart_name).absolute()}")
+    source = f"{repository}/{chart_name}" if repository else chart_name
     name, version = source.rpartition("/")[2], str(inputs.get("version") or "").strip()
     if not version:
-        raise ChartError("version", f"which version of the chart {source}? Helm would fetch the newest; write one")
+        raise ChartError("version", f"the chart {source} needs a version (Helm would download the newest); set version")
     for chart in _users(name, version):
         if (chart.name, chart.version) == (name, version):
             return chart
@@ -93,19 +93,19 @@ def _carried(source: str, name: str, version: str, tools: Path | None) -> LocalC
 
 
 def _users(name: str, version: str) -> Iterator[LocalChart]:
-    given = os.environ.get(FOLDER)
-    if not given:
+    configured = os.environ.get(FOLDER)
+    if not configured:
         return
-    folder = Path(given)
+    folder = Path(configured)
     if not folder.is_dir():
-        raise ChartError("chart", f"CHARTS={given} is no folder")
+        raise ChartError("chart", f"CHARTS={configured} is no folder")
     for candidate in (f"{name}-{version}", f"{name}-{version}.tgz", name, f"{name}.tgz"):
         if chart := LocalChart.read(folder / candidate):
             yield chart
 
 
 def _repository(inputs: Properties) -> str:
-    """The repository's address; an OCI reference says it by itself, whatever the options say."""
+    """The repository's address; an OCI reference contains it and overrides the options."""
     options: Any = inputs.get("repositoryOpts")
     named = str((options.get("repo") if isinstance(options, dict) else None) or "").rstrip("/")
     return "" if str(inputs["chart"]).strip().startswith("oci://") else named
@@ -119,9 +119,9 @@ def _chart_yaml(path: Path) -> dict[str, Any] | None:
         else:
             with tarfile.open(path) as archive:
                 (name,) = (name for name in archive.getnames() if re.fullmatch(r"[^/]+/Chart\.yaml", name))
-                found = archive.extractfile(name)
-                assert found is not None
-                text = found.read().decode()
+                member = archive.extractfile(name)
+                assert member is not None
+                text = member.read().decode()
         content = yaml.safe_load(text)
     except (OSError, ValueError, tarfile.TarError, yaml.YAMLError):
         return None

@@ -51,11 +51,7 @@ class Helm:
     """The ``helm`` of the ``tools`` folder. ``path`` is searched first for the kubeconfig's credential plugin."""
 
     def __init__(
-        self,
-        tools: Path | None,
-        selected: Callable[[], Kubeconfig],
-        path: Sequence[Path],
-        cancelled: threading.Event,
+        self, tools: Path | None, selected: Callable[[], Kubeconfig], path: Sequence[Path], cancelled: threading.Event
     ) -> None:
         self.tools = tools
         self._selected = selected
@@ -78,7 +74,7 @@ class Helm:
         self._run("uninstall", release, "--namespace", namespace, *flags, stops=self._cancelled)
 
     def live(self, release: str, namespace: str) -> Live | None:
-        """The release; ``None`` if there is none of that name. Raises HelmError."""
+        """The release of that name, or ``None``. Raises HelmError."""
         where = (release, "--namespace", namespace, "--output", "json")
         try:
             status = json.loads(self._run("status", *where))
@@ -98,10 +94,10 @@ class Helm:
         )
 
     def _run(self, *arguments: str, stops: threading.Event | None = None) -> str:
-        """Helm's standard output. When ``stops`` is set, Helm is told to end, and marks the release as failed."""
+        """Helm's standard output. When ``stops`` is set, Helm is interrupted and marks the release as failed."""
         if self.tools is None:
             raise ProviderError(
-                "Helm releases need the rehearsal's helm, and this run has none of its programs: use `make rehearse`"
+                "Helm releases need the rehearsal's helm binary, which this run does not have: use `make rehearse`"
             )
         with tempfile.TemporaryDirectory(prefix="helm-") as home:
             chosen = self._selected()
@@ -118,15 +114,15 @@ class Helm:
             )
             output, errors = _wait(process, stops or threading.Event())
         if process.returncode:
-            raise HelmError(_said(errors))
+            raise HelmError(_short_message(errors))
         return output
 
     def _environ(self, home: str) -> dict[str, str]:
         """The user's, without the user's own Helm: its plugins, repositories and settings."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("HELM_")}
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("HELM_")}
         own = {f"HELM_{kind}_HOME": home for kind in ("CACHE", "CONFIG", "DATA")}
         path = os.pathsep.join([*map(str, self._path), os.environ.get("PATH", os.defpath)])
-        return {**kept, **own, "PATH": path}
+        return {**environment, **own, "PATH": path}
 
 
 def _wait(process: subprocess.Popen[str], stops: threading.Event) -> tuple[str, str]:
@@ -142,16 +138,16 @@ def _wait(process: subprocess.Popen[str], stops: threading.Event) -> tuple[str, 
         raise
 
 
-def _said(errors: str) -> str:
+def _short_message(errors: str) -> str:
     """Helm's error, and what it was waiting for last."""
-    found = _ERROR.search(errors)
-    message = (found[1] if found else errors).strip() or "no message"
+    match = _ERROR.search(errors)
+    message = (match[1] if match else errors).strip() or "no message"
     waited = _NOT_READY.findall(errors)
     return f"{message} ({waited[-1]})" if waited else message
 
 
 def _resources(manifest: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, set[str]] = {}
+    resources: dict[str, set[str]] = {}
     for each in yaml.load_all(manifest, _LOADER):
         if not isinstance(each, dict) or "kind" not in each:
             continue
@@ -159,5 +155,5 @@ def _resources(manifest: str) -> dict[str, tuple[str, ...]]:
         group = api_version.rpartition("/")[0]
         kind = f"{each['kind']}.{group}" if group else str(each["kind"])
         name = f"{place['namespace']}/{place['name']}" if place.get("namespace") else str(place["name"])
-        found.setdefault(f"{kind}/{api_version}", set()).add(name)
-    return {key: tuple(sorted(names)) for key, names in found.items()}
+        resources.setdefault(f"{kind}/{api_version}", set()).add(name)
+    return {key: tuple(sorted(names)) for key, names in resources.items()}

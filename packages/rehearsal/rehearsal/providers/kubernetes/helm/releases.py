@@ -88,18 +88,18 @@ class Releases:
             except ChartError as error:
                 return inputs, [*failures, CheckFailure(error.property, str(error))]
             if chart is None:
-                _log.info("%s: without the rehearsal's programs its chart is taken on trust", request.urn)
+                _log.info("%s: chart not checked, the rehearsal's binaries are not installed", request.urn)
             else:
                 inputs["version"] = chart.version
         return inputs, failures
 
     def diff(self, old_inputs: Properties, old_state: Properties, news: Properties) -> Diff:
-        """What is not as the program wants it, by whoever's hand; another name or namespace is another release."""
+        """Differences between the release and the program; another name or namespace is another release."""
         changes = tuple(map(format_path, _changes(old_inputs, old_state, news)))
         return Diff(changes, tuple(each for each in changes if each in _REPLACING))
 
     def create(self, request: CallContext, inputs: Properties) -> Created:
-        """Install, and wait until everything is ready; what is not in time stays, as a release that has failed."""
+        """Install and wait until everything is ready; a release that is not ready in time remains as failed."""
         if request.preview:
             return Created("", _preview(inputs))
         id = f"{inputs['namespace']}/{inputs['name']}"
@@ -126,7 +126,7 @@ class Releases:
         return Created(id, _state({**known, "values": (state or known).get("values")}, live), known)
 
     def update(self, request: CallContext, id: str, news: Properties) -> Properties:
-        """Upgrade, and wait; the release that has failed stays, and the next update goes on from it."""
+        """Upgrade and wait; a failed release remains, and the next update continues from it."""
         if request.preview:
             return _preview(news)
         history = f"--history-max={news.get('maxHistory') or 0}"
@@ -158,7 +158,7 @@ class Releases:
             raise ProviderError(message, Created(id, _state(inputs, after), inputs)) from error
         after = self._helm.live(name, namespace)
         if after is None:
-            raise HelmError("it is gone again: somebody else has uninstalled it")
+            raise HelmError("it no longer exists: it was uninstalled by another client")
         return after
 
     def _what(self, inputs: Properties) -> tuple[str, str, LocalChart, Properties]:
@@ -167,7 +167,9 @@ class Releases:
         except ChartError as error:
             raise HelmError(f"{error.property}: {error}") from error
         if chart is None:
-            raise HelmError("its chart comes with the rehearsal's programs, and this run has none: use `make rehearse`")
+            raise HelmError(
+                "its chart is part of the rehearsal's binaries, which this run does not have: use `make rehearse`"
+            )
         return str(inputs["name"]), str(inputs["namespace"]), chart, inputs.get("values") or {}
 
 
@@ -204,8 +206,8 @@ def _with_files(inputs: Properties) -> Properties:
         except yaml.YAMLError as error:
             raise ChartError(f"valueYamlFiles[{index}]", f"not YAML: {error}") from error
         values = merged(values, content or {})
-    given = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
-    return {**given, "values": merged(values, inputs.get("values") or {})} if files else given
+    declared = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
+    return {**declared, "values": merged(values, inputs.get("values") or {})} if files else declared
 
 
 def merged(base: Any, over: Any) -> Any:
@@ -218,14 +220,14 @@ def merged(base: Any, over: Any) -> Any:
     return over
 
 
-def _changes(before: Any, live: Any, wanted: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths at which ``live`` is not as ``wanted``; what nobody asked for, now or ``before``, is no difference."""
-    if not (isinstance(wanted, dict) and isinstance(live, dict)):
-        yield from differences(live, wanted, path)
+def _changes(before: Any, live: Any, declared: Any, path: Path = ()) -> Iterator[Path]:
+    """The paths at which ``live`` differs from ``declared``. A value that was never declared is no difference."""
+    if not (isinstance(declared, dict) and isinstance(live, dict)):
+        yield from differences(live, declared, path)
         return
     old = before if isinstance(before, dict) else {}
-    for key in sorted({*wanted, *(old.keys() & live.keys())}):
-        yield from _changes(old.get(key, MISSING), live.get(key, MISSING), wanted.get(key, MISSING), (*path, key))
+    for key in sorted({*declared, *(old.keys() & live.keys())}):
+        yield from _changes(old.get(key, MISSING), live.get(key, MISSING), declared.get(key, MISSING), (*path, key))
 
 
 def _state(inputs: Properties, live: Live) -> Properties:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from rehearsal.providers.eks.authorization.identity import Role
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import READS, WRITES, AutoScalingGroup, ClusterSnapshot
 from rehearsal.providers.eks.autoscaling.discovery import Installation, cluster_autoscaler
-from rehearsal.providers.eks.autoscaling.identity import Role
-from rehearsal.providers.eks.groups import DeclaredGroup
+from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 CLUSTER: Final = "demo"

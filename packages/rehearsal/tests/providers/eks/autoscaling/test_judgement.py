@@ -24,8 +24,8 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     seen,
     trust,
 )
-from rehearsal.providers.eks.autoscaling.cluster_autoscaler import READS, WRITES, judge
-from rehearsal.providers.eks.autoscaling.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
+from rehearsal.providers.eks.authorization.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import READS, WRITES, evaluate
 
 PLACE = ServiceAccountRef(CLUSTER, "kube-system", "cluster-autoscaler")
 CLUSTER_ARN = f"arn:aws:eks:us-west-2:123456789012:cluster/{CLUSTER}"
@@ -42,7 +42,7 @@ def always() -> bool:
 
 
 def test_with_everything_in_place_the_group_scales() -> None:
-    group = judge(seen(), declared(), asg(), never)
+    group = evaluate(seen(), declared(), asg(), never)
     assert group.autoscaled
     assert (group.min_nodes, group.max_nodes, group.not_scaled_because) == (0, 4, "")
     assert (group.rank, group.unseen_taints) == (None, ())
@@ -64,7 +64,7 @@ def test_with_everything_in_place_the_group_scales() -> None:
     ],
 )
 def test_what_is_missing_is_named(change: dict[str, Any], said: str) -> None:
-    group = judge(seen(**change), declared(), asg(), never)
+    group = evaluate(seen(**change), declared(), asg(), never)
     assert not group.autoscaled
     assert said in group.not_scaled_because
     assert group == replace(declared().base, not_scaled_because=group.not_scaled_because)
@@ -74,10 +74,10 @@ def test_what_is_missing_is_named(change: dict[str, Any], said: str) -> None:
     "change", [{}, {"installation": None}, {"role": "none"}, {"role": role(policy(writes=("x",)))}]
 )
 def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
-    fixed = asg(min_size=2, max_size=2)
-    assert judge(seen(**change), declared(), fixed, never) == declared().base
+    immutable = asg(min_size=2, max_size=2)
+    assert evaluate(seen(**change), declared(), immutable, never) == declared().base
     almost = asg(min_size=2, max_size=3)
-    assert bool(judge(seen(**change), declared(), almost, never).not_scaled_because) is bool(change)
+    assert bool(evaluate(seen(**change), declared(), almost, never).not_scaled_because) is bool(change)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
     ],
 )
 def test_discovery_needs_the_groups_tags(tags: dict[str, str], scales: bool) -> None:
-    group = judge(seen(), declared(), asg(tags=tags), never)
+    group = evaluate(seen(), declared(), asg(tags=tags), never)
     assert group.autoscaled is scales
     assert scales or "lacks the tag" in group.not_scaled_because
 
@@ -107,7 +107,7 @@ def test_discovery_needs_the_groups_tags(tags: dict[str, str], scales: bool) -> 
     ],
 )
 def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) -> None:
-    group = judge(seen(role=role(policy(**condition))), declared(), asg(), never)
+    group = evaluate(seen(role=role(policy(**condition))), declared(), asg(), never)
     assert group.autoscaled is scales
     assert scales or "autoscaling:SetDesiredCapacity" in group.not_scaled_because
 
@@ -116,32 +116,32 @@ def test_reads_cannot_be_conditioned_on_a_tag() -> None:
     document = policy()
     document["Statement"][0]["Condition"] = OWN_TAG
     assert "does not allow autoscaling:Describe" in (
-        judge(seen(role=role(document)), declared(), asg(), never).not_scaled_because
+        evaluate(seen(role=role(document)), declared(), asg(), never).not_scaled_because
     )
 
 
 def test_an_unjudged_condition_is_named() -> None:
     document = policy(NumericLessThan={"aws:MultiFactorAuthAge": "60"})
-    group = judge(seen(role=role(document)), declared(), asg(), never)
+    group = evaluate(seen(role=role(document)), declared(), asg(), never)
     assert "NumericLessThan" in group.not_scaled_because
 
 
 def test_labels_known_only_to_describe_nodegroup_vanish_once_the_group_has_had_a_node() -> None:
     untagged = asg(tags=EKS_TAGS)
-    fresh = judge(seen(), declared(), untagged, never)
-    used = judge(seen(), declared(), untagged, always)
+    fresh = evaluate(seen(), declared(), untagged, never)
+    used = evaluate(seen(), declared(), untagged, always)
     assert LABELS.items() & fresh.unseen_labels.items() == set()
     assert LABELS.items() <= used.unseen_labels.items()
     assert (fresh.unseen_taints, used.unseen_taints) == ((), declared().base.taints)
     assert {**used.labels, **used.unseen_labels} == declared().base.labels, "a node has them all the same"
     assert used.autoscaled, "it scales for pods that ask for none of these labels"
-    assert judge(seen(), declared(), asg(), always) == judge(seen(), declared(), asg(), never)
+    assert evaluate(seen(), declared(), asg(), always) == evaluate(seen(), declared(), asg(), never)
 
 
 def test_without_describe_nodegroup_the_group_scales_by_its_tags_alone() -> None:
     document = policy()
     document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
-    group = judge(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
+    group = evaluate(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
     assert group.autoscaled
     assert LABELS.items() <= group.unseen_labels.items()
 
@@ -152,15 +152,15 @@ def test_describe_nodegroup_may_be_limited_to_the_clusters_groups() -> None:
         document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
         resource = f"arn:aws:eks:us-west-2:123456789012:nodegroup/{cluster}/*"
         document["Statement"].append({"Effect": "Allow", "Action": "eks:DescribeNodegroup", "Resource": resource})
-        group = judge(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
+        group = evaluate(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
         assert (LABELS.items() <= group.unseen_labels.items()) is hidden
 
 
 def test_priorities_become_ranks() -> None:
     both: dict[str, Any] = {"installation": installed(*FLAGS, "--expander=priority")}
     found = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
-    assert judge(seen(**both, priorities=found), declared(), asg(), never).rank == -30
-    assert judge(seen(priorities=found), declared(), asg(), never).rank is None
+    assert evaluate(seen(**both, priorities=found), declared(), asg(), never).rank == -30
+    assert evaluate(seen(priorities=found), declared(), asg(), never).rank is None
 
 
 ROLES = {ROLE: role()}

@@ -16,17 +16,17 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     declared,
 )
 from rehearsal.providers.eks.autoscaling.expander import CONFIG_MAP, ordered, priorities, rank
-from rehearsal.providers.eks.autoscaling.template import Described, as_seen, template
+from rehearsal.providers.eks.autoscaling.template import ObservedNode, observed_node, template
 from rehearsal.simulation import SimulatedNodeGroup
 
-DESCRIBED = Described(LABELS, ({**TAINT, "effect": "NO_SCHEDULE"},))
+DESCRIBED = ObservedNode(LABELS, ({**TAINT, "effect": "NO_SCHEDULE"},))
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
 
 
-def view(tags: dict[str, str], described: Described | None = None, gpus: int = 1) -> SimulatedNodeGroup:
+def view(tags: dict[str, str], described: ObservedNode | None = None, gpus: int = 1) -> SimulatedNodeGroup:
     base = declared().base
     base = replace(base, machine=replace(base.machine, gpus=gpus))
-    return as_seen(base, template(gpus, tags, described), base.zones)
+    return observed_node(base, template(gpus, tags, described), base.zones)
 
 
 def test_with_all_tags_only_the_clouds_own_labels_stay_unseen() -> None:
@@ -95,7 +95,7 @@ def test_labels_of_describe_nodegroup_win_over_tags() -> None:
 def test_gpus_of_the_type_unless_a_tag_says_otherwise(
     tags: dict[str, str], node_group_tags: dict[str, str], seen: int
 ) -> None:
-    described = Described(tags=node_group_tags)
+    described = ObservedNode(tags=node_group_tags)
     group = view(tags, described, gpus=2)
     assert group.machine.gpus == seen
     assert group.offered_gpus == (None if seen == 2 else 2), "a node has what its machine has"
@@ -110,7 +110,7 @@ def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
 )
 def test_of_several_zones_the_first_in_aws_order(minimum: int, zones: tuple[str, ...]) -> None:
     base = replace(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
-    assert as_seen(base, template(1, TEMPLATE_TAGS, None), ("us-west-2b", "us-west-2a")).zones == zones
+    assert observed_node(base, template(1, TEMPLATE_TAGS, None), ("us-west-2b", "us-west-2a")).zones == zones
 
 
 def config_map(text: str, namespace: str = "kube-system") -> dict[str, Any]:

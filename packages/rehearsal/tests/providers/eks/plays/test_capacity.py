@@ -16,8 +16,8 @@ from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, cl
 from packages.rehearsal.tests.providers.eks.karpenter_world import KarpenterWorld, karpenter_world
 from packages.rehearsal.tests.simulated_cluster import eventually, pod
 from rehearsal.cluster.api import Object
-from rehearsal.providers.eks.aws.gaps.launch import SPOT_ROLE
-from rehearsal.providers.eks.aws.supply import CapacityReservation
+from rehearsal.providers.eks.aws_api.gaps.launch import SPOT_ROLE
+from rehearsal.providers.eks.base.supply import CapacityReservation
 from tests.components import eks_specs
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]

@@ -84,7 +84,7 @@ def test_a_folder_of_the_user_comes_before_the_tools(users: Path, tools: Path, t
         ({"chart": "redis", "version": "20.1"}, "chart", r"redis 20\.1 is not here.*CHARTS=DIR.*redis-20\.1\.tgz"),
         ({"chart": "oci://example.org/web", "version": "1"}, "chart", f"It carries {KARPENTER.published}"),
         ({"chart": KARPENTER.published, "version": "1.8.8"}, "version", f"{NUMBER}, not 1.8.8: write {NUMBER}"),
-        ({"chart": KARPENTER.published}, "version", "write one"),
+        ({"chart": KARPENTER.published}, "version", "set version"),
         ({"chart": "./nothing"}, "chart", "there is no chart in /.*/nothing"),
         ({"chart": "/nothing"}, "chart", "there is no chart in /nothing"),
     ],

@@ -21,9 +21,9 @@ from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.providers.base import ProviderError
-from rehearsal.providers.kubernetes import KubernetesStandIn
+from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.helm import RELEASE
-from rehearsal.providers.kubernetes.helm.absent import known_charts, placeholder
+from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts, placeholder
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from rehearsal.tools.modules import KARPENTER_AWS
 from tests.components.workloads.tools.stacks import with_all
@@ -61,21 +61,21 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
         yield running
 
 
-def configured(control_plane: ControlPlane) -> KubernetesStandIn:
+def configured(control_plane: ControlPlane) -> SimulatedKubernetes:
     """One more plugin process: an interruption is the old one's."""
     assert _HELM is not None
-    found = KubernetesStandIn(tools=Path(_HELM).parent)
+    found = SimulatedKubernetes(tools=Path(_HELM).parent)
     found.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
     return found
 
 
 @pytest.fixture
-def provider(control_plane: ControlPlane) -> KubernetesStandIn:
+def provider(control_plane: ControlPlane) -> SimulatedKubernetes:
     return configured(control_plane)
 
 
 @pytest.fixture
-def release(control_plane: ControlPlane, provider: KubernetesStandIn) -> Iterator[Resource]:
+def release(control_plane: ControlPlane, provider: SimulatedKubernetes) -> Iterator[Resource]:
     found = Resource(provider, RELEASE, "web")
     yield found
     if found.id:
@@ -157,7 +157,7 @@ def serve_everything(control_plane: ControlPlane) -> None:
 
 
 def test_the_real_charts_of_karpenter(
-    control_plane: ControlPlane, provider: KubernetesStandIn, release: Resource
+    control_plane: ControlPlane, provider: SimulatedKubernetes, release: Resource
 ) -> None:
     """Its definitions, served and validated; its controller's objects, accepted by the API server.
 
@@ -194,7 +194,7 @@ def test_the_real_charts_of_karpenter(
 
 
 def test_what_the_program_declares_for_charts_that_are_not_here_is_validated(
-    control_plane: ControlPlane, provider: KubernetesStandIn
+    control_plane: ControlPlane, provider: SimulatedKubernetes
 ) -> None:
     """KEDA's and Kueue's kinds, served by what is known of their charts, and the program's objects of them."""
     declared = [each for each in with_all("gke").resources if each.type.startswith(KNOWN_KINDS)]
@@ -241,7 +241,7 @@ def test_nobody_waits_with_skip_await(release: Resource, chart: Path) -> None:
 
 
 def test_an_interrupted_release_has_failed_and_the_next_update_mends_it(
-    control_plane: ControlPlane, provider: KubernetesStandIn, release: Resource, chart: Path
+    control_plane: ControlPlane, provider: SimulatedKubernetes, release: Resource, chart: Path
 ) -> None:
     nowhere = inputs(chart, {"replicas": 1, "nodeSelector": {"no": "node"}}, timeout=3600)
     with interrupted(provider, lambda: control_plane.api.find(f"{DEPLOYMENTS}/web")):
@@ -288,7 +288,7 @@ def test_values_lie_over_those_of_files(control_plane: ControlPlane, release: Re
 
 
 def test_a_name_in_use_and_foreign_objects_are_refused(
-    provider: KubernetesStandIn, release: Resource, chart: Path
+    provider: SimulatedKubernetes, release: Resource, chart: Path
 ) -> None:
     release.create(inputs(chart))
     with pytest.raises(ProviderError, match="cannot re-use a name that is still in use") as caught:
@@ -343,7 +343,7 @@ def test_a_newer_chart_at_the_same_place_is_an_upgrade(release: Resource, chart:
     assert release.update(inputs(chart))["status"]["version"] == "1.3.0"
 
 
-def test_import(provider: KubernetesStandIn, release: Resource, chart: Path) -> None:
+def test_import(provider: SimulatedKubernetes, release: Resource, chart: Path) -> None:
     release.create(inputs(chart, {"size": "big"}))
     found = Resource(provider, RELEASE, id=release.id).refresh()
     assert found.inputs is not None
@@ -351,7 +351,7 @@ def test_import(provider: KubernetesStandIn, release: Resource, chart: Path) -> 
     assert (found.inputs["values"], found.state["status"]["revision"]) == ({"size": "big"}, 1)
 
 
-def test_previews_and_checks(provider: KubernetesStandIn, chart: Path) -> None:
+def test_previews_and_checks(provider: SimulatedKubernetes, chart: Path) -> None:
     thing = Resource(provider, RELEASE, "scaler")
     preview = thing.preview(inputs(chart, {"size": UNKNOWN}))
     assert (preview["status"], preview["resourceNames"]) == (UNKNOWN, UNKNOWN)
@@ -364,7 +364,7 @@ def test_previews_and_checks(provider: KubernetesStandIn, chart: Path) -> None:
 
 
 def test_without_the_tools_only_a_preview_works(control_plane: ControlPlane) -> None:
-    bare = KubernetesStandIn()
+    bare = SimulatedKubernetes()
     bare.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
     published, *_ = KARPENTER_AWS.charts
     wanted = {"chart": published.published, "version": KARPENTER_AWS.stamped("{number}", published.module), "name": "k"}

@@ -1,0 +1,103 @@
+"""What exists before the stack: the network, the disk encryption set, the groups of reservations, the containers of
+blobs and the registries that its file names, as another program would create them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable
+
+from components.clouds.aks.identity import reservation_groups
+from components.settings import Settings
+from components.settings.limits.aks import CONTAINER as CONTAINER_ID
+from components.settings.limits.aks.network import EXISTING_NETWORK
+from facts.catalog.aks.cloud import REGISTRY as REGISTRY_ID
+from facts.catalog.aks.keys import ENCRYPTION_SET as KEY_SET
+from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
+from rehearsal.providers.aks.group import GROUP
+from rehearsal.providers.aks.identity import ENCRYPTION_SET
+from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, SUBNET
+from rehearsal.providers.aks.registries import REGISTRY
+from rehearsal.providers.base import Properties
+
+
+def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
+    """Type and inputs of each, in groups that are named as well; none where the stack names none."""
+    yield from _network(settings)
+    existing = settings.network.existing
+    network = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+    made = set[str]() if network is None else {network["group"].lower()}
+    written = KEY_SET.fullmatch(settings.security.disk_key or "")
+    groups = [group.rpartition("/")[2] for group in reservation_groups(settings)]
+    for group in [*groups, *([] if written is None else [written["group"]])]:
+        yield from _group(group, settings, made)
+    yield from _data(settings, made)
+    if written is None:
+        return
+    there = {"resourceGroupName": written["group"], "location": settings.region}
+    vault = f"/subscriptions/{settings.project}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/company"
+    key = {"keyUrl": f"https://company.vault.azure.net/keys/disks/{'0' * 32}", "sourceVault": {"id": vault}}
+    identity = {"type": "SystemAssigned"}
+    kind = "EncryptionAtRestWithCustomerKey"
+    inputs = {**there, "diskEncryptionSetName": written["name"], "identity": identity, "activeKey": key}
+    yield ENCRYPTION_SET, {**inputs, "encryptionType": kind}
+
+
+def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], object, None]:
+    """What service accounts read and write, and what nodes pull from, in the stack's own subscription; others' are not
+    looked into.
+
+    ``groups`` exist already, in lower case.
+    """
+    named = sorted({each for account in settings.identities for each in (*account.read, *account.write)})
+    accounts = set[str]()
+    for written in _own(CONTAINER_ID, named, settings):
+        yield from _group(written["group"], settings, groups)
+        there = {"resourceGroupName": written["group"], "accountName": written["account"]}
+        if written["account"].lower() not in accounts:
+            accounts.add(written["account"].lower())
+            kind = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "location": settings.region}
+            yield ACCOUNT, {**there, **kind}
+        yield CONTAINER, {**there, "containerName": written["container"]}
+    for written in _own(REGISTRY_ID, settings.workloads.pull_from, settings):
+        yield from _group(written["group"], settings, groups)
+        there = {"resourceGroupName": written["group"], "registryName": written["registry"]}
+        yield REGISTRY, {**there, "sku": {"name": "Basic"}, "location": settings.region}
+
+
+def _own(form: re.Pattern[str], ids: Iterable[str], settings: Settings) -> list[re.Match[str]]:
+    """Those of the form and of the stack's own subscription."""
+    matches = filter(None, map(form.fullmatch, ids))
+    return [each for each in matches if each["subscription"].lower() == (settings.project or "").lower()]
+
+
+def _group(name: str, settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], object, None]:
+    if name.lower() not in groups:
+        groups.add(name.lower())
+        yield GROUP, {"resourceGroupName": name, "location": settings.region}
+
+
+def _network(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
+    """The subnet has room for 1,000 nodes, and a route table, as by a company's firewall; its DNS servers are not
+    Azure's."""
+    existing = settings.network.existing
+    written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+    if existing is None or written is None:
+        return
+    group, network = written["group"], written["name"]
+    yield GROUP, {"resourceGroupName": group, "location": settings.region}
+    there = {"resourceGroupName": group, "location": settings.region}
+    yield ROUTE_TABLE, {**there, "routeTableName": f"{network}-routes"}
+    space = {"addressPrefixes": ["10.20.0.0/16"]}
+    servers = {"dnsServers": ["10.0.0.4", "10.0.0.5"]}
+    yield NETWORK, {**there, "virtualNetworkName": network, "addressSpace": space, "dhcpOptions": servers}
+    folder = existing.network.partition("/virtualNetworks/")[0]
+    yield (
+        SUBNET,
+        {
+            "resourceGroupName": group,
+            "virtualNetworkName": network,
+            "subnetName": existing.subnets[0],
+            "addressPrefix": "10.20.0.0/22",
+            "routeTable": {"id": f"{folder}/routeTables/{network}-routes"},
+        },
+    )

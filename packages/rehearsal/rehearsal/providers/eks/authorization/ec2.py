@@ -1,0 +1,254 @@
+"""EC2: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html.
+
+Making and tagging something are two actions, the second with ``ec2:CreateAction``:
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/supported-iam-actions-tagging.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from facts.concepts.iam import Value, request_tags, resource_tags
+from rehearsal.providers.eks.authorization.request_rights import Operation, Right, Table, only
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+
+READS: Final = (
+    "DescribeAvailabilityZones",
+    "DescribeCapacityReservations",
+    "DescribeImages",
+    "DescribeInstanceStatus",
+    "DescribeInstanceTypeOfferings",
+    "DescribeInstanceTypes",
+    "DescribeInstances",
+    "DescribeLaunchTemplateVersions",
+    "DescribeLaunchTemplates",
+    "DescribePlacementGroups",
+    "DescribeSecurityGroups",
+    "DescribeSpotPriceHistory",
+    "DescribeSubnets",
+    "DescribeVpcs",
+)
+_TYPE_OF: Final = {
+    "ami": "image",
+    "cr": "capacity-reservation",
+    "eni": "network-interface",
+    "fleet": "fleet",
+    "i": "instance",
+    "lt": "launch-template",
+    "sg": "security-group",
+    "sir": "spot-instances-request",
+    "snap": "snapshot",
+    "subnet": "subnet",
+    "vol": "volume",
+    "vpc": "vpc",
+}
+"""Prefix of an id → the resource type in its ARN."""
+
+_PUBLIC: Final = ("image", "snapshot")
+"""Types whose ARNs name no account."""
+
+
+def create_launch_template(operation: Operation) -> Iterator[Right]:
+    """``CreateLaunchTemplate``."""
+    yield from _made(operation, "CreateLaunchTemplate", "launch-template", operation.params.get("TagSpecifications"))
+
+
+def delete_launch_template(operation: Operation) -> Iterator[Right]:
+    """``DeleteLaunchTemplate``."""
+    template = launch_template(operation.account, operation.params)
+    yield _on(operation, "ec2:DeleteLaunchTemplate", "launch-template", template.get("LaunchTemplateId", "*"), template)
+
+
+def create_tags(operation: Operation) -> Iterator[Right]:
+    """``CreateTags``: the tags of the request on each of the resources."""
+    tags = _as_mapping(operation.params.get("Tags"))
+    for id in operation.params.get("Resources") or ():
+        kind = _TYPE_OF.get(str(id).partition("-")[0], "*")
+        tagged = {"Tags": _tags_of(operation.account, str(id))}
+        yield _on(operation, "ec2:CreateTags", kind, str(id), tagged, request_tags(tags))
+
+
+def terminate_instances(operation: Operation) -> Iterator[Right]:
+    """``TerminateInstances``: each of the instances."""
+    ids = list(operation.params.get("InstanceIds") or ())
+    known = {each["InstanceId"]: each for each in instances(operation.account, ids)}
+    for id in ids:
+        instance = known.get(id, {})
+        yield _on(operation, "ec2:TerminateInstances", "instance", id, instance, _of_instance(instance))
+
+
+def create_fleet(operation: Operation) -> Iterator[Right]:
+    """``CreateFleet``: the fleet, and what the request names of its own for its instances.
+
+    What starting those needs is looked at when they start (:func:`launch`), and becomes errors of the fleet.
+    """
+    yield from _made(operation, "CreateFleet", "fleet", operation.params.get("TagSpecifications"))
+    for config in operation.params.get("LaunchTemplateConfigs") or ():
+        template = launch_template(operation.account, config.get("LaunchTemplateSpecification") or {})
+        if template:
+            yield _on(operation, "ec2:CreateFleet", "launch-template", template["LaunchTemplateId"], template)
+        overrides = config.get("Overrides") or ()
+        for kind, key in (("image", "ImageId"), ("subnet", "SubnetId")):
+            for id in dict.fromkeys(str(each[key]) for each in overrides if each.get(key)):
+                yield _on(operation, "ec2:CreateFleet", kind, id, {"Tags": _tags_of(operation.account, id)})
+
+
+def run_instances(operation: Operation) -> Iterator[Right]:
+    """``RunInstances``, with or without a launch template."""
+    specification = operation.params.get("LaunchTemplate") or {}
+    template = launch_template(operation.account, specification)
+    data = launch_template_data(operation.account, template, str(specification.get("Version") or "$Default"))
+    merged = {**data, **{key: value for key, value in operation.params.items() if value}}
+    tags = [*(data.get("TagSpecifications") or ()), *(operation.params.get("TagSpecifications") or ())]
+    market = (merged.get("InstanceMarketOptions") or {}).get("MarketType")
+    yield from launch(operation, template, {**merged, "TagSpecifications": tags}, spot=market == "spot")
+
+
+def launch(
+    operation: Operation, template: Mapping[str, Any], data: Mapping[str, Any], *, spot: bool
+) -> Iterator[Right]:
+    """What it needs to start one instance from ``data``, a launch template's with everything that replaces parts."""
+    used = [("image", data.get("ImageId"))]
+    interfaces = data.get("NetworkInterfaces") or ()
+    used += [("subnet", data.get("SubnetId")), *(("subnet", each.get("SubnetId")) for each in interfaces)]
+    groups = [*(data.get("SecurityGroupIds") or ()), *(id for each in interfaces for id in each.get("Groups") or ())]
+    used += [("security-group", id) for id in groups]
+    disks = [each.get("Ebs") or {} for each in data.get("BlockDeviceMappings") or ()]
+    used += [("snapshot", disk.get("SnapshotId")) for disk in disks]
+    reserved = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+    used += [("capacity-reservation", reserved.get("CapacityReservationId"))]
+    for kind, id in dict.fromkeys((kind, str(id)) for kind, id in used if id):
+        yield _on(operation, "ec2:RunInstances", kind, id, {"Tags": _tags_of(operation.account, id)})
+    if template:
+        yield _on(operation, "ec2:RunInstances", "launch-template", template["LaunchTemplateId"], template)
+    tags = data.get("TagSpecifications")
+    machine = _of_instance({"InstanceType": data.get("InstanceType")})
+    yield from _made(operation, "RunInstances", "instance", tags, machine)
+    yield from _made(operation, "RunInstances", "volume", tags)
+    yield from _made(operation, "RunInstances", "network-interface", tags)
+    if spot:
+        yield from _made(operation, "RunInstances", "spot-instances-request", tags)
+    yield from _passed_role(operation, data.get("IamInstanceProfile") or {})
+    for key in disk_keys(data):
+        yield from _uses_key(key)
+
+
+def disk_keys(data: Mapping[str, Any]) -> list[str]:
+    """The customer's keys on the disks of a launch template's data, each once."""
+    named = [(each.get("Ebs") or {}).get("KmsKeyId") for each in data.get("BlockDeviceMappings") or ()]
+    return list(dict.fromkeys(key for key in named if key))
+
+
+def _uses_key(key: str) -> Iterator[Right]:
+    """EC2 asks for them as its caller: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html"""
+    for action in ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo"):
+        yield Right(f"kms:{action}", key)
+    yield Right("kms:CreateGrant", key, {"kms:GrantIsForAWSResource": "true"})
+
+
+def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The launch template that a request names, ``{}`` if it does not exist."""
+    keys = {"LaunchTemplateId": "LaunchTemplateIds", "LaunchTemplateName": "LaunchTemplateNames"}
+    identifiers = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
+    if not identifiers:
+        return {}
+    try:
+        templates = account.call("ec2", "DescribeLaunchTemplates", **identifiers)["LaunchTemplates"]
+    except AwsError:
+        return {}
+    return templates[0] if templates else {}
+
+
+def launch_template_data(account: Account, template: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """The content of one version of a launch template, ``{}`` if it does not exist."""
+    if not template:
+        return {}
+    answer = account.call(
+        "ec2", "DescribeLaunchTemplateVersions", LaunchTemplateId=template["LaunchTemplateId"], Versions=[version]
+    )
+    versions = answer["LaunchTemplateVersions"]
+    return versions[0]["LaunchTemplateData"] if versions else {}
+
+
+def instances(account: Account, ids: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Those of the instances that exist."""
+    filters = [{"Name": "instance-id", "Values": list(ids)}]
+    answer = account.call("ec2", "DescribeInstances", Filters=filters)
+    return [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
+
+
+def _made(
+    operation: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
+) -> Iterator[Right]:
+    """The right to make a resource, and to tag it if the request does."""
+    tags = {
+        key: value
+        for each in specifications or ()
+        if each.get("ResourceType") == kind
+        for key, value in _as_mapping(each.get("Tags")).items()
+    }
+    context = {**(request_tags(tags) if tags else {}), **(further or {})}
+    yield _on(operation, f"ec2:{action}", kind, "*", {}, context)
+    if tags:
+        yield _on(operation, "ec2:CreateTags", kind, "*", {}, {**context, "ec2:CreateAction": action})
+
+
+def _on(
+    operation: Operation,
+    action: str,
+    kind: str,
+    id: str,
+    resource: Mapping[str, Any],
+    further: Mapping[str, Value] | None = None,
+) -> Right:
+    account = "" if kind in _PUBLIC else operation.account.id
+    arn = f"arn:{operation.account.partition}:ec2:{operation.account.region}:{account}:{kind}/{id}"
+    tags = resource_tags(_as_mapping(resource.get("Tags")), "ec2")
+    return Right(action, arn, {"ec2:Region": operation.account.region, **tags, **(further or {})})
+
+
+def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:
+    facts = {
+        "ec2:InstanceType": instance.get("InstanceType"),
+        "ec2:AvailabilityZone": (instance.get("Placement") or {}).get("AvailabilityZone"),
+        "ec2:InstanceProfile": (instance.get("IamInstanceProfile") or {}).get("Arn"),
+    }
+    return {key: str(value) for key, value in facts.items() if value}
+
+
+def _passed_role(operation: Operation, profile: Mapping[str, Any]) -> Iterator[Right]:
+    """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/iam-roles-for-amazon-ec2.html#roles-profiles-passrole."""
+    name = profile.get("Name") or str(profile.get("Arn") or "").rpartition("/")[2]
+    if not name:
+        return
+    try:
+        instance_profile = operation.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)[
+            "InstanceProfile"
+        ]
+    except AwsError:
+        return
+    for role in instance_profile["Roles"]:
+        yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
+
+
+def _tags_of(account: Account, id: str) -> list[Mapping[str, str]]:
+    filters = [{"Name": "resource-id", "Values": [id]}]
+    tags: list[Mapping[str, str]] = account.call("ec2", "DescribeTags", Filters=filters)["Tags"]
+    return tags
+
+
+def _as_mapping(tags: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:
+    return {str(each["Key"]): str(each.get("Value") or "") for each in tags or ()}
+
+
+EC2: Final[Table] = {
+    **{("ec2", name): only(f"ec2:{name}") for name in READS},
+    ("ec2", "CreateFleet"): create_fleet,
+    ("ec2", "CreateLaunchTemplate"): create_launch_template,
+    ("ec2", "CreateTags"): create_tags,
+    ("ec2", "DeleteLaunchTemplate"): delete_launch_template,
+    ("ec2", "RunInstances"): run_instances,
+    ("ec2", "TerminateInstances"): terminate_instances,
+}

@@ -1,0 +1,111 @@
+"""Evaluates a caller's policies against the permissions that a request needs."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from facts.concepts.iam import AuthorizationRequest, Document, Value, allows, denies, unjudged
+from rehearsal.providers.eks.authorization import roles
+from rehearsal.providers.eks.authorization.callers import Caller
+from rehearsal.providers.eks.authorization.ec2 import EC2
+from rehearsal.providers.eks.authorization.request_rights import Operation, Right, Table
+from rehearsal.providers.eks.authorization.services import SERVICES
+from rehearsal.providers.eks.base.account import Account
+
+TABLE: Final[Table] = {**EC2, **SERVICES}
+
+
+@dataclass(frozen=True)
+class AccessDenied:
+    """A right that the caller lacks. ``message`` is AWS's, without what a service adds; ``explicit``: by a Deny."""
+
+    right: Right
+    message: str
+    explicit: bool
+
+    def for_ec2(self) -> str:
+        """EC2's words, with what ``sts:DecodeAuthorizationMessage`` would make readable."""
+        about = {"action": self.right.action, "resource": self.right.resource}
+        facts = {"allowed": False, "explicitDeny": self.explicit, "context": about}
+        encoded = base64.urlsafe_b64encode(json.dumps(facts).encode()).decode()
+        text = f"You are not authorized to perform this operation. {self.message}"
+        return f"{text}. Encoded authorization failure message: {encoded}"
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What a role has: its policies by name, and its permissions boundary."""
+
+    policies: Mapping[str, Document]
+    boundary: Document | None = None
+
+
+class Evaluation:
+    """Judges the calls of one account; what it read of IAM it remembers until IAM changes."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._known: dict[tuple[str, int], Rights | None] = {}
+
+    def refusal(self, caller: Caller, rights: Iterable[Right]) -> AccessDenied | None:
+        """The first of the rights that the caller lacks."""
+        if not caller.role:
+            return None
+        policies = self._rights(caller.role)
+        return next((denied for right in rights if (denied := self._evaluate(caller, policies, right))), None)
+
+    def _evaluate(self, caller: Caller, policies: Rights | None, right: Right) -> AccessDenied | None:
+        context = {**self._context(caller), **right.context}
+        call = AuthorizationRequest(right.action, right.resource, context, whole=True)
+        what = f"User: {caller.arn} is not authorized to perform: {right.action} on resource: {right.resource}"
+        if policies is None:
+            return AccessDenied(right, f"{what} because the role {caller.role} does not exist any more", False)
+        documents = {"identity-based policy": tuple(policies.policies.values())}
+        if policies.boundary is not None:
+            documents["permissions boundary"] = (policies.boundary,)
+        for kind, document in documents.items():
+            if denies(document, call) is True:
+                return AccessDenied(right, f"{what} with an explicit deny in {_a(kind)}", True)
+            if allows(document, call) is not True:
+                odd = unjudged(document, call)
+                because = f"no {kind} allows the {right.action} action"
+                if odd:
+                    because += f" (the rehearsal cannot evaluate the condition operator {odd[0]})"
+                return AccessDenied(right, f"{what} because {because}", False)
+        return None
+
+    def _context(self, caller: Caller) -> dict[str, Value]:
+        """Keys of every request: …/IAM/latest/UserGuide/reference_policies_condition-keys.html."""
+        return {
+            "aws:PrincipalAccount": self._account.id,
+            "aws:PrincipalArn": caller.role,
+            "aws:PrincipalIsAWSService": "false",
+            "aws:PrincipalType": "AssumedRole",
+            "aws:SecureTransport": "true",
+            "aws:ViaAWSService": "false",
+            **{f"aws:PrincipalTag/{key}": value for key, value in caller.tags.items()},
+        }
+
+    def _rights(self, role: str) -> Rights | None:
+        key = role, self._account.writes("iam")
+        if key not in self._known:
+            role_record = roles.role(self._account, role)
+            self._known = {key: None if role_record is None else Rights(role_record.policies, role_record.boundary)}
+        return self._known[key]
+
+
+def needed(request: Operation, service: str, operation: str) -> list[Right] | None:
+    """What a request needs, in its region; ``None`` for one that is not in the table."""
+    needs = TABLE.get((service, operation))
+    if needs is None:
+        return None
+    region = {"aws:RequestedRegion": request.account.region}
+    return [Right(right.action, right.resource, {**region, **right.context}) for right in needs(request)]
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

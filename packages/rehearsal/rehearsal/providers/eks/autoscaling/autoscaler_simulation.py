@@ -1,0 +1,166 @@
+"""Keeps the fleet's groups as the deployed cluster-autoscaler would have them: looks, decides, and tells the fleet."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Set
+from functools import partial
+from typing import Final
+
+from rehearsal.providers.eks.autoscaling import cluster_autoscaler
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import AutoScalingGroup
+from rehearsal.providers.eks.autoscaling.observer import DEPLOYMENTS, Objects, Observer
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.resources import scaling_group
+from rehearsal.providers.eks.resources.groups import DeclaredGroup, NodeGroups
+from rehearsal.simulation import Fleet, SimulatedNodeGroup
+
+_PERIOD_SECONDS: Final = 0.5
+_REST_SECONDS: Final = 0.2
+"""Least time between two evaluations, however many changes arrive: a program declares dozens of tags at once."""
+
+_ACCOUNT_SECONDS: Final = 5.0
+"""Changes of node groups, tags and identities are reported; the rest of the account is polled."""
+
+_log = logging.getLogger("rehearsal.aws.autoscaling")
+_PAGE: Final = 100
+
+
+def auto_scaling_groups(account: Account, names: Collection[str]) -> dict[str, AutoScalingGroup]:
+    """The Auto Scaling groups of these names that exist."""
+    groups = {}
+    ordered = sorted(names)
+    for start in range(0, len(ordered), _PAGE):
+        page = ordered[start : start + _PAGE]
+        answer = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=page, MaxRecords=_PAGE)
+        for group in answer["AutoScalingGroups"]:
+            groups[group["AutoScalingGroupName"]] = AutoScalingGroup(
+                arn=group["AutoScalingGroupARN"],
+                min_size=int(group["MinSize"]),
+                max_size=int(group["MaxSize"]),
+                zones=tuple(group["AvailabilityZones"]),
+                tags={tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or []},
+            )
+    return groups
+
+
+class AutoscalerSimulation:
+    """A thread that decides about every group when something changed, and every half second.
+
+    The fleet hears of a group when the decision differs from the one before, and whenever someone else may have told
+    it something (``wake``). A look that fails (a request that is in the middle of a change, an API server that stops)
+    is logged and tried again.
+    """
+
+    def __init__(self, account: Account, groups: NodeGroups) -> None:
+        assert account.fleet is not None
+        self._account = account
+        self._fleet: Fleet = account.fleet
+        self._groups = groups
+        self._observer = Observer(account, self._fleet)
+        self._look = threading.Event()
+        self._woken = threading.Event()
+        self._stopped = threading.Event()
+        self._turn = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._told: dict[tuple[str, str], SimulatedNodeGroup | None] = {}
+        self._account_read = -_ACCOUNT_SECONDS
+        self._declared: list[DeclaredGroup] = []
+        self._asgs: Mapping[str, AutoScalingGroup] = {}
+        groups.subscribe(self.wake)
+
+    def start(self) -> None:
+        """Start the thread; once is enough."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="autoscaler-simulation", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, and return when it has ended."""
+        self._stopped.set()
+        self._look.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def wake(self) -> None:
+        """Look at once, at the account too; returns before that."""
+        self._woken.set()
+        self._look.set()
+
+    def refresh(self) -> None:
+        """Look and decide now, in this thread. Raises what the look raises."""
+        with self._turn:
+            if self._woken.is_set():
+                self._woken.clear()
+                # The change of a group may already have updated the fleet: report everything again.
+                self._told = dict.fromkeys(self._told)
+                self._account_read = -_ACCOUNT_SECONDS
+            if time.monotonic() - self._account_read >= _ACCOUNT_SECONDS:
+                self._read_account()
+                self._account_read = time.monotonic()
+            decided = list(self._decisions())
+            names = {(group.cluster, group.base.name) for group in self._declared}
+            for group in decided:
+                key = group.cluster, group.name
+                # A deletion may have begun since the decision.
+                if key not in names or not self._groups.is_leaving(*key):
+                    self._tell(group)
+            self._resize({(group.cluster, group.name) for group in decided if group.autoscaled})
+            self._withdraw(names | {(group.cluster, group.name) for group in decided})
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._look.clear()
+            try:
+                self.refresh()
+            except Exception as error:  # the next look decides; nothing depends on this one
+                _log.debug("autoscaler simulation: %s", error, exc_info=True)
+            self._stopped.wait(_REST_SECONDS)
+            self._look.wait(_PERIOD_SECONDS - _REST_SECONDS)
+
+    def _read_account(self) -> None:
+        self._declared = self._groups.list()
+        self._asgs = auto_scaling_groups(self._account, {group.asg_name for group in self._declared})
+        self._observer.forget()
+
+    def _decisions(self) -> Iterator[SimulatedNodeGroup]:
+        for cluster in dict.fromkeys(group.cluster for group in self._declared):
+            deployments = self._fleet.list_objects(DEPLOYMENTS)
+            yield from self._node_groups(cluster, deployments)
+
+    def _node_groups(self, cluster: str, deployments: Objects) -> Iterator[SimulatedNodeGroup]:
+        snapshot = self._observer.cluster_autoscaler(cluster, deployments)
+        for group in self._declared:
+            asg = self._asgs.get(group.asg_name)
+            if group.cluster == cluster and asg is not None and not group.leaving:
+                had_nodes = partial(self._fleet.had_nodes, cluster, group.base.name)
+                yield cluster_autoscaler.evaluate(snapshot, group, asg, had_nodes)
+
+    def _tell(self, group: SimulatedNodeGroup) -> None:
+        key = group.cluster, group.name
+        if self._told.get(key) != group:
+            self._fleet.apply_group(group)
+            self._told[key] = group
+            if group.not_scaled_because:
+                _log.info("node group %s does not scale: %s", group.name, group.not_scaled_because)
+
+    def _resize(self, autoscaled: Set[tuple[str, str]]) -> None:
+        """Give each autoscaled group's Auto Scaling group the size that the group has: by it the autoscaler changes the
+        number of nodes (SetDesiredCapacity), and in it everybody else reads how many there are.
+
+        https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
+        """
+        nodes = self._observer.nodes_by_group()
+        for group in self._declared:
+            size = min(max(nodes[group.name], group.min_size), group.max_size)
+            if (group.cluster, group.name) in autoscaled and not group.leaving and size != group.desired:
+                scaling_group.set_size(self._account, group.asg_name, size)
+                self._account_read = -_ACCOUNT_SECONDS
+
+    def _withdraw(self, existing: set[tuple[str, str]]) -> None:
+        """Remove what this thread told the fleet of groups that were deleted, perhaps while it was telling."""
+        for key in [key for key in self._told if key not in existing]:
+            self._fleet.delete_group(*key)
+            del self._told[key]

@@ -1,0 +1,48 @@
+"""A request that moto cannot answer, or answers wrongly, as the functions beside this see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rehearsal.providers.eks.authorization.request_rights import Operation, Right
+from rehearsal.providers.eks.base.account import Account
+
+
+class GapError(Exception):
+    """The service's error: its code and message."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+def _anything(_: Iterable[Right]) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class GapRequest:
+    """The parameters of one request in ``account``'s region.
+
+    ``refusal`` says what is refused of rights that the request turns out to need: EC2's message, or ``""``.
+    """
+
+    account: Account
+    params: Mapping[str, Any]
+    refusal: Callable[[Iterable[Right]], str] = field(default=_anything)
+
+    @property
+    def asked(self) -> Operation:
+        """For the tables of rights."""
+        return Operation(self.account, self.params)
+
+    def filters(self) -> dict[str, list[str]]:
+        """EC2's ``Filters`` as name → values."""
+        return {each["Name"]: list(each.get("Values") or ()) for each in self.params.get("Filters") or ()}
+
+
+Gap = Callable[[GapRequest], Mapping[str, Any] | None]
+"""Answers with the operation's output, or leaves the request to moto with ``None``; raises :class:`GapError`."""

@@ -1,0 +1,239 @@
+"""EC2's checks before it starts an instance from a launch template, and the start."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rehearsal.providers.eks.authorization import ec2
+from rehearsal.providers.eks.aws_api.gaps import reservations
+from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
+from rehearsal.providers.eks.aws_api.gaps.images import publish
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.instance_types import instance_type, offered_in
+from rehearsal.providers.eks.base.supply import Market
+from rehearsal.providers.eks.resources.keys import TO_START, may_use
+
+SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
+_SPOT_SERVICE: Final = "spot.amazonaws.com"
+_LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """One instance to start: ``data`` is a launch template's with everything that replaces parts of it."""
+
+    template: Mapping[str, Any]
+    version: str
+    data: Mapping[str, Any]
+    market: Market
+
+    @property
+    def groups(self) -> list[str]:
+        """Its security groups."""
+        interfaces = self.data.get("NetworkInterfaces") or ()
+        within = [id for each in interfaces[:1] for id in each.get("Groups") or ()]
+        return [str(id) for id in (*(self.data.get("SecurityGroupIds") or ()), *within)]
+
+    @property
+    def reservation(self) -> str:
+        """The reservation that it is to run in."""
+        target = (self.data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+        return str(target.get("CapacityReservationId") or "")
+
+
+def check_references(account: Account, plan: LaunchPlan) -> None:
+    """What the plan names must exist and fit together; a dry run looks at this much too."""
+    data = plan.data
+    publish(account)
+    profile = (data.get("IamInstanceProfile") or {}).get("Name")
+    if profile:
+        try:
+            account.call("iam", "GetInstanceProfile", InstanceProfileName=profile)
+        except AwsError as error:
+            message = f"Value ({profile}) for parameter iamInstanceProfile.name is invalid."
+            raise GapError("InvalidParameterValue", f"{message} Invalid IAM Instance Profile name") from error
+    images = account.call("ec2", "DescribeImages", Filters=[{"Name": "image-id", "Values": [data.get("ImageId", "")]}])
+    if not images["Images"]:
+        raise GapError("InvalidAMIID.NotFound", f"The image id '[{data.get('ImageId')}]' does not exist")
+    subnet = subnet_of(account, plan)
+    groups = account.call("ec2", "DescribeSecurityGroups", Filters=[{"Name": "group-id", "Values": plan.groups}])
+    known = {each["GroupId"]: each["VpcId"] for each in groups["SecurityGroups"]}
+    for group in plan.groups:
+        if group not in known:
+            raise GapError("InvalidGroup.NotFound", f"The security group '{group}' does not exist")
+        if known[group] != subnet["VpcId"]:
+            message = f"Security group {group} and subnet {subnet['SubnetId']} belong to different networks."
+            raise GapError("InvalidParameter", message)
+
+
+def check_capacity(request: GapRequest, plan: LaunchPlan) -> None:
+    """Whether there is room for one more, for the caller."""
+    account, kind = request.account, str(plan.data.get("InstanceType"))
+    subnet = subnet_of(account, plan)
+    zone = str(subnet["AvailabilityZone"])
+    if not offered_in(account, kind, zone):
+        message = (
+            f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone})."
+        )
+        raise GapError("Unsupported", message)
+    if int(subnet["AvailableIpAddressCount"]) < 1:
+        message = f"There are not enough free addresses in subnet '{subnet['SubnetId']}' to satisfy the request."
+        raise GapError("InsufficientFreeAddressesInSubnet", message)
+    if plan.market == "spot":
+        _require_spot_role(request)
+        _require_keys_of_spot(account, plan)
+    _check_quota(account, plan, kind)
+    if plan.reservation:
+        _check_reservation(account, plan.reservation, kind, zone)
+    elif account.supply.is_dry(zone, kind, plan.market):
+        raise GapError("InsufficientInstanceCapacity", _no_capacity(plan.market, kind, zone))
+
+
+def start(account: Account, plan: LaunchPlan, fleet: str) -> str:
+    """Start it; the instance's id."""
+    data = plan.data
+    user_data = data.get("UserData")
+    subnet = subnet_of(account, plan)
+    answer = account.call(
+        "ec2",
+        "RunInstances",
+        MinCount=1,
+        MaxCount=1,
+        ImageId=data["ImageId"],
+        InstanceType=data["InstanceType"],
+        SubnetId=subnet["SubnetId"],
+        SecurityGroupIds=plan.groups or None,
+        IamInstanceProfile=data.get("IamInstanceProfile"),
+        # The client encodes it again.
+        UserData=base64.b64decode(user_data).decode() if user_data else None,
+        BlockDeviceMappings=data.get("BlockDeviceMappings"),
+        MetadataOptions=_known_options(data.get("MetadataOptions")),
+        Monitoring=data.get("Monitoring"),
+        InstanceMarketOptions={"MarketType": "spot"} if plan.market == "spot" else None,
+        TagSpecifications=[each for each in data.get("TagSpecifications") or () if each.get("Tags")] or None,
+    )
+    id = str(answer["Instances"][0]["InstanceId"])
+    _add_what_moto_lacks(account, plan, id, fleet, subnet)
+    return id
+
+
+def subnet_of(account: Account, plan: LaunchPlan) -> Mapping[str, Any]:
+    """The plan's subnet; EC2's error if it does not exist."""
+    id = plan.data.get("SubnetId")
+    if not id:
+        interfaces = plan.data.get("NetworkInterfaces") or ({},)
+        id = interfaces[0].get("SubnetId")
+    subnets = account.call("ec2", "DescribeSubnets", Filters=[{"Name": "subnet-id", "Values": [str(id)]}])["Subnets"]
+    if not subnets:
+        raise GapError("InvalidSubnetID.NotFound", f"The subnet ID '{id}' does not exist")
+    first: Mapping[str, Any] = subnets[0]
+    return first
+
+
+def _require_spot_role(request: GapRequest) -> None:
+    """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html."""
+    account = request.account
+    try:
+        account.call("iam", "GetRole", RoleName=SPOT_ROLE)
+    except AwsError:
+        arn = account.arn("iam", f"role/aws-service-role/{_SPOT_SERVICE}/{SPOT_ROLE}", everywhere=True)
+        right = ec2.Right("iam:CreateServiceLinkedRole", arn, {"iam:AWSServiceName": _SPOT_SERVICE})
+        if request.refusal([right]):
+            message = "The provided credentials do not have permission to create the service-linked role for"
+            code = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+            raise GapError(code, f"{message} EC2 Spot Instances.") from None
+        account.call("iam", "CreateServiceLinkedRole", AWSServiceName=_SPOT_SERVICE)
+
+
+def _require_keys_of_spot(account: Account, plan: LaunchPlan) -> None:
+    """EC2 starts spot machines with the account's service-linked role, which needs a grant on a customer's key:
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html.
+
+    Of ``instant`` fleets, which start with their caller's rights, nobody says whether that is so: Karpenter's guide
+    (https://karpenter.sh/v1.14/troubleshooting/#node-terminates-before-ready-on-failed-encrypted-ebs-volume) names the
+    caller's rights alone. Here both are asked for.
+    """
+    for key in ec2.disk_keys(plan.data):
+        if not may_use(account, key, f"/{SPOT_ROLE}", TO_START):
+            message = (
+                "Instance launch failed because an EBS volume cannot be encrypted. If your launch specification "
+                f"includes an encrypted EBS volume, you must grant the {SPOT_ROLE} service-linked role access to any "
+                "custom KMS keys."
+            )
+            raise GapError("InvalidParameter", message)
+
+
+def _check_quota(account: Account, plan: LaunchPlan, kind: str) -> None:
+    most = account.supply.vcpu_limit(plan.market)
+    if most is None:
+        return
+    running = [each for group in _reservations_of(account) for each in group["Instances"]]
+    same = [each for each in running if (each.get("InstanceLifecycle") == "spot") == (plan.market == "spot")]
+    used = sum(_vcpus(account, each["InstanceType"]) for each in same)
+    if used + _vcpus(account, kind) <= most:
+        return
+    if plan.market == "spot":
+        raise GapError("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
+    message = (
+        f"You have requested more vCPU capacity than your current vCPU limit of {most} allows for the instance bucket "
+        "that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to "
+        "request an adjustment to this limit."
+    )
+    raise GapError("VcpuLimitExceeded", message)
+
+
+def _check_reservation(account: Account, id: str, kind: str, zone: str) -> None:
+    reservation = account.supply.reservation(id)
+    if reservation is None:
+        message = f"The capacity reservation ID '{id}' does not exist"
+        raise GapError("InvalidCapacityReservationId.NotFound", message)
+    if (reservation.instance_type, reservation.zone) != (kind, zone) or reservations.free(account, reservation) < 1:
+        message = (
+            "The requested reservation does not have sufficient compatible and available capacity for this request."
+        )
+        raise GapError("ReservationCapacityExceeded", message)
+
+
+def _no_capacity(market: Market, kind: str, zone: str) -> str:
+    if market == "spot":
+        return "There is no Spot capacity available that matches your request."
+    return (
+        f"We currently do not have sufficient {kind} capacity in the Availability Zone you requested ({zone}). "
+        "Our system will be working on provisioning additional capacity."
+    )
+
+
+def _add_what_moto_lacks(account: Account, plan: LaunchPlan, id: str, fleet: str, subnet: Mapping[str, Any]) -> None:
+    """moto answers these with its instances' attributes, once they have them."""
+    from moto.ec2.models import ec2_backends
+
+    instance: Any = ec2_backends[account.id][account.region].get_instance(id)
+    instance.add_tags({"aws:ec2:fleet-id": fleet})
+    if plan.template:
+        template = {"id": plan.template["LaunchTemplateId"], "version": plan.version}
+        instance.add_tags({f"aws:ec2launchtemplate:{key}": str(value) for key, value in template.items()})
+    instance.placement.availability_zone_id = subnet["AvailabilityZoneId"]
+    if plan.market == "spot":
+        instance.spot_instance_request_id = f"sir-{uuid.uuid4().hex[:8]}"
+    if plan.reservation:
+        instance.capacity_reservation_id = plan.reservation
+        instance.capacity_reservation_specification = plan.data["CapacityReservationSpecification"]
+
+
+def _known_options(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return {key: value for key, value in options.items() if key != "State"} if options else None
+
+
+def _reservations_of(account: Account) -> list[Any]:
+    reservations: list[Any] = account.call("ec2", "DescribeInstances", Filters=_LIVE)["Reservations"]
+    return reservations
+
+
+def _vcpus(account: Account, kind: str) -> int:
+    machine = instance_type(account, kind)
+    return machine.vcpus if machine else 0

@@ -1,0 +1,105 @@
+"""moto as this process's only source of AWS's answers.
+
+moto keeps an account in module-level dictionaries. One rehearsal has one account, so it stays there; a new account
+starts by emptying them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+Answered = tuple[int, dict[str, Any], bytes]
+
+# Machine types are the same for as long as moto is imported, and it takes seconds to write all of them down.
+_CONSTANT: Final = "DescribeInstanceTypes"
+_written: Final[dict[tuple[str, str], Answered]] = {}
+
+
+def forget() -> None:
+    """Empty moto, for a new account; costs nothing while moto has not been imported."""
+    if "moto.core.base_backend" in sys.modules:
+        from moto.core.base_backend import BackendDict
+
+        # A reset makes everything anew before it is dropped: here a default VPC in each region that was used.
+        if "moto.ec2.models" in sys.modules:
+            from moto.ec2.models import ec2_backends
+
+            ec2_backends.clear()
+        BackendDict.reset()
+
+
+def regions(account_id: str) -> tuple[str, ...]:
+    """The regions in which an account has been used."""
+    if "moto.ec2.models" not in sys.modules:
+        return ()
+    from moto.ec2.models import ec2_backends
+
+    return tuple(ec2_backends[account_id])
+
+
+@contextmanager
+def ids_of_the_next(kind: Literal["vpc", "subnet"], id: str) -> Iterator[None]:
+    """Within this context a new VPC or subnet gets this id, which a stack file names."""
+    from moto.ec2.models import subnets, vpcs
+
+    module, name = {"vpc": (vpcs, "random_vpc_id"), "subnet": (subnets, "random_subnet_id")}[kind]
+    before = getattr(module, name)
+    setattr(module, name, lambda: id)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def answer(request: Any) -> Answered | None:
+    """moto's answer to an ``AWSPreparedRequest``: status, headers and body; ``None`` for what it does not know."""
+    body = _text(request.body)
+    if f"Action={_CONSTANT}&" not in f"{body}&":
+        return _asked(request)
+    response = _written.get((request.url, body)) or _asked(request)
+    if response is not None and response[0] == 200:
+        _written[request.url, body] = response
+    return response
+
+
+def _asked(request: Any) -> Answered | None:
+    try:
+        response = _stubber().process_request(request)
+    except NotImplementedError:
+        return None
+    if response is None:
+        return None
+    status, headers, body = response
+    # moto's own words for a service that it does not have at all.
+    if status == 404 and body == "Not yet implemented":
+        return None
+    return status, headers, body.encode() if isinstance(body, str) else body
+
+
+def _text(body: Any) -> str:
+    return body.decode(errors="replace") if isinstance(body, bytes) else body if isinstance(body, str) else ""
+
+
+@lru_cache(maxsize=1)
+def _stubber() -> Any:
+    # Hundreds of images that no node here boots.
+    os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+    from moto.core import responses
+    from moto.core import utils as core
+    from moto.core.botocore_stubber import BotocoreStubber
+    from moto.eks import utils
+    from moto.iam.models import SERVICE_NAME_CONVERSION
+
+    # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
+    SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
+    # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.
+    utils.Session = lru_cache(maxsize=1)(utils.Session)  # pyright: ignore[reportPrivateImportUsage]
+    # For each request the names of a service's methods, hundreds of them, which never change.
+    names = lru_cache(maxsize=None)(core.method_names_from_class)
+    responses.method_names_from_class = names  # pyright: ignore[reportPrivateImportUsage]
+    return BotocoreStubber()

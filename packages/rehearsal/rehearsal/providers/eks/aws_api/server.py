@@ -1,0 +1,184 @@
+"""The AWS API of a rehearsal: an HTTP server for controllers, on top of moto and the provider's records."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.providers.eks.authorization.callers import Caller, Callers
+from rehearsal.providers.eks.authorization.evaluation import Evaluation, needed
+from rehearsal.providers.eks.authorization.request_rights import Operation, Right
+from rehearsal.providers.eks.aws_api import backend, wire
+from rehearsal.providers.eks.aws_api.call_log import CallLog, Entry
+from rehearsal.providers.eks.aws_api.gaps import queues
+from rehearsal.providers.eks.aws_api.pod_identity import NoAgentError, PodIdentityAgent, PodIdentityError
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.resources.network import CLUSTER
+from rehearsal.simulation import Fleet
+
+if TYPE_CHECKING:
+    from moto.core.request import Request as HttpRequest
+    from werkzeug.wrappers import Response
+
+LOG_NAME: Final = "aws-calls.jsonl"
+_HOST: Final = "127.0.0.1"
+_AGENT_PATH: Final = "/v1/credentials"
+_DIRECTORY: Final = "/var/run/secrets/pods.eks.amazonaws.com/serviceaccount"
+_log = logging.getLogger("rehearsal.aws.server")
+
+
+class AwsServer:
+    """Answers signed requests to AWS, and the Pod Identity agent's, on a free port of this machine.
+
+    Args:
+        account: whose state it serves; the provider's own requests take turns with the server's.
+        fleet: knows what a pod's token is worth.
+        logs: the folder of ``aws-calls.jsonl``.
+    """
+
+    def __init__(self, account: Account, fleet: Fleet, logs: Path) -> None:
+        self._account = account
+        self._callers = Callers(account)
+        self._pod_identity = PodIdentityAgent(account, fleet, self._callers)
+        self._evaluation = Evaluation(account)
+        self._calls = CallLog(logs / LOG_NAME)
+        self._lock = threading.Lock()
+        self._server: Any = None
+        self._ended = threading.Event()
+
+    @property
+    def endpoint(self) -> str:
+        """``AWS_ENDPOINT_URL`` for programs on this machine; starts the server if need be."""
+        return f"http://{_HOST}:{self._start().server_port}"
+
+    def pod_environment(
+        self, namespace: str, service_account: str, token_directory: str = _DIRECTORY
+    ) -> dict[str, str]:
+        """What a container of such a pod gets in its environment to reach AWS.
+
+        That is the server's address and the region, and with a Pod Identity association the agent's address and the
+        file in ``token_directory`` with a token for the audience ``pods.eks.amazonaws.com``, bound to the pod:
+        https://docs.aws.amazon.com/eks/latest/userguide/pod-id-how-it-works.html.
+        """
+        endpoint = self.endpoint
+        clusters = self._account.store.all(CLUSTER)
+        region = str(clusters[0].outputs["region"]) if clusters else self._account.region
+        environment = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
+        if self._pod_identity.associated(namespace, service_account):
+            environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = endpoint + _AGENT_PATH
+            environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = f"{token_directory}/eks-pod-identity-token"
+        return environment
+
+    def stop(self) -> None:
+        """End the server; requests under way are cut off."""
+        self._ended.set()
+        with self._lock:
+            server, self._server = self._server, None
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+    def _start(self) -> Any:
+        with self._lock:
+            if self._server is None:
+                from werkzeug.serving import WSGIRequestHandler, make_server
+
+                class Quiet(WSGIRequestHandler):
+                    protocol_version = "HTTP/1.1"
+
+                    def log(self, type: str, message: str, *args: Any) -> None:
+                        """The calls have a log of their own."""
+
+                self._server = make_server(_HOST, 0, self._application, threaded=True, request_handler=Quiet)
+                self._server.daemon_threads = True
+                threading.Thread(target=self._server.serve_forever, name="aws-server", daemon=True).start()
+            return self._server
+
+    def _application(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        from moto.core.request import Request
+
+        http = Request(environ)
+        try:
+            response = self._agent(http) if http.path == _AGENT_PATH else self._aws(http)
+        except Exception as error:
+            _log.exception("%s %s", http.method, http.path)
+            response = _plain(500, f"the rehearsal's AWS failed: {error!r}")
+        return response(environ, start_response)
+
+    def _agent(self, http: HttpRequest) -> Response:
+        try:
+            credentials = self._pod_identity.credentials(http.headers.get("Authorization", ""))
+        except NoAgentError as error:
+            return _plain(503, f"connection refused: {error}")
+        except PodIdentityError as error:
+            return _plain(error.status, str(error))
+        return _plain(200, json.dumps(credentials), "application/json")
+
+    def _aws(self, http: HttpRequest) -> Response:
+        try:
+            call = wire.read(http)
+        except wire.NotAwsError as error:
+            return _plain(501, str(error))
+        caller = self._callers.of(call.access_key)
+        if caller is None:
+            self._note(call, call.access_key, "denied", missing="credentials that AWS gave out")
+            return call.unknown_key()
+        return self._answered(call, caller)
+
+    def _answered(self, call: wire.Call, caller: Caller) -> Response:
+        there = replace(self._account, region=call.region)
+        with self._account.store.held():
+            rights = needed(Operation(there, call.params), call.service, call.operation) if caller.role else []
+            if rights is None:
+                return self._not_evaluated(call, caller)
+            on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))
+            refusal = self._evaluation.refusal(caller, rights)
+        if refusal is not None:
+            self._note(call, caller.arn, "denied", resources=on, missing=refusal.message)
+            return call.denied(refusal.for_ec2() if call.service == "ec2" else refusal.message)
+        if (call.service, call.operation) == ("sqs", "ReceiveMessage"):
+            queues.wait(there, call.params, self._ended)
+        answer = backend.answer(self._account, call, lambda further: self._further(caller, further))
+        if answer is None:
+            message = f"the rehearsal does not simulate {call.service}:{call.operation}"
+            self._note(call, caller.arn, "not simulated", resources=on, error=message)
+            return call.error("NotImplemented", message, 501)
+        status, headers, body = answer
+        # EC2's way to say yes to a dry run is an error.
+        failed = status >= 300 and b"<Code>DryRunOperation</Code>" not in body
+        error = body.decode() if failed else ""
+        self._note(call, caller.arn, "failed" if failed else "allowed", resources=on, error=error)
+        return _response(status, headers, body)
+
+    def _not_evaluated(self, call: wire.Call, caller: Caller) -> Response:
+        action = f"{call.service}:{call.operation}"
+        missing = f"not evaluated: the rehearsal has no table entry for the permissions that {action} needs"
+        self._note(call, caller.arn, "denied", missing=missing)
+        message = f"User: {caller.arn} is not authorized to perform: {action}; {missing}"
+        return call.denied(message)
+
+    def _further(self, caller: Caller, rights: Iterable[Right]) -> str:
+        region = {"aws:RequestedRegion": self._account.region}
+        refusal = self._evaluation.refusal(
+            caller, [replace(each, context={**region, **each.context}) for each in rights]
+        )
+        return "" if refusal is None else refusal.for_ec2()
+
+    def _note(self, call: wire.Call, who: str, verdict: Any, **more: Any) -> None:
+        self._calls.add(Entry(who, call.service, call.operation, call.region, verdict, **more))
+
+
+def _response(status: int, headers: Mapping[str, Any], body: bytes) -> Response:
+    from werkzeug.wrappers import Response
+
+    forwarded = {key: str(value) for key, value in headers.items() if key.lower() not in ("status", "content-length")}
+    return Response(body, status, forwarded)
+
+
+def _plain(status: int, text: str, content_type: str = "text/plain") -> Response:
+    return _response(status, {"Content-Type": content_type}, text.encode())

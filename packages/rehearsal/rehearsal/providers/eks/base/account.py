@@ -1,0 +1,162 @@
+"""What every simulated resource uses: clients of the in-process AWS, the machines' simulation, the catalogue."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from io import BytesIO
+from typing import Any, Final
+
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.eks.base.addon_pods import addon_namespace
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.supply import Supply
+
+Answer = tuple[int, dict[str, Any], bytes]
+"""Status, headers and body."""
+
+ACCOUNT_ID: Final = "123456789012"
+ADDON: Final = "aws:eks/addon:Addon"
+POD_IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+ADMINISTRATOR: Final = "simulated"
+"""The access key and the secret of the user who runs the program, with every permission."""
+
+READS: Final = ("Describe", "Get", "List")
+"""Prefixes of the names of read-only requests."""
+_making_client = threading.Lock()
+_asked: Final[ContextVar[Account]] = ContextVar("account")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account(SimulatedCloud):
+    """One simulated AWS account in one region, whose records are in memory, as moto's state is.
+
+    ``answers`` is AWS: an account's request (service, operation, as botocore sends it) → the answer, ``None`` if the
+    request is not simulated. ``patience`` is how many seconds a resource waits for others that are made at the same
+    time, where AWS waits many minutes. ``cancelled`` ends such a wait.
+    """
+
+    region: str
+    answers: Callable[[Account, str, str, Any], Answer | None]
+    patience: float = 60.0
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    id: str = ACCOUNT_ID
+    partition: str = "aws"
+    supply: Supply = field(default_factory=Supply)
+    _writes: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
+
+    @contextmanager
+    def client(self, service: str) -> Iterator[Any]:
+        """A boto3 client (``ec2``, ``eks``, ``autoscaling`` …) whose requests this account answers inside the context.
+
+        Each request is one step and takes its turn. botocore's own exceptions (``ParamValidationError``,
+        ``ClientError``) come through.
+        """
+        with _making_client:
+            client = _client(service, self.region)
+        before = _asked.set(self)
+        try:
+            yield client
+        finally:
+            _asked.reset(before)
+
+    def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        """One request (``CreateVpc``) without the parameters that are ``None``; raises :class:`AwsError`."""
+        from botocore.exceptions import ClientError, ParamValidationError
+
+        method = _method_name(operation)
+        sent = {key: value for key, value in params.items() if value is not None}
+        try:
+            with self.client(service) as client:
+                answer: dict[str, Any] = getattr(client, method)(**sent)
+        except ClientError as error:
+            details = error.response["Error"]
+            raise AwsError(service, operation, details.get("Code", "?"), details.get("Message", "?")) from error
+        except ParamValidationError as error:
+            raise AwsError(service, operation, "ValidationError", str(error)) from error
+        return answer
+
+    def arn(self, service: str, resource: str, *, everywhere: bool = False) -> str:
+        """An ARN in this account; ``everywhere`` for services without a region."""
+        return f"arn:{self.partition}:{service}:{'' if everywhere else self.region}:{self.id}:{resource}"
+
+    def wrote(self, service: str) -> None:
+        """Note a request that may have changed what a service of AWS holds."""
+        with self.store.held():
+            self._writes[service] += 1
+
+    def writes(self, service: str) -> int:
+        """How many such requests there were: what was read of the service is stale when this has grown."""
+        with self.store.held():
+            return self._writes[service]
+
+    def pod_identity(self, cluster: str, namespace: str, service_account: str) -> str | None:
+        """ARN of the role that EKS Pod Identity gives a service account's pods, or ``None``."""
+        association_inputs = {"clusterName": cluster, "namespace": namespace, "serviceAccount": service_account}
+        for record in self.store.all(POD_IDENTITY):
+            if association_inputs.items() <= record.inputs.items():
+                return str(record.inputs["roleArn"])
+        for record in self.store.all(ADDON):
+            # An add-on's associations are for service accounts of its own namespace.
+            if record.inputs["clusterName"] == cluster and addon_namespace(record.inputs["addonName"]) == namespace:
+                for association in record.inputs.get("podIdentityAssociations") or []:
+                    if association["serviceAccount"] == service_account:
+                        return str(association["roleArn"])
+        return None
+
+
+@lru_cache(maxsize=1)
+def _session() -> Any:
+    from boto3.session import Session
+    from botocore.session import get_session
+
+    # Not credentials: nothing leaves the process, but a request has to be signed with something.
+    return Session(aws_access_key_id=ADMINISTRATOR, aws_secret_access_key=ADMINISTRATOR, botocore_session=get_session())
+
+
+@lru_cache(maxsize=64)
+def _client(service: str, region: str) -> Any:
+    """Made once in a process, as it takes longer than most requests; whose request it sends is ``_asked``."""
+    from botocore.config import Config
+
+    # Otherwise put together twice for each request, which takes longer than signing it, and nobody reads it.
+    client = _session().client(service, region_name=region, config=Config(user_agent="rehearsal"))
+    client.meta.events.register("before-send", partial(_answer, service))
+    return client
+
+
+@lru_cache(maxsize=512)
+def _method_name(operation: str) -> str:
+    from botocore import xform_name
+
+    return str(xform_name(operation))
+
+
+def _answer(service: str, request: Any, event_name: str, **_: Any) -> Any:
+    """AWS's answer instead of a network request; a request that is not simulated is an error."""
+    from botocore.awsrequest import AWSResponse
+
+    account, operation = _asked.get(), event_name.rpartition(".")[2]
+    answer = account.answers(account, service, operation, request)
+    if answer is None:
+        raise ProviderError(f"aws: the request {service}:{operation} is not simulated")
+    status, headers, body = answer
+    return AWSResponse(request.url, status, headers, _Body(body))
+
+
+class _Body(BytesIO):
+    """A response's body as botocore reads one."""
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self.read()
+
+
+def maker(account: Account) -> str:
+    """The ARN of the user who runs the program."""
+    return account.arn("iam", f"user/{ADMINISTRATOR}", everywhere=True)

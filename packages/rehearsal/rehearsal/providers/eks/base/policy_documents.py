@@ -1,0 +1,73 @@
+"""IAM policy documents: AWS's validation, before any evaluation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+_VERSIONS: Final = ("2012-10-17", "2008-10-17")
+
+
+def document_problem(text: Any, *, principals: bool) -> str | None:
+    """What is wrong with a policy document, ``None`` if nothing; ``principals``: it hangs on a resource.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html
+    """
+    try:
+        document = json.loads(text)
+    except (TypeError, ValueError) as error:
+        return f"The policy is not valid JSON: {error}"
+    if not isinstance(document, dict):
+        return "The policy is not a JSON object"
+    if document.get("Version", _VERSIONS[1]) not in _VERSIONS:
+        return f"The policy's Version {document['Version']!r} is none of {', '.join(_VERSIONS)}"
+    statements = document.get("Statement")
+    statements = [statements] if isinstance(statements, dict) else statements
+    if not isinstance(statements, list) or not statements:
+        return "The policy has no Statement"
+    return next((problem for each in statements if (problem := _statement_problem(each, principals))), None)
+
+
+def trusted(text: str) -> frozenset[str]:
+    """The services that may assume the role of a trust policy."""
+    principals: set[str] = set()
+    statements = json.loads(text)["Statement"]
+    for statement in [statements] if isinstance(statements, dict) else statements:
+        principal = statement.get("Principal")
+        services = principal.get("Service", ()) if isinstance(principal, dict) else ()
+        actions = _texts(statement.get("Action", ()))
+        if statement.get("Effect") == "Allow" and {"sts:AssumeRole", "sts:*", "*"} & {*actions}:
+            principals.update(_texts(services))
+    return frozenset(principals)
+
+
+def named_roles(text: str) -> frozenset[str]:
+    """The ARNs of the roles that a resource's policy names as principals."""
+    statements = json.loads(text)["Statement"]
+    roles: set[str] = set()
+    for statement in [statements] if isinstance(statements, dict) else statements:
+        principal = statement.get("Principal")
+        people = _texts(principal.get("AWS", ())) if isinstance(principal, dict) else ()
+        roles.update(each for each in people if ":role/" in each)
+    return frozenset(roles)
+
+
+def _statement_problem(statement: Any, principals: bool) -> str | None:
+    if not isinstance(statement, dict):
+        return "A statement of the policy is not an object"
+    if statement.get("Effect") not in ("Allow", "Deny"):
+        return f"A statement has Effect {statement.get('Effect')!r}: write Allow or Deny"
+    if "Action" not in statement and "NotAction" not in statement:
+        return "A statement has no Action"
+    has_principal = "Principal" in statement or "NotPrincipal" in statement
+    if principals and not has_principal:
+        return "A statement has no Principal"
+    if not principals and has_principal:
+        return "A statement of an identity's policy must not have a Principal"
+    if not principals and "Resource" not in statement and "NotResource" not in statement:
+        return "A statement has no Resource"
+    return None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,103 @@
+"""EC2's capacity, as tests and scenarios set it; unlimited by default."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, Literal
+
+Market = Literal["spot", "on-demand"]
+ANY: Final = "*"
+
+
+@dataclass(frozen=True)
+class CapacityReservation:
+    """An On-Demand Capacity Reservation of ``count`` instances; ``block``: a Capacity Block for ML."""
+
+    id: str
+    instance_type: str
+    zone: str
+    count: int
+    block: bool = False
+    owner: str = ""
+    """The account that shares it, ``""`` for this one."""
+
+
+@dataclass(frozen=True)
+class ScheduledEvent:
+    """What EC2 has announced to do with an instance (``code``, such as ``instance-reboot``) on a day."""
+
+    code: str
+    not_before: datetime
+
+
+@dataclass
+class Supply:
+    """Switches of one account; thread-safe."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _dry: set[tuple[str, str, str]] = field(default_factory=set)
+    _vcpus: dict[Market, int] = field(default_factory=dict)
+    _reservations: dict[str, CapacityReservation] = field(default_factory=dict)
+    _used_up: set[str] = field(default_factory=set)
+    _announced: dict[str, ScheduledEvent] = field(default_factory=dict)
+
+    def run_dry(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
+        """Exhaust the capacity for new instances of the type in the zone and market."""
+        with self._lock:
+            self._dry.add((zone, instance_type, market))
+
+    def refill(self) -> None:
+        """Restore all capacity, including that of reservations."""
+        with self._lock:
+            self._dry.clear()
+            self._used_up.clear()
+
+    def is_dry(self, zone: str, instance_type: str, market: Market) -> bool:
+        """Whether a new instance would fail for want of capacity."""
+        offering = (zone, instance_type, market)
+        with self._lock:
+            return any(all(a in (ANY, b) for a, b in zip(dry, offering, strict=True)) for dry in self._dry)
+
+    def limit_vcpus(self, market: Market, most: int) -> None:
+        """The account's quota of vCPUs: one for all types, where AWS has one for each group of families."""
+        with self._lock:
+            self._vcpus[market] = most
+
+    def vcpu_limit(self, market: Market) -> int | None:
+        """The quota, ``None`` if unlimited."""
+        with self._lock:
+            return self._vcpus.get(market)
+
+    def reserve(self, reservation: CapacityReservation) -> None:
+        """Add a reservation, or change the one of that id."""
+        with self._lock:
+            self._reservations[reservation.id] = reservation
+
+    def reservation(self, id: str) -> CapacityReservation | None:
+        """The reservation of that id."""
+        return next((each for each in self.reservations() if each.id == id), None)
+
+    def use_up(self, id: str) -> None:
+        """Exhaust the reservation: no further machine can start in it, as when others use it or it has ended."""
+        with self._lock:
+            self._used_up.add(id)
+
+    def reservations(self) -> tuple[CapacityReservation, ...]:
+        """All of them."""
+        with self._lock:
+            return tuple(
+                replace(each, count=0 if each.id in self._used_up else each.count)
+                for each in self._reservations.values()
+            )
+
+    def announce(self, instance: str, maintenance: ScheduledEvent) -> None:
+        """Announce a scheduled event of the instance (id). Its status shows it; nothing else happens."""
+        with self._lock:
+            self._announced[instance] = maintenance
+
+    def announced(self, instance: str) -> ScheduledEvent | None:
+        """The scheduled event of the instance, ``None`` if there is none."""
+        with self._lock:
+            return self._announced.get(instance)

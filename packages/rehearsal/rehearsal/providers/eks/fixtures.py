@@ -1,0 +1,63 @@
+"""What exists before the stack: the network that its file names, as another program would create it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from ipaddress import IPv4Network
+
+from components.settings import Settings
+from facts import catalog
+from rehearsal.providers.base import Created, Properties
+from rehearsal.providers.eks.aws_api.moto_backend import ids_of_the_next
+from rehearsal.providers.eks.resources.network import (
+    ADDRESS,
+    ASSOCIATION,
+    INTERNET_GATEWAY,
+    NAT_GATEWAY,
+    ROUTE_TABLE,
+    SUBNET,
+    VPC,
+)
+from rehearsal.providers.eks.resources.routes import ROUTE
+
+_RANGE = IPv4Network("10.20.0.0/16")
+_EVERYWHERE = "0.0.0.0/0"
+
+
+def resources(settings: Settings) -> Generator[tuple[str, Properties], Created, None]:
+    """Type and inputs of each; none where the stack makes its own network.
+
+    A private subnet in a zone each, the stack's first, with room for 31 nodes; out by one NAT gateway in one of two
+    public subnets. All have the tags by which load balancers find them.
+    """
+    existing = settings.network.existing
+    if existing is None:
+        return
+    private, public = list(_RANGE.subnets(new_prefix=19)), list(_RANGE.subnets(new_prefix=24))[-2:]
+    with ids_of_the_next("vpc", existing.network):
+        vpc = (yield VPC, {"cidrBlock": str(_RANGE), "enableDnsHostnames": True, "tags": {"Name": "company"}}).id
+    door = (yield INTERNET_GATEWAY, {"vpcId": vpc}).id
+    others = [zone for zone in catalog.of("eks").regions[settings.region] if zone not in settings.zones]
+    zones = [*settings.zones, *others]
+    outside = yield from _table(vpc, {"gatewayId": door})
+    doors = []
+    for zone, block in zip(zones, public, strict=False):
+        role = {"kubernetes.io/role/elb": "1"}
+        created = yield SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
+        yield ASSOCIATION, {"routeTableId": outside, "subnetId": created.id}
+        doors.append(created.id)
+    address = (yield ADDRESS, {"domain": "vpc"}).id
+    gateway = (yield NAT_GATEWAY, {"subnetId": doors[0], "allocationId": address}).id
+    nested = yield from _table(vpc, {"natGatewayId": gateway})
+    for subnet, zone, block in zip(existing.subnets, zones, private, strict=False):
+        role = {"kubernetes.io/role/internal-elb": "1"}
+        with ids_of_the_next("subnet", subnet):
+            yield SUBNET, {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": str(block), "tags": role}
+        yield ASSOCIATION, {"routeTableId": nested, "subnetId": subnet}
+
+
+def _table(vpc: str, target: Properties) -> Generator[tuple[str, Properties], Created, str]:
+    """A route table that leads out by ``target``; its id."""
+    table = (yield ROUTE_TABLE, {"vpcId": vpc}).id
+    yield ROUTE, {"routeTableId": table, "destinationCidrBlock": _EVERYWHERE, **target}
+    return table

@@ -1,0 +1,320 @@
+"""EKS clusters: the control plane, its security group, and the add-ons that a cluster comes with."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any, Final
+
+from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, workloads
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.request import parameters
+from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused
+from rehearsal.providers.eks.resources.iam import require_role
+from rehearsal.providers.eks.resources.network import CLUSTER, SECURITY_GROUP, SUBNET, subnets
+from rehearsal.providers.eks.rules.cluster_rules import CLUSTER_RULES, DEFAULT_VERSION, version_step
+from rehearsal.providers.resource import Lifecycle, Pending, Reference
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at
+
+ACCESS_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
+OWNER_TAG: Final = "kubernetes.io/cluster/"
+_DEFAULT_SERVICES: Final = "10.100.0.0/16"
+_HTTPS: Final = 443
+_UPGRADED: Final = "upgraded"
+_SENT: Final = (
+    "name",
+    "version",
+    "roleArn",
+    "resourcesVpcConfig",
+    "kubernetesNetworkConfig",
+    "logging",
+    "encryptionConfig",
+    "tags",
+)
+
+
+def _requires(pending: Pending[Account]) -> None:
+    account, inputs = pending.cloud, pending.inputs
+    if pending.before is not None:
+        _check_version(account, pending.id, inputs)
+        _check_network(account, inputs)
+        return
+    require_role(account, inputs["roleArn"], "eks.amazonaws.com")
+    _check_network(account, inputs)
+    key = at(inputs, "encryptionConfig.provider.keyArn")
+    if key:
+        _check_key(account, key)
+    if account.store.get(CLUSTER, inputs["name"]):
+        raise refused(CLUSTER, "ResourceInUseException", f"Cluster already exists with name: {inputs['name']}")
+
+
+def _make(pending: Pending[Account]) -> str:
+    account, name = pending.cloud, str(pending.inputs["name"])
+    params = {"version": DEFAULT_VERSION, **_parameters(pending.inputs), "tags": pending.inputs.get("tags")}
+    params["kubernetesNetworkConfig"] = {
+        "serviceIpv4Cidr": _DEFAULT_SERVICES,
+        **params.get("kubernetesNetworkConfig", {}),
+    }
+    # What moto does not know of a request it would not store either.
+    account.call("eks", "CreateCluster", **{key: params.get(key) for key in _SENT})
+    if pending.inputs.get("enabledClusterLogTypes"):
+        _make_log_group(account, name)
+    vpc = str(subnets(account, pending.inputs["vpcConfig"]["subnetIds"])[0]["VpcId"])
+    group = _security_group(account, name, vpc)
+    _live(account, name).resources_vpc_config.update(clusterSecurityGroupId=group, vpcId=vpc)
+    return name
+
+
+def _parameters(inputs: Properties) -> dict[str, Any]:
+    types = inputs.get("enabledClusterLogTypes")
+    logging = {"clusterLogging": [{"types": types, "enabled": True}]} if types else None
+    return {**parameters(CLUSTER, inputs), "logging": logging}
+
+
+def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
+    live = _live(account, id)
+    if new.get("version") and new["version"] != live.version:
+        upgrade(account, id, new["version"])
+    params = _parameters(new)
+    live.resources_vpc_config.update(params["resourcesVpcConfig"])
+    if new.get("enabledClusterLogTypes"):
+        _make_log_group(account, id)
+    account.call("eks", "UpdateClusterConfig", name=id, logging=params["logging"])
+
+
+def upgrade(account: Account, name: str, version: str) -> None:
+    """Make the control plane run another version, at the request of a program, a user or EKS itself."""
+    live = _live(account, name)
+    live.version = version
+    vars(live)[_UPGRADED] = datetime.now(timezone.utc)
+
+
+def _remove(account: Account, id: str, inputs: Properties) -> None:
+    group = _live(account, id).resources_vpc_config["clusterSecurityGroupId"]
+    account.call("eks", "DeleteCluster", name=id)
+    account.call("ec2", "DeleteSecurityGroup", GroupId=group)
+
+
+def _may_go(account: Account, record: Record) -> None:
+    if record.inputs.get("deletionProtection"):
+        reason = "Cluster has deletion protection enabled: set deletionProtection to false first"
+        raise refused(CLUSTER, "InvalidRequestException", reason, "DeleteCluster")
+    if account.call("eks", "ListNodegroups", clusterName=record.id)["nodegroups"]:
+        raise refused(CLUSTER, "ResourceInUseException", "Cluster has nodegroups attached", "DeleteCluster")
+
+
+def _start(account: Account, record: Record, before: Record | None) -> Record:
+    if record.outputs.get("endpoint"):
+        return record
+    placed = subnets(account, record.inputs["vpcConfig"]["subnetIds"])
+    bootstrapped = BOOTSTRAPPED if record.inputs.get("bootstrapSelfManagedAddons", True) else ()
+    endpoint = account.machines().create_cluster(
+        record.id,
+        version=record.outputs["version"],
+        region=account.region,
+        zones=tuple(sorted({subnet["AvailabilityZone"] for subnet in placed})),
+        system_objects=[each for name in bootstrapped for each in workloads(name)],
+    )
+    authority = {"data": endpoint.ca_pem_base64}
+    # With private access alone the endpoint's name leads to addresses in the VPC:
+    # https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
+    public = at(record.inputs, "vpcConfig.endpointPublicAccess") is not False
+    private = endpoint.private if _require_other_groups(account, record.inputs) else endpoint.nowhere
+    reached = {"endpoint": f"https://{endpoint.host if public else private}", "certificateAuthority": authority}
+    # DescribeCluster answers it to a controller in the cluster.
+    with account.store.held():
+        live = _live(account, record.id)
+        live.endpoint, live.certificate_authority = reached["endpoint"], authority
+    return replace(record, outputs={**record.outputs, **reached})
+
+
+def _require_other_groups(account: Account, inputs: Properties) -> bool:
+    """Whether the private endpoint takes HTTPS from others than the cluster's own nodes, whose security group admits
+    itself alone: https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html (private access only)."""
+    groups = at(inputs, "vpcConfig.securityGroupIds")
+    described = account.call("ec2", "DescribeSecurityGroups", GroupIds=groups)["SecurityGroups"] if groups else []
+    rules = [rule for group in described for rule in group["IpPermissions"] if rule.get("IpRanges")]
+    return any(rule["IpProtocol"] == "-1" or rule["FromPort"] <= _HTTPS <= rule["ToPort"] for rule in rules)
+
+
+def _stop(account: Account, record: Record) -> None:
+    try:
+        account.machines().delete_cluster(record.id)
+    except Exception as error:
+        raise ProviderError(f"waiting for EKS Cluster ({record.id}) delete: {error}") from error
+
+
+def _check_version(account: Account, id: str, inputs: Properties) -> None:
+    live, version = _live(account, id), inputs.get("version")
+    upgraded = vars(live).get(_UPGRADED)
+    since = None if upgraded is None else datetime.now(timezone.utc) - upgraded
+    problem = version_step(live.version, version, since) if version and version != live.version else None
+    if problem:
+        raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
+
+
+def _check_network(account: Account, inputs: Properties) -> None:
+    """The subnets must be in one VPC, and in two zones."""
+    described = subnets(account, inputs["vpcConfig"]["subnetIds"])
+    vpcs = {each["VpcId"] for each in described}
+    if len(vpcs) != 1:
+        reason = f"Subnets specified must be in one VPC, not in {', '.join(sorted(vpcs))}"
+        raise refused(CLUSTER, "InvalidParameterException", reason)
+    if len({each["AvailabilityZone"] for each in described}) < 2:
+        reason = "Subnets specified must be in at least two different AZs"
+        raise refused(CLUSTER, "InvalidParameterException", reason)
+    groups = at(inputs, "vpcConfig.securityGroupIds")
+    if groups:
+        account.call("ec2", "DescribeSecurityGroups", GroupIds=groups)
+    services = at(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
+    block = account.call("ec2", "DescribeVpcs", VpcIds=[*vpcs])["Vpcs"][0]["CidrBlock"]
+    if services and ipaddress.ip_network(services).overlaps(ipaddress.ip_network(block)):
+        reason = f"serviceIpv4Cidr {services} overlaps the VPC's {block}"
+        raise refused(CLUSTER, "InvalidParameterException", reason)
+
+
+def _check_key(account: Account, arn: str) -> None:
+    # A key of another account or region is refused by KMS, one that nobody made here may exist elsewhere.
+    if not arn.startswith(f"arn:{account.partition}:kms:{account.region}:"):
+        raise refused(CLUSTER, "InvalidParameterException", f"The keyArn {arn} is no KMS key of {account.region}")
+    if not account.account_limits.has_key(arn):
+        # That EKS passes KMS's words on is general knowledge: https://docs.aws.amazon.com/kms/latest/APIReference/API_DescribeKey.html
+        raise refused(CLUSTER, "InvalidParameterException", f"NotFoundException: Key '{arn}' does not exist")
+    if not arn.startswith(account.arn("kms", "key/")):
+        return
+    if not account.call("kms", "DescribeKey", KeyId=arn)["KeyMetadata"]["Enabled"]:
+        raise refused(CLUSTER, "InvalidParameterException", f"The KMS key {arn} is disabled")
+
+
+def require_cluster(account: Account, name: str) -> Record:
+    """The record of a cluster; EKS's error if it does not exist."""
+    record = account.store.get(CLUSTER, name)
+    if record is None:
+        raise no_cluster(name)
+    return record
+
+
+def no_cluster(name: str) -> AwsError:
+    """EKS's error about a cluster that does not exist."""
+    return AwsError("eks", "DescribeCluster", "ResourceNotFoundException", f"No cluster found for name: {name}.")
+
+
+def _live(account: Account, name: str) -> Any:
+    """moto's own cluster, for what it has no request for."""
+    from moto.eks.models import eks_backends
+
+    return eks_backends[account.id][account.region].clusters[name]
+
+
+def _make_log_group(account: Account, name: str) -> None:
+    """EKS makes the group for the control plane's logs if it is not there, and leaves it behind.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
+    """
+    log_group = f"/aws/eks/{name}/cluster"
+    groups = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=log_group)["logGroups"]
+    if not any(group["logGroupName"] == log_group for group in groups):
+        account.call("logs", "CreateLogGroup", logGroupName=log_group)
+
+
+def _security_group(account: Account, name: str, vpc: str) -> str:
+    """The group that EKS makes for control plane and nodes: https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html."""
+    answer = account.call(
+        "ec2",
+        "CreateSecurityGroup",
+        GroupName=f"eks-cluster-sg-{name}",
+        Description="EKS created security group applied to ENI that is attached to EKS Control Plane",
+        VpcId=vpc,
+        TagSpecifications=[
+            {"ResourceType": "security-group", "Tags": [{"Key": f"{OWNER_TAG}{name}", "Value": "owned"}]}
+        ],
+    )
+    group = str(answer["GroupId"])
+    within = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}
+    account.call("ec2", "AuthorizeSecurityGroupIngress", GroupId=group, IpPermissions=[within])
+    return group
+
+
+def _as_it_runs(account: Account, record: Record) -> Properties:
+    """EKS upgrades a cluster whose support ends, and so do people."""
+    version = {"version": _live(account, record.id).version} if "version" in record.inputs else {}
+    return {**record.inputs, **version}
+
+
+def _access(pending: Pending[Account]) -> Properties:
+    usual = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
+    return {**usual, **(pending.inputs.get("accessConfig") or {})}
+
+
+def _identities(pending: Pending[Account]) -> Any:
+    return [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}]
+
+
+def _network(pending: Pending[Account]) -> Properties:
+    network = pending.answer["resourcesVpcConfig"]
+    return {**pending.inputs["vpcConfig"], **{key: network.get(key, "") for key in ("clusterSecurityGroupId", "vpcId")}}
+
+
+def _since_start(key: str) -> Callable[[Pending[Account]], Any]:
+    return lambda pending: pending.before and pending.before.outputs.get(key)
+
+
+ROWS: Final = (
+    Row(
+        token=CLUSTER,
+        id="{name}",
+        make=_make,
+        describe=asks("eks:DescribeCluster", "cluster", name="{id}"),
+        change=_change,
+        remove=_remove,
+        live=_as_it_runs,
+        outputs={
+            "accessConfig": _access,
+            "arn": from_answer("arn"),
+            "certificateAuthority": _since_start("certificateAuthority"),
+            "createdAt": lambda pending: pending.answer["createdAt"].isoformat(),
+            "endpoint": _since_start("endpoint"),
+            "identities": _identities,
+            "kubernetesNetworkConfig": from_answer("kubernetesNetworkConfig"),
+            "platformVersion": "eks.1",
+            "status": from_answer("status"),
+            "version": from_answer("version"),
+            "vpcConfig": _network,
+        },
+        unknown=("version", "vpcConfig.clusterSecurityGroupId", "vpcConfig.vpcId"),
+        defaults={
+            "bootstrapSelfManagedAddons": True,
+            "accessConfig.bootstrapClusterCreatorAdminPermissions": True,
+            "vpcConfig.endpointPublicAccess": True,
+        },
+        rules=CLUSTER_RULES.rules,
+        references={"vpcConfig.subnetIds": Reference(SUBNET), "vpcConfig.securityGroupIds": Reference(SECURITY_GROUP)},
+        requires=_requires,
+        require_deletable=_may_go,
+        replaces=(
+            "roleArn",
+            "encryptionConfig",
+            "kubernetesNetworkConfig.serviceIpv4Cidr",
+            "kubernetesNetworkConfig.ipFamily",
+            "accessConfig.bootstrapClusterCreatorAdminPermissions",
+            "bootstrapSelfManagedAddons",
+            "outpostConfig",
+        ),
+        unordered=(
+            "enabledClusterLogTypes",
+            "encryptionConfig.resources",
+            "vpcConfig.publicAccessCidrs",
+            "vpcConfig.securityGroupIds",
+            "vpcConfig.subnetIds",
+        ),
+        lifecycle=Lifecycle("EKS Cluster", _start, _stop),
+        tagged="cluster",
+        name="name",
+        name_limit=100,
+    ),
+)

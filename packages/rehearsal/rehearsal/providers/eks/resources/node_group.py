@@ -1,0 +1,300 @@
+"""Managed node groups: EKS's resource, the Auto Scaling group behind it, and its machines."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any, Final
+
+from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.instance_types import offered_in
+from rehearsal.providers.eks.base.request import parameters
+from rehearsal.providers.eks.base.row import Row, from_answer, refused
+from rehearsal.providers.eks.resources import scaling_group
+from rehearsal.providers.eks.resources.addons import installed
+from rehearsal.providers.eks.resources.cluster import require_cluster
+from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
+from rehearsal.providers.eks.resources.iam import attached_policies, require_role
+from rehearsal.providers.eks.resources.keys import TO_START, may_use
+from rehearsal.providers.eks.resources.network import CLUSTER, SUBNET, subnets
+from rehearsal.providers.eks.resources.nodes import types_of
+from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE, POOL_RULES
+from rehearsal.providers.resource import Lifecycle, Pending, Reference
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at
+
+_WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
+_LOOK_SECONDS: Final = 0.5
+# An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as
+# https://awslabs.github.io/cdk-eks-blueprints/api/classes/GenericClusterPropsV2Constraints.html reads it.
+GROUPS_PER_CLUSTER: Final = 30
+# EKS drains and replaces every node of a group that gets another of these, with the pods on it:
+# https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+_NODES_RECREATED: Final = ("launchTemplate.version", "releaseVersion", "version")
+# https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
+_AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+# What a template of a managed node group must not have:
+# https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
+_NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
+
+
+def _requires(pending: Pending[Account]) -> None:
+    account, inputs = pending.cloud, pending.inputs
+    cluster = require_cluster(account, inputs["clusterName"])
+    if pending.before is None:
+        _check_role(account, inputs)
+        _check_subnets(account, inputs, cluster)
+        _check_quota(account, inputs["clusterName"])
+    _check_template(account, inputs)
+    _check_version(inputs, cluster)
+
+
+def _make(pending: Pending[Account]) -> str:
+    account, inputs = pending.cloud, pending.inputs
+    params = {**parameters(NODE_GROUP, inputs), "tags": inputs.get("tags")}
+    params.setdefault("version", require_cluster(account, inputs["clusterName"]).outputs["version"])
+    # moto knows no update strategy, repair or warm pool; the request as a whole was checked before.
+    for key in ("nodeRepairConfig", "warmPoolConfig"):
+        params.pop(key, None)
+    params["updateConfig"] = {"maxUnavailable": 1, **params.get("updateConfig", {})}
+    params["updateConfig"].pop("updateStrategy", None)
+    if "maxUnavailablePercentage" in params["updateConfig"]:
+        params["updateConfig"].pop("maxUnavailable")
+    account.call("eks", "CreateNodegroup", **params)
+    scaling_group.make(account, inputs)
+    return pending.id
+
+
+def _describe(account: Account, id: str, inputs: Properties) -> Properties:
+    described: Properties = account.call("eks", "DescribeNodegroup", **_names(inputs))["nodegroup"]
+    return described
+
+
+def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
+    labels, taints = _label_changes(old, new), _taint_changes(old, new)
+    sizes = {key: int(value) for key, value in new["scalingConfig"].items()}
+    resized = new["scalingConfig"] != old["scalingConfig"]
+    account.call(
+        "eks",
+        "UpdateNodegroupConfig",
+        **_names(new),
+        labels=labels or None,
+        taints=taints or None,
+        scalingConfig=sizes if resized else None,
+    )
+    if resized:
+        scaling_group.resize(account, scaling_group.name_of(account, new["clusterName"], new["nodeGroupName"]), sizes)
+    scaling_group.set_versions(account, new)
+
+
+def _retag(account: Account, id: str, old: Properties, new: Properties) -> None:
+    # moto answers this request for clusters only.
+    scaling_group.live(account, new["clusterName"], new["nodeGroupName"]).tags = dict(new.get("tags") or {})
+
+
+def _remove(account: Account, id: str, inputs: Properties) -> None:
+    names = _names(inputs)
+    scaling_group.remove(account, scaling_group.name_of(account, *names.values()))
+    account.call("eks", "DeleteNodegroup", **names)
+
+
+def _names(inputs: Properties) -> dict[str, str]:
+    return {"clusterName": inputs["clusterName"], "nodegroupName": inputs["nodeGroupName"]}
+
+
+def _live(account: Account, record: Record) -> Properties:
+    desired = scaling_group.describe(account, asg_name(record))["DesiredCapacity"]
+    return {**record.inputs, "scalingConfig": {**record.inputs["scalingConfig"], "desiredSize": desired}}
+
+
+def _start(account: Account, record: Record, before: Record | None) -> Record:
+    # The autoscaler simulation applies a change of the size right after this.
+    if before is None:
+        group = declared_group(account, record, scaling_group.describe(account, asg_name(record)))
+        if group.desired:
+            _wait_for_network(account, group.cluster)
+        account.machines().apply_group(group.base)
+    elif any(at(before.inputs, field) != at(record.inputs, field) for field in _NODES_RECREATED):
+        account.machines().recreate_nodes(record.inputs["clusterName"], record.inputs["nodeGroupName"])
+    return record
+
+
+def _stop(account: Account, record: Record) -> None:
+    # From here on the autoscaler simulation ignores the group, or it would recreate what is being deleted.
+    account.store.put(replace(record, outputs={**record.outputs, "status": DELETING}))
+    try:
+        account.machines().delete_group(record.inputs["clusterName"], record.inputs["nodeGroupName"])
+    except Exception as error:
+        raise ProviderError(f"waiting for EKS Node Group ({record.id}) delete: {error}") from error
+
+
+def _check_role(account: Account, inputs: Properties) -> None:
+    role = require_role(account, inputs["nodeRoleArn"], "ec2.amazonaws.com")
+    attached = {arn.rpartition("/")[2] for arn in attached_policies(account, role)}
+    if not attached & {*_WORKER_POLICIES}:
+        # EKS itself notices only when the nodes cannot join, after many minutes.
+        reason = f"Instances failed to join the kubernetes cluster: role {role} has no {_WORKER_POLICIES[0]}"
+        raise refused(NODE_GROUP, "NodeCreationFailure", reason)
+
+
+def _check_subnets(account: Account, inputs: Properties, cluster: Record) -> None:
+    described = subnets(account, inputs["subnetIds"])
+    for subnet in described:
+        if subnet["VpcId"] != at(cluster.outputs, "vpcConfig.vpcId"):
+            reason = f"The subnet {subnet['SubnetId']} is not in the VPC of cluster {cluster.id}"
+            raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    zones = zones_in(described)
+    for name in types_of(inputs):
+        if not any(offered_in(account, name, zone) for zone in zones):
+            reason = f"Your requested instance type ({name}) is not supported in {', '.join(zones)}"
+            raise refused(NODE_GROUP, "InvalidParameterException", reason)
+
+
+def _check_quota(account: Account, cluster: str) -> None:
+    present = [each for each in account.store.all(NODE_GROUP) if each.inputs["clusterName"] == cluster]
+    if len(present) >= GROUPS_PER_CLUSTER:
+        reason = f"Cluster {cluster} has reached its limit of {GROUPS_PER_CLUSTER} managed node groups"
+        raise refused(NODE_GROUP, "ResourceLimitExceededException", reason)
+
+
+def _check_template(account: Account, inputs: Properties) -> None:
+    template = inputs.get("launchTemplate")
+    if not template:
+        return
+    data = scaling_group.template(account, template)["LaunchTemplateData"]
+    for key in _NOT_IN_TEMPLATE:
+        if data.get(key):
+            reason = f"Launch template of a managed node group must not specify {key}"
+            raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    if data.get("InstanceType") and inputs.get("instanceTypes"):
+        reason = "Instance types are in the launch template and in the request: give them in one place"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    market = at(data, "InstanceMarketOptions.MarketType")
+    target = at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
+    if inputs.get("capacityType") == "CAPACITY_BLOCK" and (market != "capacity-block" or not target):
+        # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+        reason = "A group of capacity type CAPACITY_BLOCK needs a launch template with that market and the block's id"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    if market and not (market == "capacity-block" and inputs.get("capacityType") == "CAPACITY_BLOCK"):
+        reason = "Launch template must not have instance market options: set capacityType"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    if data.get("ImageId") and inputs.get("amiType") not in (None, "CUSTOM"):
+        reason = "AMI type must not be given with a launch template that has an image"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    _check_disk_keys(account, inputs, data)
+
+
+def _check_disk_keys(account: Account, inputs: Properties, data: Properties) -> None:
+    """Machines with a key that Auto Scaling may not use end as soon as they start, and the group fails with them:
+    https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html (``NodeCreationFailure``)."""
+    if not int(inputs["scalingConfig"].get("desiredSize") or 0):
+        return
+    for mapping in data.get("BlockDeviceMappings") or ():
+        key = (mapping.get("Ebs") or {}).get("KmsKeyId")
+        if key and not may_use(account, key, _AUTO_SCALING, TO_START):
+            raise ProviderError(
+                "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: AsgInstanceLaunchFailures: "
+                f"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
+                f"Client.InvalidKMSKey.InvalidState: {_AUTO_SCALING} is not authorized to use {key}"
+            )
+
+
+def _check_version(inputs: Properties, cluster: Record) -> None:
+    version, offered = inputs.get("version"), cluster.outputs["version"]
+    if version and _minor(version) > _minor(offered):
+        reason = f"Nodes of version {version} are newer than the control plane's {offered}"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+
+
+def _wait_for_network(account: Account, cluster: str) -> None:
+    """Nodes become ready only with a network plugin: https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html."""
+    deadline = time.monotonic() + account.patience
+    while not installed(account, cluster, "vpc-cni"):
+        if time.monotonic() >= deadline or account.cancelled.wait(_LOOK_SECONDS):
+            raise AwsError(
+                "eks",
+                "CreateNodegroup",
+                "NodeCreationFailure",
+                "Unhealthy nodes in the kubernetes cluster: container runtime network not ready: cni plugin not "
+                "initialized; the cluster has no vpc-cni add-on, on which the node group has to depend",
+            )
+
+
+def _label_changes(old: Properties, new: Properties) -> dict[str, Any]:
+    before, after = old.get("labels") or {}, new.get("labels") or {}
+    fresh = {key: value for key, value in after.items() if before.get(key) != value}
+    removed = sorted(set(before) - set(after))
+    return {**({"addOrUpdateLabels": fresh} if fresh else {}), **({"removeLabels": removed} if removed else {})}
+
+
+def _taint_changes(old: Properties, new: Properties) -> dict[str, Any]:
+    before, after = old.get("taints") or [], new.get("taints") or []
+    fresh = [taint for taint in after if taint not in before]
+    remaining = {(taint["key"], taint["effect"]) for taint in after}
+    removed = [taint for taint in before if (taint["key"], taint["effect"]) not in remaining]
+    return {**({"addOrUpdateTaints": fresh} if fresh else {}), **({"removeTaints": removed} if removed else {})}
+
+
+def _minor(version: str) -> int:
+    return int(version.split(".")[1])
+
+
+def _image_type(pending: Pending[Account]) -> str:
+    return str(pending.answer["amiType"]) if pending.inputs.get("amiType") else DEFAULT_AMI_TYPE
+
+
+def _release(pending: Pending[Account]) -> str:
+    return pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"
+
+
+def _resources(pending: Pending[Account]) -> Any:
+    group = pending.answer["resources"]["autoScalingGroups"][0]["name"]
+    return [{"autoscalingGroups": [{"name": group}], "remoteAccessSecurityGroupId": ""}]
+
+
+ROWS: Final = (
+    Row(
+        token=NODE_GROUP,
+        id="{clusterName}:{nodeGroupName}",
+        make=_make,
+        describe=_describe,
+        change=_change,
+        retag=_retag,
+        remove=_remove,
+        live=_live,
+        outputs={
+            "amiType": _image_type,
+            "arn": from_answer("nodegroupArn"),
+            "capacityType": from_answer("capacityType"),
+            "diskSize": from_answer("diskSize"),
+            "instanceTypes": lambda pending: list(types_of(pending.inputs)),
+            "releaseVersion": _release,
+            "resources": _resources,
+            "status": from_answer("status"),
+            "version": from_answer("version"),
+        },
+        unknown=("amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "version"),
+        rules=POOL_RULES.rules,
+        references={"clusterName": Reference(CLUSTER, "names"), "subnetIds": Reference(SUBNET)},
+        requires=_requires,
+        replaces=(
+            "amiType",
+            "capacityType",
+            "diskSize",
+            "instanceTypes",
+            # Adding a template or taking it away is another group; only its version changes in place.
+            "launchTemplate.id",
+            "launchTemplate.name",
+            "nodeRoleArn",
+            "remoteAccess",
+            "subnetIds",
+        ),
+        unordered=("subnetIds", "taints"),
+        lifecycle=Lifecycle("EKS Node Group", _start, _stop),
+        tagged="nodegroup",
+        name="nodeGroupName",
+        name_limit=63,
+    ),
+)

@@ -1,0 +1,223 @@
+"""The Auto Scaling group behind a managed node group, and the tags that a program puts on it."""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rehearsal.providers.base import Properties
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.row import Row
+from rehearsal.providers.eks.resources.nodes import types_of
+from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE
+from rehearsal.providers.resource import Pending
+
+_PAGE: Final = 100
+_OWN_TAG: Final = "eks:nodegroup-name"
+"""On every group that EKS makes, and no other resource type here makes one."""
+
+
+def make(account: Account, inputs: Properties) -> None:
+    """Make the group of a node group that EKS has just made, with EKS's tags and none of the node group's.
+
+    https://github.com/aws/containers-roadmap/issues/608
+    """
+    cluster, name = inputs["clusterName"], inputs["nodeGroupName"]
+    group = f"eks-{name}-{uuid.uuid4()}"
+    own_template = f"eks-{uuid.uuid4()}"
+    data = {"ImageId": image_id(inputs), "InstanceType": types_of(inputs)[0]}
+    account.call("ec2", "CreateLaunchTemplate", LaunchTemplateName=own_template, LaunchTemplateData=data)
+    sizes = inputs["scalingConfig"]
+    tags = {
+        "eks:cluster-name": cluster,
+        _OWN_TAG: name,
+        "k8s.io/cluster-autoscaler/enabled": "true",
+        f"k8s.io/cluster-autoscaler/{cluster}": "owned",
+        f"kubernetes.io/cluster/{cluster}": "owned",
+    }
+    spot = inputs.get("capacityType") == "SPOT"
+    account.call(
+        "autoscaling",
+        "CreateAutoScalingGroup",
+        AutoScalingGroupName=group,
+        MinSize=int(sizes["minSize"]),
+        MaxSize=int(sizes["maxSize"]),
+        DesiredCapacity=int(sizes["desiredSize"]),
+        VPCZoneIdentifier=",".join(inputs["subnetIds"]),
+        MixedInstancesPolicy={
+            "LaunchTemplate": {
+                "LaunchTemplateSpecification": {"LaunchTemplateName": own_template, "Version": "1"},
+                "Overrides": [{"InstanceType": type_} for type_ in types_of(inputs)],
+            },
+            "InstancesDistribution": {
+                "OnDemandPercentageAboveBaseCapacity": 0 if spot else 100,
+                "SpotAllocationStrategy": "price-capacity-optimized",
+            },
+        },
+        Tags=[_tag(group, key, value) for key, value in tags.items()],
+    )
+    live(account, cluster, name).resources = {"autoScalingGroups": [{"name": group}]}
+
+
+def name_of(account: Account, cluster: str, node_group: str) -> str:
+    """The name of a node group's Auto Scaling group."""
+    node_group_record = account.call("eks", "DescribeNodegroup", clusterName=cluster, nodegroupName=node_group)[
+        "nodegroup"
+    ]
+    return str(node_group_record["resources"]["autoScalingGroups"][0]["name"])
+
+
+def describe(account: Account, name: str) -> dict[str, Any]:
+    """An Auto Scaling group as AWS describes it; AWS's error if it does not exist."""
+    groups = describe_all(account, [name])
+    if name not in groups:
+        raise _not_found(name)
+    return groups[name]
+
+
+def describe_all(account: Account, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Those Auto Scaling groups of these names that exist, as AWS describes them."""
+    groups: dict[str, dict[str, Any]] = {}
+    for start in range(0, len(names), _PAGE):
+        page = list(names[start : start + _PAGE])
+        answer = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=page, MaxRecords=_PAGE)
+        groups |= {group["AutoScalingGroupName"]: group for group in answer["AutoScalingGroups"]}
+    return groups
+
+
+def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
+    """Set minimum, maximum and desired size, as EKS does when a node group's change."""
+    # moto forgets the policy of a group whose update leaves it out. It describes a template by both, and takes one.
+    policy = describe(account, name)["MixedInstancesPolicy"]
+    policy["LaunchTemplate"]["LaunchTemplateSpecification"].pop("LaunchTemplateId", None)
+    account.call(
+        "autoscaling",
+        "UpdateAutoScalingGroup",
+        AutoScalingGroupName=name,
+        MinSize=sizes["minSize"],
+        MaxSize=sizes["maxSize"],
+        DesiredCapacity=sizes["desiredSize"],
+        MixedInstancesPolicy=policy,
+    )
+
+
+def set_size(account: Account, name: str, size: int) -> None:
+    """Set the desired size alone, as an autoscaler does."""
+    account.call("autoscaling", "SetDesiredCapacity", AutoScalingGroupName=name, DesiredCapacity=size)
+
+
+def remove(account: Account, name: str) -> None:
+    """Remove the group with its instances and its launch template."""
+    group = describe(account, name)
+    template_name = group["MixedInstancesPolicy"]["LaunchTemplate"]["LaunchTemplateSpecification"]["LaunchTemplateName"]
+    account.call("autoscaling", "DeleteAutoScalingGroup", AutoScalingGroupName=name, ForceDelete=True)
+    account.call("ec2", "DeleteLaunchTemplate", LaunchTemplateName=template_name)
+
+
+def template(account: Account, specification: Mapping[str, Any]) -> dict[str, Any]:
+    """The version of a node group's launch template; AWS's error if it does not exist."""
+    answer = account.call(
+        "ec2",
+        "DescribeLaunchTemplateVersions",
+        LaunchTemplateId=specification.get("id"),
+        LaunchTemplateName=None if specification.get("id") else specification.get("name"),
+        Versions=[str(specification.get("version") or "$Default")],
+    )
+    if not answer["LaunchTemplateVersions"]:
+        message = f"Could not find launch template version {specification.get('version')}"
+        raise AwsError("eks", "CreateNodegroup", "InvalidRequestException", message)
+    version: dict[str, Any] = answer["LaunchTemplateVersions"][0]
+    return version
+
+
+def template_of(account: Account, inputs: Properties) -> dict[str, str]:
+    """``id`` and ``version`` of a node group's launch template; empty if it has none."""
+    specification = inputs.get("launchTemplate")
+    if not specification:
+        return {}
+    if specification.get("id") and str(specification.get("version")).isdigit():
+        return {"id": specification["id"], "version": str(specification["version"])}
+    version = template(account, specification)
+    return {"id": version["LaunchTemplateId"], "version": str(version["VersionNumber"])}
+
+
+def set_versions(account: Account, inputs: Properties) -> None:
+    """Have EKS's own group say the versions of Kubernetes and template that ``inputs`` ask for."""
+    group = live(account, inputs["clusterName"], inputs["nodeGroupName"])
+    if inputs.get("version"):
+        group.version = inputs["version"]
+    if inputs.get("launchTemplate"):
+        named = {"name": inputs["launchTemplate"].get("name", "")}
+        vars(group).update(launch_template={**template_of(account, inputs), **named})
+
+
+def image_id(inputs: Properties) -> str:
+    """A made-up id of the AMI that EKS would choose; alike for groups of one type of image."""
+    kind = inputs.get("amiType") or DEFAULT_AMI_TYPE
+    return f"ami-{zlib.crc32(kind.encode()):017x}"
+
+
+def live(account: Account, cluster: str, node_group: str) -> Any:
+    """moto's own node group, for what it has no request for."""
+    from moto.eks.models import eks_backends
+
+    return eks_backends[account.id][account.region].clusters[cluster].nodegroups[node_group]
+
+
+def _require(account: Account, name: str) -> None:
+    """Raise AWS's error if there is no such group; a whole description takes longer than all else about a tag."""
+    if not _has_tag(account, name, _OWN_TAG):
+        raise _not_found(name)
+
+
+def _has_tag(account: Account, group: str, key: str) -> bool:
+    filters = [{"Name": "auto-scaling-group", "Values": [group]}, {"Name": "key", "Values": [key]}]
+    return bool(account.call("autoscaling", "DescribeTags", Filters=filters)["Tags"])
+
+
+def _not_found(name: str) -> AwsError:
+    message = f"AutoScalingGroup name not found - null: {name}"
+    return AwsError("autoscaling", "DescribeAutoScalingGroups", "GroupNotFound", message)
+
+
+def _tag(group: str, key: str, value: str, *, propagate: bool = True) -> dict[str, Any]:
+    where = {"ResourceId": group, "ResourceType": "auto-scaling-group"}
+    return {**where, "Key": key, "Value": value, "PropagateAtLaunch": propagate}
+
+
+def _make_tag(pending: Pending[Account]) -> str:
+    _set_tag(pending.cloud, "", {}, pending.inputs)
+    return f"{pending.inputs['autoscalingGroupName']},{pending.inputs['tag']['key']}"
+
+
+def _set_tag(account: Account, id: str, old: Properties, new: Properties) -> None:
+    tag = new["tag"]
+    sent = _tag(new["autoscalingGroupName"], tag["key"], tag["value"], propagate=bool(tag["propagateAtLaunch"]))
+    account.call("autoscaling", "CreateOrUpdateTags", Tags=[sent])
+
+
+def _present(account: Account, id: str, inputs: Properties) -> Properties | None:
+    return {} if _has_tag(account, inputs["autoscalingGroupName"], inputs["tag"]["key"]) else None
+
+
+def _remove_tag(account: Account, id: str, inputs: Properties) -> None:
+    _require(account, inputs["autoscalingGroupName"])
+    sent = _tag(inputs["autoscalingGroupName"], inputs["tag"]["key"], inputs["tag"]["value"])
+    account.call("autoscaling", "DeleteTags", Tags=[sent])
+
+
+ROWS: Final = (
+    # One tag of a group that something else made.
+    Row(
+        token="aws:autoscaling/tag:Tag",
+        make=_make_tag,
+        describe=_present,
+        change=_set_tag,
+        remove=_remove_tag,
+        requires=lambda pending: _require(pending.cloud, pending.inputs["autoscalingGroupName"]),
+        replaces=("autoscalingGroupName", "tag.key"),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What AWS refuses, one named rule each."""

@@ -1,0 +1,40 @@
+"""What exists before the stack: the network that its file names, as another program would create it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from components.settings import Settings
+from components.settings.limits.gke import EXISTING_NETWORK
+from rehearsal.providers.base import Properties
+from rehearsal.providers.gke.network import NETWORK, ROUTER, SUBNETWORK
+
+
+def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
+    """Type and inputs of each; none where the stack makes its own network.
+
+    Ranges in the usual sizes: nodes for 4,000, pods for 1,024 nodes.
+    """
+    existing = settings.network.existing
+    written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+    if existing is None or written is None:
+        return
+    project = written["project"] or settings.project
+    network = f"projects/{project}/global/networks/{written['name']}"
+    yield NETWORK, {"project": project, "name": written["name"], "autoCreateSubnetworks": False}
+    in_region = {"project": project, "region": settings.region}
+    yield (
+        SUBNETWORK,
+        {
+            **in_region,
+            "name": existing.subnets[0],
+            "network": network,
+            "ipCidrRange": "10.20.0.0/20",
+            "secondaryIpRanges": [
+                {"rangeName": existing.pod_range, "ipCidrRange": "10.24.0.0/14"},
+                {"rangeName": existing.service_range, "ipCidrRange": "10.28.0.0/20"},
+            ],
+            "privateIpGoogleAccess": True,
+        },
+    )
+    yield ROUTER, {**in_region, "name": f"{written['name']}-router", "network": network}

@@ -1,0 +1,332 @@
+"""One provider for every cloud: creates, changes and deletes simulated resources, which are rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from typing_extensions import override
+
+from facts.concepts.unknown import UNKNOWN
+from rehearsal.providers.base import (
+    CallContext,
+    CheckFailure,
+    Created,
+    Diff,
+    Previous,
+    Properties,
+    Provider,
+    ProviderError,
+)
+from rehearsal.providers.differences import diff
+from rehearsal.providers.registry import simulated
+from rehearsal.providers.resource import CloudT, NestedResource, Pending, Reference, SimulatedResource, values_at
+from rehearsal.providers.rules import broken
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import without_none
+from rehearsal.providers.vendor import Action, Vendor
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the inputs of one resource type are compared (``differences.Comparable``)."""
+
+    replaces: tuple[str, ...]
+    links: tuple[str, ...]
+    unordered: tuple[str, ...]
+    absent: tuple[Any, ...]
+
+
+class SimulatedProvider(Vendor[CloudT]):
+    """One simulated cloud, whose resources are in ``directory`` and whose machines are ``fleet``'s.
+
+    A cloud's subclass brings what ``Vendor`` asks for.
+
+    Args:
+        directory: holds ``<plugin>.json``; made if it is not there. Several processes may share it.
+        fleet: gets the clusters and pools; ``None`` where programs are only previewed.
+        catalog: machines, GPUs, zones and prices; the project's own by default.
+    """
+
+    # The engine's calls.
+
+    @override
+    def instance(self) -> Provider:
+        return copy.copy(self)
+
+    @override
+    def inventory(self) -> list[str]:
+        return [f"{record.type} {record.id}" for record in self._cloud.store.everything()]
+
+    @override
+    def configure(self, config: Properties) -> None:
+        known = {key: config[key] for key in self.settings if config.get(key) not in (None, UNKNOWN)}
+        self._cloud = replace(self._cloud, config=known)
+
+    @override
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+        row = self.row(request.type)
+        inputs = row.with_defaults(without_none(copy.deepcopy(news)))
+        if row.name and inputs.get(row.name) is None:
+            inputs[row.name] = olds.get(row.name) or self.auto_name(row, request, inputs)
+        inputs = without_none(row.derive_inputs(self._cloud, self.with_provider_defaults(row, inputs)))
+        return inputs, self.failures(row, inputs)
+
+    @override
+    def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
+        row = self.row(request.type)
+        input_diff = diff(self._compared(row), before.inputs, news, ignored)
+        more = (
+            path
+            for path, must in row.replaces_if.items()
+            if path in input_diff.changes and must(before.inputs.get(path), news.get(path))
+        )
+        replaces = (*input_diff.replaces, *more)
+        first = bool(replaces) and self.deletes_first(row, request, before.inputs, news)
+        return replace(input_diff, replaces=replaces, delete_before_replace=first)
+
+    @override
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
+        row = self.row(request.type)
+        self._enforce(row, inputs)
+        if request.preview:
+            return Created("", self._foreseen(row, inputs))
+        pending = self.new_resource(row, without_none(inputs))
+        self._require_permission(row, "create", pending.id)
+        existing = self._cloud.find(pending.id, row.token) if row.idempotent(inputs) else None
+        if existing is None:
+            if row.lifecycle:
+                self._cloud.machines()
+            with self._cloud.store.held():
+                self.require(row, pending)
+                existing = self.recorded(row, self.make(row, pending))
+                self._cloud.store.put(existing)
+            existing = self._started(row, existing, None, "creating")
+            self.changed()
+        return Created(existing.id, existing.state)
+
+    @override
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
+        row = self.row(request.type)
+        with self._cloud.store.held():
+            record = self._cloud.find(id, row.token)
+            record = record and self.current(row, record)
+        if record is None:
+            return Created("", {})
+        # An import has no inputs and gets all live ones.
+        live = {key: record.inputs.get(key) for key in inputs} if inputs else row.imported(record.inputs)
+        return Created(record.id, record.state, without_none(live))
+
+    @override
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
+        row = self.row(request.type)
+        self._enforce(row, news)
+        if request.preview:
+            self._require_unchanged(row, before.inputs, news)
+            return self._foreseen(row, news, before.inputs, before.state)
+        self._require_permission(row, "update", id)
+        with self._cloud.store.held():
+            existing = self._cloud.find(id, row.token)
+            if existing is None or self.current(row, existing) is None:
+                raise self.missing_resource(row, id)
+            self._require_unchanged(row, existing.inputs, news)
+            pending = Pending(self._cloud, existing.id, without_none(news), existing)
+            self.require(row, pending)
+            record = self.recorded(row, self.change(row, pending))
+            self._cloud.store.put(record)
+        record = self._started(row, record, existing, "updating")
+        self.changed()
+        return record.state
+
+    @override
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        row = self.row(request.type)
+        record = self._cloud.find(id, row.token)
+        if record is None:
+            return
+        self._require_permission(row, "delete", id)
+        self.with_retries(lambda: self._require_unused(row, record))
+        for each in (*self._parts(record), record):
+            self._end(each)
+
+    @override
+    def invoke(self, token: str, args: Properties) -> Properties:
+        return simulated(self.name, "function", token, self.functions)(self._cloud, args)
+
+    # A resource's life.
+
+    def row(self, type: str) -> SimulatedResource[CloudT]:
+        """The row of a resource type, or an error that names the type."""
+        return simulated(self.name, "resource type", type, self.rows)
+
+    def new_resource(self, row: SimulatedResource[CloudT], inputs: Properties) -> Pending[CloudT]:
+        """A new resource with its future id."""
+        return Pending(self._cloud, row.id.format_map(self.place(row, inputs)), inputs)
+
+    def address(self, row: SimulatedResource[CloudT]) -> tuple[str, ...]:
+        """The inputs that say where a resource is."""
+        known = self.schema.inputs(row.token).properties
+        return tuple(name for name in row.address if name in known)
+
+    def _compared(self, row: SimulatedResource[CloudT]) -> Comparison:
+        replaces = (*self.address(row), *self.replacing(row), *row.replaces)
+        return Comparison(replaces, row.links, row.unordered, row.absent)
+
+    def _enforce(self, row: SimulatedResource[CloudT], inputs: Properties) -> None:
+        """Raise the first broken rule; rules about values that are not known yet wait for the update."""
+        message = broken((*self.rules_for_all_types, *row.rules), inputs, self._cloud)
+        if message:
+            raise self.bad_request(row, message)
+        for each in row.nested(inputs):
+            self._enforce(self.row(each.token), each.inputs)
+
+    def _require_permission(self, row: SimulatedResource[CloudT], action: Action, id: str) -> None:
+        permission = self.permission(row, action)
+        if permission and not self._cloud.account_limits.may(permission):
+            raise self.forbidden(row, permission, id)
+
+    def _require_unchanged(self, row: SimulatedResource[CloudT], old: Properties, new: Properties) -> None:
+        self.require_unchanged(row, old, new, nested=False)
+        before = {self._called(each): each.inputs for each in row.nested(old)}
+        for each in row.nested(new):
+            inner = self.row(each.token)
+            if self._called(each) in before:
+                self.require_unchanged(inner, before[self._called(each)], each.inputs, nested=True)
+
+    def _called(self, each: NestedResource) -> tuple[str, Any]:
+        return each.token, each.inputs.get(self.address(self.row(each.token))[-1])
+
+    def require(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> None:
+        """Raise the cloud's error if what the inputs refer to does not exist or conflicts with them."""
+        for path, references in row.references.items():
+            for value in values_at(pending.inputs, path):
+                id = self.target(path, references, value, pending.inputs)
+                if self._cloud.find(id, references.token) is None:
+                    raise self.missing_reference(references, value, id)
+        row.requires(pending)
+
+    def _require_unused(self, row: SimulatedResource[CloudT], record: Record) -> None:
+        """Raise the cloud's error if a resource cannot be deleted now."""
+        row.require_deletable(self._cloud, record)
+        parts = list(self._parts(record))
+        going = {(each.type, each.id) for each in (*parts, record)}
+        for each in (record, *parts):
+            user = next((user for user in self._tied(each, "uses") if (user.type, user.id) not in going), None)
+            if user is not None:
+                raise self.in_use(row, record.id, user.id)
+
+    def recorded(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> Record:
+        """The record of a resource, with what the cloud adds to its inputs."""
+        common_outputs = self.common_outputs(row, pending.inputs)
+        places = {**self.place(row, pending.inputs), "id": pending.id}
+        own = {
+            name: each.format_map(places) if isinstance(each, str) else each(pending)
+            for name, each in row.outputs.items()
+        }
+        return Record(pending.id, row.token, without_none(pending.inputs), without_none({**common_outputs, **own}))
+
+    def _foreseen(
+        self,
+        row: SimulatedResource[CloudT],
+        inputs: Properties,
+        old_inputs: Properties | None = None,
+        old_state: Properties | None = None,
+    ) -> Properties:
+        """The state as far as it is known before the request; an update keeps what is ``stable``."""
+        declared = self.schema.inputs(row.token).properties
+        always = {*self.common_output_names, *(path.partition(".")[0] for path in row.unknown)}
+        later = [key for key in (*self.common_output_names, *row.outputs) if key not in declared or key in always]
+        state = {**dict.fromkeys(later, UNKNOWN), **inputs}
+        for path in row.unknown:
+            key, _, inner = path.partition(".")
+            if inner and isinstance(state[key], dict):
+                state[key] = {**state[key], inner: UNKNOWN}
+            elif inner and isinstance(state[key], list):
+                state[key] = [{**each, inner: UNKNOWN} if isinstance(each, dict) else each for each in state[key]]
+            elif isinstance(state[key], dict):
+                state[key] = UNKNOWN
+        if old_inputs is not None and old_state is not None:
+            new = row.recomputed(old_inputs, inputs)
+            stable = later if self.stable is None else [key for key in later if key in self.stable]
+            unchanged = (key for key in stable if old_inputs.get(key) == inputs.get(key) and key not in new)
+            state |= {key: old_state[key] for key in unchanged if key in old_state}
+        places = self.place(row, inputs)
+        for key in row.early:
+            template = row.outputs[key]
+            if not isinstance(template, str):
+                state[key] = template(Pending(self._cloud, "", inputs))
+            elif all(isinstance(places.get(name), str) for name in row.address):
+                state[key] = template.format_map(places)
+        return state
+
+    def _started(self, row: SimulatedResource[CloudT], record: Record, before: Record | None, action: str) -> Record:
+        """Start what does not run yet: the resource itself, and what is declared inside it."""
+        if row.lifecycle is None:
+            return self._inside(row, record)
+        with _kept(record, self.failure_prefix(row.lifecycle.what, record.id, action)):
+            started = row.lifecycle.start(self._cloud, record, before)
+            self._cloud.store.put(started)
+            return self._inside(row, started)
+
+    def _inside(self, row: SimulatedResource[CloudT], record: Record) -> Record:
+        for each in row.nested(record.inputs):
+            if each.recorded:
+                inner = self.row(each.token)
+                pending = self.new_resource(inner, without_none(each.inputs))
+                pending = replace(pending, before=self._cloud.store.get(inner.token, pending.id))
+                self.require(inner, pending)
+                part = self.recorded(inner, pending)
+                self._cloud.store.put(part)
+                if inner.lifecycle:
+                    inner.lifecycle.start(self._cloud, part, pending.before)
+        return record
+
+    def _end(self, record: Record) -> None:
+        row = self.rows.get(record.type)
+        if row is not None and row.lifecycle is not None:
+            row.lifecycle.stop(self._cloud, record)
+        with self._cloud.store.held():
+            if row is not None:
+                self.remove(row, record)
+            self._cloud.store.remove(record.type, record.id)
+
+    def _parts(self, record: Record) -> Iterator[Record]:
+        """What goes with ``record``: the innermost first."""
+        below = f"{record.id.lower()}/"
+        everything = self._cloud.store.everything() if self.ids_are_paths else ()
+        parts = [each for each in everything if each.id.lower().startswith(below)]
+        parts += [each for each in self._tied(record, "part") if each not in parts]
+        yield from sorted(parts, key=lambda each: each.id.count("/"), reverse=True)
+
+    def _tied(self, record: Record, tie: str) -> Iterator[Record]:
+        """The resources that name ``record`` in an input of that tie."""
+        for other in self._cloud.store.everything():
+            row = self.rows.get(other.type)
+            for path, references in row.references.items() if row else ():
+                if (references.token, references.tie) == (record.type, tie) and self._names(
+                    other, path, references, record
+                ):
+                    yield other
+
+    def _names(self, other: Record, path: str, references: Reference, record: Record) -> bool:
+        return any(
+            self.target(path, references, value, other.inputs).lower() == record.id.lower()
+            for value in values_at(other.inputs, path)
+        )
+
+
+@contextmanager
+def _kept(record: Record, action: str) -> Iterator[None]:
+    """The API made the resource before its start failed; the provider keeps it in its state too."""
+    try:
+        yield
+    except Exception as error:
+        raise ProviderError(f"{action}: {error}", partial=Created(record.id, record.state)) from error
+
+
+def table(rows: Sequence[SimulatedResource[Any]]) -> Mapping[str, SimulatedResource[Any]]:
+    """Rows by their type."""
+    return {row.token: row for row in rows}

@@ -1,0 +1,166 @@
+"""One AWS: what the program declares is what a controller finds, and who gets credentials for it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+import urllib3
+from botocore.exceptions import ClientError
+
+from packages.rehearsal.tests.providers.eks.account import POD_IDENTITY, PROFILE, QUEUE, VPC, trust
+from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
+
+pytestmark = pytest.mark.slow
+
+EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+
+
+def test_a_controller_finds_what_the_program_declared(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    vpc = controller.amazon.create(VPC, {"cidrBlock": "10.9.0.0/16"}, "other")
+    assert controller.client("ec2").describe_vpcs(VpcIds=[vpc.id])["Vpcs"][0]["CidrBlock"] == "10.9.0.0/16"
+
+
+def test_the_program_finds_what_a_controller_made(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    made = controller.client("ec2").create_launch_template(
+        LaunchTemplateName="own", LaunchTemplateData={"ImageId": "ami-1"}
+    )
+    id = made["LaunchTemplate"]["LaunchTemplateId"]
+    found = controller.amazon.account.call("ec2", "DescribeLaunchTemplates", LaunchTemplateIds=[id])
+    assert found["LaunchTemplates"][0]["LaunchTemplateName"] == "own"
+
+
+def test_the_cluster_is_described_as_the_program_sees_it(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    found = controller.client("eks").describe_cluster(name="gpu-dev")["cluster"]
+    assert found["endpoint"] == "https://127.0.0.1:6443"
+    assert found["certificateAuthority"]["data"] == "Q0E="
+    assert found["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == "10.100.0.0/16"
+
+
+def test_credentials_are_the_associated_roles(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    caller = controller.client("sts").get_caller_identity()
+    assert caller["Arn"].startswith("arn:aws:sts::123456789012:assumed-role/controller/eks-gpu-dev-karpenter-0-")
+
+
+def test_without_an_association_a_pod_is_not_told_of_the_agent(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    assert "AWS_CONTAINER_CREDENTIALS_FULL_URI" in controller.environment
+    association = next(made for type_, made in controller.amazon.made if type_ == POD_IDENTITY)
+    controller.amazon.delete(POD_IDENTITY, association)
+    assert set(controller.environment) == {"AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"}
+    status, said = controller.ask_agent()
+    assert status == 404
+    assert "(ResourceNotFoundException)" in said
+
+
+def test_a_role_that_does_not_trust_pod_identity_any_more_gives_no_credentials(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    changed = {"RoleName": "controller", "PolicyDocument": trust("ec2.amazonaws.com")}
+    controller.amazon.account.call("iam", "UpdateAssumeRolePolicy", **changed)
+    status, said = controller.ask_agent()
+    assert status == 400
+    assert "(AccessDeniedException)" in said
+    assert "does not trust pods.eks.amazonaws.com" in said
+
+
+def test_a_token_that_the_api_server_does_not_know_is_refused(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    status, said = controller.ask_agent("made-up")
+    assert (status, "(InvalidTokenException)" in said) == (400, True)
+
+
+def test_another_service_account_has_another_association(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    controller.know_token("default")
+    status, said = controller.ask_agent()
+    assert status == 404
+    assert "kube-system/default" in said
+
+
+def test_without_the_agent_nobody_answers(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    controller.run_agent(0)
+    status, said = controller.ask_agent()
+    assert status == 503
+    assert "declare the EKS add-on eks-pod-identity-agent" in said
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "code"),
+    [
+        ("ec2", "describe_vpcs", "AuthFailure"),
+        ("iam", "list_roles", "InvalidClientTokenId"),
+        ("eks", "list_clusters", "UnrecognizedClientException"),
+        ("sqs", "list_queues", "UnrecognizedClientException"),
+    ],
+)
+def test_unknown_keys_are_refused_in_the_services_words(
+    controller: Controller, service: str, operation: str, code: str
+) -> None:
+    with pytest.raises(ClientError) as refused:
+        getattr(controller.stranger(service), operation)()
+    assert refused.value.response["Error"]["Code"] == code
+
+
+def test_every_call_is_logged(controller: Controller, tmp_path: Path) -> None:
+    controller.install(EVERYTHING)
+    ec2 = controller.client("ec2")
+    ec2.describe_vpcs()
+    with pytest.raises(ClientError, match="InvalidInstanceID"):
+        ec2.describe_instances(InstanceIds=["i-0123456789abcdef0"])
+    with pytest.raises(ClientError, match="does not simulate"):
+        controller.client("arc-zonal-shift").get_managed_resource(
+            resourceIdentifier="arn:aws:eks:us-west-2:1:cluster/c"
+        )
+    with pytest.raises(ClientError, match="not in the rehearsal's table"):
+        ec2.delete_vpc(VpcId="vpc-0")
+    calls = [json.loads(line) for line in (tmp_path / "aws-calls.jsonl").read_text().splitlines()]
+    verdicts = [(call["operation"], call["verdict"]) for call in calls]
+    assert verdicts == [
+        ("DescribeVpcs", "allowed"),
+        ("DescribeInstances", "failed"),
+        ("GetManagedResource", "not simulated"),
+        ("DeleteVpc", "denied"),
+    ]
+    assert all(call["who"].startswith("arn:aws:sts::123456789012:assumed-role/controller/") for call in calls)
+    assert "InvalidInstanceID.NotFound" in calls[1]["error"]
+    assert "not evaluated" in calls[3]["missing"]
+
+
+def test_what_is_not_signed_is_no_request_to_aws(controller: Controller) -> None:
+    answer = urllib3.request("POST", controller.endpoint, fields={"Action": "DescribeVpcs"})
+    assert answer.status == 501
+    assert b"not signed" in answer.data
+
+
+def test_whoever_waits_for_a_message_leaves_others_their_turn(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    queue = controller.amazon.create(QUEUE, {"name": "gpu-dev", "sqsManagedSseEnabled": True})
+    sqs, ec2, url = controller.client("sqs"), controller.client("ec2"), queue.state["url"]
+    heard: list[str] = []
+
+    def listen() -> None:
+        found = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)
+        heard.extend(each["Body"] for each in found["Messages"])
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    ec2.describe_subnets()
+    assert heard == []
+    controller.amazon.account.call("sqs", "SendMessage", QueueUrl=url, MessageBody="hello")
+    listener.join()
+    assert heard == ["hello"]
+
+
+def test_profiles_are_listed_by_path(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    controller.amazon.create(PROFILE, {"name": "nodes", "role": "nodes"}, "profile")
+    iam = controller.client("iam")
+    assert iam.list_instance_profiles(PathPrefix="/karpenter/")["InstanceProfiles"] == []
+    assert [each["InstanceProfileName"] for each in iam.list_instance_profiles()["InstanceProfiles"]] == ["nodes"]

@@ -1,0 +1,268 @@
+"""What an account does not have is refused in its cloud's words; the neighbour that it has is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from components.settings import from_stack_file
+from components.settings.quotas import quotas
+from facts import catalog
+from packages.rehearsal.tests.noting_fleet import NotingFleet
+from packages.rehearsal.tests.providers.aks import account as azure
+from packages.rehearsal.tests.providers.driver import Account
+from packages.rehearsal.tests.providers.eks import account as amazon
+from packages.rehearsal.tests.providers.gke import account as google
+from rehearsal.providers.account_limits import AccountFileError, AccountLimits, read
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.limited_fleet import LimitedFleet
+from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
+from tests.stacks import ROOT
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cloud, its account, a machine with one T4, and the quotas that it counts against on demand and as spot."""
+
+    cloud: str
+    account: type[Account]
+    machine: str
+    zone: str
+    gpu: str
+    on_demand: str
+    spot: str
+    per_node: int
+    words: str
+    creates: tuple[str, dict[str, Any]]
+    """A resource that needs no other, with its inputs."""
+    right: str
+    """What making it takes."""
+    forbidden: str
+
+    def group(self, **changes: Any) -> SimulatedNodeGroup:
+        machine = NodeShape(self.machine, 4, 15, gpus=1, gpu_name=self.gpu)
+        inputs: dict[str, Any] = {"spot": True, "max_nodes": 4, "zones": (self.zone,), **changes}
+        return SimulatedNodeGroup(name="t4", cluster="gpu", machine=machine, **inputs)
+
+    def limited(self, group: SimulatedNodeGroup, **allowed: Any) -> SimulatedNodeGroup:
+        refusals = import_module(f"rehearsal.providers.{self.cloud}").REFUSALS
+        fleet = NotingFleet()
+        LimitedFleet(cast("Fleet", fleet), AccountLimits(**allowed), catalog.of(self.cloud), refusals).apply_group(
+            group
+        )
+        return fleet.groups[group.name]
+
+
+CASES = (
+    Case(
+        cloud="gke",
+        account=google.Google,
+        machine="n1-standard-4",
+        zone="us-central1-a",
+        gpu="nvidia-tesla-t4",
+        on_demand="NVIDIA_T4_GPUS",
+        spot="PREEMPTIBLE_NVIDIA_T4_GPUS",
+        per_node=1,
+        words="Quota '{name}' exceeded. Limit: {limit}.0 in region us-central1.",
+        creates=(google.NETWORK, {"name": "net", "autoCreateSubnetworks": False}),
+        right="compute.networks.create",
+        forbidden="Error 403: Required 'compute.networks.create' permission for 'projects/",
+    ),
+    Case(
+        cloud="eks",
+        account=amazon.Amazon,
+        machine="g4dn.xlarge",
+        zone="us-west-2a",
+        gpu="nvidia-t4",
+        on_demand="Running On-Demand G and VT instances (L-DB2E81BA)",
+        spot="All G and VT Spot Instance Requests (L-3819A6DF)",
+        per_node=4,
+        words="({name}",
+        creates=(amazon.VPC, {"cidrBlock": "10.0.0.0/16"}),
+        right="ec2:CreateVpc",
+        forbidden="UnauthorizedOperation: User: arn:aws:iam::123456789012:user/simulated is not authorized to perform: "
+        "ec2:CreateVpc",
+    ),
+    Case(
+        cloud="aks",
+        account=azure.Microsoft,
+        machine="Standard_NC4as_T4_v3",
+        zone="eastus-1",
+        gpu="nvidia-t4",
+        on_demand="StandardNCASv3_T4Family",
+        spot="Total Regional Spot vCPUs (lowPriorityCores)",
+        per_node=4,
+        words="exceeding approved {name} quota. Additional details - Deployment Model: Resource Manager, Location: "
+        "eastus, Current Limit: {limit}, ",
+        creates=(azure.GROUP, {"resourceGroupName": "gpu-dev"}),
+        right="Microsoft.Resources/subscriptions/resourceGroups/write",
+        forbidden="AuthorizationFailed",
+    ),
+)
+every_cloud = pytest.mark.parametrize("case", CASES, ids=lambda case: case.cloud)
+
+
+@every_cloud
+@pytest.mark.parametrize("spot", [False, True])
+def test_a_pool_gets_no_node_without_quota_and_as_many_as_the_quota_allows(case: Case, spot: bool) -> None:
+    name, other = (case.spot, case.on_demand) if spot else (case.on_demand, case.spot)
+    group = case.group(spot=spot)
+    none = case.limited(group, quotas={name: case.per_node - 1})
+    assert case.words.format(name=name, limit=case.per_node - 1) in none.not_scaled_because
+    assert not none.autoscaled
+    two = case.limited(group, quotas={name: 2 * case.per_node})
+    assert (two.max_nodes, two.autoscaled, two.not_scaled_because) == (2, True, "")
+    # Of which there is enough, or that counts for the other kind of machine alone.
+    assert case.limited(group, quotas={name: 4 * case.per_node}) == group
+    if case.cloud != "gke":  # where spot counts against the standard quota unless the project has the other
+        assert case.limited(group, quotas={other: 0}) == group
+
+
+@every_cloud
+def test_nodes_that_a_pool_starts_with_need_quota_at_once(case: Case) -> None:
+    group = case.group(spot=False, min_nodes=1, autoscaled=False)
+    with pytest.raises(ProviderError, match=r"[Qq]uota|vCPU limit"):
+        case.limited(group, quotas={case.on_demand: 0})
+    assert case.limited(group, quotas={case.on_demand: case.per_node}) == group
+
+
+@every_cloud
+def test_two_pools_share_a_quota(case: Case) -> None:
+    refusals = import_module(f"rehearsal.providers.{case.cloud}").REFUSALS
+    fleet, account_limits = NotingFleet(), AccountLimits(quotas={case.on_demand: 3 * case.per_node})
+    limited = LimitedFleet(cast("Fleet", fleet), account_limits, catalog.of(case.cloud), refusals)
+    always = case.group(spot=False, min_nodes=2, autoscaled=False)
+    limited.apply_group(always)
+    second = SimulatedNodeGroup(**{**vars(case.group(spot=False)), "name": "second"})
+    limited.apply_group(second)
+    assert fleet.groups["second"].max_nodes == 1
+    limited.delete_group("gpu", "t4")
+    limited.apply_group(second)
+    assert fleet.groups["second"].max_nodes == 3
+
+
+@every_cloud
+@pytest.mark.parametrize(
+    ("held", "most", "why"),
+    [({}, 0, "not found|not exist"), ({"mine": 0}, 0, "available|left"), ({"mine": 2}, 2, ""), ({"mine": 9}, 4, "")],
+)
+def test_a_reservation_must_exist_and_gives_what_it_holds(
+    case: Case, held: Mapping[str, int], most: int, why: str
+) -> None:
+    found = case.limited(case.group(reservation="mine"), reservations=held)
+    assert (found.max_nodes if found.autoscaled else 0) == most
+    assert bool(found.not_scaled_because) is bool(why)
+    assert case.limited(case.group(), reservations=held) == case.group()
+
+
+@every_cloud
+def test_a_missing_right_is_named_and_nothing_is_made(case: Case, tmp_path: Path) -> None:
+    type, inputs = case.creates
+    account = case.account(tmp_path)
+    account.provider.limit(AccountLimits(missing_rights=(case.right.upper(),)))
+    with pytest.raises(ProviderError) as refusal:
+        account.create(type, inputs)
+    assert case.forbidden in str(refusal.value)
+    account.preview(type, inputs)
+    account.provider.limit(AccountLimits(missing_rights=("something.else",)))
+    assert account.create(type, inputs).id
+    account.stop()
+
+
+@every_cloud
+def test_every_resource_takes_a_right_to_make(case: Case, tmp_path: Path) -> None:
+    account = case.account(tmp_path)
+    for row in account.provider.rows.values():
+        assert account.provider.permission(row, "create"), row.token
+    account.stop()
+
+
+@pytest.mark.parametrize(
+    ("account", "type", "doing", "right"),
+    [
+        (google.Google, google.CLUSTER, "delete", "container.clusters.delete"),
+        (google.Google, google.POOL, "create", "container.clusters.update"),
+        (azure.Microsoft, azure.POOL, "create", "Microsoft.ContainerService/managedClusters/agentPools/write"),
+        (azure.Microsoft, azure.POOL, "delete", "Microsoft.ContainerService/managedClusters/agentPools/delete"),
+        (amazon.Amazon, amazon.CLUSTER, "create", "eks:CreateCluster"),
+    ],
+)
+def test_rights_are_called_as_the_cloud_calls_them(
+    account: type[Account], type: str, doing: Any, right: str, tmp_path: Path
+) -> None:
+    provider = account(tmp_path).provider
+    assert provider.permission(provider.row(type), doing) == right
+
+
+KEY = f"https://vault.vault.azure.net/keys/disks/{'0123456789abcdef' * 2}"
+GOOGLE_KEY = f"projects/{google.PROJECT}/locations/us-central1/keyRings/r/cryptoKeys/k"
+
+
+@pytest.mark.parametrize(
+    ("keys", "there"), [((), False), (("https://vault.vault.azure.net/keys/disks",), True), ((KEY,), True)]
+)
+def test_azure_encrypts_with_a_key_that_exists(keys: tuple[str, ...], there: bool, tmp_path: Path) -> None:
+    here = azure.Microsoft(tmp_path)
+    here.group()
+    here.provider.limit(AccountLimits(keys=keys))
+    if there:
+        assert here.create(azure.ENCRYPTION_SET, azure.encryption_set()).id
+    else:
+        with pytest.raises(ProviderError, match="was not found in this key vault"):
+            here.create(azure.ENCRYPTION_SET, azure.encryption_set())
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None:
+    here = google.Google(tmp_path)
+    here.provider.limit(AccountLimits(keys=(GOOGLE_KEY,) if there else ()))
+    grant = {"cryptoKeyId": GOOGLE_KEY, "role": "roles/viewer", "member": "user:me@example.com"}
+    if there:
+        assert here.create(google.KEY_MEMBER, grant).id
+    else:
+        with pytest.raises(ProviderError, match=f"Error 404: CryptoKey {GOOGLE_KEY} not found"):
+            here.create(google.KEY_MEMBER, grant)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("quota: {}", "the only keys are quotas"),
+        ("quotas: {NVIDIA_T4_GPU: 1}", "does not count against 'NVIDIA_T4_GPU'"),
+        ("quotas: {SSD_TOTAL_GB: many}", "whole number"),
+        ("reservations: [mine]", "whole number"),
+        ("missingRights: container.clusters.create", "list of names"),
+        ("keys: [", "flow"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_what_to_write(written: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "account.yaml"
+    file.write_text(written)
+    known = [quota.name for quota in quotas(from_stack_file(ROOT / "examples" / "gke-tips.yaml"))]
+    with pytest.raises(AccountFileError, match=words):
+        read(file, known)
+    file.write_text("quotas: {SSD_TOTAL_GB: 500}\nreservations: {mine: 2}\nkeys: []\nmissingRights: ['container.*']\n")
+    assert read(file, known) == AccountLimits({"SSD_TOTAL_GB": 500}, {"mine": 2}, (), ("container.*",))
+
+
+def test_gpus_are_given_in_zones_that_have_them(tmp_path: Path) -> None:
+    gke = google.Google(tmp_path / "gke")
+    gke.cluster()
+    p100 = {"machineType": "n1-standard-4", "guestAccelerators": [google.gpu("nvidia-tesla-p100", 1, "DEFAULT")]}
+    known = catalog.of("gke").gpu_zones("nvidia-p100") or ()
+    zones = catalog.of("gke").regions["us-central1"]
+    having, lacking = ([zone for zone in zones if (zone in known) is there] for there in (True, False))
+    with pytest.raises(ProviderError, match="acceleratorTypes/nvidia-tesla-p100' was not found"):
+        gke.create(google.POOL, google.gpu_pool(nodeConfig=p100, nodeLocations=lacking[:1]))
+    assert gke.create(google.POOL, google.gpu_pool(nodeConfig=p100, nodeLocations=having[:1])).id
+    aks = azure.Microsoft(tmp_path / "aks")
+    aks.cluster()
+    assert "eastus-1" not in (catalog.of("aks").gpu_zones("nvidia-h200-141gb") or ("eastus-1",))
+    with pytest.raises(ProviderError, match="is currently not available in location 'eastus' zones '1'"):
+        aks.create(azure.POOL, azure.gpu_pool(vmSize="Standard_ND96isr_H200_v5", availabilityZones=["1"]))
+    assert aks.create(azure.POOL, azure.gpu_pool(vmSize="Standard_NC4as_T4_v3", availabilityZones=["1"])).id
