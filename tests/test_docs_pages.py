@@ -29,9 +29,6 @@ def _pages() -> list[str]:
 
 
 PAGES: Final = _pages()
-WIDE: Final = frozenset({"docs/configuration.md"})
-"""Generated from descriptions of settings, which are shortened there."""
-NARROW: Final = sorted({page for page in PAGES if page == "README.md" or page.startswith("docs/")} - WIDE)
 
 
 def anchors(text: str) -> set[str]:
@@ -73,7 +70,7 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: str) -> None:
     assert broken_links(ROOT / page) == []
 
 
-@pytest.mark.parametrize("page", NARROW)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_table_cell_holds_a_few_words(page: str) -> None:
     assert long_cells((ROOT / page).read_text(encoding="utf-8")) == []
 
