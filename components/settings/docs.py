@@ -48,7 +48,7 @@ wrong and what to write instead. A key that a cloud does not support is refused 
 
 Each entry of `gpuPools` becomes one pool per size: `<name>-<gpusPerNode>`.
 
-- If `capacity` is a list, there is a pool for each capacity type ([why](adr/0004-rungs-are-pools.md)). Their names
+- If `capacity` is a list, there is a pool for each capacity type ([why](adr/0004-capacity-types-are-pools.md)). Their names
   end in `-reserved`, `-block`, `-flex`, `-spot` or `-ondemand`; a second reservation in `-reserved-2`. A pod that
   selects none of them gets a node of the first type in the list that has capacity.
 - Where the cloud needs a pool per zone, the name ends in the zone: `<name>-<gpusPerNode>-a`.

@@ -251,7 +251,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 
 
 def _fallback_orders(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has an order of its own (docs/adr/0004-rungs-are-pools.md):
+    """GKE's autoscaler has an order of its own (docs/adr/0004-capacity-types-are-pools.md):
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
     for path, pools in common.fallback_orders(settings):
         capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))

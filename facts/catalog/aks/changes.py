@@ -11,9 +11,9 @@ _LIMITS: Final = f"{_DOCS}/cluster-autoscaler-overview"
 _POOLS: Final = f"{_DOCS}/delete-node-pool"
 
 CHANGES: Final[Effects] = {
-    "maximum-raised": Effect("update", "runs", "more nodes may come", _LIMITS),
+    "maximum-raised": Effect("update", "runs", "the pool can scale further", _LIMITS),
     "maximum-lowered": Effect("update", "runs", "nodes above the maximum stay until they are idle", _LIMITS),
-    "label": Effect("update", "runs", "running nodes get the label, too", f"{_DOCS}/use-labels"),
+    "label": Effect("update", "runs", "running nodes also get the label", f"{_DOCS}/use-labels"),
     "tag": Effect("update", "runs", "the tag is on the scale set and its machines", f"{_DOCS}/use-tags"),
     "disk": Effect(
         "replace",
@@ -24,7 +24,7 @@ CHANGES: Final[Effects] = {
     "version": Effect(
         "update",
         "waits",
-        "the control plane is upgraded; a GPU pool with nodes keeps its version until an `up` finds it empty",
+        "the control plane is upgraded; a GPU pool with nodes is not; run `pulumi up` again when it is empty",
         f"{_DOCS}/upgrade-aks-cluster",
     ),
     "pool-added": Effect("create", "runs", "", _POOLS),

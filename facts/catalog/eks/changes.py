@@ -14,19 +14,19 @@ _CONFIG: Final = f"{_EKS}/update-managed-node-group.html"
 _KARPENTER: Final = "https://karpenter.sh/docs/concepts"
 _DRIFT: Final = f"{_KARPENTER}/disruption/#drift"
 _NODE_POOLS: Final = f"{_KARPENTER}/nodepools/"
-_WHEN_EMPTY: Final = "a GPU node group with nodes keeps its own until an `up` finds it empty"
-_NEW_NODES: Final = "new nodes have it; running ones keep what they have until they are idle"
+_WHEN_EMPTY: Final = "a GPU node group with nodes is not changed; run `pulumi up` again when it is empty"
+_NEW_NODES: Final = "applies to new nodes; running nodes are replaced when they are idle"
 
 NODE_GROUPS: Final[Effects] = {
-    "maximum-raised": Effect("update", "runs", "more nodes may come", _CONFIG),
+    "maximum-raised": Effect("update", "runs", "the pool can scale further", _CONFIG),
     "maximum-lowered": Effect(
         "update",
         "runs",
         # The program sends the size that the group has; EKS refuses a maximum below it.
-        "refused by EKS while more nodes run than the new maximum",
+        "EKS refuses it while more nodes run than the new maximum",
         "https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html",
     ),
-    "label": Effect("update", "runs", "running nodes get the label, too", _CONFIG),
+    "label": Effect("update", "runs", "running nodes also get the label", _CONFIG),
     "tag": Effect(
         "update",
         "runs",
@@ -41,7 +41,7 @@ NODE_GROUPS: Final[Effects] = {
 }
 
 KARPENTER: Final[Effects] = {
-    "maximum-raised": Effect("update", "runs", "more nodes may come", f"{_NODE_POOLS}#speclimits"),
+    "maximum-raised": Effect("update", "runs", "the pool can scale further", f"{_NODE_POOLS}#speclimits"),
     "maximum-lowered": Effect(
         "update", "runs", "nodes above the maximum stay until they are idle", f"{_NODE_POOLS}#speclimits"
     ),

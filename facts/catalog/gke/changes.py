@@ -11,20 +11,20 @@ _LIMITS: Final = f"{_DOCS}/concepts/cluster-autoscaler#minimum_and_maximum_node_
 _POOLS: Final = f"{_DOCS}/how-to/node-pools"
 
 CHANGES: Final[Effects] = {
-    "maximum-raised": Effect("update", "runs", "more nodes may come", _LIMITS),
+    "maximum-raised": Effect("update", "runs", "the pool can scale further", _LIMITS),
     "maximum-lowered": Effect("update", "runs", "nodes above the maximum stay until they are idle", _LIMITS),
-    "label": Effect("update", "runs", "running nodes get the label, too", f"{_DOCS}/how-to/update-existing-nodepools"),
+    "label": Effect("update", "runs", "running nodes also get the label", f"{_DOCS}/how-to/update-existing-nodepools"),
     "tag": Effect(
         "update",
         "runs",
         # That no node restarts is said of labels, taints and network tags; of these it is likely.
-        "running machines get the label, too",
+        "running machines also get the label",
         f"{_DOCS}/how-to/creating-managing-labels",
     ),
     "disk": Effect(
         "replace",
         "ends",
-        "Google would move the pool's nodes; the program replaces the pool, so that the preview says it",
+        "GKE would recreate the nodes in place; the program replaces the pool, so that the preview shows it",
         "https://github.com/GoogleCloudPlatform/magic-modules/pull/9575",
     ),
     "version": Effect(

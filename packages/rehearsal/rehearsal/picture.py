@@ -89,8 +89,9 @@ def _frame(run: Mapping[str, Any], colours: Mapping[str, str], bottom: int) -> I
         if index % 2 == 0:
             box = f'x="{left}" y="{_TOP - 24}" width="{right - left}" height="{bottom - _TOP + 24}"'
             yield f'<rect {box} fill="{colours["stripe"]}"/>'
-        if right - left > 7 * len(stage["name"]):
-            yield _text(round((left + right) / 2), _TOP - 8, stage["name"], colours["dim"], anchor="middle")
+        labels = (stage["name"], stage["name"].rpartition(" ")[2])
+        if label := next((each for each in labels if right - left > 7 * len(each)), ""):
+            yield _text(round((left + right) / 2), _TOP - 8, label, colours["dim"], anchor="middle")
     step = next((step for step in (10, 20, 30, 60, 120, 300) if seconds / step <= 10), 600)
     for second in range(0, int(seconds) + 1, step):
         yield _text(_x(second, seconds), bottom + 22, f"{second} s", colours["dim"], anchor="middle")
