@@ -90,6 +90,13 @@ def test_the_readme_shows_the_quotas_that_are_printed() -> None:
     assert [line for line in _printed("make quota STACK=dev") if line not in printed] == []
 
 
+def test_the_readme_shows_checks_of_a_rehearsal() -> None:
+    sources = "".join(file.read_text() for file in (ROOT / "packages" / "rehearsal" / "rehearsal").rglob("*.py"))
+    titles = [line[2:].partition(":")[0].removeprefix("t4-1 ") for line in _printed("make rehearse") if line[0] == "✓"]
+    assert len(titles) == 4
+    assert [title for title in titles if title not in sources] == []
+
+
 def test_the_readme_shows_the_words_of_the_rule() -> None:
     rule, title, _, remedy, *_ = _printed("make faults CASE=minimum-one")
     section = (ROOT / "docs" / "policies.md").read_text().partition(f"## {rule.split()[1]}\n")[2].partition("\n## ")[0]

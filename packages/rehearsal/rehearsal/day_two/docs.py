@@ -42,7 +42,7 @@ def _tables() -> Iterator[str]:
         changes = catalog.of(cloud).changes
         for autoscaler, effects in changes.items():
             place = f"{cloud} with {autoscaler}" if len(changes) > 1 else cloud
-            yield from ("", f"### Changes on {place}", "")
+            yield from ("", f"### Changes on {place.replace(cloud, cloud.upper(), 1)}", "")
             yield from _table(effects, place.replace(" with ", "-"))
 
 
