@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from components.outputs import cost
 from components.settings.quotas import listed
 from components.settings.read import from_stack_file
 from tests.stacks import ROOT
@@ -137,6 +138,17 @@ def test_the_stack_file_of_a_page_is_valid(page: str, cloud: str, tmp_path: Path
     settings = from_stack_file(str(file))
     assert settings.cloud == cloud
     assert "t4-1" in {pool.name for pool in settings.gpu_pools}, "the pool whose job the page runs"
+
+
+@pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
+def test_an_install_page_names_the_price_of_its_stack_file(cloud: str, tmp_path: Path) -> None:
+    page = (ROOT / f"docs/install-{cloud}.md").read_text()
+    (text,) = re.findall(r"^```yaml\n(config:.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(text)
+    price = cost(from_stack_file(str(file)))
+    assert f"${price['idleHourlyUsd']:.2f} an hour when idle" in page
+    assert f"${price['maxHourlyUsd']:.2f} at maximum" in page
 
 
 def test_the_install_pages_have_the_same_steps() -> None:
