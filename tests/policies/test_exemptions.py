@@ -31,7 +31,7 @@ URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::bench-a"
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "words"),
     [
         ({"reason": None}, "[0].reason: missing"),
         ({"reason": "  "}, "[0].reason: must be a text"),
@@ -47,10 +47,10 @@ URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::bench-a"
         ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
     ],
 )
-def test_an_exemption_that_says_too_little(change: dict[str, Any], says: str) -> None:
+def test_an_exemption_that_says_too_little(change: dict[str, Any], words: str) -> None:
     entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
     (problem,) = problems("x", [entry], TODAY)
-    assert problem.startswith(f"x{says}")
+    assert problem.startswith(f"x{words}")
 
 
 def test_all_problems_of_all_exemptions_at_once() -> None:
@@ -127,11 +127,11 @@ class Run:
             },
         }
         token = "gcp:container/nodePool:NodePool"
-        given = {"gpu-zero-minimum": {exemptions.KEY: list(listed)}}
+        entries = {"gpu-zero-minimum": {exemptions.KEY: list(listed)}}
         for policy in Gate(TODAY).policies():
             if isinstance(policy, ResourceValidationPolicy):
                 args = ResourceValidationArgs(
-                    token, unknown_checking_proxy(pool), URN, "bench-a", options, None, given.get(policy.name)
+                    token, unknown_checking_proxy(pool), URN, "bench-a", options, None, entries.get(policy.name)
                 )
                 policy.validate(args, lambda text, urn=None, rule=policy.name: self.reported.append((rule, text, urn)))
             elif isinstance(policy, StackValidationPolicy) and policy.name == EXEMPTED:
@@ -150,7 +150,7 @@ def test_a_pattern_for_the_type_means_the_resource_s_own_and_not_its_parent_s() 
 def test_what_passes_by_an_exemption_is_printed_with_reason_and_end(by: dict[str, str]) -> None:
     ((rule, text, urn),) = Run({**by, "reason": "load test", "expires": "2026-12-31"}).reported
     assert (rule, urn) == (EXEMPTED, URN)
-    assert text.startswith("gpu-zero-minimum: GPU node group 'bench-a' keeps at least 1 node(s)")
+    assert text.startswith("gpu-zero-minimum: GPU node group 'bench-a' keeps at least 1 node running")
     assert text.endswith("\nExempt until 2026-12-31, because: load test")
 
 

@@ -78,10 +78,10 @@ def test_a_good_group_passes(check: Check) -> None:
     assert check(GOOD) == []
 
 
-@pytest.mark.parametrize(("check", "change", "says"), BROKEN)
-def test_one_wrong_field_is_a_violation_that_names_the_value(check: Check, change: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("check", "change", "words"), BROKEN)
+def test_one_wrong_field_is_a_violation_that_names_the_value(check: Check, change: dict[str, Any], words: str) -> None:
     (violation,) = check(replace(GOOD, **change))
-    assert says in violation.message
+    assert words in violation.message
     assert "'t4-1'" in violation.message
     assert violation.remedy
     assert violation.resource == "urn:t4-1"

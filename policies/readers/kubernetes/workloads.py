@@ -166,13 +166,13 @@ def container_gpus(container: Any) -> Maybe[int]:
 
 def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
     """A pod's ``tolerations``."""
-    found = []
+    tolerations = []
     for entry in items(value):
         key, operator, effect = at(entry, "key"), at(entry, "operator"), at(entry, "effect")
         if UNKNOWN in (entry, key, operator, effect, at(entry, "value")):
             return UNKNOWN
         exists = operator == "Exists"
-        found.append(
+        tolerations.append(
             Toleration(
                 key=str(key) if key else None,
                 operator="Exists" if exists else "Equal",
@@ -180,7 +180,7 @@ def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
                 effect=cast("Effect | None", effect or None),
             )
         )
-    return tuple(found)
+    return tuple(tolerations)
 
 
 def selector_of(value: Any) -> Maybe[dict[str, str]]:
