@@ -144,7 +144,7 @@ def _not_declared(reference: Any) -> Doubt:
 
 
 def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> TemplateMachines:
-    """GPUs per machine: what the autoscaler is told, or what the machine type has."""
+    """GPUs per machine: the annotation for the autoscaler, or what the machine type has."""
     annotated_gpus = whole(at(annotations, _GPU_COUNT))
     if annotated_gpus is not None and annotated_gpus is not UNKNOWN and annotated_gpus > 0:
         return TemplateMachines(annotated_gpus, (), None)

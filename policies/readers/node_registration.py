@@ -44,7 +44,7 @@ class Registration:
     labels: Mapping[str, str] = field(default_factory=dict)
     joins: Maybe[bool] = False
     doubt: Doubt | None = None
-    """Why its taints stay unknown for good."""
+    """Why its taints and labels cannot be read."""
 
 
 NOTHING: Final = Registration()

@@ -31,7 +31,7 @@ POOLS = (
     specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4),
     specs.gpu_pool("a100-8", gpu="nvidia-a100-80gb", size=8, extra_taints=(SPOT,)),
     specs.gpu_pool("p4-1", gpu="nvidia-p4", extra_taints=(SPOT,), time_sharing=TimeSharing(clients_per_gpu=4)),
-    # Twins, of which the one that is tried first has a taint more.
+    # Fallback pools: the preferred one has one more taint.
     specs.gpu_pool("t4-1-spot", extra_taints=(TEAM, SPOT), declared_at="gpuPools[4]"),
     specs.gpu_pool("t4-1-ondemand", extra_taints=(TEAM,), spot=False, preference=1, declared_at="gpuPools[4]"),
 )
@@ -146,10 +146,10 @@ real = pytest.mark.rehearsal
             bound(pod(1), [expression("nvidia.com/gpu.product", "DoesNotExist")]), id="what no empty pool has"
         ),
         pytest.param(pod(1, selector={"nvidia.com/gpu.present": "true"}), id="a label of NVIDIA's that our pools have"),
-        pytest.param(pod(1, tolerations=[TOLERATE_TEAM, TOLERATE_SPOT], selector=T4), id="both twins"),
+        pytest.param(pod(1, tolerations=[TOLERATE_TEAM, TOLERATE_SPOT], selector=T4), id="both fallback pools"),
         pytest.param(
             pod(1, tolerations=[TOLERATE_TEAM], selector={"gpucluster.dev/pool": "t4-1-ondemand"}),
-            id="the twin it wants",
+            id="the pool it selects",
         ),
         pytest.param(workload("Job", pod(2, tolerations=[TOLERATE_4])), id="half of a node's GPUs"),
         pytest.param(
@@ -198,7 +198,7 @@ def test_a_small_pod_that_tolerates_a_large_node_is_refused(
 
 @real
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"])
-def test_whoever_submits_a_template_is_warned_and_not_refused(submit: Submit, kind: str) -> None:
+def test_a_template_is_warned_and_not_refused(submit: Submit, kind: str) -> None:
     lacking = submit(workload(kind, pod(4)))
     assert lacking.status == 201
     assert "tolerations: [{key: gpucluster.dev/gpus-per-node" in "".join(lacking.warnings)
@@ -278,7 +278,7 @@ def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, submitted: dict[st
 
 
 @real
-def test_whoever_misses_the_pool_that_is_tried_first_is_warned(submit: Submit) -> None:
+def test_a_pod_that_cannot_use_the_preferred_pool_is_warned(submit: Submit) -> None:
     submitted = pod(1, tolerations=[TOLERATE_TEAM], selector=T4)
     (warning,) = submit(submitted).warnings
     assert "cannot use pool t4-1-spot" in warning
@@ -290,9 +290,7 @@ def test_whoever_misses_the_pool_that_is_tried_first_is_warned(submit: Submit) -
 @pytest.mark.parametrize(
     ("kind", "where"), [("Job", "in spec.template"), ("CronJob", "in spec.jobTemplate.spec.template")]
 )
-def test_whoever_computes_on_a_part_of_a_node_is_warned_that_it_may_be_ended(
-    submit: Submit, kind: str, where: str
-) -> None:
+def test_a_job_on_part_of_a_node_is_warned_about_eviction(submit: Submit, kind: str, where: str) -> None:
     (warning,) = submit(workload(kind, pod(1, tolerations=[TOLERATE_SPOT], selector=P4))).warnings
     assert "requests 1 GPU per pod, of the 4 of a node of pool p4-1" in warning
     line = warning.replace('\\"', '"').rstrip('"').partition(f"{where}.metadata add annotations: ")[2]
@@ -333,13 +331,13 @@ def test_each_policy_is_in_force_and_only_one_of_them_refuses() -> None:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_nobody_is_warned_of_an_end_that_does_not_come(ends: bool) -> None:
+def test_no_warning_about_eviction_where_the_autoscaler_does_not_evict(ends: bool) -> None:
     placement, _ = manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=ends)
     messages = [one["message"] for one in placement.policy["spec"]["validations"]]
     assert ("may be ended by the autoscaler while it runs" in messages) is ends
 
 
-def test_nobody_is_asked_for_the_toleration_that_the_cloud_adds() -> None:
+def test_no_advice_about_a_toleration_that_the_cloud_adds() -> None:
     for adds, advised in ((True, False), (False, True)):
         placement, _ = manifests(POOLS[:1], adds_gpu_toleration=adds, ends_running_pods=False)
         (advice,) = [one["expression"] for one in placement.policy["spec"]["variables"] if one["name"] == "advice"]
@@ -352,7 +350,7 @@ L4_OR_P4 = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": T
 
 
 @real
-def test_whoever_may_get_several_gpu_types_is_told_and_whoever_chose_is_not(submit: Submit) -> None:
+def test_a_pod_that_may_get_several_gpu_types_is_warned_unless_it_names_them(submit: Submit) -> None:
     any_type = pod(1, tolerations=[TOLERATE_SPOT])
     warning, shared = submit(any_type).warnings
     assert "l4-1, p4-1" in warning

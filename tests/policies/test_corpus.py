@@ -26,7 +26,7 @@ def _id(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", BLOCKED, ids=_id)
-def test_found(case: Case) -> None:
+def test_the_rule_reports_a_violation(case: Case) -> None:
     violations = findings(case)
     assert case.rule in {violation.rule for violation in violations}, violations
     assert all(violation.message and violation.remedy for violation in violations)
@@ -39,7 +39,7 @@ def test_allowed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", UNJUDGED, ids=_id)
-def test_said_to_be_unjudged(case: Case) -> None:
+def test_the_reason_is_reported_where_a_rule_is_not_evaluated(case: Case) -> None:
     assert blockers(case) == []
     reasons = doubts(case)
     assert case.unjudged

@@ -35,19 +35,19 @@ URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::bench-a"
     [
         ({"reason": None}, "[0].reason: missing"),
         ({"reason": "  "}, "[0].reason: must be a text"),
-        ({"expires": None}, "[0].expires: missing; give the last day, for example 2026-12-21"),
+        ({"expires": None}, "[0].expires: missing; write the last day, for example 2026-12-21"),
         ({"expires": "soon"}, '[0].expires: must be a date like 2026-12-21, got "soon"'),
         ({"expires": 20261231}, "[0].expires: must be a text"),
         ({"expires": "2027-11-23"}, "[0].expires: at most a year ahead (2027-11-22)"),
-        ({"reason": "."}, '[0].reason: say why in at least 2 words, got "."'),
-        ({"reason": "ok"}, '[0].reason: say why in at least 2 words, got "ok"'),
-        ({"resource": None}, "[0].resource: missing; give a name, or a pattern with *"),
-        ({"resource": None, "tag": "a=b"}, "[0].resource: missing; give a name, or a pattern with *; a tag alone"),
+        ({"reason": "."}, '[0].reason: write a reason of at least 2 words, got "."'),
+        ({"reason": "ok"}, '[0].reason: write a reason of at least 2 words, got "ok"'),
+        ({"resource": None}, "[0].resource: missing; write a name, or a pattern with *"),
+        ({"resource": None, "tag": "a=b"}, "[0].resource: missing; write a name, or a pattern with *; with a tag alone"),
         ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
         ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
     ],
 )
-def test_an_exemption_that_says_too_little(change: dict[str, Any], words: str) -> None:
+def test_an_incomplete_exemption_is_an_error(change: dict[str, Any], words: str) -> None:
     entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
     (problem,) = problems("x", [entry], TODAY)
     assert problem.startswith(f"x{words}")
@@ -100,7 +100,7 @@ def test_the_last_day_counts() -> None:
         {"tags": UNKNOWN, "nodeLabels": {"team": "ml"}},
     ],
 )
-def test_tags_are_found_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
+def test_tags_are_read_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
     assert tags_of(properties) == {"team": "ml"}
 
 

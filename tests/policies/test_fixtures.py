@@ -70,7 +70,7 @@ def run(tmp_path: Path, text: str) -> int:
         ),
     ],
 )
-def test_what_is_judged_otherwise_is_said(
+def test_a_different_result_is_reported(
     expected: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, POOL + expected) == (1 if words else 0)

@@ -25,15 +25,15 @@ WHY = {"reason": "pilot of the data team", "expires": "2026-12-31"}
         ({"gpu-taint": ("disabled", {})}, "gpu-taint: disabled lowers a rule that is mandatory"),
         ({"gpu-taint": ("advisory", {})}, "gpu-taint: advisory lowers a rule that is mandatory"),
         ({"private-nodes": ("disabled", {})}, "private-nodes: disabled lowers a rule that is advisory"),
-        ({"gpu-taint": ("advisory", {**WHY, "reason": "."})}, "gpu-taint.reason: say why in at least 2 words"),
+        ({"gpu-taint": ("advisory", {**WHY, "reason": "."})}, "gpu-taint.reason: write a reason of at least 2 words"),
         ({"gpu-taint": ("advisory", {"reason": WHY["reason"]})}, "gpu-taint.expires: missing"),
-        ({"gpu-taint": ("advisory", {**WHY, "expires": "2026-11-20"})}, "gpu-taint.expires: 2026-11-20 is over"),
+        ({"gpu-taint": ("advisory", {**WHY, "expires": "2026-11-20"})}, "gpu-taint.expires: 2026-11-20 is in the past"),
         ({"gpu-taint": ("advisory", {**WHY, "expires": "2028-01-01"})}, "gpu-taint.expires: at most a year ahead"),
         ({"all": ("disabled", {})}, "all: disabled lowers rules"),
         ({"all": ("advisory", {**WHY, "reason": "-"})}, "all.reason: say why"),
     ],
 )
-def test_what_a_lower_level_owes(configured: Configured, words: str) -> None:
+def test_a_lower_level_needs_a_reason_and_a_date(configured: Configured, words: str) -> None:
     (problem,) = problems(configured, TODAY)
     assert problem.startswith(words)
 

@@ -97,13 +97,13 @@ def test_an_unknown_field_is_neither_a_pass_nor_a_failure(check: Check, name: st
 
 
 @pytest.mark.parametrize("check", [zero_minimum, starts_empty, autoscaled, ceiling, gpu_taint])
-def test_a_group_without_gpus_may_do_as_it_likes(check: Check) -> None:
+def test_a_group_without_gpus_breaks_no_rule(check: Check) -> None:
     cpu = NodeGroup(name="admin", cloud="gke", min_nodes=1, initial_nodes=2)
     assert check(cpu) == []
 
 
 @pytest.mark.parametrize(("check", "change"), [(check, change) for check, change, _ in BROKEN[:5]])
-def test_a_broken_group_that_may_have_gpus_is_undecided(check: Check, change: dict[str, Any]) -> None:
+def test_a_rule_is_not_evaluated_while_the_number_of_gpus_is_unknown(check: Check, change: dict[str, Any]) -> None:
     (violation,) = check(replace(GOOD, **{**change, "gpus_per_node": UNKNOWN, "kind": "pool"}))
     assert violation.undecided
 

@@ -23,7 +23,7 @@ from tests.stacks import run_with
     ],
     ids=["gke", "aks", "eks", "eks-node-groups"],
 )
-def test_it_leaves_nothing_unjudged(cloud: str, changes: dict[str, Any]) -> None:
+def test_every_rule_is_evaluated(cloud: str, changes: dict[str, Any]) -> None:
     together = linked(declared.declarations(run_with(one_stack.config(cloud, **changes), "one")))
     items = [item for resource in together for item in read(resource)]
     stack = read_stack(together)

@@ -49,14 +49,14 @@ def test_a_path_from_here_is_refused() -> None:
         Result("gate.json")
 
 
-def test_json_has_what_a_reviewer_needs() -> None:
+def test_json_has_rule_message_and_page() -> None:
     (finding,) = plain([REFUSED], "1")["findings"]
     assert finding["page"] == "docs/policies.md#gpu-taint"
     assert finding["severity"] == BY_ID["gpu-taint"].severity
     assert {finding[key] for key in ("rule", "level", "state", "resource")} == {"gpu-taint", "mandatory", "found", URN}
 
 
-def test_sarif_tells_what_stops_the_run_from_what_does_not(tmp_path: Path) -> None:
+def test_sarif_separates_violations_that_fail_the_run(tmp_path: Path) -> None:
     path = tmp_path / "gate.sarif"
     result = Result(str(path), "1.2.3")
     for finding in (REFUSED, NOTED, EXEMPT, OPEN):

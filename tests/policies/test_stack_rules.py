@@ -179,13 +179,13 @@ def test_one_change_is_one_violation(check: Check, stack: Stack, words: str, rem
         (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, hourly_usd=None)))),
     ],
 )
-def test_what_is_unknown_is_undecided(check: Check, stack: Stack) -> None:
+def test_a_rule_is_not_evaluated_while_its_value_is_unknown(check: Check, stack: Stack) -> None:
     violations = check(stack)
     assert violations
     assert all(violation.undecided for violation in violations)
 
 
-def test_a_plain_pod_fits_the_smallest_size_but_is_told_about_its_toleration() -> None:
+def test_a_pod_without_tolerations_fits_the_smallest_size_but_lacks_the_toleration() -> None:
     untainted_spot = replace(SMALL, taints=(GPU_TAINT,))
     plain = replace(JOB, kind="Pod", tolerations=())
     stack = Stack((ADMIN, untainted_spot, LARGE), (plain,), (CLUSTER,))

@@ -175,7 +175,7 @@ def pool_groups(
 
 
 def unknown_group(name: str, urn: str) -> NodeGroup:
-    """A group of which nothing is known yet."""
+    """A group with every value unknown until the update."""
     return NodeGroup(name, CLOUD, gpus_per_node=UNKNOWN, taints=UNKNOWN, min_nodes=UNKNOWN, resource=urn)
 
 

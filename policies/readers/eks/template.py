@@ -31,7 +31,7 @@ class Choice:
     gpus: Maybe[int]
     type: Maybe[str | None] = None
     doubt: Doubt | None = None
-    """Why its GPUs stay unknown for good."""
+    """Why the number of its GPUs cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ def machines(choices: Sequence[Choice]) -> TemplateMachines:
 
 
 def with_image(kinds: TemplateMachines, gpu_image: bool) -> TemplateMachines:
-    """The same, where an image with NVIDIA's driver says that machines of which nothing else is known have GPUs."""
+    """The same; machines of unknown type have GPUs where the image contains NVIDIA's driver."""
     return replace(kinds, gpus=1) if gpu_image and kinds.gpus is UNKNOWN else kinds
 
 
 def doubts_about(kinds: TemplateMachines, registered: Registration) -> dict[str, Doubt]:
-    """What stays unknown for good of a group of these machines, by its field."""
+    """Fields of a group of these machines that cannot be read, with the reasons."""
     reasons = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
     return reasons if registered.doubt is None else {**reasons, "taints": registered.doubt, "labels": registered.doubt}
 

@@ -88,7 +88,7 @@ def idle_of(pod: Any) -> IdleTime | None:
 
 
 def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
-    """The minimums of groups that the cluster autoscaler in this pod is told: ``--nodes=min:max:name``."""
+    """The minimums of groups from this cluster autoscaler's flags: ``--nodes=min:max:name``."""
     for container in items(at(pod, "containers")):
         image = at(container, "image")
         if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):

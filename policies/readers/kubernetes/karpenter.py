@@ -166,7 +166,7 @@ def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate,
 
 
 def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
-    """The machines that are wanted of which nobody knows whether they have GPUs."""
+    """The required machine types for which it is unknown whether they have GPUs."""
     for name in (*_selected(requirements, _FAMILY), *_selected(requirements, _TYPE)):
         if not is_gpu_family(name) and not is_other_family(name):
             yield name
@@ -181,7 +181,7 @@ def _selected(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
 
 
 def _doubts(requirements: Sequence[Any], reference: Any) -> dict[str, Doubt]:
-    """Why nobody can tell whether machines have GPUs: another cloud's node class, or a family that is not known."""
+    """Why it is unknown whether machines have GPUs: another cloud's node class, or an unlisted family."""
     if holds_unknown(reference) or holds_unknown(requirements):
         return {}
     for machine in _of_no_family(requirements):

@@ -91,7 +91,7 @@ def _always(kind: str, spec: Any) -> Maybe[int]:
 
 
 def makes_way(priority: Any) -> Maybe[bool]:
-    """Whether a pod of this priority makes way for every ordinary one."""
+    """Whether every pod of default priority preempts a pod of this priority."""
     value = whole(priority, default=0)
     return UNKNOWN if value is UNKNOWN or value is None else value < 0
 

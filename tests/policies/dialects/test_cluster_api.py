@@ -83,7 +83,7 @@ def test_machine_types_of_each_provider(infrastructure: tuple[str, dict[str, Any
 
 
 @pytest.mark.parametrize(("annotated", "gpus"), [("8", 8), ("0", 0), (None, UNKNOWN), (UNKNOWN, UNKNOWN)])
-def test_the_capacity_annotation_tells_what_no_template_does(annotated: Any, gpus: Any) -> None:
+def test_the_capacity_annotation_gives_the_gpus_that_no_template_has(annotated: Any, gpus: Any) -> None:
     node_group = machines(("OpenStackMachineTemplate", {}), annotations={**BOUNDS, GPU_COUNT: annotated})
     assert node_group.gpus_per_node == gpus
 

@@ -102,7 +102,7 @@ def preview(project: Project, *resources: tuple[str, str, Any], program: str = B
     return gated(project, "preview", config=config or {})
 
 
-def test_what_cannot_be_judged_is_said_and_stops_where_that_is_wanted(project: Project) -> None:
+def test_what_is_not_evaluated_is_reported_and_refused_when_mandatory(project: Project) -> None:
     noted = preview(project, (GROUP, "workers", FOREIGN))
     assert noted.code == 0, noted.text
     assert f"[advisory]  unjudged  ({GROUP}: workers)" in noted.text

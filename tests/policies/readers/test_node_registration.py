@@ -94,14 +94,14 @@ def test_every_language_of_boot_data(script: str) -> None:
         ("apiVersion: node.eks.aws/v1alpha1\nspec: {", "not text"),
     ],
 )
-def test_what_cannot_be_read_is_unknown_for_good_and_says_why(data: Any, why: str) -> None:
+def test_unreadable_boot_data_is_unknown_with_a_reason(data: Any, why: str) -> None:
     node = registration(data)
     assert replace(node, doubt=None) == UNREADABLE
     assert node.doubt is not None
     assert why in node.doubt.why
 
 
-def test_what_the_engine_does_not_know_yet_is_no_doubt() -> None:
+def test_values_unknown_until_update_need_no_reason() -> None:
     assert registration(UNKNOWN) == UNREADABLE
     assert UNREADABLE.doubt is None
 

@@ -72,7 +72,7 @@ def test_an_autoscalers_chart() -> None:
         ("cluster-autoscaler", None, ()),
     ],
 )
-def test_an_autoscalers_chart_tolerates_what_it_says_by_default(chart: str, values: Any, tolerated: Any) -> None:
+def test_an_autoscalers_chart_has_default_tolerations(chart: str, values: Any, tolerated: Any) -> None:
     (workload,) = release(chart, values=values)
     assert workload.tolerations == tolerated
 
