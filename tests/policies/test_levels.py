@@ -30,7 +30,7 @@ WHY = {"reason": "pilot of the data team", "expires": "2026-12-31"}
         ({"gpu-taint": ("advisory", {**WHY, "expires": "2026-11-20"})}, "gpu-taint.expires: 2026-11-20 is in the past"),
         ({"gpu-taint": ("advisory", {**WHY, "expires": "2028-01-01"})}, "gpu-taint.expires: at most a year ahead"),
         ({"all": ("disabled", {})}, "all: disabled lowers rules"),
-        ({"all": ("advisory", {**WHY, "reason": "-"})}, "all.reason: say why"),
+        ({"all": ("advisory", {**WHY, "reason": "-"})}, "all.reason: write a reason"),
     ],
 )
 def test_a_lower_level_needs_a_reason_and_a_date(configured: Configured, words: str) -> None:
