@@ -42,7 +42,10 @@ URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::bench-a"
         ({"reason": "."}, '[0].reason: write a reason of at least 2 words, got "."'),
         ({"reason": "ok"}, '[0].reason: write a reason of at least 2 words, got "ok"'),
         ({"resource": None}, "[0].resource: missing; write a name, or a pattern with *"),
-        ({"resource": None, "tag": "a=b"}, "[0].resource: missing; write a name, or a pattern with *; with a tag alone"),
+        (
+            {"resource": None, "tag": "a=b"},
+            "[0].resource: missing; write a name, or a pattern with *; with a tag alone",
+        ),
         ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
         ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
     ],
