@@ -88,11 +88,11 @@ def problems(config: Mapping[str, Any]) -> list[str]:
 
 def _configured(config: Mapping[str, Any]) -> levels.Configured:
     """A file's content as the engine hands it over."""
-    errors = {}
+    configured = {}
     for name, entry in config.items():
-        properties_of_entry = dict(entry) if isinstance(entry, dict) else {_LEVEL: entry}
-        errors[name] = (properties_of_entry.pop(_LEVEL, ""), properties_of_entry)
-    return errors
+        properties = dict(entry) if isinstance(entry, dict) else {_LEVEL: entry}
+        configured[name] = (properties.pop(_LEVEL, ""), properties)
+    return configured
 
 
 def _all_problems(entry: object) -> list[str]:
@@ -148,7 +148,7 @@ def exemptions_of(rule: Rule[...], entry: Mapping[str, Any], today: date) -> tup
 def expired(config: Mapping[str, Any], today: date) -> list[str]:
     """The exemptions of a usable configuration that no longer count, one sentence each."""
     return [
-        f"{name}.{exemptions.KEY}: expired on {exemption.expires} ({exemption.reason}); remove it, or renew it"
+        f"{name}.{exemptions.KEY}: expired on {exemption.expires} ({exemption.reason}); remove it, or set a later date"
         for name, entry in config.items()
         if isinstance(entry, dict) and name in BY_ID
         for exemption in exemptions_of(BY_ID[name], entry, today)
@@ -205,7 +205,7 @@ def main(paths: list[str]) -> int:
     """Check the files (all shipped ones by default); the exit code says whether all can be used.
 
     ``--stack NAME`` checks that stack's file and prints its path, for ``--policy-pack-config``. Expired exemptions are
-    printed, too. They fail nothing here: the gate says no where one was needed.
+    printed, too. They are no errors here: the gate refuses the resources that they covered.
     """
     failed = False
     chosen = None

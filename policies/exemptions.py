@@ -103,16 +103,16 @@ def _problems(where: str, entry: object, today: date) -> list[str]:
     empty = [key for key in _TEXTS if key in entry and not (isinstance(entry[key], str) and entry[key].strip())]
     errors += [f"{where}.{key}: must be a text, got {json.dumps(entry[key])}" for key in empty]
     if "reason" not in entry:
-        errors.append(f"{where}.reason: missing; say why, and who decides what happens when it expires")
+        errors.append(f"{where}.reason: missing; write why, and who decides when it expires")
     elif "reason" not in empty:
         errors += reason_problems(f"{where}.reason", entry["reason"])
     if "resource" not in entry:
-        more = "; a tag alone would leave it to the program what passes" if "tag" in entry else ""
-        errors.append(f"{where}.resource: missing; give a name, or a pattern with *{more}")
+        more = "; with a tag alone, the program could exempt any resource" if "tag" in entry else ""
+        errors.append(f"{where}.resource: missing; write a name, or a pattern with *{more}")
     if "tag" not in empty and "tag" in entry and "=" not in entry["tag"].strip("="):
         errors.append(f"{where}.tag: must be key=value, got {json.dumps(entry['tag'])}")
     if "expires" not in entry:
-        errors.append(f"{where}.expires: missing; give the last day, for example {today + timedelta(days=30)}")
+        errors.append(f"{where}.expires: missing; write the last day, for example {today + timedelta(days=30)}")
     elif "expires" not in empty:
         errors += date_problems(f"{where}.expires", entry["expires"], today)
     return errors
@@ -122,7 +122,7 @@ def reason_problems(where: str, reason: object) -> list[str]:
     """What is wrong with a reason: it has to be words, not a character that fills the field."""
     if isinstance(reason, str) and len(_WORD.findall(reason)) >= _FEWEST_WORDS:
         return []
-    return [f"{where}: say why in at least {_FEWEST_WORDS} words, got {json.dumps(reason)}"]
+    return [f"{where}: write a reason of at least {_FEWEST_WORDS} words, got {json.dumps(reason)}"]
 
 
 def date_problems(where: str, text: object, today: date, *, past: bool = False) -> list[str]:
@@ -134,7 +134,7 @@ def date_problems(where: str, text: object, today: date, *, past: bool = False) 
     if expires is None:
         return [f"{where}: must be a date like {today + timedelta(days=30)}, got {json.dumps(text)}"]
     if past and expires < today:
-        return [f"{where}: {text} is over; remove it, or decide anew and give a later day"]
+        return [f"{where}: {text} is in the past; remove it, or set a later date"]
     if expires > today + LONGEST:
         return [f"{where}: at most a year ahead ({today + LONGEST}), got {text}; for longer, change the rule's limit"]
     return []

@@ -33,6 +33,7 @@ from policies import pools
 from policies.config import limits_of, problems
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared
+from policies.rules.counts import counted
 from policies.rules.table import BY_ID, RULES
 
 _KEYS: Final = ("name", "resources", "config", "refused", "noted")
@@ -77,8 +78,8 @@ def _fixtures(path: Path) -> list[Mapping[str, Any]]:
         for rule in (*fixture["refused"], *(fixture.get("noted") or [])):
             if rule not in BY_ID:
                 raise FixtureError(f"{where}: no such rule: {rule}")
-        if found := problems(fixture.get("config") or {}):
-            raise FixtureError(f"{where}.config: {found[0]}")
+        if errors := problems(fixture.get("config") or {}):
+            raise FixtureError(f"{where}.config: {errors[0]}")
         for resource in fixture.get("resources") or []:
             if not isinstance(resource, dict) or not all(
                 isinstance(resource.get(key), str) for key in ("type", "name")
@@ -89,7 +90,7 @@ def _fixtures(path: Path) -> list[Mapping[str, Any]]:
 
 def _wrong(fixture: Mapping[str, Any]) -> Iterator[str]:
     levels: dict[str, set[str]] = {"mandatory": set(), "advisory": set()}
-    for rule, level in _found(fixture):
+    for rule, level in _violations(fixture):
         levels.get("mandatory" if level == "remediate" else level, set()).add(rule)
     refused, expected = levels["mandatory"], set(fixture["refused"])
     if refused != expected:
@@ -98,7 +99,7 @@ def _wrong(fixture: Mapping[str, Any]) -> Iterator[str]:
         yield f"not noted by {_listed(missing)}; noted by {_listed(levels['advisory'])}"
 
 
-def _found(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _violations(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Rule and level of every finding; what is undecided is none."""
     declared = [
         Declared(
@@ -114,13 +115,13 @@ def _found(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     config = fixture.get("config") or {}
     stack = replace(stack_of(by_resource), elsewhere=pools.parse(config.get(pools.KEY)))
     for rule in RULES:
-        given = config.get(rule.id, {})
-        own = {key: value for key, value in given.items() if key != _LEVEL} if isinstance(given, dict) else {}
-        level = given.get(_LEVEL, rule.level) if isinstance(given, dict) else given
+        entry = config.get(rule.id, {})
+        own = {key: value for key, value in entry.items() if key != _LEVEL} if isinstance(entry, dict) else {}
+        level = entry.get(_LEVEL, rule.level) if isinstance(entry, dict) else entry
         limits = limits_of(rule, own)
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         for subject in subjects:
-            yield from ((rule.id, level) for found in rule.check(subject, limits) if not found.undecided)
+            yield from ((rule.id, level) for violation in rule.check(subject, limits) if not violation.undecided)
 
 
 def _listed(rules: set[str]) -> str:
@@ -136,7 +137,7 @@ def main(paths: list[str]) -> int:
     except FixtureError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    sys.stdout.write("".join(f"{line}\n" for line in wrong) or f"{len(paths)} file(s): all as expected\n")
+    sys.stdout.write("".join(f"{line}\n" for line in wrong) or f"{counted(len(paths), 'file')}: all as expected\n")
     return int(bool(wrong))
 
 

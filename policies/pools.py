@@ -1,8 +1,8 @@
 """Pools of the cluster that another program declares, as the gate's configuration names them.
 
 ``{"pools": {"l4": {"gpusPerNode": 1, "taints": ["nvidia.com/gpu=present:NoSchedule"], "labels": {"pool": "l4"}}}}``.
-Rules judge pods by them as by pools of the program itself. A pool with GPUs has the GPU taint where ``taints`` is not
-given; the label of GPU nodes it has always.
+Rules check pods against them as against pools of the program itself. A pool with GPUs has the GPU taint unless
+``taints`` is set, and always has the label of GPU nodes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TAINT: Final = re.compile(r"([^=:\s]+)(?:=([^=:\s]*))?:(NoSchedule|PreferNoSche
 
 
 def parse(configured: object) -> tuple[NodeGroup, ...]:
-    """The pools of a value in which ``problems`` finds nothing; none where nothing is given."""
+    """The pools of a value in which ``problems`` finds nothing; none if the value is missing."""
     named: Mapping[str, Mapping[str, Any]] = configured if isinstance(configured, Mapping) else {}
     return tuple(_pool(name, pool) for name, pool in named.items())
 

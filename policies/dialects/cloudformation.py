@@ -58,10 +58,10 @@ def read_template(declared: Declared) -> Iterable[Declared]:
     if not isinstance(resources, Mapping):
         yield declared
         return
-    given = declared.properties.get("parameters")
+    parameters = declared.properties.get("parameters")
     known = {
         **{name: at(parameter, "Default") for name, parameter in (at(template, "Parameters") or {}).items()},
-        **(given if isinstance(given, Mapping) else {}),
+        **(parameters if isinstance(parameters, Mapping) else {}),
         **{str(name): str(name) for name in resources},
     }
     for name, resource in resources.items():
@@ -158,8 +158,8 @@ def _resolved(value: Any, known: Mapping[str, Any]) -> Any:
     if len(value) == 1:
         ((function, argument),) = value.items()
         if function == "Ref":
-            found = known.get(argument, UNKNOWN) if isinstance(argument, str) else UNKNOWN
-            return UNKNOWN if found is None else found
+            referenced = known.get(argument, UNKNOWN) if isinstance(argument, str) else UNKNOWN
+            return UNKNOWN if referenced is None else referenced
         if isinstance(function, str) and function.startswith("Fn::"):
             return _called(function, argument, known)
     return {key: _resolved(part, known) for key, part in value.items()}

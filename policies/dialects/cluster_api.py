@@ -112,7 +112,7 @@ def _is(resource: Declared, reference: Any) -> bool:
 
 
 def _referenced(declared: Declared, reference: Any) -> Declared | None:
-    return next((found for found in declared.references if _is(found, reference)), None)
+    return next((resource for resource in declared.references if _is(resource, reference)), None)
 
 
 def _bound(annotations: Any, which: str) -> Maybe[int | None]:
@@ -132,10 +132,10 @@ def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Ma
 
 
 def _doubts(kinds: TemplateMachines, reference: Any, bootstrap: Declared | None) -> dict[str, Doubt]:
-    found = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
+    reasons = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
     if reference is not None and not holds_unknown(reference) and bootstrap is None:
-        found["taints"] = _not_declared(reference)
-    return found
+        reasons["taints"] = _not_declared(reference)
+    return reasons
 
 
 def _not_declared(reference: Any) -> Doubt:
@@ -144,7 +144,7 @@ def _not_declared(reference: Any) -> Doubt:
 
 
 def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> TemplateMachines:
-    """GPUs per machine: what the autoscaler is told, or what the machine type has."""
+    """GPUs per machine: the annotation for the autoscaler, or what the machine type has."""
     annotated_gpus = whole(at(annotations, _GPU_COUNT))
     if annotated_gpus is not None and annotated_gpus is not UNKNOWN and annotated_gpus > 0:
         return TemplateMachines(annotated_gpus, (), None)
@@ -249,17 +249,17 @@ def _labels(
     spec: Any, bootstrap: Declared | None, infrastructure: Declared | None
 ) -> Maybe[dict[str, Maybe[str | None]]]:
     pool = infrastructure.properties.get("spec") if infrastructure else None
-    found: dict[str, Maybe[str | None]] = {}
+    labels: dict[str, Maybe[str | None]] = {}
     flag = _kubelet_argument(bootstrap, "node-labels") if bootstrap else None
     if flag is UNKNOWN:
         return UNKNOWN
-    found.update(parsed_labels(flag or ""))
+    labels.update(parsed_labels(flag or ""))
     for source in (at(spec, "template", "metadata", "labels"), at(pool, "labels"), at(pool, "nodeLabels")):
-        labels = texts(source)
-        if labels is UNKNOWN:
+        more = texts(source)
+        if more is UNKNOWN:
             return UNKNOWN
-        found.update(labels)
-    return found
+        labels.update(more)
+    return labels
 
 
 def _number(value: Any) -> int:

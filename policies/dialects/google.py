@@ -39,9 +39,9 @@ _TEMPLATE: Final = "gcp:compute/instanceTemplate:InstanceTemplate"
 
 def _spelled(type_token: str, body: Callable[[Declared], Any]) -> Spelling:
     def spelled(declared: Declared) -> Iterable[Declared]:
-        found = body(declared)
-        if isinstance(found, Mapping):
-            flat = of_terraform(found, _LISTS, _BLOCKS)
+        spec = body(declared)
+        if isinstance(spec, Mapping):
+            flat = of_terraform(spec, _LISTS, _BLOCKS)
             reference = given(flat.get("clusterRef"), flat.get("clusterSelector"))
             cluster = given(flat.get("cluster"), at(reference, "name"), at(reference, "external"))
             yield respelled(declared, type_token, flat if cluster is None else {**flat, "cluster": cluster})

@@ -31,5 +31,5 @@ def accelerated(item: T) -> T:
     types = [one for one in (*item.machine_types, item.machine_type) if isinstance(one, str)]
     # Some APIs take a link for a machine type.
     names = [one.rpartition("/")[2] for one in types]
-    found = (words for words, pattern in _WORDS.items() if any(pattern.match(name) for name in names))
-    return replace(item, accelerators=next(found, None))
+    matches = (words for words, pattern in _WORDS.items() if any(pattern.match(name) for name in names))
+    return replace(item, accelerators=next(matches, None))

@@ -33,7 +33,7 @@ def minutes_of(value: Any) -> Maybe[float | None]:
 
 
 def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
-    """How long a window lasts that opens by a cron ``schedule`` for ``duration``, in minutes; infinity if for ever.
+    """Minutes that a window with this cron ``schedule`` and ``duration`` is open; infinity if it never closes.
 
     Windows that touch are one. Days of the week and of the month are left out of account, so a window that is open
     all day counts as open for ever only if the schedule says every day.

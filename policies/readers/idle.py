@@ -33,11 +33,11 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 
 def idle_of_profile(profile: Any, where: str) -> IdleTime | None:
     """By a cloud's profile, whose keys are the flags in camelCase or as they are; ``where`` is its property."""
-    given = mapping(profile)
-    if given is UNKNOWN:
+    settings = mapping(profile)
+    if settings is UNKNOWN:
         return IdleTime(UNKNOWN, where)
-    named = {key: _flag(str(key)) for key in given}
-    times = idle_of_flags({named[key]: value for key, value in given.items()}, "")
+    named = {key: _flag(str(key)) for key in settings}
+    times = idle_of_flags({named[key]: value for key, value in settings.items()}, "")
     if times is None:
         return None
     key = next((key for key, flag in named.items() if flag == times.where), "")

@@ -44,7 +44,7 @@ class Registration:
     labels: Mapping[str, str] = field(default_factory=dict)
     joins: Maybe[bool] = False
     doubt: Doubt | None = None
-    """Why its taints stay unknown for good."""
+    """Why its taints and labels cannot be read."""
 
 
 NOTHING: Final = Registration()
@@ -118,14 +118,14 @@ def parsed_labels(value: str) -> dict[str, str]:
 
 def taints_of(value: Any) -> Maybe[tuple[Taint, ...]]:
     """Taints in the Kubernetes API's spelling: a list of ``{key, value, effect}``."""
-    found = []
+    taints = []
     for entry in items(value):
         key, effect, taint_value = at(entry, "key"), at(entry, "effect"), at(entry, "value")
         if UNKNOWN in (entry, key, effect):
             return UNKNOWN
         if key and isinstance(effect, str) and effect in EFFECTS:
-            found.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), EFFECTS[effect]))
-    return tuple(found)
+            taints.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), EFFECTS[effect]))
+    return tuple(taints)
 
 
 def _decoded(data: str) -> str | None:

@@ -63,7 +63,7 @@ def _read(resource: Declared) -> Iterable[Item]:
 
 
 def waits(resource: Declared) -> bool:
-    """Whether the resource says what it is only together with others, so that it is judged with the whole stack."""
+    """Whether the resource can only be read together with others, so that rules check it with the whole stack."""
     return any(_waits(spelled) for spelled in spellings(resource))
 
 

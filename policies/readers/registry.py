@@ -77,7 +77,7 @@ Kubernetes' own types and custom resources, which few programs declare, are two 
 
 
 def additions_to(type_token: str) -> Additions | None:
-    """How a pool of this type gets one more taint or label; ``None`` where nobody knows how, or it is not safe."""
+    """How to add a taint or label to a pool of this type; ``None`` where that is unsupported or not safe."""
     tables = (getattr(module, "ADDITIONS", {}) for module in _modules(_package(type_token)))
     return next((table[type_token] for table in tables if type_token in table), None)
 
@@ -102,7 +102,7 @@ def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
 
 @cache
 def spelling_of(type_token: str) -> Spelling | None:
-    """How a resource of this type is said in the readers' words; ``None`` where it already is."""
+    """How to translate a resource of this type for the readers; ``None`` where it needs no translation."""
     return _find((getattr(module, "SPELLINGS", {}) for module in _modules(_package(type_token))), type_token)
 
 

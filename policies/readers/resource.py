@@ -52,7 +52,7 @@ class Declared:
     urn: str
     properties: Properties
     dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Property → URNs of the resources whose outputs it is computed from, where the engine has told."""
+    """Property → URNs of the resources whose outputs it is computed from, where the engine reports them."""
     references: tuple[Declared, ...] = ()
     """The resources that complete this one; ``linked`` finds them."""
     provider: Properties = field(default_factory=dict)

@@ -50,7 +50,7 @@ def in_camel_case(value: Any) -> Any:
 
 
 def of_terraform(value: Any, lists: Mapping[str, str], blocks: Iterable[str]) -> Any:
-    """Terraform's schema as a controller or an unbridged provider shows it, in the words of Pulumi's bridge.
+    """Terraform's schema as a controller or an unbridged provider shows it, with the names of bridged providers.
 
     ``lists``: a block that may occur several times → its plural. ``blocks``: those of which there is one at most, which
     some show as a list of one.

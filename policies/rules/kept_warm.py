@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from facts.concepts.declared import Minimum, NodeGroup, Reservation, Stack, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, either
+from policies.rules.counts import counted
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
@@ -40,7 +41,9 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
             message = f"The {minimum.what}: {_UNKNOWN_YET}: whether it keeps nodes of GPU node group '{group.name}'."
             violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, undecided=True)
         else:
-            message = f"The {minimum.what} keeps at least {minimum.nodes} node(s) of GPU node group '{group.name}' "
+            message = (
+                f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group '{group.name}' "
+            )
             message += f"({minimum.where}), whatever the group's own minimum is."
             violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy)
         violations.append(violation)
@@ -71,8 +74,8 @@ def placeholders(stack: Stack) -> list[Violation]:
             message = f"{name}: {_UNKNOWN_YET}: whether its pods are placeholders on GPU nodes."
             violation = placeholders.violation(message, workload.resource, undecided=True)
         else:
-            message = f"{name} reserves room for {count} pod(s) with {workload.gpus} GPU(s): nodes run without work"
-            message += f"{_price(workload, count * workload.gpus, stack)}."
+            message = f"{name} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
+            message += f"nodes run without work{_price(workload, count * workload.gpus, stack)}."
             violation = placeholders.violation(message, workload.resource)
         violations.append(violation)
     return violations
@@ -91,8 +94,8 @@ def daemon_set_asks(workload: Workload) -> list[Violation]:
     """No DaemonSet requests GPUs."""
     if workload.kind != "DaemonSet" or workload.gpus is UNKNOWN or workload.gpus == 0:
         return []
-    message = f"DaemonSet '{workload.namespace}/{workload.name}' requests {workload.gpus} GPU(s) on every node that it "
-    message += "runs on: jobs get the rest."
+    message = f"DaemonSet '{workload.namespace}/{workload.name}' requests {counted(workload.gpus, 'GPU')} on every "
+    message += "node that it runs on: jobs get the rest."
     return [daemon_set_asks.violation(message, workload.resource)]
 
 
@@ -116,7 +119,7 @@ def held_for_ever(stack: Stack) -> list[Violation]:
         if count is UNKNOWN or count <= 0 or _keeps_room(workload, stack) is True:
             continue
         gpus = count * workload.gpus
-        message = f"{workload.kind} '{workload.namespace}/{workload.name}' always holds {gpus} GPU(s)"
+        message = f"{workload.kind} '{workload.namespace}/{workload.name}' always holds {counted(gpus, 'GPU')}"
         message += f"{_price(workload, gpus, stack)}: its nodes are never removed."
         violations.append(held_for_ever.violation(message, workload.resource))
     return violations
@@ -139,7 +142,8 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
         message = f"The {reservation.what}: {_UNKNOWN_YET}: how many GPUs it reserves."
         return [reserved_capacity.violation(message, reservation.resource, undecided=True)]
     message = (
-        f"The {reservation.what} reserves {reservation.machines} machine(s) with {reservation.gpus_per_machine} GPU(s) "
+        f"The {reservation.what} reserves {counted(reservation.machines, 'machine')} "
+        f"with {counted(reservation.gpus_per_machine, 'GPU')} "
     )
     message += f"each ({reservation.machine_type}), billed whether they are used or not."
     return [reserved_capacity.violation(message, reservation.resource)]

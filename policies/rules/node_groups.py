@@ -12,6 +12,7 @@ from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
+from policies.rules.counts import counted
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS
 
@@ -38,7 +39,8 @@ def zero_minimum(group: NodeGroup) -> list[Violation]:
         return []
     if group.min_nodes is UNKNOWN:
         return [_unknown(zero_minimum, group, "min_nodes", "its minimum")]
-    message = f"GPU node group '{group.name}' keeps at least {group.min_nodes} node(s) running while they are idle."
+    nodes = counted(group.min_nodes, "node")
+    message = f"GPU node group '{group.name}' keeps at least {nodes} running while they are idle."
     remedy = ""
     if group.for_system_pods is True:
         message += " It is a group for system pods, which this cloud never scales to zero."
@@ -66,7 +68,7 @@ def starts_empty(group: NodeGroup) -> list[Violation]:
         return []
     if group.initial_nodes is UNKNOWN:
         return [_unknown(starts_empty, group, "initial_nodes", "its initial node count")]
-    message = f"GPU node group '{group.name}' starts with {group.initial_nodes} node(s) that no pod requested."
+    message = f"GPU node group '{group.name}' starts with {counted(group.initial_nodes, 'node')} that no pod requested."
     return [_violation(starts_empty, group, message)]
 
 
@@ -238,7 +240,7 @@ def accelerator_minimum(group: NodeGroup) -> list[Violation]:
         )
         reason = group.doubts.get("min_nodes")
         return [accelerator_minimum.violation(message, group.resource, undecided=True, doubt=reason)]
-    message = f"Node group '{group.name}' always has {nodes} node(s) with {group.accelerators}, idle or not."
+    message = f"Node group '{group.name}' always has {counted(nodes, 'node')} with {group.accelerators}, idle or not."
     return [accelerator_minimum.violation(message, group.resource)]
 
 

@@ -30,10 +30,10 @@ TAGS: Final = {"k8s.io/cluster-autoscaler/ml": "owned"}
 
 def scaler(cluster: str) -> Workload:
     """An autoscaler that looks for the groups of one cluster."""
-    found = Autoscaler(
+    autoscaler = Autoscaler(
         "scaler", (AutoscalerCall("SetSize", on_group=True),), ({f"k8s.io/cluster-autoscaler/{cluster}": ""},)
     )
-    return Workload("scaler", "kube-system", "Deployment", scales_nodes=True, autoscaler=found)
+    return Workload("scaler", "kube-system", "Deployment", scales_nodes=True, autoscaler=autoscaler)
 
 
 def program(*parts: NodeGroup | Workload | Cluster | GpuSharing | GpuQuota) -> Stack:

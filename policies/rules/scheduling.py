@@ -31,12 +31,12 @@ def distinct(stack: Stack) -> Stack:
     A program may declare hundreds of both, and most groups differ only in labels that no workload asks for.
     """
     keys = sorted({key for workload in stack.workloads for key in _keys_of(workload)})
-    found: dict[tuple[object, ...], NodeGroup] = {}
+    by_shape: dict[tuple[object, ...], NodeGroup] = {}
     for group in stack.groups:
         size = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
         shape = (group.taints, group.kind, group.gpus_per_node, size, group.autoscaled, group.hourly_usd)
-        found.setdefault((shape, *(_label(group, key) for key in keys)), group)
-    return replace(stack, groups=tuple(found.values()))
+        by_shape.setdefault((shape, *(_label(group, key) for key in keys)), group)
+    return replace(stack, groups=tuple(by_shape.values()))
 
 
 def _keys_of(workload: Workload) -> Iterable[str]:
@@ -66,10 +66,10 @@ def selectable(groups: Sequence[NodeGroup]) -> Callable[[Workload], Sequence[Nod
 
     def find(workload: Workload) -> Sequence[NodeGroup]:
         selector = workload.node_selector
-        wanted = () if selector is UNKNOWN else [pair for pair in selector.items() if isinstance(pair[1], str)]
-        if not wanted:
+        pairs = () if selector is UNKNOWN else [pair for pair in selector.items() if isinstance(pair[1], str)]
+        if not pairs:
             return groups
-        return [groups[place] for place in sorted(min((having(key, value) for key, value in wanted), key=len))]
+        return [groups[place] for place in sorted(min((having(key, value) for key, value in pairs), key=len))]
 
     return find
 
@@ -101,12 +101,12 @@ def untolerated(workload: Workload, group: NodeGroup) -> Maybe[tuple[Taint, ...]
     return tuple(taint for taint in taints if not any(toleration.tolerates(taint) for toleration in tolerations))
 
 
-def offers_gpus(group: NodeGroup, wanted: int) -> Maybe[bool]:
+def offers_gpus(group: NodeGroup, gpus: int) -> Maybe[bool]:
     """Whether one node of the group has ``wanted`` GPUs; an auto-provisioned group picks a node that has."""
     has = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
     if has is UNKNOWN:
         return UNKNOWN
-    return has is None or has >= wanted
+    return has is None or has >= gpus
 
 
 def _selector_admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:

@@ -45,7 +45,7 @@ _SUBJECTS: Final = (
 )
 
 OWN: Final = Path(__file__).resolve().parents[2] / "own_rules"
-"""Rules of whoever uses the pack: each module in this folder, beside the pack's packages, is read like those here."""
+"""The folder for a user's own rules, beside the packages of the pack: each module in it is loaded like those here."""
 
 
 def _own_subjects() -> Iterator[ModuleType]:

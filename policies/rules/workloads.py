@@ -13,6 +13,7 @@ from facts.concepts.declared import NodeGroup, Stack, Violation, Workload
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
+from policies.rules.counts import counted
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS, JOB, WEB, program
@@ -67,8 +68,11 @@ def placeable(stack: Stack) -> list[Violation]:
         ]
         nearest = sorted(reasons, key=lambda pair: pair[1].distance)
         named = nearest[:_MAX_NAMED]
-        message = f"{_subject(workload)} requests {workload.gpus} GPU(s) and fits no GPU node group: " + "; ".join(
-            f"'{group.name}' {obstacle.reason}" for group, obstacle in reasons if (group, obstacle) in named
+        message = (
+            f"{_subject(workload)} requests {counted(workload.gpus, 'GPU')} and fits no GPU node group: "
+            + "; ".join(
+                f"'{group.name}' {obstacle.reason}" for group, obstacle in reasons if (group, obstacle) in named
+            )
         )
         more = f"; and {len(reasons) - len(named)} more" if len(reasons) > len(named) else ""
         remedy = nearest[0][1].remedy
@@ -132,8 +136,9 @@ def daemon_sets(stack: Stack) -> list[Violation]:
                 violations.append(_unknown(daemon_sets, workload, f"whether it runs on GPU node group '{group.name}'"))
                 continue
             message = (
-                f"{_subject(workload)} selects GPU node group '{group.name}' but does not tolerate its taint(s) "
-                f"{_listed(lacking)}: it does not run there, and no pod can use the GPUs."
+                f"{_subject(workload)} selects GPU node group '{group.name}' but does not tolerate its "
+                f"{'taint' if len(lacking) == 1 else 'taints'} {_listed(lacking)}: "
+                "it does not run there, and no pod can use the GPUs."
             )
             remedy = f"Add {_tolerations_for(lacking)}, or `operator: Exists` alone."
             violations.append(daemon_sets.violation(message, workload.resource, remedy=remedy))
@@ -229,7 +234,7 @@ class _Obstacle:
 def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacle | None]:
     big_enough = offers_gpus(group, gpus)
     if big_enough is False:
-        reason = f"has {group.gpus_per_node} GPU(s) per node"
+        reason = f"has {counted(group.gpus_per_node, 'GPU')} per node"
         return _Obstacle(reason, "Request at most the GPUs of one node, or add a group with larger nodes.", 3)
     selected = selects(workload, group)
     if selected is False:

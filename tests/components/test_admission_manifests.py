@@ -94,21 +94,21 @@ def test_passes_in_silence(submit: Submit, manifest: Mapping[str, Any]) -> None:
 
 @pytest.mark.rehearsal
 @pytest.mark.parametrize(
-    ("tolerations", "says"),
+    ("tolerations", "words"),
     [
         ([EVERYTHING], "spec.tolerations name the taints that it needs to tolerate"),
         ([GPUS], "tolerates nvidia.com/gpu without a GPU request"),
         ([{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present"}], "without a GPU request"),
     ],
 )
-def test_a_pod_is_refused_and_its_workload_warned(submit: Submit, tolerations: Any, says: str) -> None:
-    status, told = submit(pod(0, tolerations=tolerations))
+def test_a_pod_is_refused_and_its_workload_warned(submit: Submit, tolerations: Any, words: str) -> None:
+    status, message = submit(pod(0, tolerations=tolerations))
     assert status == 403
-    assert says in told
+    assert words in message
     for kind in KINDS:
-        status, told = submit(workload(kind, pod(0, tolerations=tolerations)))
+        status, message = submit(workload(kind, pod(0, tolerations=tolerations)))
         assert status == 201
-        assert "toleration" in told
+        assert "toleration" in message
 
 
 def test_the_command_prints_what_kubectl_takes(capsys: pytest.CaptureFixture[str]) -> None:

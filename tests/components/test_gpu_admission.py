@@ -31,7 +31,7 @@ POOLS = (
     specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4),
     specs.gpu_pool("a100-8", gpu="nvidia-a100-80gb", size=8, extra_taints=(SPOT,)),
     specs.gpu_pool("p4-1", gpu="nvidia-p4", extra_taints=(SPOT,), time_sharing=TimeSharing(clients_per_gpu=4)),
-    # Twins, of which the one that is tried first has a taint more.
+    # Fallback pools: the preferred one has one more taint.
     specs.gpu_pool("t4-1-spot", extra_taints=(TEAM, SPOT), declared_at="gpuPools[4]"),
     specs.gpu_pool("t4-1-ondemand", extra_taints=(TEAM,), spot=False, preference=1, declared_at="gpuPools[4]"),
 )
@@ -146,10 +146,10 @@ real = pytest.mark.rehearsal
             bound(pod(1), [expression("nvidia.com/gpu.product", "DoesNotExist")]), id="what no empty pool has"
         ),
         pytest.param(pod(1, selector={"nvidia.com/gpu.present": "true"}), id="a label of NVIDIA's that our pools have"),
-        pytest.param(pod(1, tolerations=[TOLERATE_TEAM, TOLERATE_SPOT], selector=T4), id="both twins"),
+        pytest.param(pod(1, tolerations=[TOLERATE_TEAM, TOLERATE_SPOT], selector=T4), id="both fallback pools"),
         pytest.param(
             pod(1, tolerations=[TOLERATE_TEAM], selector={"gpucluster.dev/pool": "t4-1-ondemand"}),
-            id="the twin it wants",
+            id="the pool it selects",
         ),
         pytest.param(workload("Job", pod(2, tolerations=[TOLERATE_4])), id="half of a node's GPUs"),
         pytest.param(
@@ -168,7 +168,7 @@ def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any
 
 @real
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("submitted", "words"),
     [
         pytest.param(
             pod(1, tolerations=[TOLERATE_4], ownerReferences=[controller("ReplicaSet")]), "l4-4", id="of a controller"
@@ -187,8 +187,10 @@ def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any
         ),
     ],
 )
-def test_a_small_pod_that_tolerates_a_large_node_is_refused(submit: Submit, given: dict[str, Any], words: str) -> None:
-    answer = submit(given)
+def test_a_small_pod_that_tolerates_a_large_node_is_refused(
+    submit: Submit, submitted: dict[str, Any], words: str
+) -> None:
+    answer = submit(submitted)
     assert answer.status == 403
     assert words in answer.error
     assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
@@ -196,7 +198,7 @@ def test_a_small_pod_that_tolerates_a_large_node_is_refused(submit: Submit, give
 
 @real
 @pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"])
-def test_whoever_submits_a_template_is_warned_and_not_refused(submit: Submit, kind: str) -> None:
+def test_a_template_is_warned_and_not_refused(submit: Submit, kind: str) -> None:
     lacking = submit(workload(kind, pod(4)))
     assert lacking.status == 201
     assert "tolerations: [{key: gpucluster.dev/gpus-per-node" in "".join(lacking.warnings)
@@ -219,7 +221,7 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
 
 @real
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("submitted", "words"),
     [
         pytest.param(pod(9), "more than any node of the selected pools has (at most 8)", id="larger than all"),
         pytest.param(pod(8, selector={"gpucluster.dev/gpu": "nvidia-l4"}), "(at most 4)", id="larger than these"),
@@ -268,17 +270,17 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
         ),
     ],
 )
-def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, given: dict[str, Any], words: str) -> None:
-    answer = submit(given)
+def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, submitted: dict[str, Any], words: str) -> None:
+    answer = submit(submitted)
     assert answer.status == 201
     (warning,) = answer.warnings
     assert words in warning
 
 
 @real
-def test_whoever_misses_the_pool_that_is_tried_first_is_warned(submit: Submit) -> None:
-    given = pod(1, tolerations=[TOLERATE_TEAM], selector=T4)
-    (warning,) = submit(given).warnings
+def test_a_pod_that_cannot_use_the_preferred_pool_is_warned(submit: Submit) -> None:
+    submitted = pod(1, tolerations=[TOLERATE_TEAM], selector=T4)
+    (warning,) = submit(submitted).warnings
     assert "cannot use pool t4-1-spot" in warning
     lines = warning.replace('\\"', '"').rstrip('"').partition("in spec add tolerations: ")[2]
     assert submit(pod(1, tolerations=yaml.safe_load(lines), selector=T4)).silent
@@ -288,11 +290,9 @@ def test_whoever_misses_the_pool_that_is_tried_first_is_warned(submit: Submit) -
 @pytest.mark.parametrize(
     ("kind", "where"), [("Job", "in spec.template"), ("CronJob", "in spec.jobTemplate.spec.template")]
 )
-def test_whoever_computes_on_a_part_of_a_node_is_warned_that_it_may_be_ended(
-    submit: Submit, kind: str, where: str
-) -> None:
+def test_a_job_on_part_of_a_node_is_warned_about_eviction(submit: Submit, kind: str, where: str) -> None:
     (warning,) = submit(workload(kind, pod(1, tolerations=[TOLERATE_SPOT], selector=P4))).warnings
-    assert "requests 1 GPU(s) per pod, of the 4 of a node of pool p4-1" in warning
+    assert "requests 1 GPU per pod, of the 4 of a node of pool p4-1" in warning
     line = warning.replace('\\"', '"').rstrip('"').partition(f"{where}.metadata add annotations: ")[2]
     assert yaml.safe_load(line) == KEPT
 
@@ -304,8 +304,8 @@ def test_init_containers_count_by_the_largest_and_containers_by_their_sum(submit
     summed, in_turn = pod(1), pod(1)
     summed["spec"]["containers"] = two
     in_turn["spec"]["initContainers"] = two
-    assert "requests 4 GPU(s)" in "".join(submit(summed).warnings)
-    assert "requests 2 GPU(s)" in "".join(submit(in_turn).warnings)
+    assert "requests 4 GPUs" in "".join(submit(summed).warnings)
+    assert "requests 2 GPUs" in "".join(submit(in_turn).warnings)
 
 
 def declared(pools: tuple[Pool, ...]) -> recorder.Recording:
@@ -331,17 +331,17 @@ def test_each_policy_is_in_force_and_only_one_of_them_refuses() -> None:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_nobody_is_warned_of_an_end_that_does_not_come(ends: bool) -> None:
+def test_no_warning_about_eviction_where_the_autoscaler_does_not_evict(ends: bool) -> None:
     placement, _ = manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=ends)
     messages = [one["message"] for one in placement.policy["spec"]["validations"]]
     assert ("may be ended by the autoscaler while it runs" in messages) is ends
 
 
-def test_nobody_is_asked_for_the_toleration_that_the_cloud_adds() -> None:
-    for adds, asked in ((True, False), (False, True)):
+def test_no_advice_about_a_toleration_that_the_cloud_adds() -> None:
+    for adds, advised in ((True, False), (False, True)):
         placement, _ = manifests(POOLS[:1], adds_gpu_toleration=adds, ends_running_pods=False)
         (advice,) = [one["expression"] for one in placement.policy["spec"]["variables"] if one["name"] == "advice"]
-        assert ("key: nvidia.com/gpu" in advice) is asked
+        assert ("key: nvidia.com/gpu" in advice) is advised
 
 
 GPUS_NAMED = {"key": "gpucluster.dev/gpu", "operator": "In", "values": ["nvidia-l4", "nvidia-p4"]}
@@ -350,15 +350,15 @@ L4_OR_P4 = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": T
 
 
 @real
-def test_whoever_may_get_several_gpu_types_is_told_and_whoever_chose_is_not(submit: Submit) -> None:
-    undecided = pod(1, tolerations=[TOLERATE_SPOT])
-    warning, shared = submit(undecided).warnings
+def test_a_pod_that_may_get_several_gpu_types_is_warned_unless_it_names_them(submit: Submit) -> None:
+    any_type = pod(1, tolerations=[TOLERATE_SPOT])
+    warning, shared = submit(any_type).warnings
     assert "l4-1, p4-1" in warning
     assert "a whole GPU or a share of one" in shared
     assert "nodeSelector: {gpucluster.dev/pool: l4-1}" in shared
     assert "nodeSelector: {gpucluster.dev/gpu: nvidia-l4}" in warning
     decided = pod(1, tolerations=[TOLERATE_SPOT], selector={"gpucluster.dev/gpu": "nvidia-l4"})
     assert submit(decided).silent
-    undecided["spec"]["affinity"] = L4_OR_P4
-    (shared,) = submit(undecided).warnings
+    any_type["spec"]["affinity"] = L4_OR_P4
+    (shared,) = submit(any_type).warnings
     assert "a whole GPU or a share of one" in shared

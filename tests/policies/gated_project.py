@@ -55,7 +55,7 @@ def built_pack(folder: Path) -> Path:
 @contextmanager
 def gated_project(directory: Path, program: str, *providers: str | Provider) -> Iterator[Project]:
     """A project whose program finds these providers, and the built pack in ``policies``; a name means ``Anything``."""
-    plugins = [Anything(found) if isinstance(found, str) else found for found in providers]
+    plugins = [Anything(provider) if isinstance(provider, str) else provider for provider in providers]
     servers = [serve(plugin) for plugin in plugins]
     built_pack(directory / "policies")
     ports: dict[Provider, int] = {plugin: server.port for plugin, server in zip(plugins, servers, strict=True)}

@@ -62,18 +62,18 @@ def test_every_module_of_the_pack_loads_from_the_pack_alone(pack: Path, loaded: 
 
 
 def test_its_requirements_are_all_it_needs(pack: Path) -> None:
-    wanted = [line for line in (pack / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    pending = [line for line in (pack / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
     allowed: set[str] = set()
-    while wanted:
-        name = re.split(r"[^\w.-]", wanted.pop().strip())[0].lower().replace("_", "-")
+    while pending:
+        name = re.split(r"[^\w.-]", pending.pop().strip())[0].lower().replace("_", "-")
         if name not in allowed:
             allowed.add(name)
-            wanted += [line for line in requires(name) or [] if "extra ==" not in line]
+            pending += [line for line in requires(name) or [] if "extra ==" not in line]
     used = {name for file in pack.rglob("*.py") for name in imported(file)} - sys.stdlib_module_names - set(PACKAGES)
     # Several distributions share a name such as google, of which one has to be allowed.
     homes = {name: {home.lower().replace("_", "-") for home in packages_distributions().get(name, [])} for name in used}
     assert {"pulumi_policy", "yaml"} <= set(homes)
-    assert [name for name, found in homes.items() if not found & allowed] == []
+    assert [name for name, owners in homes.items() if not owners & allowed] == []
 
 
 def test_it_is_the_same_pack_with_a_virtual_environment_of_its_own(pack: Path) -> None:

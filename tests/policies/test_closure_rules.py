@@ -61,9 +61,9 @@ def with_scaler(**changes: Any) -> Stack:
     return replace(GOOD, workloads=(replace(SCALER, **changes),))
 
 
-def with_finder(group: ScalingGroup, wanted: str) -> Stack:
+def with_finder(group: ScalingGroup, tag: str) -> Stack:
     """An autoscaler that looks for groups with the tag ``wanted``."""
-    scaler = replace(SCALER, autoscaler=Autoscaler("ca", discovery=({wanted: ""},)))
+    scaler = replace(SCALER, autoscaler=Autoscaler("ca", discovery=({tag: ""},)))
     return replace(with_group(GPUS, scaling=group), workloads=(scaler,))
 
 
@@ -80,7 +80,7 @@ def test_the_good_stack_passes(check: Check) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "stack", "says"),
+    ("check", "stack", "words"),
     [
         (ceiling, with_group(GPUS, max_nodes=5), "has 10 GPUs, over the limit of 8; highest: l4 10"),
         (ceiling, with_group(GPUS, kind="machine", autoscaled=False, initial_nodes=5), "has 10 GPUs"),
@@ -99,15 +99,15 @@ def test_the_good_stack_passes(check: Check) -> None:
         (present, with_scaler(scales_nodes=False), "has GPU node groups and no autoscaler"),
         (
             sees_each_group,
-            with_finder(TAGGED, wanted="other"),
+            with_finder(TAGGED, tag="other"),
             "'l4' does not match what the autoscaler discovers groups by",
         ),
     ],
 )
-def test_one_change_breaks_it(check: Check, stack: Stack, says: str) -> None:
+def test_one_change_breaks_it(check: Check, stack: Stack, words: str) -> None:
     (violation,) = check(stack)
     assert not violation.undecided
-    assert says in violation.message
+    assert words in violation.message
     assert violation.remedy
 
 
@@ -127,7 +127,7 @@ def test_one_change_breaks_it(check: Check, stack: Stack, says: str) -> None:
         (present, with_scaler(scales_nodes=UNKNOWN)),
         (sees_each_group, with_group(GPUS, discoverable=UNKNOWN)),
         (sees_each_group, with_group(GPUS, discoverable=False)),
-        (sees_each_group, with_finder(replace(TAGGED, open=True), wanted="other")),
+        (sees_each_group, with_finder(replace(TAGGED, open=True), tag="other")),
     ],
 )
 def test_an_unknown_value_is_left_for_the_update(check: Check, stack: Stack) -> None:
@@ -145,7 +145,7 @@ def test_an_unknown_value_is_left_for_the_update(check: Check, stack: Stack) -> 
         (system_pods_evictable, replace(with_scaler(namespace="app"), budgets=())),
         (system_pods_evictable, replace(GOOD, budgets=(), groups=(ADMIN, GPUS))),
         (present, replace(GOOD, workloads=())),
-        (sees_each_group, with_finder(TAGGED, wanted="team")),
+        (sees_each_group, with_finder(TAGGED, tag="team")),
         (present, replace(with_cluster(managed_autoscaler=True), workloads=(replace(SCALER, scales_nodes=False),))),
     ],
 )
@@ -179,16 +179,16 @@ def workload(kind: str, pod: Any, **metadata: Any) -> Workload:
         "metadata": {"name": "w", "namespace": "kube-system"},
         "spec": {"template": {"metadata": metadata, "spec": pod}},
     }
-    (found,) = read(Declared(f"kubernetes:apps/v1:{kind}", "w", "urn:w", properties))
-    assert isinstance(found, Workload)
-    return found
+    (item,) = read(Declared(f"kubernetes:apps/v1:{kind}", "w", "urn:w", properties))
+    assert isinstance(item, Workload)
+    return item
 
 
 def test_a_device_plugin_that_selects_no_nodes_still_has_to_tolerate_the_taints_of_gpu_nodes() -> None:
     spot = replace(GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule")))
     stack = replace(GOOD, groups=(ADMIN, spot), workloads=(workload("DaemonSet", PLUGIN),))
     (violation,) = daemon_sets(stack)
-    assert "does not tolerate its taint(s) spot=true:NoSchedule" in violation.message
+    assert "does not tolerate its taint spot=true:NoSchedule" in violation.message
     tolerant = {**PLUGIN, "tolerations": [{"operator": "Exists"}]}
     assert daemon_sets(replace(stack, workloads=(workload("DaemonSet", tolerant),))) == []
 
@@ -223,8 +223,8 @@ def test_autoscalers_are_known_by_their_image(image: Any, scales: Any) -> None:
 
 def test_pod_labels_and_the_eviction_annotation_are_the_templates() -> None:
     annotated = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
-    found = workload("Deployment", container("x"), labels={"app": "a"}, annotations=annotated)
-    assert (found.pod_labels, found.safe_to_evict) == ({"app": "a"}, True)
+    item = workload("Deployment", container("x"), labels={"app": "a"}, annotations=annotated)
+    assert (item.pod_labels, item.safe_to_evict) == ({"app": "a"}, True)
 
 
 @pytest.mark.parametrize(

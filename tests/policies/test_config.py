@@ -30,7 +30,7 @@ def test_rules_have_ids_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "says"),
+    ("config", "words"),
     [
         ({"gpu-cieling": "mandatory"}, "gpu-cieling: no such rule; did you mean gpu-ceiling?"),
         (
@@ -69,9 +69,9 @@ def test_rules_have_ids_of_their_own() -> None:
         ({"gpu-taint": {"exemptions": {}}}, "gpu-taint.exemptions: must be a list of exemptions, got {}"),
     ],
 )
-def test_problems(config: dict[str, Any], says: str) -> None:
+def test_problems(config: dict[str, Any], words: str) -> None:
     (problem,) = problems(config)
-    assert says in problem
+    assert words in problem
 
 
 def test_all_problems_at_once(tmp_path: Path) -> None:
@@ -82,11 +82,11 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     assert main([str(path)]) == 1
 
 
-@pytest.mark.parametrize(("text", "says"), [("{", "bad.json:1: not JSON"), ("[]", "must be an object of rules")])
-def test_unreadable_files(tmp_path: Path, text: str, says: str) -> None:
+@pytest.mark.parametrize(("text", "words"), [("{", "bad.json:1: not JSON"), ("[]", "must be an object of rules")])
+def test_unreadable_files(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=words):
         load(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         load(tmp_path / "missing.json")

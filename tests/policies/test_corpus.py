@@ -14,7 +14,7 @@ from tests.policies.corpus.silent import SILENT
 
 
 def _cases(kind: str) -> list[Case]:
-    names = [f"{corpus.__name__}.{found.name}" for found in pkgutil.iter_modules(corpus.__path__)]
+    names = [f"{corpus.__name__}.{module.name}" for module in pkgutil.iter_modules(corpus.__path__)]
     return [case for name in names for case in getattr(importlib.import_module(name), kind, ())]
 
 
@@ -26,10 +26,10 @@ def _id(case: Case) -> str:
 
 
 @pytest.mark.parametrize("case", BLOCKED, ids=_id)
-def test_found(case: Case) -> None:
-    found = findings(case)
-    assert case.rule in {violation.rule for violation in found}, found
-    assert all(violation.message and violation.remedy for violation in found)
+def test_the_rule_reports_a_violation(case: Case) -> None:
+    violations = findings(case)
+    assert case.rule in {violation.rule for violation in violations}, violations
+    assert all(violation.message and violation.remedy for violation in violations)
 
 
 @pytest.mark.parametrize("case", ALLOWED, ids=_id)
@@ -39,11 +39,11 @@ def test_allowed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", UNJUDGED, ids=_id)
-def test_said_to_be_unjudged(case: Case) -> None:
+def test_the_reason_is_reported_where_a_rule_is_not_evaluated(case: Case) -> None:
     assert blockers(case) == []
-    found = doubts(case)
+    reasons = doubts(case)
     assert case.unjudged
-    assert any(case.unjudged in why for why in found), found
+    assert any(case.unjudged in why for why in reasons), reasons
 
 
 def test_every_case_has_its_own_id() -> None:

@@ -31,26 +31,29 @@ URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::bench-a"
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "words"),
     [
         ({"reason": None}, "[0].reason: missing"),
         ({"reason": "  "}, "[0].reason: must be a text"),
-        ({"expires": None}, "[0].expires: missing; give the last day, for example 2026-12-21"),
+        ({"expires": None}, "[0].expires: missing; write the last day, for example 2026-12-21"),
         ({"expires": "soon"}, '[0].expires: must be a date like 2026-12-21, got "soon"'),
         ({"expires": 20261231}, "[0].expires: must be a text"),
         ({"expires": "2027-11-23"}, "[0].expires: at most a year ahead (2027-11-22)"),
-        ({"reason": "."}, '[0].reason: say why in at least 2 words, got "."'),
-        ({"reason": "ok"}, '[0].reason: say why in at least 2 words, got "ok"'),
-        ({"resource": None}, "[0].resource: missing; give a name, or a pattern with *"),
-        ({"resource": None, "tag": "a=b"}, "[0].resource: missing; give a name, or a pattern with *; a tag alone"),
+        ({"reason": "."}, '[0].reason: write a reason of at least 2 words, got "."'),
+        ({"reason": "ok"}, '[0].reason: write a reason of at least 2 words, got "ok"'),
+        ({"resource": None}, "[0].resource: missing; write a name, or a pattern with *"),
+        (
+            {"resource": None, "tag": "a=b"},
+            "[0].resource: missing; write a name, or a pattern with *; with a tag alone",
+        ),
         ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
         ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
     ],
 )
-def test_an_exemption_that_says_too_little(change: dict[str, Any], says: str) -> None:
+def test_an_incomplete_exemption_is_an_error(change: dict[str, Any], words: str) -> None:
     entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
     (problem,) = problems("x", [entry], TODAY)
-    assert problem.startswith(f"x{says}")
+    assert problem.startswith(f"x{words}")
 
 
 def test_all_problems_of_all_exemptions_at_once() -> None:
@@ -100,7 +103,7 @@ def test_the_last_day_counts() -> None:
         {"tags": UNKNOWN, "nodeLabels": {"team": "ml"}},
     ],
 )
-def test_tags_are_found_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
+def test_tags_are_read_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
     assert tags_of(properties) == {"team": "ml"}
 
 
@@ -127,11 +130,11 @@ class Run:
             },
         }
         token = "gcp:container/nodePool:NodePool"
-        given = {"gpu-zero-minimum": {exemptions.KEY: list(listed)}}
+        entries = {"gpu-zero-minimum": {exemptions.KEY: list(listed)}}
         for policy in Gate(TODAY).policies():
             if isinstance(policy, ResourceValidationPolicy):
                 args = ResourceValidationArgs(
-                    token, unknown_checking_proxy(pool), URN, "bench-a", options, None, given.get(policy.name)
+                    token, unknown_checking_proxy(pool), URN, "bench-a", options, None, entries.get(policy.name)
                 )
                 policy.validate(args, lambda text, urn=None, rule=policy.name: self.reported.append((rule, text, urn)))
             elif isinstance(policy, StackValidationPolicy) and policy.name == EXEMPTED:
@@ -150,7 +153,7 @@ def test_a_pattern_for_the_type_means_the_resource_s_own_and_not_its_parent_s() 
 def test_what_passes_by_an_exemption_is_printed_with_reason_and_end(by: dict[str, str]) -> None:
     ((rule, text, urn),) = Run({**by, "reason": "load test", "expires": "2026-12-31"}).reported
     assert (rule, urn) == (EXEMPTED, URN)
-    assert text.startswith("gpu-zero-minimum: GPU node group 'bench-a' keeps at least 1 node(s)")
+    assert text.startswith("gpu-zero-minimum: GPU node group 'bench-a' keeps at least 1 node running")
     assert text.endswith("\nExempt until 2026-12-31, because: load test")
 
 

@@ -53,7 +53,7 @@ def run(tmp_path: Path, text: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("expected", "says"),
+    ("expected", "words"),
     [
         ("  refused: [gpu-taint, gpu-zero-minimum]\n", ""),
         ("  refused: [gpu-taint, gpu-zero-minimum]\n  noted: [gpu-present-label]\n", ""),
@@ -70,11 +70,11 @@ def run(tmp_path: Path, text: str) -> int:
         ),
     ],
 )
-def test_what_is_judged_otherwise_is_said(
-    expected: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_different_result_is_reported(
+    expected: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(tmp_path, POOL + expected) == (1 if says else 0)
-    assert says in capsys.readouterr().out
+    assert run(tmp_path, POOL + expected) == (1 if words else 0)
+    assert words in capsys.readouterr().out
 
 
 def test_a_value_that_a_preview_does_not_know(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_value_that_a_preview_does_not_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "words"),
     [
         ("{}", "must be a list of programs"),
         ("- 3", "must be an object with name, resources"),
@@ -95,9 +95,9 @@ def test_a_value_that_a_preview_does_not_know(tmp_path: Path) -> None:
         ("- [", "while parsing"),
     ],
 )
-def test_a_file_that_cannot_be_used(text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_used(text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, text) == 2
-    assert says in capsys.readouterr().err
+    assert words in capsys.readouterr().err
 
 
 def test_a_rule_of_one_s_own_counts_in_the_pack_and_stays_when_the_pack_is_built_anew(tmp_path: Path) -> None:

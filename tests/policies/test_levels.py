@@ -20,22 +20,22 @@ WHY = {"reason": "pilot of the data team", "expires": "2026-12-31"}
 
 
 @pytest.mark.parametrize(
-    ("configured", "says"),
+    ("configured", "words"),
     [
         ({"gpu-taint": ("disabled", {})}, "gpu-taint: disabled lowers a rule that is mandatory"),
         ({"gpu-taint": ("advisory", {})}, "gpu-taint: advisory lowers a rule that is mandatory"),
         ({"private-nodes": ("disabled", {})}, "private-nodes: disabled lowers a rule that is advisory"),
-        ({"gpu-taint": ("advisory", {**WHY, "reason": "."})}, "gpu-taint.reason: say why in at least 2 words"),
+        ({"gpu-taint": ("advisory", {**WHY, "reason": "."})}, "gpu-taint.reason: write a reason of at least 2 words"),
         ({"gpu-taint": ("advisory", {"reason": WHY["reason"]})}, "gpu-taint.expires: missing"),
-        ({"gpu-taint": ("advisory", {**WHY, "expires": "2026-11-20"})}, "gpu-taint.expires: 2026-11-20 is over"),
+        ({"gpu-taint": ("advisory", {**WHY, "expires": "2026-11-20"})}, "gpu-taint.expires: 2026-11-20 is in the past"),
         ({"gpu-taint": ("advisory", {**WHY, "expires": "2028-01-01"})}, "gpu-taint.expires: at most a year ahead"),
         ({"all": ("disabled", {})}, "all: disabled lowers rules"),
-        ({"all": ("advisory", {**WHY, "reason": "-"})}, "all.reason: say why"),
+        ({"all": ("advisory", {**WHY, "reason": "-"})}, "all.reason: write a reason"),
     ],
 )
-def test_what_a_lower_level_owes(configured: Configured, says: str) -> None:
+def test_a_lower_level_needs_a_reason_and_a_date(configured: Configured, words: str) -> None:
     (problem,) = problems(configured, TODAY)
-    assert problem.startswith(says)
+    assert problem.startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -59,20 +59,20 @@ def test_what_owes_nothing_or_has_paid(configured: Configured) -> None:
 
 def test_a_rule_s_own_reason_comes_before_that_of_all() -> None:
     own = {**WHY, "reason": "waits for a quota"}
-    found = {one.rule.id: one for one in lowered_levels({"all": ("advisory", WHY), "gpu-taint": ("advisory", own)})}
-    assert found["gpu-taint"].note == (
+    by_rule = {one.rule.id: one for one in lowered_levels({"all": ("advisory", WHY), "gpu-taint": ("advisory", own)})}
+    assert by_rule["gpu-taint"].note == (
         "gpu-taint is advisory here until 2026-12-31 instead of mandatory: waits for a quota"
     )
-    assert found["gpu-zero-minimum"].note.endswith(WHY["reason"])
-    assert "private-nodes" not in found
+    assert by_rule["gpu-zero-minimum"].note.endswith(WHY["reason"])
+    assert "private-nodes" not in by_rule
 
 
 def _printed(gate: Gate) -> list[str]:
-    found: list[str] = []
+    messages: list[str] = []
     for policy in gate.policies():
         if isinstance(policy, StackValidationPolicy) and policy.name == EXEMPTED:
-            policy.validate(StackValidationArgs([]), lambda text, urn=None: found.append(text))
-    return found
+            policy.validate(StackValidationArgs([]), lambda text, urn=None: messages.append(text))
+    return messages
 
 
 def test_each_run_prints_what_is_lowered() -> None:
@@ -84,11 +84,11 @@ def test_each_run_prints_what_is_lowered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configured", "says"),
+    ("configured", "words"),
     [({"gpu-taint": ("disabled", {})}, "gpu-taint: disabled lowers"), ({"gpu-tant": ("advisory", {})}, "no such rule")],
 )
-def test_a_run_ends_where_nobody_checked_the_file(configured: Configured, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
+def test_a_run_ends_where_nobody_checked_the_file(configured: Configured, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
         Gate(TODAY).configure(configured)
 
 

@@ -78,10 +78,10 @@ def test_a_good_group_passes(check: Check) -> None:
     assert check(GOOD) == []
 
 
-@pytest.mark.parametrize(("check", "change", "says"), BROKEN)
-def test_one_wrong_field_is_a_violation_that_names_the_value(check: Check, change: dict[str, Any], says: str) -> None:
+@pytest.mark.parametrize(("check", "change", "words"), BROKEN)
+def test_one_wrong_field_is_a_violation_that_names_the_value(check: Check, change: dict[str, Any], words: str) -> None:
     (violation,) = check(replace(GOOD, **change))
-    assert says in violation.message
+    assert words in violation.message
     assert "'t4-1'" in violation.message
     assert violation.remedy
     assert violation.resource == "urn:t4-1"
@@ -97,13 +97,13 @@ def test_an_unknown_field_is_neither_a_pass_nor_a_failure(check: Check, name: st
 
 
 @pytest.mark.parametrize("check", [zero_minimum, starts_empty, autoscaled, ceiling, gpu_taint])
-def test_a_group_without_gpus_may_do_as_it_likes(check: Check) -> None:
+def test_a_group_without_gpus_breaks_no_rule(check: Check) -> None:
     cpu = NodeGroup(name="admin", cloud="gke", min_nodes=1, initial_nodes=2)
     assert check(cpu) == []
 
 
 @pytest.mark.parametrize(("check", "change"), [(check, change) for check, change, _ in BROKEN[:5]])
-def test_a_broken_group_that_may_have_gpus_is_undecided(check: Check, change: dict[str, Any]) -> None:
+def test_a_rule_is_not_evaluated_while_the_number_of_gpus_is_unknown(check: Check, change: dict[str, Any]) -> None:
     (violation,) = check(replace(GOOD, **{**change, "gpus_per_node": UNKNOWN, "kind": "pool"}))
     assert violation.undecided
 

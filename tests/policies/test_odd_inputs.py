@@ -93,12 +93,12 @@ def test_every_program_is_read_and_judged(case: Case) -> None:
         waits(resource)
         tags_of(resource.properties)
     together = linked(declared)
-    found = [item for resource in together for item in read(resource)]
-    assert [item.why for item in found if isinstance(item, Unreadable)] == []
+    read_items = [item for resource in together for item in read(resource)]
+    assert [item.why for item in read_items if isinstance(item, Unreadable)] == []
     stack = read_stack(together)
     for rule in RULES:
         for subject in (
-            [stack] if rule.scope == "stack" else [item for item in found if isinstance(item, rule.subjects)]
+            [stack] if rule.scope == "stack" else [item for item in read_items if isinstance(item, rule.subjects)]
         ):
             rule.check(subject, {**rule.limits(), **rule.example_limits})
 
@@ -109,5 +109,5 @@ def test_what_no_reader_can_read_is_a_finding(monkeypatch: pytest.MonkeyPatch) -
         raise TypeError(f"no such thing in {resource.name}")
 
     monkeypatch.setattr(reading, "reader_of", lambda token: broken)
-    (found,) = read(Declared("gcp:container/nodePool:NodePool", "gpu", "urn:gpu", {}))
-    assert found == Unreadable("gcp:container/nodePool:NodePool 'gpu'", "TypeError: no such thing in gpu", "urn:gpu")
+    (item,) = read(Declared("gcp:container/nodePool:NodePool", "gpu", "urn:gpu", {}))
+    assert item == Unreadable("gcp:container/nodePool:NodePool 'gpu'", "TypeError: no such thing in gpu", "urn:gpu")

@@ -112,10 +112,10 @@ def test_the_rights_hold_for_this_clusters_groups_only(resources: list[Declared]
 def test_flags_for_another_cluster_find_no_group(resources: list[Declared]) -> None:
     (deployment,) = (one for one in resources if one.type == "kubernetes:apps/v1:Deployment" and autoscaler(one))
     spec = json.loads(json.dumps(deployment.properties["spec"]).replace("/one-stack", "/another"))
-    found = sees_each_group(changed(resources, deployment.urn, spec=spec))
+    violations = sees_each_group(changed(resources, deployment.urn, spec=spec))
     groups = [group for group in read_stack(resources).groups if group.gpus_per_node]
-    assert {violation.resource for violation in found} == {group.resource for group in groups}
-    assert not any(violation.undecided for violation in found)
+    assert {violation.resource for violation in violations} == {group.resource for group in groups}
+    assert not any(violation.undecided for violation in violations)
 
 
 def autoscaler(deployment: Declared) -> bool:

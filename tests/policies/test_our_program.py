@@ -23,13 +23,13 @@ from tests.stacks import run_with
     ],
     ids=["gke", "aks", "eks", "eks-node-groups"],
 )
-def test_it_leaves_nothing_unjudged(cloud: str, changes: dict[str, Any]) -> None:
+def test_every_rule_is_evaluated(cloud: str, changes: dict[str, Any]) -> None:
     together = linked(declared.declarations(run_with(one_stack.config(cloud, **changes), "one")))
     items = [item for resource in together for item in read(resource)]
     stack = read_stack(together)
-    found = []
+    violations = []
     for rule in RULES:
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
-        found += [violation for subject in subjects for violation in rule.check(subject)]
-    assert [one.message for one in found if one.doubt is not None or one.rule == unjudged.id] == []
+        violations += [violation for subject in subjects for violation in rule.check(subject)]
+    assert [one.message for one in violations if one.doubt is not None or one.rule == unjudged.id] == []
     assert stack.groups

@@ -93,7 +93,7 @@ def test_a_good_pool_is_reported_by_none(session: Session) -> None:
 def test_a_report_names_the_problem_and_the_remedy(session: Session) -> None:
     session.resource(NODE_POOL, {**POOL, "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 4}})
     (report,) = session.reported
-    assert report.startswith("gpu-zero-minimum: GPU node group 'x' keeps at least 1 node(s)")
+    assert report.startswith("gpu-zero-minimum: GPU node group 'x' keeps at least 1 node running")
     assert "\nFix: Set the minimum to 0" in report
 
 
@@ -166,16 +166,16 @@ def test_the_stack_is_judged_by_inputs_where_the_engine_has_no_outputs_yet() -> 
         PolicyResource(kind, unknown_checking_proxy({}), urn, urn, OPTIONS, None, None, [], {})
         for kind, urn in ((NODE_POOL, "urn:pool"), (JOB, "urn:job"))
     ]
-    found: list[tuple[str, str | None]] = []
+    reports: list[tuple[str, str | None]] = []
     policy = session.policies["gpu-workload-placeable"]
     assert isinstance(policy, StackValidationPolicy)
 
     def report(message: str, urn: str | None = None) -> None:
-        found.append((message, urn))
+        reports.append((message, urn))
 
     policy.validate(StackValidationArgs(resources), report)
-    ((message, where),) = found
-    assert "requests 8 GPU(s)" in message
+    ((message, where),) = reports
+    assert "requests 8 GPUs" in message
     assert where == "urn:job"
 
 

@@ -47,8 +47,8 @@ class Session:
         self._ask(StackValidationPolicy, StackValidationArgs(resources, {}))
 
     def _ask(self, kind: type[Any], args: Any) -> None:
-        asked: list[Any] = [policy for policy in self.policies if isinstance(policy, kind)]
-        for policy in asked:
+        matching: list[Any] = [policy for policy in self.policies if isinstance(policy, kind)]
+        for policy in matching:
             name = policy.name
             try:
                 policy.validate(args, lambda _, urn=None, name=name: self.reported.append(f"{name} {urn}"))

@@ -23,7 +23,7 @@ def resource(type_token: str, urn: str, place: dict[str, Any], provider: dict[st
 
 
 def gke(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
-    found = [
+    resources = [
         resource(GKE, f"c{suffix}", place, provider, name="ml", removeDefaultNodePool=True),
         resource(
             GKE_POOL,
@@ -37,13 +37,13 @@ def gke(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: b
         ),
     ]
     system = resource(GKE_POOL, f"cpu{suffix}", place, provider, name="cpu", cluster="ml", nodeCount=1, nodeConfig={})
-    return [*found, system] if home else found
+    return [*resources, system] if home else resources
 
 
 def eks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
     sizes = {"minSize": 0, "maxSize": 2, "desiredSize": 0}
     common: dict[str, Any] = {"clusterName": "ml"}
-    found = [
+    resources = [
         resource(EKS, f"c{suffix}", place, provider, name="ml"),
         resource(
             EKS_POOL,
@@ -68,7 +68,7 @@ def eks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: b
         instanceTypes=["m5.large"],
         scalingConfig=on,
     )
-    return [*found, system] if home else found
+    return [*resources, system] if home else resources
 
 
 def aks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:

@@ -89,8 +89,8 @@ def test_labels_stay_and_unknown_ones_are_left_alone() -> None:
 def test_everything_else_stays_secrets_and_unknown_values_included() -> None:
     changed = remediate(GKE, POOLS[GKE])
     taints = changed["nodeConfig"].pop("taints")
-    kept = {**POOLS[GKE], "nodeConfig": {"guestAccelerators": POOLS[GKE]["nodeConfig"]["guestAccelerators"]}}
-    assert changed == kept
+    expected = {**POOLS[GKE], "nodeConfig": {"guestAccelerators": POOLS[GKE]["nodeConfig"]["guestAccelerators"]}}
+    assert changed == expected
     assert [taint["key"] for taint in taints] == ["team", "nvidia.com/gpu"]
     assert taints[1] == {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 

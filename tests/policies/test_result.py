@@ -32,8 +32,8 @@ def test_a_run_that_finds_nothing_leaves_an_empty_result_in_place_of_an_older_on
 def test_the_file_is_whole_after_each_finding_and_holds_each_once(tmp_path: Path) -> None:
     path = tmp_path / "gate.json"
     result = Result(str(path))
-    for found, count in ((REFUSED, 1), (NOTED, 2), (REFUSED, 2)):
-        result.add(found)
+    for finding, count in ((REFUSED, 1), (NOTED, 2), (REFUSED, 2)):
+        result.add(finding)
         assert len(read(path)["findings"]) == count
     assert [path.name for path in tmp_path.iterdir()] == ["gate.json"]
 
@@ -49,18 +49,18 @@ def test_a_path_from_here_is_refused() -> None:
         Result("gate.json")
 
 
-def test_json_has_what_a_reviewer_needs() -> None:
-    (found,) = plain([REFUSED], "1")["findings"]
-    assert found["page"] == "docs/policies.md#gpu-taint"
-    assert found["severity"] == BY_ID["gpu-taint"].severity
-    assert {found[key] for key in ("rule", "level", "state", "resource")} == {"gpu-taint", "mandatory", "found", URN}
+def test_json_has_rule_message_and_page() -> None:
+    (finding,) = plain([REFUSED], "1")["findings"]
+    assert finding["page"] == "docs/policies.md#gpu-taint"
+    assert finding["severity"] == BY_ID["gpu-taint"].severity
+    assert {finding[key] for key in ("rule", "level", "state", "resource")} == {"gpu-taint", "mandatory", "found", URN}
 
 
-def test_sarif_tells_what_stops_the_run_from_what_does_not(tmp_path: Path) -> None:
+def test_sarif_separates_violations_that_fail_the_run(tmp_path: Path) -> None:
     path = tmp_path / "gate.sarif"
     result = Result(str(path), "1.2.3")
-    for found in (REFUSED, NOTED, EXEMPT, OPEN):
-        result.add(found)
+    for finding in (REFUSED, NOTED, EXEMPT, OPEN):
+        result.add(finding)
     (run,) = read(path)["runs"]
     assert [one["level"] for one in run["results"]] == ["error", "warning", "note", "note"]
     assert [bool(one.get("suppressions")) for one in run["results"]] == [False, False, True, False]

@@ -136,11 +136,11 @@ _SELECTORS = st.one_of(
 
 
 @given(st.lists(_GROUPS, max_size=6), _SELECTORS)
-def test_groups_found_by_label_are_all_that_a_selector_may_choose(groups: list[NodeGroup], selector: Any) -> None:
+def test_groups_looked_up_by_label_are_all_that_a_selector_may_choose(groups: list[NodeGroup], selector: Any) -> None:
     workload = Workload("w", "n", "Pod", node_selector=selector)
-    found = list(selectable(groups)(workload))
-    assert found == [group for group in groups if any(group is one for one in found)], "in their order"
-    left_out = [group for group in groups if not any(group is one for one in found)]
+    node_groups = list(selectable(groups)(workload))
+    assert node_groups == [group for group in groups if any(group is one for one in node_groups)], "in their order"
+    left_out = [group for group in groups if not any(group is one for one in node_groups)]
     assert all(selects(workload, group) is False for group in left_out)
 
 

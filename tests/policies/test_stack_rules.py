@@ -95,7 +95,7 @@ def test_the_good_stack_passes(check: Check) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "stack", "says", "remedy"),
+    ("check", "stack", "words", "remedy"),
     [
         (not_alone, replace(GOOD, groups=(SMALL,)), "no node group without GPUs", "CPU node group"),
         (system_pods_home, replace(GOOD, groups=(SMALL,)), "no untainted CPU node group", "at least 1 node"),
@@ -114,7 +114,7 @@ def test_the_good_stack_passes(check: Check) -> None:
         (
             placeable,
             with_workload(of="train", gpus=8),
-            "'t4-4' has 4 GPU(s) per node",
+            "'t4-4' has 4 GPUs per node",
             "Request at most the GPUs of one node",
         ),
         (
@@ -134,7 +134,7 @@ def test_the_good_stack_passes(check: Check) -> None:
         (
             daemon_sets,
             with_workload(of="drivers", tolerations=(GPU,)),
-            "does not tolerate its taint(s) cloud.google.com/gke-spot=true",
+            "does not tolerate its taint cloud.google.com/gke-spot=true",
             "value: 'true'",
         ),
         (daemon_sets, with_workload(of="drivers", tolerations=(GPU,), affinity=None, gpus=1), "gke-spot", "toleration"),
@@ -144,12 +144,12 @@ def test_the_good_stack_passes(check: Check) -> None:
         (lambda stack: hourly_cost(stack, 10), GOOD, "$10.10 an hour, over the limit of $10.00", "raise maxHourlyUsd"),
     ],
 )
-def test_one_change_is_one_violation(check: Check, stack: Stack, says: str, remedy: str) -> None:
-    found = check(stack)
-    assert found
-    assert not any(violation.undecided for violation in found)
-    assert says in found[0].message
-    assert remedy in found[0].remedy
+def test_one_change_is_one_violation(check: Check, stack: Stack, words: str, remedy: str) -> None:
+    violations = check(stack)
+    assert violations
+    assert not any(violation.undecided for violation in violations)
+    assert words in violations[0].message
+    assert remedy in violations[0].remedy
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_one_change_is_one_violation(check: Check, stack: Stack, says: str, reme
         (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, hourly_usd=None)))),
     ],
 )
-def test_what_is_unknown_is_undecided(check: Check, stack: Stack) -> None:
-    found = check(stack)
-    assert found
-    assert all(violation.undecided for violation in found)
+def test_a_rule_is_not_evaluated_while_its_value_is_unknown(check: Check, stack: Stack) -> None:
+    violations = check(stack)
+    assert violations
+    assert all(violation.undecided for violation in violations)
 
 
-def test_a_plain_pod_fits_the_smallest_size_but_is_told_about_its_toleration() -> None:
+def test_a_pod_without_tolerations_fits_the_smallest_size_but_lacks_the_toleration() -> None:
     untainted_spot = replace(SMALL, taints=(GPU_TAINT,))
     plain = replace(JOB, kind="Pod", tolerations=())
     stack = Stack((ADMIN, untainted_spot, LARGE), (plain,), (CLUSTER,))
@@ -251,11 +251,11 @@ def test_pools_of_one_name_each_cost_their_own() -> None:
 
 
 def test_sharing_is_judged_for_each_group_of_one_name() -> None:
-    told = ScalingGroup("t4-1", {PLANNED_GPUS: "4"})
-    seen, unseen = replace(SMALL, scaling=told), replace(SMALL, scaling=ScalingGroup("t4-1"), cluster="d")
+    tagged = ScalingGroup("t4-1", {PLANNED_GPUS: "4"})
+    visible_group, unseen = replace(SMALL, scaling=tagged), replace(SMALL, scaling=ScalingGroup("t4-1"), cluster="d")
     sharing = (GpuSharing("ConfigMap 'plugin'", 4),)
-    assert visible(Stack((seen,), sharing=sharing)) == []
-    assert len(visible(Stack((unseen, seen), sharing=sharing))) == 1
+    assert visible(Stack((visible_group,), sharing=sharing)) == []
+    assert len(visible(Stack((unseen, visible_group), sharing=sharing))) == 1
 
 
 @pytest.mark.parametrize(("vision", "broken"), [(2, 0), (3, 1)])

@@ -29,8 +29,8 @@ _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 def read_managed_cluster(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:ManagedCluster`` with its inline pools."""
     inputs = declared.properties
-    given = text(inputs.get("resourceName"))
-    name: Maybe[str] = declared.name if given is None else given
+    resource_name = text(inputs.get("resourceName"))
+    name: Maybe[str] = declared.name if resource_name is None else resource_name
     region = region_of(inputs.get("location"))
     kms = at(inputs, "securityProfile", "azureKeyVaultKms")
     key = text(at(kms, "keyId"))
@@ -175,7 +175,7 @@ def pool_groups(
 
 
 def unknown_group(name: str, urn: str) -> NodeGroup:
-    """A group of which nothing is known yet."""
+    """A group with every value unknown until the update."""
     return NodeGroup(name, CLOUD, gpus_per_node=UNKNOWN, taints=UNKNOWN, min_nodes=UNKNOWN, resource=urn)
 
 
@@ -266,15 +266,15 @@ def _by_gpus(size: Maybe[str | None]) -> tuple[bool, int]:
 
 def _taints(value: Any, spot: Maybe[bool]) -> Maybe[tuple[Taint, ...]]:
     """``key=value:Effect`` each, and a Spot pool's own. ``nodeInitializationTaints`` do not last: they do not count."""
-    found = []
+    taints = []
     for entry in items(value):
         if entry is UNKNOWN:
             return UNKNOWN
         if (taint := parse_taint(str(entry))) is not None:
-            found.append(taint)
-    if spot is True and _SPOT not in found:
-        found.append(_SPOT)
-    return tuple(found)
+            taints.append(taint)
+    if spot is True and _SPOT not in taints:
+        taints.append(_SPOT)
+    return tuple(taints)
 
 
 def parse_taint(entry: str) -> Taint | None:
@@ -285,7 +285,7 @@ def parse_taint(entry: str) -> Taint | None:
 
 
 def _tagged_taints(tags: Mapping[str, Any]) -> Maybe[tuple[Taint, ...]]:
-    found = []
+    taints = []
     for tag, value in tags.items():
         if not tag.startswith(_TAINT_TAG):
             continue
@@ -293,8 +293,8 @@ def _tagged_taints(tags: Mapping[str, Any]) -> Maybe[tuple[Taint, ...]]:
             return UNKNOWN
         key = tag.removeprefix(_TAINT_TAG).replace("_", "/", 1)  # a tag's name takes no slash
         if (taint := parse_taint(f"{key}={value}")) is not None:
-            found.append(taint)
-    return tuple(found)
+            taints.append(taint)
+    return tuple(taints)
 
 
 def _labels(

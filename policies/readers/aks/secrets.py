@@ -22,7 +22,7 @@ def read_provider(declared: Declared) -> Iterable[Item]:
 
 
 def read_password(declared: Declared) -> Iterable[Item]:
-    """``azuread`` passwords of applications and service principals: valid for two years unless told otherwise."""
+    """``azuread`` passwords of applications and service principals: valid for two years by default."""
     yield Credential(f"the password '{declared.name}' of an application", True, declared.urn)
 
 

@@ -42,9 +42,9 @@ _SYSTEM: Final = ("kube-system", "*")
 def read_cluster(declared: Declared) -> Iterable[Item]:
     """``aws:eks/cluster:Cluster``."""
     inputs = declared.properties
-    given = text(inputs.get("name"))
+    own_name = text(inputs.get("name"))
     yield Cluster(
-        name=declared.name if given is None else given,
+        name=declared.name if own_name is None else own_name,
         cloud=CLOUD,
         region=text(inputs.get("region")),
         managed_nodes=_auto_mode(inputs.get("computeConfig")),

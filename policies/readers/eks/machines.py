@@ -199,8 +199,8 @@ def _of_kubernetes(tags: Mapping[Any, Any], template: LaunchTemplate) -> Maybe[b
 
 def _discoverable(tags: Mapping[Any, Any]) -> Maybe[bool]:
     """Whether the group carries a tag by which the cluster autoscaler finds it."""
-    found = [key for key in tags if isinstance(key, str) and key.startswith(_AUTOSCALER_TAG)]
-    if any(not key.startswith(_HINTS) for key in found):
+    keys = [key for key in tags if isinstance(key, str) and key.startswith(_AUTOSCALER_TAG)]
+    if any(not key.startswith(_HINTS) for key in keys):
         return True
     return UNKNOWN if UNKNOWN in tags else False
 

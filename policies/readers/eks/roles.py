@@ -167,5 +167,5 @@ def _named(role: Declared, written: Any) -> bool:
 
 
 def _known(value: Any) -> Maybe[str]:
-    found = text(value)
-    return UNKNOWN if found is None else found
+    known_text = text(value)
+    return UNKNOWN if known_text is None else known_text

@@ -71,5 +71,5 @@ def tag_key(value: Any) -> Maybe[str | None]:
 
 
 def _value(value: Any) -> Maybe[str]:
-    found = text(value)
-    return "" if found is None else found
+    tag_value = text(value)
+    return "" if tag_value is None else tag_value

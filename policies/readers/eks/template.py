@@ -31,7 +31,7 @@ class Choice:
     gpus: Maybe[int]
     type: Maybe[str | None] = None
     doubt: Doubt | None = None
-    """Why its GPUs stay unknown for good."""
+    """Why the number of its GPUs cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ def machines(choices: Sequence[Choice]) -> TemplateMachines:
 
 
 def with_image(kinds: TemplateMachines, gpu_image: bool) -> TemplateMachines:
-    """The same, where an image with NVIDIA's driver says that machines of which nothing else is known have GPUs."""
+    """The same; machines of unknown type have GPUs where the image contains NVIDIA's driver."""
     return replace(kinds, gpus=1) if gpu_image and kinds.gpus is UNKNOWN else kinds
 
 
 def doubts_about(kinds: TemplateMachines, registered: Registration) -> dict[str, Doubt]:
-    """What stays unknown for good of a group of these machines, by its field."""
-    found = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
-    return found if registered.doubt is None else {**found, "taints": registered.doubt, "labels": registered.doubt}
+    """Fields of a group of these machines that cannot be read, with the reasons."""
+    reasons = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
+    return reasons if registered.doubt is None else {**reasons, "taints": registered.doubt, "labels": registered.doubt}
 
 
 def typed(kind: Maybe[str | None]) -> Choice:
@@ -151,7 +151,9 @@ def referenced(declared: Declared, *properties: str) -> LaunchTemplate:
     """The template that ``properties`` of a group refer to; with several, what all of them have in common."""
     if all(declared.properties.get(name) is None for name in properties):
         return NO_TEMPLATE
-    templates = [template_of(found) for found in declared.references if found.type in (TEMPLATE, CONFIGURATION)]
+    templates = [
+        template_of(resource) for resource in declared.references if resource.type in (TEMPLATE, CONFIGURATION)
+    ]
     if not templates:
         return ELSEWHERE
     together = templates[0]
@@ -221,8 +223,8 @@ def _required_gpus(requirements: Any) -> Maybe[int]:
     other_maker = makers and UNKNOWN not in makers and "nvidia" not in makers
     if other_kind or other_maker:
         return 0
-    asked = "gpu" in types or "nvidia" in makers or (least is not None and least is not UNKNOWN and least > 0)
-    if not asked:
+    requires_gpus = "gpu" in types or "nvidia" in makers or (least is not None and least is not UNKNOWN and least > 0)
+    if not requires_gpus:
         return UNKNOWN  # EC2 may choose a GPU machine where nothing excludes it
     count = most if most is not None else least
     return UNKNOWN if count is UNKNOWN else max(count or 1, 1)

@@ -51,8 +51,8 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     """``gcp:container/cluster:Cluster`` with its inline pools, default pool and auto-provisioning limits."""
     inputs = declared.properties
     autopilot = flag(inputs.get("enableAutopilot"))
-    given = text(inputs.get("name"))
-    name: Maybe[str] = declared.name if given is None else given
+    own_name = text(inputs.get("name"))
+    name: Maybe[str] = declared.name if own_name is None else own_name
     region = _region(inputs.get("location"))
     yield Cluster(
         name=name,

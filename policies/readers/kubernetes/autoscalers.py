@@ -58,19 +58,21 @@ _RIGHTS_ON_MACHINES: Final = (
 def autoscaler_of(pod: Any) -> Autoscaler | None:
     """What the pod is, if it is an autoscaler whose cloud's rights are known: cluster-autoscaler for AWS, Karpenter."""
     account = text(at(pod, "serviceAccountName"))
-    given = "default" if account is None else account
+    account_name = "default" if account is None else account
     for container in items(at(pod, "containers")):
         image = at(container, "image")
         if not isinstance(image, str):
             continue
         if _CLUSTER_AUTOSCALER.search(image):
-            found = _cluster_autoscaler([*items(at(container, "command")), *items(at(container, "args"))], given)
+            autoscaler = _cluster_autoscaler(
+                [*items(at(container, "command")), *items(at(container, "args"))], account_name
+            )
             own_keys = items(at(container, "envFrom")) or any(
                 at(entry, "name") in (UNKNOWN, *_OWN_KEYS) for entry in items(at(container, "env"))
             )
-            return replace(found, rights=()) if found is not None and own_keys else found
+            return replace(autoscaler, rights=()) if autoscaler is not None and own_keys else autoscaler
         if _KARPENTER.search(image):
-            return None if _settings_of_azure(container) else Autoscaler(given, _RIGHTS_ON_MACHINES)
+            return None if _settings_of_azure(container) else Autoscaler(account_name, _RIGHTS_ON_MACHINES)
     return None
 
 
@@ -80,13 +82,13 @@ def idle_of(pod: Any) -> IdleTime | None:
         image = at(container, "image")
         if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
             words = [*items(at(container, "command")), *items(at(container, "args"))]
-            given = {name: values[-1] if values else "true" for name, values in _flags(words).items()}
-            return idle_of_flags(given)
+            last_values = {name: values[-1] if values else "true" for name, values in _flags(words).items()}
+            return idle_of_flags(last_values)
     return None
 
 
 def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
-    """The minimums of groups that the cluster autoscaler in this pod is told: ``--nodes=min:max:name``."""
+    """The minimums of groups from this cluster autoscaler's flags: ``--nodes=min:max:name``."""
     for container in items(at(pod, "containers")):
         image = at(container, "image")
         if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
@@ -124,7 +126,7 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     if provider not in (None, "aws"):
         return None
     rights = () if any(at(values, key) not in (None, "", {}) for key in _CHART_KEYS) else _RIGHTS_ON_GROUPS
-    given = text(at(values, "rbac", "serviceAccount", "name"))
+    account = text(at(values, "rbac", "serviceAccount", "name"))
     # The chart's name for everything is <release>-<provider>-<chart>, the chart's part once.
     default = f"{release}-aws-cluster-autoscaler"
     name = text(at(values, "fullnameOverride"))
@@ -133,22 +135,22 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     listed = [at(entry, "name") for entry in items(at(values, "autoscalingGroups"))]
     extra = at(values, "extraArgs", "node-group-auto-discovery")
     if cluster is UNKNOWN or UNKNOWN in (values, extra, *tags):
-        return Autoscaler(_first(given, name, default), rights, UNKNOWN, UNKNOWN)
-    found: list[Mapping[str, str]] = []
+        return Autoscaler(_first(account, name, default), rights, UNKNOWN, UNKNOWN)
+    tag_sets: list[Mapping[str, str]] = []
     if cluster is not None:
         tag_list = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
-        found.append(_tags(",".join(_templated(str(tag), cluster) for tag in tag_list)))
+        tag_sets.append(_tags(",".join(_templated(str(tag), cluster) for tag in tag_list)))
     if extra is not None:
-        found.append(_tags(str(extra).partition("tag=")[2]))
+        tag_sets.append(_tags(str(extra).partition("tag=")[2]))
     groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)
-    return Autoscaler(_first(given, name, default), rights, tuple(found), groups)
+    return Autoscaler(_first(account, name, default), rights, tuple(tag_sets), groups)
 
 
 def of_karpenter_chart(values: Any, release: str) -> Autoscaler:
     """The same for Karpenter's chart: https://github.com/aws/karpenter-provider-aws/tree/main/charts/karpenter."""
-    given, name = text(at(values, "serviceAccount", "name")), text(at(values, "fullnameOverride"))
+    account, name = text(at(values, "serviceAccount", "name")), text(at(values, "fullnameOverride"))
     default = release if "karpenter" in release else f"{release}-karpenter"
-    return Autoscaler(_first(given, name, default), _RIGHTS_ON_MACHINES)
+    return Autoscaler(_first(account, name, default), _RIGHTS_ON_MACHINES)
 
 
 def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler | None:
@@ -175,19 +177,19 @@ def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler
 
 def _flags(words: Sequence[Any]) -> dict[str, list[str]]:
     """Flag → its values in order, written ``--flag=value`` or ``--flag value``; also inside of a shell's script."""
-    given: dict[str, list[str]] = {}
+    flag_values: dict[str, list[str]] = {}
     rest = iter([part for word in words if isinstance(word, str) for part in word.split()])
     pending = None
     for word in rest:
         matched = _FLAG.match(word)
         if matched is None and pending is not None:
-            given.setdefault(pending, []).append(word)
+            flag_values.setdefault(pending, []).append(word)
         pending = None
         if matched is not None and matched[2] is not None:
-            given.setdefault(matched[1], []).append(matched[2])
+            flag_values.setdefault(matched[1], []).append(matched[2])
         elif matched is not None:
             pending = matched[1]
-    return given
+    return flag_values
 
 
 def _tags(listed: str) -> Mapping[str, str]:

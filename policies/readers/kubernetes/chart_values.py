@@ -36,11 +36,11 @@ _DOUBT: Final = Doubt(
 
 def placed(values: Any, release: str, namespace: str, resource: str, known: Iterable[str] = ()) -> Iterator[Workload]:
     """Pods by the placement that values give them; those at the paths ``known`` (dotted) are read elsewhere."""
-    for path, given in _placements(values, (release,)):
+    for path, placement in _placements(values, (release,)):
         where = ".".join(path[1:])
         if f"{where}.tolerations".lstrip(".") in known:
             continue
-        tolerations, selector = tolerations_of(given.get("tolerations")), selector_of(given.get("nodeSelector"))
+        tolerations, selector = tolerations_of(placement.get("tolerations")), selector_of(placement.get("nodeSelector"))
         if tolerations is UNKNOWN or selector is UNKNOWN:
             continue
         yield Workload(
@@ -49,7 +49,7 @@ def placed(values: Any, release: str, namespace: str, resource: str, known: Iter
             kind="Release",
             tolerations=tolerations,
             node_selector=selector,
-            affinity=affinity_of(given.get("affinity")),
+            affinity=affinity_of(placement.get("affinity")),
             doubt=_DOUBT,
             resource=resource,
         )
@@ -84,9 +84,9 @@ def read_argo(declared: Declared) -> Iterable[Item]:
 
 def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Workload]:
     namespace = at(declared.properties, "metadata", "namespace")
-    for given in values:
+    for text_value in values:
         space = namespace if isinstance(namespace, str) else "default"
-        yield from placed(parsed(given), declared.name, space, declared.urn)
+        yield from placed(parsed(text_value), declared.name, space, declared.urn)
 
 
 def parsed(value: Any) -> Any:
@@ -107,9 +107,9 @@ def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
             yield from _placements(part, (*path, str(number)))
     if not isinstance(value, Mapping) or value.get("kind") == "DaemonSet" or _DAEMON.search(path[-1]):
         return
-    given = {key: _structured(value[key]) for key in _PLACEMENT if value.get(key)}
-    if given and not _asks(value):
-        yield path, given
+    placement = {key: _structured(value[key]) for key in _PLACEMENT if value.get(key)}
+    if placement and not _asks(value):
+        yield path, placement
     for key, part in value.items():
         if key not in _PLACEMENT:
             yield from _placements(part, (*path, str(key)))

@@ -91,18 +91,18 @@ def read_release(declared: Declared) -> Iterable[Item]:
     for daemon, facts in _CHARTS.get(_chart(inputs), {}).items():
         if facts.switch and at(values, *facts.switch) is False:
             continue
-        given = _given(values, facts.tolerations, missing)
+        tolerations = _value_at(values, facts.tolerations, missing)
         yield Workload(
             name=f"{release}/{daemon}",
             namespace=space,
             kind="DaemonSet",
-            tolerations=facts.default if given is None else tolerations_of(given),
-            node_selector=selector_of(_given(values, facts.node_selector, missing)) if facts.node_selector else {},
+            tolerations=facts.default if tolerations is None else tolerations_of(tolerations),
+            node_selector=selector_of(_value_at(values, facts.node_selector, missing)) if facts.node_selector else {},
             device_plugin=True,
             resource=declared.urn,
         )
     if _chart(inputs) in _AUTOSCALERS:
-        tolerated = _given(values, ("tolerations",), missing)
+        tolerated = _value_at(values, ("tolerations",), missing)
         yield Workload(
             name=release,
             namespace=space,
@@ -121,11 +121,11 @@ def read_release(declared: Declared) -> Iterable[Item]:
             yield from minimums_of_chart(values, f"Helm release '{release}'", declared.urn)
         if scaler is not None:
             annotations = [at(values, *place, "annotations") for place in _SERVICE_ACCOUNTS]
-            for given in annotations:
-                yield from role_of_account(declared, given, space, scaler.service_account)
+            for tolerations in annotations:
+                yield from role_of_account(declared, tolerations, space, scaler.service_account)
     metadata = {"name": release, "namespace": space}
     asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
-    yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
+    yield from (workload for workload in embedded_workloads(values, "Release", asking) if workload.gpus != 0)
     if _chart(inputs) not in _AUTOSCALERS:
         read_above = [".".join(facts.tolerations) for facts in _CHARTS.get(_chart(inputs), {}).values()]
         # A chart's own name may say that it is a DaemonSet: promtail, node-exporter.
@@ -137,7 +137,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
 
 
-def _given(values: Any, path: tuple[str, ...], missing: Any) -> Any:
+def _value_at(values: Any, path: tuple[str, ...], missing: Any) -> Any:
     value = at(values, *path)
     return missing if value is None else value
 

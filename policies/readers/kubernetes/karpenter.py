@@ -151,7 +151,7 @@ def _sizes(requirements: Sequence[Any], machines: Iterable[tuple[Candidate, int]
 
 def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate, int]]:
     """Machines that the requirements name, that the catalogue does not list, and whose name says GPUs: one each."""
-    named = [*_wanted(requirements, _FAMILY), *_wanted(requirements, _TYPE)]
+    named = [*_selected(requirements, _FAMILY), *_selected(requirements, _TYPE)]
     for name in named:
         if is_gpu_family(name):
             family, _, size = name.partition(".")
@@ -160,19 +160,19 @@ def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate,
             own_type = {_TYPE: name} if size else {}
             yield {_FAMILY: family, "instance-category": name[:1], **own_type, **generation, **_NVIDIA}, 1
     if not named:
-        for category in _wanted(requirements, "instance-category"):
+        for category in _selected(requirements, "instance-category"):
             if category in ("g", "p"):
                 yield {"instance-category": category, **_NVIDIA}, 1
 
 
 def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
-    """The machines that are wanted of which nobody knows whether they have GPUs."""
-    for name in (*_wanted(requirements, _FAMILY), *_wanted(requirements, _TYPE)):
+    """The required machine types for which it is unknown whether they have GPUs."""
+    for name in (*_selected(requirements, _FAMILY), *_selected(requirements, _TYPE)):
         if not is_gpu_family(name) and not is_other_family(name):
             yield name
 
 
-def _wanted(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
+def _selected(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
     """The values that a machine's label may have, as far as they are listed."""
     for requirement in requirements:
         label = _AMAZON.match(str(at(requirement, "key")))
@@ -181,7 +181,7 @@ def _wanted(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
 
 
 def _doubts(requirements: Sequence[Any], reference: Any) -> dict[str, Doubt]:
-    """Why nobody can tell whether machines have GPUs: another cloud's node class, or a family that is not known."""
+    """Why it is unknown whether machines have GPUs: another cloud's node class, or an unlisted family."""
     if holds_unknown(reference) or holds_unknown(requirements):
         return {}
     for machine in _of_no_family(requirements):
@@ -226,15 +226,15 @@ def _candidate(machine: GpuMachine) -> Candidate:
 
 def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
     # https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools: sizes with GPUs are those of family N.
-    found: list[int] = []
+    counts: list[int] = []
     for count in range(1, _MOST_PER_NODE + 1):
         machine = {"sku-family": "N", "sku-gpu-manufacturer": "nvidia", "sku-gpu-count": str(count)}
         answer = _admits(requirements, {**machine, "kubernetes.io/os": "linux", "sku-name": "Standard_N"})
         if answer is UNKNOWN:
             return UNKNOWN
         if answer:
-            found.append(count)
-    return tuple(found)
+            counts.append(count)
+    return tuple(counts)
 
 
 def _admits(requirements: Sequence[Any], machine: Candidate) -> Maybe[bool]:
@@ -329,10 +329,10 @@ def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
 
 
 def _as_requirements(labels: Any) -> list[Any]:
-    given = mapping(labels)
-    if given is UNKNOWN:
+    label_map = mapping(labels)
+    if label_map is UNKNOWN:
         return [UNKNOWN]
-    return [{"key": key, "operator": "In", "values": [value]} for key, value in given.items()]
+    return [{"key": key, "operator": "In", "values": [value]} for key, value in label_map.items()]
 
 
 def _labels(labels: Mapping[str, Maybe[str | None]], template: Any) -> Iterator[tuple[Any, Maybe[str | None]]]:

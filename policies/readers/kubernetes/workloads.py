@@ -91,7 +91,7 @@ def _always(kind: str, spec: Any) -> Maybe[int]:
 
 
 def makes_way(priority: Any) -> Maybe[bool]:
-    """Whether a pod of this priority makes way for every ordinary one."""
+    """Whether every pod of default priority preempts a pod of this priority."""
     value = whole(priority, default=0)
     return UNKNOWN if value is UNKNOWN or value is None else value < 0
 
@@ -166,13 +166,13 @@ def container_gpus(container: Any) -> Maybe[int]:
 
 def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
     """A pod's ``tolerations``."""
-    found = []
+    tolerations = []
     for entry in items(value):
         key, operator, effect = at(entry, "key"), at(entry, "operator"), at(entry, "effect")
         if UNKNOWN in (entry, key, operator, effect, at(entry, "value")):
             return UNKNOWN
         exists = operator == "Exists"
-        found.append(
+        tolerations.append(
             Toleration(
                 key=str(key) if key else None,
                 operator="Exists" if exists else "Equal",
@@ -180,7 +180,7 @@ def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
                 effect=cast("Effect | None", effect or None),
             )
         )
-    return tuple(found)
+    return tuple(tolerations)
 
 
 def selector_of(value: Any) -> Maybe[dict[str, str]]:

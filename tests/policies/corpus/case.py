@@ -54,7 +54,7 @@ def declared_by(case: Case) -> list[Declared]:
 
 def blockers(case: Case) -> list[Violation]:
     """What mandatory rules at their default levels and limits report; undecided ones block nothing."""
-    return [found for found in findings(case) if BY_ID[found.rule].level == "mandatory"]
+    return [violation for violation in findings(case) if BY_ID[violation.rule].level == "mandatory"]
 
 
 def findings(case: Case) -> list[Violation]:
@@ -64,9 +64,9 @@ def findings(case: Case) -> list[Violation]:
 
 def doubts(case: Case) -> list[str]:
     """Why rules, whatever their level, can never judge something in the program."""
-    found = judged(case)
-    open_for_good = [violation.doubt.why for violation in found if violation.undecided and violation.doubt]
-    return [*open_for_good, *(violation.message for violation in found if violation.rule == unjudged.id)]
+    violations = judged(case)
+    open_for_good = [violation.doubt.why for violation in violations if violation.undecided and violation.doubt]
+    return [*open_for_good, *(violation.message for violation in violations if violation.rule == unjudged.id)]
 
 
 def judged(case: Case) -> list[Violation]:
@@ -74,9 +74,9 @@ def judged(case: Case) -> list[Violation]:
     by_resource = [read(resource) for resource in linked(declared_by(case))]
     items = list(chain.from_iterable(by_resource))
     stack = replace(stack_of(by_resource), elsewhere=pools.parse(case.pools))
-    found: list[Violation] = []
+    violations: list[Violation] = []
     for rule in RULES:
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         for subject in subjects:
-            found += rule.check(subject, case.limits if rule.id == case.rule else {})
-    return found
+            violations += rule.check(subject, case.limits if rule.id == case.rule else {})
+    return violations

@@ -19,8 +19,8 @@ def case(id: str, story: str, *resources: Any, unjudged: str = "") -> Case:
 
 
 def eks(id: str, story: str, addon: str, values: Any, unjudged: str = "") -> Case:
-    given = ("aws:eks/addon:Addon", addon, {"addonName": addon, "configurationValues": json.dumps(values)})
-    resources = ((aws.CLUSTER, "ml", {"name": "ml"}), aws.cpu_group(), aws.node_group(), given)
+    addon_resource = ("aws:eks/addon:Addon", addon, {"addonName": addon, "configurationValues": json.dumps(values)})
+    resources = ((aws.CLUSTER, "ml", {"name": "ml"}), aws.cpu_group(), aws.node_group(), addon_resource)
     return Case(id=f"values-eks-{id}", story=story, resources=resources, unjudged=unjudged)
 
 

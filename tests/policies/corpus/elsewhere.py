@@ -166,7 +166,7 @@ BLOCKED = [
     ),
     one(
         "terraform-google-pool",
-        "Google's Terraform provider without a bridge of its own.",
+        "Google's Terraform provider, not bridged to Pulumi.",
         "google:index/containerNodePool:ContainerNodePool",
         {**TERRAFORM_POOL, "autoscaling": {"minNodeCount": 1, "maxNodeCount": 3}},
         "gpu-zero-minimum",
@@ -180,14 +180,14 @@ BLOCKED = [
     ),
     one(
         "terraform-aws-group",
-        "Amazon's Terraform provider without a bridge of its own.",
+        "Amazon's Terraform provider, not bridged to Pulumi.",
         "aws:index/eksNodeGroup:EksNodeGroup",
         {"clusterName": "ml", "instanceTypes": ["g5.xlarge"], "scalingConfig": [SIZES], "taint": TAINTS},
         "gpu-zero-minimum",
     ),
     one(
         "terraform-azurerm-pool",
-        "Azure's Terraform provider without a bridge of its own, before version 4.",
+        "Azure's Terraform provider, not bridged to Pulumi, before version 4.",
         "azurerm:index/kubernetesClusterNodePool:KubernetesClusterNodePool",
         {"vmSize": "Standard_NC4as_T4_v3", "enableAutoScaling": True, "minCount": 1, "maxCount": 2},
         "gpu-zero-minimum",

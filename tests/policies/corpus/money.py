@@ -37,7 +37,7 @@ def quotas(**gpus: int) -> list[Any]:
     ]
 
 
-def twin(name: str) -> tuple[aws.Resource, ...]:
+def namesake(name: str) -> tuple[aws.Resource, ...]:
     """A cluster with a pool called gpu, of at most ten g5.xlarge ($1.006 an hour each in us-west-2)."""
     cluster = (aws.CLUSTER, name, {"name": name, "region": "us-west-2"})
     group = aws.NODE_GROUP, f"{name}-gpu", {**sized(["g5.xlarge"], 0, 10)[2], "clusterName": name}
@@ -64,7 +64,12 @@ BLOCKED: Final = [
         maxIdleUsd=0.5,
     ),
     priced(
-        "eks-namesakes", "two clusters with a pool of one name", *twin("a"), *twin("b"), rule=HOURLY, maxHourlyUsd=15
+        "eks-namesakes",
+        "two clusters with a pool of one name",
+        *namesake("a"),
+        *namesake("b"),
+        rule=HOURLY,
+        maxHourlyUsd=15,
     ),
     priced(
         "aks-maximum",

@@ -15,7 +15,7 @@ Program = tuple[tuple[str, str, Mapping[str, Any]], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Trio:
-    """``program`` takes the value that decides. ``no_unknown``: why there is no case with an unknown value."""
+    """``program`` takes the value that decides. ``no_unknown``: why the rule reports nothing while it is unknown."""
 
     rule: str
     program: Callable[[Any], Program]
@@ -64,7 +64,6 @@ def _schedule(least: Any) -> Program:
 
 PRIORITY: Final = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
 TYPES_UNKNOWN: Final = "A mix shows only where all machine types are known; other rules report an unknown type."
-NOT_A_VALUE: Final = "The rule checks how a resource is written; no value of it is unknown."
 KEY_TO_BE_CREATED: Final = "An unknown key is a key that the update creates, so the rule is met."
 
 TRIOS: Final = [
@@ -261,7 +260,7 @@ TRIOS: Final = [
         program=lambda secret: (("pulumi:providers:azure-native", "azure", {"clientId": "c", **secret}),),
         refused={"clientSecret": "s"},
         allowed={"useOidc": True},
-        no_unknown=NOT_A_VALUE,
+        unknown={"clientSecret": UNKNOWN},
     ),
     Trio(
         rule="allowed-regions",

@@ -82,10 +82,10 @@ def test_machine_types_of_each_provider(infrastructure: tuple[str, dict[str, Any
     assert machines(infrastructure).gpus_per_node == gpus
 
 
-@pytest.mark.parametrize(("told", "gpus"), [("8", 8), ("0", 0), (None, UNKNOWN), (UNKNOWN, UNKNOWN)])
-def test_the_capacity_annotation_tells_what_no_template_does(told: Any, gpus: Any) -> None:
-    found = machines(("OpenStackMachineTemplate", {}), annotations={**BOUNDS, GPU_COUNT: told})
-    assert found.gpus_per_node == gpus
+@pytest.mark.parametrize(("annotated", "gpus"), [("8", 8), ("0", 0), (None, UNKNOWN), (UNKNOWN, UNKNOWN)])
+def test_the_capacity_annotation_gives_the_gpus_that_no_template_has(annotated: Any, gpus: Any) -> None:
+    node_group = machines(("OpenStackMachineTemplate", {}), annotations={**BOUNDS, GPU_COUNT: annotated})
+    assert node_group.gpus_per_node == gpus
 
 
 def test_a_count_of_zero_does_not_hide_the_gpus_of_a_known_type() -> None:

@@ -74,7 +74,7 @@ def test_a_violation_stops_the_preview_with_rule_resource_and_remedy(project: Pr
     failed = gated(project, "preview")
     assert failed.code != 0
     assert "[mandatory]  gpu-zero-minimum  (gcp:container/nodePool:NodePool: t4)" in failed.text
-    assert "GPU node group 't4' keeps at least 1 node(s)" in failed.text
+    assert "GPU node group 't4' keeps at least 1 node" in failed.text
     assert "Fix: Set the minimum to 0" in failed.text
 
 
@@ -107,7 +107,7 @@ def test_what_passes_by_an_exemption_is_printed_in_preview_and_update(project: P
         passed = gated(project, *command, config=config)
         assert passed.code == 0, passed.text
         assert "[advisory]  exempted  (gcp:container/nodePool:NodePool: t4)" in passed.text
-        assert "gpu-zero-minimum: GPU node group 't4' keeps at least 1 node(s)" in passed.text
+        assert "gpu-zero-minimum: GPU node group 't4' keeps at least 1 node" in passed.text
         assert f"Exempt until {until}, because: warm node for the demo" in passed.text
 
 

@@ -1,5 +1,5 @@
-"""Programs written with nothing but pulumi-aws or pulumi-azure-native, on the stand-ins of these clouds: the gate
-refuses them, lets them through once they are right, and puts right what it may.
+"""Plain pulumi-aws and pulumi-azure-native programs on simulated providers: the gate refuses them, remediates what it
+can, and lets corrected programs pass.
 """
 
 from __future__ import annotations

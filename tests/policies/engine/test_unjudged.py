@@ -102,7 +102,7 @@ def preview(project: Project, *resources: tuple[str, str, Any], program: str = B
     return gated(project, "preview", config=config or {})
 
 
-def test_what_cannot_be_judged_is_said_and_stops_where_that_is_wanted(project: Project) -> None:
+def test_what_is_not_evaluated_is_reported_and_refused_when_mandatory(project: Project) -> None:
     noted = preview(project, (GROUP, "workers", FOREIGN))
     assert noted.code == 0, noted.text
     assert f"[advisory]  unjudged  ({GROUP}: workers)" in noted.text
@@ -118,7 +118,7 @@ def test_machines_of_a_template_are_judged_as_the_template_s(project: Project) -
     refused = preview(project, (STACK, "workers", {"name": "workers", "templateBody": json.dumps(TEMPLATE)}))
     assert refused.code != 0
     assert f"[mandatory]  gpu-zero-minimum  ({STACK}: workers)" in refused.text
-    assert "GPU node group 'Workers' keeps at least 1 node(s)" in refused.text
+    assert "GPU node group 'Workers' keeps at least 1 node" in refused.text
 
 
 def test_a_lower_level_needs_a_reason_and_is_printed(project: Project) -> None:
@@ -147,8 +147,8 @@ def test_the_result_of_a_run_is_a_file(project: Project, tmp_path: Path, monkeyp
     path = tmp_path / "gate.json"
     monkeypatch.setenv(VARIABLE, str(path))
     preview(project, (GROUP, "gpu", MINIMUM_ONE), config={"gpu-present-label": "mandatory"})
-    found = {(one["rule"], one["level"]) for one in json.loads(path.read_text())["findings"]}
-    assert {("gpu-zero-minimum", "mandatory"), ("gpu-present-label", "mandatory")} <= found
+    findings = {(one["rule"], one["level"]) for one in json.loads(path.read_text())["findings"]}
+    assert {("gpu-zero-minimum", "mandatory"), ("gpu-present-label", "mandatory")} <= findings
     passed = preview(project)
     assert passed.code == 0, passed.text
     assert json.loads(path.read_text())["findings"] == []

@@ -78,9 +78,9 @@ def base64_of(data: bytes) -> str:
 @pytest.mark.parametrize("script", [BOOTSTRAP, NODEADM, BOTTLEROCKET, KUBEADM, K3S])
 def test_every_language_of_boot_data(script: str) -> None:
     for data in (script, base64_of(script.encode()), base64_of(gzip.compress(script.encode()))):
-        found = registration(data)
-        assert found.taints == TAINTS
-        assert found.joins is True
+        node = registration(data)
+        assert node.taints == TAINTS
+        assert node.joins is True
     if script is not KUBEADM:
         assert registration(script).labels == {"team": "ml", "gpu": "a10g"}
 
@@ -94,14 +94,14 @@ def test_every_language_of_boot_data(script: str) -> None:
         ("apiVersion: node.eks.aws/v1alpha1\nspec: {", "not text"),
     ],
 )
-def test_what_cannot_be_read_is_unknown_for_good_and_says_why(data: Any, why: str) -> None:
-    found = registration(data)
-    assert replace(found, doubt=None) == UNREADABLE
-    assert found.doubt is not None
-    assert why in found.doubt.why
+def test_unreadable_boot_data_is_unknown_with_a_reason(data: Any, why: str) -> None:
+    node = registration(data)
+    assert replace(node, doubt=None) == UNREADABLE
+    assert node.doubt is not None
+    assert why in node.doubt.why
 
 
-def test_what_the_engine_does_not_know_yet_is_no_doubt() -> None:
+def test_values_unknown_until_update_need_no_reason() -> None:
     assert registration(UNKNOWN) == UNREADABLE
     assert UNREADABLE.doubt is None
 
@@ -112,8 +112,8 @@ def test_no_boot_data(data: Any) -> None:
 
 
 def test_a_script_without_kubernetes_joins_nothing() -> None:
-    found = registration("#!/bin/bash\napt-get install -y nginx\n")
-    assert (found.taints, found.joins) == ((), False)
+    node = registration("#!/bin/bash\napt-get install -y nginx\n")
+    assert (node.taints, node.joins) == ((), False)
 
 
 def test_spellings_of_taints() -> None:

@@ -146,7 +146,7 @@ def test_taints_are_texts(entry: str, taint: Taint | None) -> None:
 
 def test_a_cluster_and_its_inline_pools() -> None:
     profiles = [{"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5", "count": 1}, UNKNOWN]
-    found = items(
+    inline_items = items(
         "azure-native:containerservice:ManagedCluster",
         {
             "resourceName": "ml",
@@ -156,7 +156,7 @@ def test_a_cluster_and_its_inline_pools() -> None:
             "agentPoolProfiles": profiles,
         },
     )
-    made, system, unknown = found
+    made, system, unknown = inline_items
     assert isinstance(made, Cluster)
     assert (made.name, made.region, made.secrets_key) == ("ml", "westeurope", "https://vault/key")
     assert isinstance(system, NodeGroup)
@@ -178,8 +178,8 @@ def test_a_cluster_and_its_inline_pools() -> None:
 def test_who_reaches_the_api_server(access: Any, open_api: Any) -> None:
     made = cluster(apiServerAccessProfile=access)
     assert made.open_api is open_api
-    found = control_plane_access(made)
-    assert [violation.undecided for violation in found] == {True: [False], False: [], UNKNOWN: [True]}[open_api]
+    violations = control_plane_access(made)
+    assert [violation.undecided for violation in violations] == {True: [False], False: [], UNKNOWN: [True]}[open_api]
 
 
 @pytest.mark.parametrize(("disabled", "broken"), [(True, 0), (False, 1), (None, 1)])
@@ -190,11 +190,13 @@ def test_local_accounts(disabled: Any, broken: int) -> None:
 def test_single_machines_are_one_group_per_size() -> None:
     manual = [{"size": "Standard_NC6s_v3", "count": 2}, {"size": "Standard_NC12s_v3", "count": 1}]
     scale = {"manual": manual, "autoscale": {"size": "Standard_NC24s_v3", "minCount": 1, "maxCount": 4}}
-    found = items(
+    machine_items = items(
         "azure-native:containerservice:AgentPool", {**POOL, "vmSize": None, "virtualMachinesProfile": {"scale": scale}}
     )
-    seen = [(g.gpus_per_node, g.autoscaled, g.min_nodes, g.initial_nodes) for g in found if isinstance(g, NodeGroup)]
-    assert seen == [(1, False, 0, 2), (2, False, 0, 1), (4, True, 1, 0)]
+    sizes = [
+        (g.gpus_per_node, g.autoscaled, g.min_nodes, g.initial_nodes) for g in machine_items if isinstance(g, NodeGroup)
+    ]
+    assert sizes == [(1, False, 0, 2), (2, False, 0, 1), (4, True, 1, 0)]
 
 
 def test_a_scale_set_with_the_autoscalers_tags_is_a_group() -> None:

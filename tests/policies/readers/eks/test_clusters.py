@@ -43,7 +43,7 @@ def declared(type_token: str, properties: dict[str, Any], name: str = "x", **dep
 
 
 def group_of(first: Declared, *others: Declared) -> NodeGroup:
-    resource = next(found for found in linked((*others, first)) if found.urn == first.urn)
+    resource = next(candidate for candidate in linked((*others, first)) if candidate.urn == first.urn)
     (item,) = read(resource)
     assert isinstance(item, NodeGroup)
     return item

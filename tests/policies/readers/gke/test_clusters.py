@@ -266,9 +266,9 @@ def test_other_resources_are_none_of_ours(type_token: str) -> None:
     ],
 )
 def test_who_reaches_the_control_plane(cluster: dict[str, Any], open_api: Any) -> None:
-    found = read(declared("gcp:container/cluster:Cluster", cluster))[0]
-    assert isinstance(found, Cluster)
-    assert found.open_api is open_api
+    item = read(declared("gcp:container/cluster:Cluster", cluster))[0]
+    assert isinstance(item, Cluster)
+    assert item.open_api is open_api
 
 
 def test_a_template_of_machines_with_gpus() -> None:

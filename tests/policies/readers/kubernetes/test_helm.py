@@ -22,8 +22,8 @@ POD: dict[str, Any] = {
 
 def release(chart: str, **properties: Any) -> list[Workload]:
     inputs = {"chart": chart, "name": "r", "namespace": "gpu", **properties}
-    found = read(Declared("kubernetes:helm.sh/v3:Release", "x", "urn:x", inputs))
-    return [item for item in found if isinstance(item, Workload)]
+    read_items = read(Declared("kubernetes:helm.sh/v3:Release", "x", "urn:x", inputs))
+    return [item for item in read_items if isinstance(item, Workload)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_values_replace_a_charts_defaults() -> None:
     values = {"daemonsets": {"tolerations": [{"operator": "Exists"}]}, "nfd": {"enabled": False}}
     (daemons,) = release("gpu-operator", values=values)
     assert daemons.tolerations == (Toleration(None, "Exists"),)
-    assert [found.tolerations for found in release("nvidia-device-plugin", values=UNKNOWN)] == [UNKNOWN]
+    assert [workload.tolerations for workload in release("nvidia-device-plugin", values=UNKNOWN)] == [UNKNOWN]
 
 
 def test_values_in_files() -> None:
@@ -57,8 +57,8 @@ def test_values_in_files() -> None:
 
 
 def test_an_autoscalers_chart() -> None:
-    (found,) = release("karpenter/karpenter")
-    assert found.scales_nodes is True
+    (workload,) = release("karpenter/karpenter")
+    assert workload.scales_nodes is True
     assert release("karpenter-crd") == []
 
 
@@ -72,9 +72,9 @@ def test_an_autoscalers_chart() -> None:
         ("cluster-autoscaler", None, ()),
     ],
 )
-def test_an_autoscalers_chart_tolerates_what_it_says_by_default(chart: str, values: Any, tolerated: Any) -> None:
-    (found,) = release(chart, values=values)
-    assert found.tolerations == tolerated
+def test_an_autoscalers_chart_has_default_tolerations(chart: str, values: Any, tolerated: Any) -> None:
+    (workload,) = release(chart, values=values)
+    assert workload.tolerations == tolerated
 
 
 def test_a_rendered_manifest_is_read_instead_of_the_values() -> None:
@@ -84,12 +84,12 @@ def test_a_rendered_manifest_is_read_instead_of_the_values() -> None:
         "metadata": {"name": "server"},
         "spec": {"template": {"spec": POD}},
     }
-    (found,) = release("any", manifest={"deployment.apps/v1/server": deployment}, values={})
-    assert (found.name, found.kind, found.gpus) == ("server", "Deployment", 2)
+    (workload,) = release("any", manifest={"deployment.apps/v1/server": deployment}, values={})
+    assert (workload.name, workload.kind, workload.gpus) == ("server", "Deployment", 2)
 
 
-@pytest.mark.parametrize(("asked", "doubted"), [({"extra_resource_limits": {"nvidia.com/gpu": "1"}}, 0), ({}, 1)])
-def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(asked: Any, doubted: int) -> None:
-    spawned = {**asked, "tolerations": POD["tolerations"], "node_selector": {"gpucluster.dev/pool": "t4-1"}}
+@pytest.mark.parametrize(("limits", "doubted"), [({"extra_resource_limits": {"nvidia.com/gpu": "1"}}, 0), ({}, 1)])
+def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(limits: Any, doubted: int) -> None:
+    spawned = {**limits, "tolerations": POD["tolerations"], "node_selector": {"gpucluster.dev/pool": "t4-1"}}
     values = {"singleuser": {"profileList": [{"display_name": "t4", "kubespawner_override": spawned}]}}
-    assert len([found for found in release("jupyterhub", values=values) if found.doubt]) == doubted
+    assert len([workload for workload in release("jupyterhub", values=values) if workload.doubt]) == doubted

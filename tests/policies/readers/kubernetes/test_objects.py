@@ -20,8 +20,8 @@ POD: dict[str, Any] = {
 
 
 def workloads(type_token: str, properties: dict[str, Any]) -> list[Workload]:
-    found = read(Declared(f"kubernetes:{type_token}", "x", "urn:x", properties))
-    return [item for item in found if isinstance(item, Workload)]
+    read_items = read(Declared(f"kubernetes:{type_token}", "x", "urn:x", properties))
+    return [item for item in read_items if isinstance(item, Workload)]
 
 
 def custom(spec: Any, type_token: str = "example.com/v1:Training") -> list[Workload]:
@@ -42,8 +42,8 @@ def test_pod_templates_are_named_after_their_place() -> None:
 
 
 def test_a_list_of_unknown_containers_is_a_pod_of_unknown_size() -> None:
-    (found,) = custom({"template": {"spec": {"containers": UNKNOWN}}})
-    assert found.gpus is UNKNOWN
+    (workload,) = custom({"template": {"spec": {"containers": UNKNOWN}}})
+    assert workload.gpus is UNKNOWN
 
 
 def test_resources_without_a_pod_take_what_stands_around_them() -> None:
@@ -73,5 +73,5 @@ def test_patterns_and_core_kinds_are_no_pods(type_token: str) -> None:
 def test_lists_hold_objects_with_and_without_a_kind() -> None:
     bare = {"metadata": {"name": "a"}, "spec": POD}
     full = {**bare, "apiVersion": "v1", "kind": "Pod"}
-    found = workloads("core/v1:PodList", {"items": [bare, full, UNKNOWN]})
-    assert [(item.name, item.kind, item.gpus) for item in found] == [("a", "Pod", 2), ("a", "Pod", 2)]
+    listed = workloads("core/v1:PodList", {"items": [bare, full, UNKNOWN]})
+    assert [(item.name, item.kind, item.gpus) for item in listed] == [("a", "Pod", 2), ("a", "Pod", 2)]

@@ -47,11 +47,11 @@ def pod(**changes: Any) -> Workload:
     ],
 )
 def test_each_kind(type_token: str, spec: dict[str, Any], suffix: str) -> None:
-    found = workload(type_token + suffix, spec)
-    assert (found.name, found.namespace, found.gpus) == ("w", "ml", 2)
-    assert found.kind == type_token.rpartition(":")[2]
-    assert found.node_selector == POD["nodeSelector"]
-    assert found.tolerations == (Toleration("nvidia.com/gpu", "Exists", None, "NoSchedule"),)
+    item = workload(type_token + suffix, spec)
+    assert (item.name, item.namespace, item.gpus) == ("w", "ml", 2)
+    assert item.kind == type_token.rpartition(":")[2]
+    assert item.node_selector == POD["nodeSelector"]
+    assert item.tolerations == (Toleration("nvidia.com/gpu", "Exists", None, "NoSchedule"),)
 
 
 def limits(count: Any, section: str = "limits") -> dict[str, Any]:
@@ -88,8 +88,8 @@ def test_unknown_tolerations(tolerations: Any) -> None:
 
 
 def test_an_unknown_pod_is_unknown_throughout() -> None:
-    found = workload("kubernetes:batch/v1:Job", {"template": UNKNOWN})
-    assert found.gpus is found.tolerations is found.node_selector is found.affinity is UNKNOWN
+    item = workload("kubernetes:batch/v1:Job", {"template": UNKNOWN})
+    assert item.gpus is item.tolerations is item.node_selector is item.affinity is UNKNOWN
 
 
 def test_a_toleration_without_a_key_tolerates_everything() -> None:
@@ -97,8 +97,8 @@ def test_a_toleration_without_a_key_tolerates_everything() -> None:
 
 
 def test_names_fall_back_to_the_resource() -> None:
-    found = workload("kubernetes:core/v1:Pod", POD, {"labels": {}})
-    assert (found.name, found.namespace) == ("x", "default")
+    item = workload("kubernetes:core/v1:Pod", POD, {"labels": {}})
+    assert (item.name, item.namespace) == ("x", "default")
 
 
 def provider(config: Any) -> Credential:
