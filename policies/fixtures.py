@@ -99,7 +99,7 @@ def _wrong(fixture: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _found(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Rule and level of every finding; what is undecided is none."""
+    """Rule and level of every finding; what is not_evaluated is none."""
     declared = [
         Declared(
             resource["type"],
@@ -120,7 +120,7 @@ def _found(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         limits = limits_of(rule, own)
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         for subject in subjects:
-            yield from ((rule.id, level) for found in rule.check(subject, limits) if not found.undecided)
+            yield from ((rule.id, level) for found in rule.check(subject, limits) if not found.not_evaluated)
 
 
 def _listed(rules: set[str]) -> str:

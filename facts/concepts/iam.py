@@ -87,7 +87,7 @@ def denies(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> 
     return either(both((_effect(each, "Deny"), _covers(each, call))) for each in statements)
 
 
-def unjudged(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> tuple[str, ...]:
+def unevaluated_operators(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> tuple[str, ...]:
     """The condition operators, of statements about ``call``, that :func:`allows` has no answer for."""
     about = (
         statement

@@ -38,7 +38,7 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
             message = f"The {minimum.what}: {_UNKNOWN_YET}: whether it keeps nodes of GPU node group '{group.name}'."
-            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, undecided=True)
+            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, not_evaluated=True)
         else:
             message = f"The {minimum.what} keeps at least {minimum.nodes} node(s) of GPU node group '{group.name}' "
             message += f"({minimum.where}), whatever the group's own minimum is."
@@ -69,7 +69,7 @@ def placeholders(stack: Stack) -> list[Violation]:
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
             message = f"{name}: {_UNKNOWN_YET}: whether its pods are placeholders on GPU nodes."
-            violation = placeholders.violation(message, workload.resource, undecided=True)
+            violation = placeholders.violation(message, workload.resource, not_evaluated=True)
         else:
             message = f"{name} reserves room for {count} pod(s) with {workload.gpus} GPU(s): nodes run without work"
             message += f"{_price(workload, count * workload.gpus, stack)}."
@@ -137,7 +137,7 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
         return []
     if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
         message = f"The {reservation.what}: {_UNKNOWN_YET}: how many GPUs it reserves."
-        return [reserved_capacity.violation(message, reservation.resource, undecided=True)]
+        return [reserved_capacity.violation(message, reservation.resource, not_evaluated=True)]
     message = (
         f"The {reservation.what} reserves {reservation.machines} machine(s) with {reservation.gpus_per_machine} GPU(s) "
     )

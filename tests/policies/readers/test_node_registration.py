@@ -96,14 +96,14 @@ def test_every_language_of_boot_data(script: str) -> None:
 )
 def test_what_cannot_be_read_is_unknown_for_good_and_says_why(data: Any, why: str) -> None:
     found = registration(data)
-    assert replace(found, doubt=None) == UNREADABLE
-    assert found.doubt is not None
-    assert why in found.doubt.why
+    assert replace(found, unknown_reason=None) == UNREADABLE
+    assert found.unknown_reason is not None
+    assert why in found.unknown_reason.why
 
 
 def test_what_the_engine_does_not_know_yet_is_no_doubt() -> None:
     assert registration(UNKNOWN) == UNREADABLE
-    assert UNREADABLE.doubt is None
+    assert UNREADABLE.unknown_reason is None
 
 
 @pytest.mark.parametrize("data", [None, ""])

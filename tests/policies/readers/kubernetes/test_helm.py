@@ -92,4 +92,4 @@ def test_a_rendered_manifest_is_read_instead_of_the_values() -> None:
 def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(asked: Any, doubted: int) -> None:
     spawned = {**asked, "tolerations": POD["tolerations"], "node_selector": {"gpucluster.dev/pool": "t4-1"}}
     values = {"singleuser": {"profileList": [{"display_name": "t4", "kubespawner_override": spawned}]}}
-    assert len([found for found in release("jupyterhub", values=values) if found.doubt]) == doubted
+    assert len([found for found in release("jupyterhub", values=values) if found.unknown_reason]) == doubted
