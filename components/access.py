@@ -60,7 +60,7 @@ class Access(pulumi.ComponentResource):
         super().__init__("gpucluster:index:Access", name, None, opts)
         objects, cloud = args.cluster.objects, args.cluster.cloud
         self.namespaces = {
-            namespace: objects.namespace(namespace, self, name=f"{name}-namespace-{namespace}", kept=True)
+            namespace: objects.namespace(namespace, self, name=f"{name}-namespace-{namespace}", retained=True)
             for namespace in namespaces(args.entries, args.teams)
             if namespace != DEFAULT_NAMESPACE
         }

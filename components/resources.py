@@ -117,7 +117,7 @@ class ClusterObjects:
         parent: pulumi.Resource,
         *after: pulumi.Resource,
         owns_cloud_resources: bool = False,
-        kept: bool = False,
+        retained: bool = False,
         as_made: Sequence[str] = (),
         renamed_from: str | None = None,
     ) -> CustomResource:
@@ -125,10 +125,10 @@ class ClusterObjects:
         ``renamed_from`` is the resource's name in earlier versions of the program.
 
         It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
-        balancers, volumes) that would be left behind. What is ``kept`` stays in the cluster when it is no longer
+        balancers, volumes) that would be left behind. What is ``retained`` stays in the cluster when it is no longer
         declared.
         """
-        options = self._options(parent, after, owns_cloud_resources, kept)
+        options = self._options(parent, after, owns_cloud_resources, retained)
         if as_made:
             options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=list(as_made)))
         if renamed_from is not None:
@@ -138,11 +138,11 @@ class ClusterObjects:
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def namespace(
-        self, namespace: str, parent: pulumi.Resource, *, name: str | None = None, kept: bool = False
+        self, namespace: str, parent: pulumi.Resource, *, name: str | None = None, retained: bool = False
     ) -> CustomResource:
         """A namespace; the resource is called ``namespace-<namespace>`` unless it has another ``name``."""
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        return self.declare(name or f"namespace-{namespace}", manifest, parent, kept=kept)
+        return self.declare(name or f"namespace-{namespace}", manifest, parent, retained=retained)
 
     def helm_release(
         self, name: str, inputs: Inputs, parent: pulumi.Resource, *after: pulumi.Resource
@@ -154,7 +154,11 @@ class ClusterObjects:
         return CustomResource(_HELM_RELEASE, name, inputs, self._options(parent, after, False))
 
     def _options(
-        self, parent: pulumi.Resource, after: Sequence[pulumi.Resource], owns_cloud_resources: bool, kept: bool = False
+        self,
+        parent: pulumi.Resource,
+        after: Sequence[pulumi.Resource],
+        owns_cloud_resources: bool,
+        retained: bool = False,
     ) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=parent,
@@ -162,7 +166,7 @@ class ClusterObjects:
             deleted_with=None if owns_cloud_resources else self.cluster,
             custom_timeouts=pulumi.CustomTimeouts(delete=_CLOUD_RESOURCES_GO) if owns_cloud_resources else None,
             depends_on=list(after),
-            retain_on_delete=kept or None,
+            retain_on_delete=retained or None,
         )
 
 

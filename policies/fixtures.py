@@ -100,7 +100,7 @@ def _wrong(fixture: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _violations(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Rule and level of every finding; what is undecided is none."""
+    """Rule and level of every finding; what is not_evaluated is none."""
     declared = [
         Declared(
             resource["type"],
@@ -121,7 +121,7 @@ def _violations(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         limits = limits_of(rule, own)
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         for subject in subjects:
-            yield from ((rule.id, level) for violation in rule.check(subject, limits) if not violation.undecided)
+            yield from ((rule.id, level) for violation in rule.check(subject, limits) if not violation.not_evaluated)
 
 
 def _listed(rules: set[str]) -> str:

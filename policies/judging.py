@@ -7,7 +7,7 @@ from typing import Final
 
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
 
-from facts.concepts.declared import Doubt, Violation
+from facts.concepts.declared import UnknownReason, Violation
 from policies.engine_values import plain, target
 from policies.readers import waits
 from policies.readers.resource import Declared
@@ -15,7 +15,9 @@ from policies.readers.tags import tags_of
 from policies.rules.rule import Limits, Rule
 from policies.stack_view import ResourceView, StackView
 
-_UNREADABLE: Final = Doubt("it cannot be read from the program", "Check these rules by hand, and exempt it by name.")
+_UNREADABLE: Final = UnknownReason(
+    "it cannot be read from the program", "Check these rules by hand, and exempt it by name."
+)
 
 
 class DeclaredResources:
@@ -55,10 +57,10 @@ class DeclaredResources:
         view = self._declared.get(urn)
         return f"{view.declared.type} '{view.declared.name}'" if view else "The stack as a whole"
 
-    def reason_not_evaluated(self, rule: Rule[...], violation: Violation) -> Doubt | None:
+    def reason_not_evaluated(self, rule: Rule[...], violation: Violation) -> UnknownReason | None:
         """Why the rule can never be evaluated; ``None`` where the value is only unknown until the update."""
-        if violation.doubt is not None:
-            return violation.doubt
+        if violation.unknown_reason is not None:
+            return violation.unknown_reason
         view = self._declared.get(violation.resource)
         judged_alone = view is not None and rule.scope == "resource" and not waits(view.declared)
         # What is judged together with other resources may depend on an unknown value of any of them.

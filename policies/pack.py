@@ -104,7 +104,7 @@ class Gate:
             violations = [
                 violation
                 for violation in resource.violations(rule, limits_of(rule, args.get_config()))
-                if not violation.undecided
+                if not violation.not_evaluated
             ]
             exempt = all(self._reporter.is_exempt(rule, violation, args.get_config()) for violation in violations)
             if exempt or waits(resource.declared):
@@ -131,7 +131,7 @@ class Gate:
 
         return StackValidationPolicy(validate=validate, **_described(rule))
 
-    def _final_unjudged_policy(self) -> Policy:
+    def _final_not_evaluated_policy(self) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             violations = self._not_evaluated(limits_of(unjudged, args.get_config()))
             self._report(unjudged, violations, args.get_config(), report)
@@ -157,7 +157,7 @@ class Gate:
         if self._reporter.has_not_evaluated and not self._has_final_unjudged:
             # As above: a second policy `unjudged`, for what only the whole stack leaves open, only where it is needed.
             self._has_final_unjudged = True
-            self._policies.insert(-_NOTES, self._final_unjudged_policy())
+            self._policies.insert(-_NOTES, self._final_not_evaluated_policy())
         if unknown:
             raise UnknownUntilUpdate(unknown)
 

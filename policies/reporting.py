@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pulumi_policy import ReportViolation
 
-from facts.concepts.declared import Doubt, Unjudged, Violation
+from facts.concepts.declared import NotEvaluated, UnknownReason, Violation
 from policies import exemptions
 from policies.exemptions import Exemption
 from policies.judging import DeclaredResources
@@ -31,7 +31,7 @@ class Reporter:
         self._resources = resources
         self._hidden = secrets.hidden
         self._result = result
-        self._not_evaluated: dict[tuple[str, Doubt], dict[str, None]] = {}
+        self._not_evaluated: dict[tuple[str, UnknownReason], dict[str, None]] = {}
 
     def report(
         self,
@@ -46,7 +46,7 @@ class Reporter:
         """
         unknown = []
         for violation in violations:
-            if not violation.undecided:
+            if not violation.not_evaluated:
                 self._report_violation(rule, violation, properties, report)
             elif reason := self._resources.reason_not_evaluated(rule, violation):
                 self._not_evaluated.setdefault((violation.resource, reason), {})[rule.id] = None
@@ -71,10 +71,10 @@ class Reporter:
         """Whether there is a rule that could not be evaluated, not reported yet."""
         return bool(self._not_evaluated)
 
-    def take_not_evaluated(self) -> list[Unjudged]:
+    def take_not_evaluated(self) -> list[NotEvaluated]:
         """The resources that rules could not be evaluated for since the last call, with the reason and the rules."""
         subjects = [
-            Unjudged(self._resources.title(urn), reason, urn, open_rules=tuple(rules))
+            NotEvaluated(self._resources.title(urn), reason, urn, rules=tuple(rules))
             for (urn, reason), rules in self._not_evaluated.items()
         ]
         self._not_evaluated.clear()

@@ -82,15 +82,15 @@ class Schema:
 
     def find(self, token: str, path: str) -> Property | None:
         """The input at a dotted path, through lists, maps and blocks; ``None`` if there is none."""
-        found: Property | None = Property(type="object", object=self.resources[token].object)
+        current: Property | None = Property(type="object", object=self.resources[token].object)
         for key in path.split("."):
-            while found and found.type == "list":
-                found = found.items
-            if found is None:
+            while current and current.type == "list":
+                current = current.items
+            if current is None:
                 return None
-            block = self.objects.get(found.object)
-            found = found.items if found.type == "map" else block.properties.get(key) if block else None
-        return found
+            block = self.objects.get(current.object)
+            current = current.items if current.type == "map" else block.properties.get(key) if block else None
+        return current
 
 
 @cache

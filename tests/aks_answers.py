@@ -60,21 +60,21 @@ def outputs(type: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs besides the inputs; none for other clouds' types."""
     if not type.startswith("azure-native:"):
         return {}
-    found: dict[str, Any] = {"name": next((inputs[key] for key in _NAMES if key in inputs), name)}
+    state: dict[str, Any] = {"name": next((inputs[key] for key in _NAMES if key in inputs), name)}
     if type.endswith(":UserAssignedIdentity"):
-        found |= {"principalId": f"{name}-principal", "clientId": f"{name}-client"}
+        state |= {"principalId": f"{name}-principal", "clientId": f"{name}-client"}
     if type.endswith(":ManagedCluster"):
-        found["oidcIssuerProfile"] = {**inputs["oidcIssuerProfile"], "issuerURL": "https://issuer.example/"}
+        state["oidcIssuerProfile"] = {**inputs["oidcIssuerProfile"], "issuerURL": "https://issuer.example/"}
     if type.endswith(":RoleAssignment"):
-        found["createdOn"] = "2026-11-01T00:00:00.1234567Z"
+        state["createdOn"] = "2026-11-01T00:00:00.1234567Z"
     if type.endswith("containerregistry:Registry"):
-        found["loginServer"] = f"{inputs['registryName']}.azurecr.io"
+        state["loginServer"] = f"{inputs['registryName']}.azurecr.io"
     if type.endswith(":StorageAccount"):
-        found["primaryEndpoints"] = {"blob": f"https://{inputs['accountName']}.blob.core.windows.net/"}
+        state["primaryEndpoints"] = {"blob": f"https://{inputs['accountName']}.blob.core.windows.net/"}
     if type.endswith(":PrivateEndpoint"):
         # As where a policy of the company's gives each endpoint a group of DNS zones.
-        found["customDnsConfigs"] = []
-        found["networkInterfaces"] = [{"id": "/subscriptions/s/resourceGroups/g/providers/n/networkInterfaces/nic"}]
+        state["customDnsConfigs"] = []
+        state["networkInterfaces"] = [{"id": "/subscriptions/s/resourceGroups/g/providers/n/networkInterfaces/nic"}]
     if type.endswith(":PublicIPAddress"):
-        found["ipAddress"] = "198.51.100.77"
-    return found
+        state["ipAddress"] = "198.51.100.77"
+    return state

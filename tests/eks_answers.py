@@ -68,9 +68,9 @@ def outputs(type_token: str, name: str, inputs: dict[str, Any]) -> dict[str, Any
     called = inputs.get("name", name)
     if type_token == "aws:eks/cluster:Cluster":
         network = {**inputs["vpcConfig"], "clusterSecurityGroupId": "sg-of-the-cluster"}
-        found = {"endpoint": "https://control-plane.example", "certificateAuthority": {"data": "Q0E="}}
+        state = {"endpoint": "https://control-plane.example", "certificateAuthority": {"data": "Q0E="}}
         issuer = [{"oidcs": [{"issuer": "https://oidc.example/id"}]}]
-        return {**found, "vpcConfig": network, "identities": issuer}
+        return {**state, "vpcConfig": network, "identities": issuer}
     if type_token == "aws:eks/nodeGroup:NodeGroup":
         group = f"eks-{inputs['nodeGroupName']}-0c5b2e4a-1f0d-4c7e-9a51-3d2f6b8e7a90"
         return {"resources": [{"autoscalingGroups": [{"name": group}]}]}

@@ -41,11 +41,10 @@ class Registration:
     replace_on_changes: tuple[str, ...]
     delete_before_replace: bool
     deleted_with: str
-    retained: bool
+    retain_on_delete: bool
     delete_timeout: str
     aliases: tuple[str, ...]
     imported: str
-    kept: bool
     version: str
 
     @property
@@ -86,13 +85,13 @@ class Recording:
     def before(self, resource: Registration) -> set[str]:
         """URNs of all that is there before it and goes after it, whatever it is that says so."""
         by_urn = {each.urn: each for each in self.resources}
-        found: set[str] = set()
+        urns: set[str] = set()
         waiting = [resource]
         while waiting:
-            new = set(waiting.pop().dependencies) - found
-            found |= new
+            new = set(waiting.pop().dependencies) - urns
+            urns |= new
             waiting += [by_urn[urn] for urn in new & by_urn.keys()]
-        return found
+        return urns
 
     @property
     def components(self) -> list[Registration]:
@@ -266,17 +265,18 @@ def _registration(urn: str, request: Any) -> Registration:
         parent=request.parent,
         provider=request.provider,
         depends_on=tuple(request.dependencies),
-        property_dependencies={name: tuple(found.urns) for name, found in request.propertyDependencies.items()},
+        property_dependencies={
+            name: tuple(dependency.urns) for name, dependency in request.propertyDependencies.items()
+        },
         protect=request.protect,
         ignore_changes=tuple(request.ignoreChanges),
         replace_on_changes=tuple(request.replaceOnChanges),
         delete_before_replace=request.deleteBeforeReplace,
         deleted_with=request.deletedWith,
-        retained=request.retainOnDelete,
+        retain_on_delete=request.retainOnDelete,
         delete_timeout=request.customTimeouts.delete,
         aliases=tuple(str(alias) for alias in request.aliases),
         imported=request.importId,
-        kept=request.retainOnDelete,
         version=request.version,
     )
 

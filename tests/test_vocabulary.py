@@ -13,7 +13,9 @@ import pytest
 
 from tests.stacks import ROOT
 
-VAGUE_NAMES: Final = frozenset("found given gone kept rung rungs said seen told twin twins wanted whoever".split())
+VAGUE_NAMES: Final = frozenset(
+    ["found", "given", "gone", "kept", "rung", "rungs", "said", "seen", "told", "twin", "twins", "wanted", "whoever"]
+)
 """They say how a value came about. A name says what it is: ``node_group``, ``violations``, ``expected``."""
 
 PROSE: Final = {

@@ -46,8 +46,8 @@ class Access(Section):
 
 def each_once(value: tuple[Access, ...]) -> tuple[Access, ...]:
     """Names of objects, and at most one role for everybody: a cloud keeps one entry of each."""
-    for word, given in (("name", [entry.name for entry in value]), ("who", [entry.who for entry in value])):
-        twice = sorted({each for each in given if given.count(each) > 1})
+    for word, values in (("name", [entry.name for entry in value]), ("who", [entry.who for entry in value])):
+        twice = sorted({each for each in values if values.count(each) > 1})
         if twice:
             raise wrong(
                 f"the {word} '{twice[0]}' is there twice", "Write each once; a developer may have several namespaces"

@@ -41,21 +41,21 @@ def _series(type: str) -> str:
 def without_gpus(types: Sequence[str], where: ValidationContext) -> tuple[Machine, ...]:
     """Known machines without GPUs, as for CPU and admin pools, the planned one first."""
     several(types, where)
-    found = [machine for type in types if (machine := known_machine(type, where)) is not None]
-    for machine in found:
+    machines = [machine for type in types if (machine := known_machine(type, where)) is not None]
+    for machine in machines:
         if machine.gpus:
             raise wrong(
                 f"'{machine.type}' has {machine.gpus} {machine.gpu}",
                 "Declare it below gpuPools, where it can reach zero nodes",
             )
-    return planned_first(found)
+    return planned_first(machines)
 
 
 def with_gpus(types: Sequence[str], gpu: str, sizes: Sequence[int], where: ValidationContext) -> tuple[Machine, ...]:
     """The machines of those names, each with each of the sizes; for one size the planned one first."""
     several(types, where)
-    found = [_with_gpus(type, gpu, size, sizes, where) for type in types for size in sizes]
-    return planned_first([machine for machine in found if machine is not None]) if len(sizes) == 1 else ()
+    machines = [_with_gpus(type, gpu, size, sizes, where) for type in types for size in sizes]
+    return planned_first([machine for machine in machines if machine is not None]) if len(sizes) == 1 else ()
 
 
 def _with_gpus(type: str, gpu: str, size: int, sizes: Sequence[int], where: ValidationContext) -> Machine | None:

@@ -48,7 +48,7 @@ wrong and what to write instead. A key that a cloud does not support is refused 
 
 Each entry of `gpuPools` becomes one pool per size: `<name>-<gpusPerNode>`.
 
-- If `capacity` is a list, there is a pool for each capacity type ([why](adr/0004-capacity-types-are-pools.md)). Their names
+- If `capacity` is a list, there is a pool for each capacity type ([why](adr/0004-fallback-pools.md)). Their names
   end in `-reserved`, `-block`, `-flex`, `-spot` or `-ondemand`; a second reservation in `-reserved-2`. A pod that
   selects none of them gets a node of the first type in the list that has capacity.
 - Where the cloud needs a pool per zone, the name ends in the zone: `<name>-<gpusPerNode>-a`.
@@ -202,7 +202,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "`gpuPools[].locationPolicy`": lambda known: _words(known.location_policies),
     "`monitoring.gpuMetrics`": lambda known: "yes" if known.gpu_metrics else "no",
     "`addons`": lambda known: _words(known.addons),
-    "`tags`": lambda known: known.tags.said if known.tags else "none: `labels`",
+    "`tags`": lambda known: known.tags.allowed if known.tags else "none: `labels`",
     "longest pool name": lambda known: f"{known.max_name_length} characters",
 }
 """What a row of the comparison is about → what a cloud's catalogue says about it."""

@@ -183,8 +183,8 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
 
 def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:
     """The pool with the labels by which launchers find it, unless the user has given it others of these names."""
-    found = place.catalog.launcher_labels(pool, place.autoscaler, stack_labels)
-    return replace(pool, labels={**found, **pool.labels})
+    launcher_labels = place.catalog.launcher_labels(pool, place.autoscaler, stack_labels)
+    return replace(pool, labels={**launcher_labels, **pool.labels})
 
 
 def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -> PoolGpus:
@@ -273,10 +273,10 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
 
 
 def _machines(types: Sequence[str], spot: bool, known: CloudCatalog) -> tuple[Machine, ...]:
-    found = tuple(machine for type in types if (machine := known.machines.get(type)) is not None)
-    if len(found) < len(types):
+    machines = tuple(machine for type in types if (machine := known.machines.get(type)) is not None)
+    if len(machines) < len(types):
         raise AssertionError(f"{types} was accepted")
-    return found if spot else found[:1]
+    return machines if spot else machines[:1]
 
 
 def _distinct(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:

@@ -192,7 +192,9 @@ def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         if (problem := grammar.key_problem(key)) is not None:
             raise wrong(f"'{key}' {problem}", "Write another key, such as CostCenter")
         if not grammar.value.fullmatch(value):
-            raise wrong(f"'{value}' is not a valid value of '{key}': {grammar.said}", "Leave out the other characters")
+            raise wrong(
+                f"'{value}' is not a valid value of '{key}': {grammar.allowed}", "Leave out the other characters"
+            )
     labels = info.data.get("labels") or {}
     lower = [key.lower() for key in (*labels, *tags)]
     if twice := next((key for key in (*labels, *tags) if lower.count(key.lower()) > 1), None):

@@ -34,11 +34,11 @@ def from_pulumi() -> Settings:
     import pulumi
     from pulumi.runtime.config import CONFIG
 
-    given: Mapping[str, Any] = CONFIG.get()
-    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in given.items() if key.startswith(f"{NAMESPACE}:")}
+    config: Mapping[str, Any] = CONFIG.get()
+    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items() if key.startswith(f"{NAMESPACE}:")}
     secrets = [key for key in own if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{key}")]
     try:
-        return load(own, stack=pulumi.get_stack(), project=given.get(_account_key(own)), secrets=secrets)
+        return load(own, stack=pulumi.get_stack(), project=config.get(_account_key(own)), secrets=secrets)
     except SettingsError as error:
         raise pulumi.RunError(str(error)) from None
 

@@ -67,9 +67,9 @@ class InferenceService(Section):
 
 def distinct_names(services: tuple[InferenceService, ...]) -> tuple[InferenceService, ...]:
     """A name is one service of a namespace."""
-    seen: set[tuple[str, str]] = set()
+    names: set[tuple[str, str]] = set()
     for each in services:
-        if (each.namespace, each.name) in seen:
+        if (each.namespace, each.name) in names:
             raise wrong(f"'{each.name}' is there twice in {each.namespace}", "Give each its own name")
-        seen.add((each.namespace, each.name))
+        names.add((each.namespace, each.name))
     return services

@@ -216,9 +216,9 @@ class Identity(Section):
 
 def distinct_accounts(identities: tuple[Identity, ...]) -> tuple[Identity, ...]:
     """A service account is one identity."""
-    seen: set[str] = set()
+    accounts: set[str] = set()
     for each in identities:
-        if each.service_account in seen:
+        if each.service_account in accounts:
             raise wrong(f"'{each.service_account}' is there twice", "Write it once, with all that it may reach")
-        seen.add(each.service_account)
+        accounts.add(each.service_account)
     return identities

@@ -71,5 +71,5 @@ def price_per_hour(
     ``None`` where the machine, its GPUs or the region's price is not known.
     """
     known = of(cloud)
-    found = known.machines.with_gpus(machine_type, gpu, count) if gpu else known.machines.get(machine_type)
-    return None if found is None else known.prices.machine(region, found, spot=spot)
+    machine = known.machines.with_gpus(machine_type, gpu, count) if gpu else known.machines.get(machine_type)
+    return None if machine is None else known.prices.machine(region, machine, spot=spot)

@@ -63,7 +63,7 @@ class CloudCatalog:
     - ``raw``: what a stack file may hand to the provider as it is
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
-      none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
+      none); ``reserved_addresses``: addresses of a subnetwork that the cloud reserves
     - ``reference_region``: one whose prices are representative, for tables
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster;
@@ -113,7 +113,7 @@ class CloudCatalog:
     raw: RawInputs
     max_name_length: int
     pod_addresses_per_node: int
-    kept_addresses: int
+    reserved_addresses: int
     reference_region: str
     withdrawn_gpus: Mapping[str, WithdrawnGpu]
     machines: Machines
@@ -152,10 +152,10 @@ class CloudCatalog:
     @cached_property
     def regions(self) -> Mapping[str, tuple[str, ...]]:
         """Region → its zones."""
-        found: dict[str, tuple[str, ...]] = {}
+        zones_by_region: dict[str, tuple[str, ...]] = {}
         for row in tables.rows(self.name, "zones"):
-            found[row["region"]] = (*found.get(row["region"], ()), row["zone"])
-        return found
+            zones_by_region[row["region"]] = (*zones_by_region.get(row["region"], ()), row["zone"])
+        return zones_by_region
 
     def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
         """Zones known to have the GPU, sorted; ``None`` where no list is known."""
@@ -219,5 +219,5 @@ def of(name: str) -> CloudCatalog:
     """
     if name not in PLUGINS:
         raise KeyError(name)
-    found: CloudCatalog = import_module(f"facts.catalog.{name}.cloud").CATALOG
-    return found
+    catalog: CloudCatalog = import_module(f"facts.catalog.{name}.cloud").CATALOG
+    return catalog

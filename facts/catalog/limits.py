@@ -32,6 +32,6 @@ def at_maximum(pools: Sequence[Pool], per_node: PerNode, *once: tuple[Limit, int
     for pool in pools:
         for limit, each in per_node(pool):
             needed[limit][pool.name] = each * pool.max_nodes
-    found = [Quota(**limit._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]
-    found += [Quota(**limit._asdict(), needed=number, pools=()) for limit, number in once]
-    return tuple(sorted(found, key=lambda quota: (_ORDER.index(quota.unit), quota.place != EVERYWHERE, quota.name)))
+    quotas = [Quota(**limit._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]
+    quotas += [Quota(**limit._asdict(), needed=number, pools=()) for limit, number in once]
+    return tuple(sorted(quotas, key=lambda quota: (_ORDER.index(quota.unit), quota.place != EVERYWHERE, quota.name)))

@@ -34,8 +34,8 @@ class Machines:
 
     def having(self, gpu: str, count: int) -> tuple[Machine, ...]:
         """Machines with exactly ``count`` GPUs of that type, the one that settings derive first."""
-        found = [machine for machine in _table(self.cloud).values() if (machine.gpu, machine.gpus) == (gpu, count)]
-        return tuple(sorted(found, key=lambda m: (m.vcpus, m.memory_gib, m.type in self.last)))
+        machines = [machine for machine in _table(self.cloud).values() if (machine.gpu, machine.gpus) == (gpu, count)]
+        return tuple(sorted(machines, key=lambda m: (m.vcpus, m.memory_gib, m.type in self.last)))
 
     def with_gpus(self, type: str, gpu: str, count: int) -> Machine | None:
         """The named machine with ``count`` GPUs of that type, or ``None`` if they don't go together."""
@@ -53,12 +53,12 @@ class Machines:
         An autoscaler plans with the first, so a pod that fits there fits on each. Bare metal is left out: it takes far
         longer to start.
         """
-        found = [machine for machine in self.having(gpu, count) if not machine.type.endswith(".metal")]
-        sizes = [(machine.vcpus, machine.memory_gib) for machine in found]
+        machines = [machine for machine in self.having(gpu, count) if not machine.type.endswith(".metal")]
+        sizes = [(machine.vcpus, machine.memory_gib) for machine in machines]
         fitting = (
             machine
-            for machine, size in zip(found, sizes, strict=True)
-            if (size == sizes[0] if alike else machine.memory_gib >= found[0].memory_gib)
+            for machine, size in zip(machines, sizes, strict=True)
+            if (size == sizes[0] if alike else machine.memory_gib >= machines[0].memory_gib)
         )
         return tuple(fitting)[: self.mixed_types]
 

@@ -18,8 +18,8 @@ class Raw:
 
     def owner(self, path: str) -> str | None:
         """What to write instead of the input at ``path``; ``None`` if the program does not own it."""
-        found = (each for each in self.owned if path == each or path.startswith(f"{each}."))
-        return next((self.owned[each] for each in found), None)
+        owned_paths = (each for each in self.owned if path == each or path.startswith(f"{each}."))
+        return next((self.owned[each] for each in owned_paths), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,8 +35,8 @@ def rows(cloud: str, table: str) -> tuple[Row, ...]:
     file = files(f"facts.catalog.{cloud}") / "data" / f"{table}.csv"
     if not file.is_file():
         return ()
-    columns, *found = csv.reader(file.read_text(encoding="utf-8").splitlines())
-    return tuple(dict(zip(columns, row, strict=True)) for row in found if row)
+    columns, *lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    return tuple(dict(zip(columns, row, strict=True)) for row in lines if row)
 
 
 @cache

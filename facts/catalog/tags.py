@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class TagGrammar:
-    """``key`` and ``value`` match all of a text; ``said`` is what they allow, in words. ``most`` tags one resource has.
+    """``key`` and ``value`` match all of a text; ``allowed`` says in words what they match. A resource has
+    at most ``most`` tags.
 
     Keys that begin with one of ``reserved`` (in lower case) are the cloud's or the cluster's; those of ``own`` are the
     program's.
@@ -16,7 +17,7 @@ class TagGrammar:
 
     key: re.Pattern[str]
     value: re.Pattern[str]
-    said: str
+    allowed: str
     most: int
     reserved: tuple[str, ...]
     own: frozenset[str] = frozenset()
@@ -24,7 +25,7 @@ class TagGrammar:
     def key_problem(self, key: str) -> str | None:
         """What is wrong with a key, after its name; ``None`` if nothing is."""
         if not self.key.fullmatch(key):
-            return f"is not a tag's key: {self.said}"
+            return f"is not a tag's key: {self.allowed}"
         if key.lower() in self.own:
             return "is what the program names resources by"
         taken = next((begin for begin in self.reserved if key.lower().startswith(begin)), None)

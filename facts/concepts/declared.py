@@ -20,8 +20,8 @@ GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless"]
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """Why something cannot be known from the program, not even at the update, and what to write so that it can."""
+class UnknownReason:
+    """Why a value cannot be read from the program, not even at the update, and what to write so that it can."""
 
     why: str
     """After "because": ``its launch template is not declared in this program``."""
@@ -105,7 +105,7 @@ class NodeGroup:
     """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
     idle: IdleTime | None = None
     """How long its idle nodes stay; ``None`` where its declaration leaves that to whoever scales it."""
-    doubts: Mapping[str, Doubt] = field(default_factory=dict)
+    unknown_reasons: Mapping[str, UnknownReason] = field(default_factory=dict)
     """Field that is ``UNKNOWN`` for good → why; a field that only the update will tell is not among them."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
@@ -184,8 +184,8 @@ class Workload:
     """How it scales nodes, where its declaration tells."""
     idle: IdleTime | None = None
     """Of a node autoscaler: how long it leaves idle nodes; ``None`` for its own default, about ten minutes."""
-    doubt: Doubt | None = None
-    """Why nobody can tell of what kind it is: a DaemonSet may go where others may not."""
+    unknown_reason: UnknownReason | None = None
+    """Why its kind is unknown: a DaemonSet may run where other workloads may not."""
     config_maps: tuple[str, ...] = ()
     """Names of the ConfigMaps that its pods mount."""
 
@@ -283,7 +283,7 @@ class Cluster:
 
 def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:
     """Whether both may be in one account and region: nothing that is known of both tells them apart."""
-    regions = {found.region for found in (one, other) if found.region is not None and found.region is not UNKNOWN}
+    regions = {each.region for each in (one, other) if each.region is not None and each.region is not UNKNOWN}
     accounts = all(one.account[key] == other.account[key] for key in one.account.keys() & other.account.keys())
     return len(regions) < 2 and accounts
 
@@ -324,7 +324,7 @@ class GpuSharing:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A resource that the gate fails to read, so that no rule can judge it."""
+    """A resource that the gate fails to read, so that no rule can be evaluated for it."""
 
     what: str
     """Its type and name."""
@@ -333,16 +333,16 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class Unjudged:
-    """Something that the gate cannot judge: ``what`` it is, in words (``Launch template 'x'``), and its doubt."""
+class NotEvaluated:
+    """Something that the gate cannot evaluate: ``what`` it is, in words (``Launch template 'x'``), and the reason."""
 
     what: str
-    doubt: Doubt
+    unknown_reason: UnknownReason
     resource: str = ""
-    open_rules: tuple[str, ...] = ()
-    """The rules that stay undecided about it; empty where nobody can tell which ones concern it."""
+    rules: tuple[str, ...] = ()
+    """The rules not evaluated for it; empty where it is unknown which rules concern it."""
     opaque: bool = False
-    """Nothing in it looks like GPUs or nodes; it is one of those that may do anything."""
+    """Nothing in it mentions GPUs or nodes, but resources of its type may create anything (a command, a template)."""
 
 
 @dataclass(frozen=True)
@@ -365,15 +365,15 @@ class Stack:
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule: which, what is wrong (with the value seen), and what to write instead.
+    """One broken rule: which, what is wrong (with the value), and what to write instead.
 
-    ``undecided``: nothing is known to be wrong, but a value that decides is not known before the update, or, with a
-    ``doubt``, never. ``resource``: where the offending thing is declared, as its ``resource`` says.
+    ``not_evaluated``: nothing is known to be wrong, but a value that the rule needs is unknown until the update; with
+    an ``unknown_reason``, it stays unknown. ``resource``: where the resource is declared, as its ``resource`` says.
     """
 
     rule: str
     message: str
     remedy: str
-    undecided: bool = False
+    not_evaluated: bool = False
     resource: str = ""
-    doubt: Doubt | None = None
+    unknown_reason: UnknownReason | None = None

@@ -62,10 +62,10 @@ def parsed(document: Any) -> Maybe[Document]:
     if isinstance(document, Mapping):
         return document
     try:
-        found = json.loads(document) if isinstance(document, str) else UNKNOWN
+        content = json.loads(document) if isinstance(document, str) else UNKNOWN
     except ValueError:
         return UNKNOWN
-    return found if isinstance(found, Mapping) else UNKNOWN
+    return content if isinstance(content, Mapping) else UNKNOWN
 
 
 def allows(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> Maybe[bool]:
@@ -87,7 +87,7 @@ def denies(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> 
     return either(both((_effect(each, "Deny"), _covers(each, call))) for each in statements)
 
 
-def unjudged(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> tuple[str, ...]:
+def unevaluated_operators(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> tuple[str, ...]:
     """The condition operators, of statements about ``call``, that :func:`allows` has no answer for."""
     about = (
         statement
@@ -116,13 +116,13 @@ def trusts(
 
 
 def _statements(document: Maybe[Document]) -> list[Any]:
-    found = at(document, "Statement")
-    return [found] if isinstance(found, Mapping) else items(found)
+    statements = at(document, "Statement")
+    return [statements] if isinstance(statements, Mapping) else items(statements)
 
 
-def _effect(statement: Any, wanted: str) -> Maybe[bool]:
+def _effect(statement: Any, expected: str) -> Maybe[bool]:
     effect = at(statement, "Effect")
-    return UNKNOWN if effect is UNKNOWN else effect == wanted
+    return UNKNOWN if effect is UNKNOWN else effect == expected
 
 
 def _is_for(statement: Any, service: str) -> Maybe[bool]:
@@ -176,17 +176,17 @@ def _meets(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     if call.context is None:
         return True if at(statement, "Effect") == "Allow" else UNKNOWN
     return both(
-        _judge(operator, _seen(key, call), [_filled(each, call) for each in _listed(wanted)])
+        _judge(operator, _seen(key, call), [_filled(each, call) for each in _listed(values)])
         for operator, keys in conditions.items()
-        for key, wanted in (keys.items() if isinstance(keys, Mapping) else (("", UNKNOWN),))
+        for key, values in (keys.items() if isinstance(keys, Mapping) else (("", UNKNOWN),))
     )
 
 
 def _seen(key: str, call: AuthorizationRequest) -> Value | None:
     """The request's value for a condition key: ``None`` for one that the request, or the resource, certainly lacks."""
-    found = next((value for name, value in (call.context or {}).items() if _folded(name) == _folded(key)), None)
-    if found is not None:
-        return found
+    context_value = next((value for name, value in (call.context or {}).items() if _folded(name) == _folded(key)), None)
+    if context_value is not None:
+        return context_value
     prefix, _, tag = key.partition("/")
     if prefix.lower().endswith(":resourcetag"):
         return call.tags.get(tag, UNKNOWN if call.more_tags and not call.whole else None)
@@ -199,26 +199,28 @@ def _folded(key: str) -> str:
     return prefix.lower() + slash + tag
 
 
-def _judge(operator: str, seen: Value | None, wanted: list[Any]) -> Maybe[bool]:
+def _judge(operator: str, actual: Value | None, expected: list[Any]) -> Maybe[bool]:
     """One condition; a key that the request lacks fails it, unless the operator is negated or ends in ``IfExists``.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html and, for keys
     with several values, …/reference_policies_condition-single-vs-multi-valued-context-keys.html
     """
     plain, optional = _plain(operator), operator.endswith("IfExists")
-    if seen is UNKNOWN:
+    if actual is UNKNOWN:
         return UNKNOWN
-    if plain == "Null" and wanted:
-        return UNKNOWN if wanted[0] is UNKNOWN else (seen is None) == (_text(wanted[0]).lower() == "true")
+    if plain == "Null" and expected:
+        return UNKNOWN if expected[0] is UNKNOWN else (actual is None) == (_text(expected[0]).lower() == "true")
     same = _OPERATORS.get(plain)
     if same is None:
         return UNKNOWN
     negated = "Not" in plain
-    if seen is None:
+    if actual is None:
         return optional or negated or operator.startswith("ForAllValues:")
     # The test of one value: one of those wanted, or, negated, none of them.
-    found = (either(same(each, value) for each in wanted) for value in ((seen,) if isinstance(seen, str) else seen))
-    answers = [_not(answer) if negated else answer for answer in found]
+    matches = (
+        either(same(each, value) for each in expected) for value in ((actual,) if isinstance(actual, str) else actual)
+    )
+    answers = [_not(answer) if negated else answer for answer in matches]
     return either(answers) if operator.startswith("ForAnyValue:") else both(answers)
 
 
@@ -234,19 +236,19 @@ def _filled(value: Any, call: AuthorizationRequest) -> Any:
     """
     if not isinstance(value, str):
         return value
-    seen = {name: _seen(name, call) for name in _VARIABLE.findall(value)}
-    if UNKNOWN in seen.values():
+    variables = {name: _seen(name, call) for name in _VARIABLE.findall(value)}
+    if UNKNOWN in variables.values():
         return UNKNOWN
-    texts = {name: found for name, found in seen.items() if isinstance(found, str)}
+    texts = {name: text for name, text in variables.items() if isinstance(text, str)}
     return _VARIABLE.sub(lambda match: texts.get(match[1], match[0]), value)
 
 
-def _equal(wanted: Any, value: str) -> Maybe[bool]:
-    return UNKNOWN if wanted is UNKNOWN else _text(wanted) == value
+def _equal(expected: Any, value: str) -> Maybe[bool]:
+    return UNKNOWN if expected is UNKNOWN else _text(expected) == value
 
 
-def _equal_ignoring_case(wanted: Any, value: str) -> Maybe[bool]:
-    return UNKNOWN if wanted is UNKNOWN else _text(wanted).lower() == value.lower()
+def _equal_ignoring_case(expected: Any, value: str) -> Maybe[bool]:
+    return UNKNOWN if expected is UNKNOWN else _text(expected).lower() == value.lower()
 
 
 def _like(pattern: Any, value: str, ignore_case: bool = False) -> Maybe[bool]:

@@ -19,7 +19,7 @@ SHARED_CLAIM: Final = "shared"
 """The claim on files that all pods of its namespace see."""
 QUEUE: Final = "gpu"
 """The queue of a cluster that has one, in each namespace that may use it."""
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Changes when a reader of before would misunderstand; fields that are only added do not change it."""
 
 
@@ -39,9 +39,9 @@ class PoolOffer:
     the most that one pod gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can
     ask for: a node of the smallest of ``machine_types`` without what the system takes. ``preference`` 0 is tried before
     1. ``hourly_usd`` is one node's list price. ``idle_minutes`` pass between a node's last pod and its end.
-    ``notice_seconds`` is how long pods have on a spot node that is taken away. ``rung`` is how its machines are had;
-    a node lives ``max_run_hours`` at most, and the machines of a block are there from the day ``since`` to the day
-    ``until`` (ISO dates).
+    ``notice_seconds`` is how long pods have on a spot node that is taken away. ``capacity_type`` is ``on-demand``,
+    ``spot``, ``reserved``, ``flex-start`` or ``capacity-block``. A node lives ``max_run_hours`` at most, and the
+    machines of a block are there from the day ``since`` to the day ``until`` (ISO dates).
     """
 
     name: str
@@ -60,7 +60,7 @@ class PoolOffer:
     hourly_usd: float | None = None
     idle_minutes: int | None = None
     notice_seconds: int | None = None
-    rung: str = "on-demand"
+    capacity_type: str = "on-demand"
     max_run_hours: int | None = None
     since: str | None = None
     until: str | None = None

@@ -41,8 +41,8 @@ def at(value: Any, *path: str) -> Any:
     return value
 
 
-def given(*values: Any) -> Any:
-    """The first that is given, known or not; ``None`` if none is."""
+def coalesce(*values: Any) -> Any:
+    """The first value that is not ``None``, known or not; ``None`` if there is none."""
     return next((value for value in values if value is not None), None)
 
 
@@ -77,18 +77,18 @@ def mapping(value: Any) -> Maybe[Mapping[str, Any]]:
 
 def texts(value: Any) -> Maybe[dict[str, Maybe[str | None]]]:
     """A map of texts (labels), read as :func:`mapping`; a value in it may be ``UNKNOWN``."""
-    given = mapping(value)
-    if given is UNKNOWN:
+    entries = mapping(value)
+    if entries is UNKNOWN:
         return UNKNOWN
-    return {str(key): UNKNOWN if part is UNKNOWN else str(part) for key, part in given.items()}
+    return {str(key): UNKNOWN if part is UNKNOWN else str(part) for key, part in entries.items()}
 
 
 def known_texts(value: Any) -> Maybe[dict[str, str]]:
     """A map of texts all of which are known, else ``UNKNOWN``."""
-    given = mapping(value)
-    if given is UNKNOWN or UNKNOWN in given.values():
+    entries = mapping(value)
+    if entries is UNKNOWN or UNKNOWN in entries.values():
         return UNKNOWN
-    return {str(key): str(part) for key, part in given.items()}
+    return {str(key): str(part) for key, part in entries.items()}
 
 
 def holds_unknown(value: Any) -> bool:

@@ -83,7 +83,7 @@ class Miss:
 
 def fits(offer: Offer, request: PodRequest) -> list[Fit]:
     """The cheapest first; those without a known price last, the smallest first."""
-    found = []
+    fitting = []
     for pools in _sizes(offer):
         taking = [pool for pool in pools if not any(_lacks(pool, request))]
         if not taking:
@@ -94,13 +94,13 @@ def fits(offer: Offer, request: PodRequest) -> list[Fit]:
             larger=_enough_gpus_in_smaller(offer, taking[0], request),
         )
         if fit.most_pods >= request.pods:
-            found.append(fit)
-    return sorted(found, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus_per_node))
+            fitting.append(fit)
+    return sorted(fitting, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus_per_node))
 
 
 def misses(offer: Offer, request: PodRequest) -> list[Miss]:
     """The pools that do not take the job, the nearest first."""
-    found = []
+    missing = []
     for pools in _sizes(offer):
         taking = [pool for pool in pools if not any(_lacks(pool, request))]
         room = sum(pod_room(pool, request) for pool in taking)
@@ -109,8 +109,10 @@ def misses(offer: Offer, request: PodRequest) -> list[Miss]:
             if not lacks and room < request.pods:
                 lacks = (f"room for {room} such pod{'' if room == 1 else 's'} at once, not {request.pods}",)
             if lacks:
-                found.append(Miss(pool=pool, lacks=lacks))
-    return sorted(found, key=lambda miss: (len(miss.lacks), -miss.pool.gpus_per_pod, miss.pool.hourly_usd or math.inf))
+                missing.append(Miss(pool=pool, lacks=lacks))
+    return sorted(
+        missing, key=lambda miss: (len(miss.lacks), -miss.pool.gpus_per_pod, miss.pool.hourly_usd or math.inf)
+    )
 
 
 def pod_room(pool: PoolOffer, request: PodRequest) -> int:
@@ -131,8 +133,8 @@ def pods_per_node(pool: PoolOffer, request: PodRequest) -> int:
 
 def names(gpu: str, asked: str) -> bool:
     """Whether ``asked`` names the GPU type: whole, without its maker, or by some of its words."""
-    words, wanted = gpu.lower().split("-"), asked.lower().split("-")
-    return any(words[start : start + len(wanted)] == wanted for start in range(len(words)))
+    words, requested = gpu.lower().split("-"), asked.lower().split("-")
+    return any(words[start : start + len(requested)] == requested for start in range(len(words)))
 
 
 def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:

@@ -153,8 +153,8 @@ def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, 
 
     ``kind`` are labels that all of them have: a queue, which does not know pools, finds the kind of GPUs by them.
     """
-    wanted = {POOL_LABEL: list(pools), **{key: [value] for key, value in (kind or {}).items()}}
-    expressions = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
+    required = {POOL_LABEL: list(pools), **{key: [value] for key, value in (kind or {}).items()}}
+    expressions = [{"key": key, "operator": "In", "values": values} for key, values in required.items()]
     terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     return {
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},

@@ -75,10 +75,10 @@ def place(offer: Offer, request: PodRequest) -> Fit:
     Raises:
         NothingFits: none does.
     """
-    found = fits(offer, request)
-    if not found:
+    fitting = fits(offer, request)
+    if not fitting:
         raise NothingFits(misses(offer, request))
-    return found[0]
+    return fitting[0]
 
 
 def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:

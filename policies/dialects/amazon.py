@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.unknown import at, given, text
+from facts.concepts.unknown import at, coalesce, text
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, respelled
 
@@ -56,7 +56,7 @@ def _crossplane(type_token: str) -> Spelling:
         body = at(declared.properties, "spec", "forProvider")
         if isinstance(body, Mapping):
             flat = of_terraform(body, _LISTS, _BLOCKS)
-            cluster = given(flat.get("clusterName"), at(flat, "clusterNameRef", "name"))
+            cluster = coalesce(flat.get("clusterName"), at(flat, "clusterNameRef", "name"))
             yield respelled(declared, type_token, {**flat, "clusterName": cluster})
 
     return spelled
@@ -68,7 +68,7 @@ def _ack(type_token: str, **names: str) -> Spelling:
     def spelled(declared: Declared) -> Iterable[Declared]:
         spec = declared.properties.get("spec")
         if isinstance(spec, Mapping):
-            cluster = given(spec.get("clusterName"), at(spec, "clusterRef", "from", "name"))
+            cluster = coalesce(spec.get("clusterName"), at(spec, "clusterRef", "from", "name"))
             yield respelled(declared, type_token, {**spec, "clusterName": cluster}, names)
 
     return spelled
@@ -76,9 +76,9 @@ def _ack(type_token: str, **names: str) -> Spelling:
 
 def _ack_template(declared: Declared) -> Iterable[Declared]:
     spec = declared.properties.get("spec")
-    data = given(at(spec, "launchTemplateData"), at(spec, "data"))
+    data = coalesce(at(spec, "launchTemplateData"), at(spec, "data"))
     if isinstance(data, Mapping):
-        name = given(at(spec, "launchTemplateName"), at(spec, "name"))
+        name = coalesce(at(spec, "launchTemplateName"), at(spec, "name"))
         yield respelled(declared, _TEMPLATE, {**data, "name": name})
 
 
@@ -96,9 +96,9 @@ def _self_managed(declared: Declared) -> Iterable[Declared]:
         for key, taint in (taints.items() if isinstance(taints, Mapping) else ())
     ]
     sizes = {
-        "minSize": given(inputs.get("minSize"), 1),  # the component's defaults
-        "maxSize": given(inputs.get("maxSize"), 2),
-        "desiredSize": given(inputs.get("desiredCapacity"), 0),
+        "minSize": coalesce(inputs.get("minSize"), 1),  # the component's defaults
+        "maxSize": coalesce(inputs.get("maxSize"), 2),
+        "desiredSize": coalesce(inputs.get("desiredCapacity"), 0),
     }
     properties: dict[str, Any] = {
         "instanceTypes": [inputs.get("instanceType")],

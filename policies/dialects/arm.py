@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, at, given, items
+from facts.concepts.unknown import UNKNOWN, at, coalesce, items
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
 
@@ -73,7 +73,7 @@ def _template(
         return
     known: dict[str, Any] = dict(outer[0])
     for name, parameter in _pairs(body.get("parameters")):
-        known[name] = given(at(given_parameters, name, "value"), at(parameter, "defaultValue"), UNKNOWN)
+        known[name] = coalesce(at(given_parameters, name, "value"), at(parameter, "defaultValue"), UNKNOWN)
     variables = {**outer[1], **dict(_pairs(body.get("variables")))}
     yield from _resources(declared, body["resources"], known, variables, "", "", depth)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from facts.concepts.unknown import at, given
+from facts.concepts.unknown import at, coalesce
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, respelled
 
@@ -41,7 +41,7 @@ def _crossplane(type_token: str) -> Spelling:
         body = at(declared.properties, "spec", "forProvider")
         if isinstance(body, Mapping):
             flat = of_terraform(body, {}, _BLOCKS)
-            cluster = given(flat.get("kubernetesClusterId"), at(flat, "kubernetesClusterIdRef", "name"))
+            cluster = coalesce(flat.get("kubernetesClusterId"), at(flat, "kubernetesClusterIdRef", "name"))
             yield respelled(declared, type_token, {**flat, "kubernetesClusterId": cluster}, _OLD_NAMES)
 
     return spelled
@@ -53,7 +53,7 @@ def _operator(type_token: str, own_name: str) -> Spelling:
     def spelled(declared: Declared) -> Iterable[Declared]:
         spec = declared.properties.get("spec")
         if isinstance(spec, Mapping):
-            name = given(spec.get("azureName"), at(declared.properties, "metadata", "name"))
+            name = coalesce(spec.get("azureName"), at(declared.properties, "metadata", "name"))
             names = {own_name: name}
             if own_name == "agentPoolName":
                 names["resourceName"] = at(spec, "owner", "name")

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import Doubt, NodeGroup
+from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, given, holds_unknown, items, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, holds_unknown, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
-from policies.readers.doubts import unlisted
 from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling, respelled
+from policies.readers.unknown_reasons import unlisted
 
 CLOUD: Final = "cluster-api"
 _SCALER: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
@@ -64,7 +64,7 @@ def read_machines(declared: Declared) -> Iterable[Item]:
         labels=_labels(spec, bootstrap, infrastructure),
         cluster=text(at(spec, "clusterName")),
         cloud_label_domains=("kubernetes.io", "k8s.io"),
-        doubts=_doubts(kinds, at(machine, "bootstrap", "configRef"), bootstrap),
+        unknown_reasons=_unknown_reasons(kinds, at(machine, "bootstrap", "configRef"), bootstrap),
         resource=declared.urn,
     )
 
@@ -131,16 +131,16 @@ def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Ma
     return None
 
 
-def _doubts(kinds: TemplateMachines, reference: Any, bootstrap: Declared | None) -> dict[str, Doubt]:
-    reasons = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
+def _unknown_reasons(kinds: TemplateMachines, reference: Any, bootstrap: Declared | None) -> dict[str, UnknownReason]:
+    reasons = {} if kinds.unknown_reason is None else {"gpus_per_node": kinds.unknown_reason}
     if reference is not None and not holds_unknown(reference) and bootstrap is None:
         reasons["taints"] = _not_declared(reference)
     return reasons
 
 
-def _not_declared(reference: Any) -> Doubt:
+def _not_declared(reference: Any) -> UnknownReason:
     what = f"{at(reference, 'kind')} '{at(reference, 'name')}'"
-    return Doubt(f"its {what} is not declared in this program", f"Declare the {what} in this program.")
+    return UnknownReason(f"its {what} is not declared in this program", f"Declare the {what} in this program.")
 
 
 def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> TemplateMachines:
@@ -153,7 +153,7 @@ def _machines(annotations: Any, reference: Any, infrastructure: Declared | None)
         if isinstance(kind, str) and kind.startswith(_WITHOUT_GPUS):
             return TemplateMachines(0, (), None)
         known = reference is not None and not holds_unknown(reference)
-        return TemplateMachines(UNKNOWN, (), None, doubt=_not_declared(reference) if known else None)
+        return TemplateMachines(UNKNOWN, (), None, unknown_reason=_not_declared(reference) if known else None)
     annotated = whole(at(infrastructure.properties, "metadata", "annotations", _GPU_COUNT))
     kind = infrastructure.type.rpartition(":")[2]
     spec = infrastructure.properties.get("spec")
@@ -164,26 +164,28 @@ def _machines(annotations: Any, reference: Any, infrastructure: Declared | None)
     if annotated_gpus is UNKNOWN or annotated is UNKNOWN:
         return TemplateMachines(UNKNOWN, (), None)
     claims = [count for count in (annotated_gpus, annotated) if count is not None]
-    doubt = Doubt(f"it is unknown which {kind} has GPUs", f"Annotate the {kind} with {_GPU_COUNT}, 0 for none.")
-    return TemplateMachines(max(claims, default=UNKNOWN), (), None, doubt=None if claims else doubt)
+    unknown_reason = UnknownReason(
+        f"it is unknown which {kind} has GPUs", f"Annotate the {kind} with {_GPU_COUNT}, 0 for none."
+    )
+    return TemplateMachines(max(claims, default=UNKNOWN), (), None, unknown_reason=None if claims else unknown_reason)
 
 
 def _amazon(machine: Any) -> Iterable[Choice]:
     overrides = [choice_of(entry) for entry in items(at(machine, "mixedInstancesPolicy", "overrides"))]
     listed = [choice for choice in overrides if choice is not None]
-    kind = text(given(at(machine, "instanceType"), at(machine, "awsLaunchTemplate", "instanceType")))
+    kind = text(coalesce(at(machine, "instanceType"), at(machine, "awsLaunchTemplate", "instanceType")))
     return listed or [typed(kind)]
 
 
 def _google(machine: Any) -> Iterable[Choice]:
-    kind = text(given(at(machine, "instanceType"), at(machine, "machineType")))
+    kind = text(coalesce(at(machine, "instanceType"), at(machine, "machineType")))
     attached = sum(count for entry in items(at(machine, "guestAccelerators")) if (count := _number(at(entry, "count"))))
     gpus = attached or (UNKNOWN if kind is UNKNOWN else whole_machine_gpus(kind))
     yield Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
 
 
 def _microsoft(machine: Any) -> Iterable[Choice]:
-    size = text(given(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
+    size = text(coalesce(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
     gpus = UNKNOWN if size is UNKNOWN else gpus_of_size(size)
     yield Choice(gpus, size, unlisted(size) if gpus is UNKNOWN else None)
 
@@ -220,7 +222,7 @@ def _registration(bootstrap: Declared) -> Any:
     """What the node registers with, of a ``KubeadmConfigTemplate``, a ``KubeadmConfig`` or an ``EKSConfigTemplate``."""
     spec = bootstrap.properties.get("spec")
     config = at(spec, "template", "spec") if bootstrap.type.endswith("Template") else spec
-    return given(at(config, "joinConfiguration", "nodeRegistration"), config)
+    return coalesce(at(config, "joinConfiguration", "nodeRegistration"), config)
 
 
 def _kubelet_argument(bootstrap: Declared, name: str) -> Maybe[str | None]:

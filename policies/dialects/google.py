@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.unknown import at, given
+from facts.concepts.unknown import at, coalesce
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, respelled
 
@@ -42,8 +42,8 @@ def _spelled(type_token: str, body: Callable[[Declared], Any]) -> Spelling:
         spec = body(declared)
         if isinstance(spec, Mapping):
             flat = of_terraform(spec, _LISTS, _BLOCKS)
-            reference = given(flat.get("clusterRef"), flat.get("clusterSelector"))
-            cluster = given(flat.get("cluster"), at(reference, "name"), at(reference, "external"))
+            reference = coalesce(flat.get("clusterRef"), flat.get("clusterSelector"))
+            cluster = coalesce(flat.get("cluster"), at(reference, "name"), at(reference, "external"))
             yield respelled(declared, type_token, flat if cluster is None else {**flat, "cluster": cluster})
 
     return spelled

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.declared import Doubt
+from facts.concepts.declared import UnknownReason
 from facts.concepts.kubernetes import Effect, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items
 
@@ -43,7 +43,7 @@ class Registration:
     taints: Maybe[tuple[Taint, ...]] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     joins: Maybe[bool] = False
-    doubt: Doubt | None = None
+    unknown_reason: UnknownReason | None = None
     """Why its taints and labels cannot be read."""
 
 
@@ -52,7 +52,7 @@ UNREADABLE: Final = Registration(taints=UNKNOWN, joins=UNKNOWN)
 _SHELL: Final = Registration(
     taints=UNKNOWN,
     joins=UNKNOWN,
-    doubt=Doubt(
+    unknown_reason=UnknownReason(
         "its boot data takes taints or labels from a shell variable",
         "Write the taints as literal text in the boot data, or set them on the group where the cloud supports that.",
     ),
@@ -60,7 +60,9 @@ _SHELL: Final = Registration(
 _NO_TEXT: Final = Registration(
     taints=UNKNOWN,
     joins=UNKNOWN,
-    doubt=Doubt("its boot data is not text that the gate reads", "Write the boot data as text, base64 or gzip of it."),
+    unknown_reason=UnknownReason(
+        "its boot data is not text that the gate reads", "Write the boot data as text, base64 or gzip of it."
+    ),
 )
 
 

@@ -15,11 +15,11 @@ from facts.concepts.declared import (
     GpuSharing,
     Minimum,
     NodeGroup,
+    NotEvaluated,
     PodRole,
     PodScaler,
     PriorityClass,
     Reservation,
-    Unjudged,
     Unreadable,
     Workload,
 )
@@ -37,7 +37,7 @@ Item = (
     | PriorityClass
     | GpuQuota
     | Reservation
-    | Unjudged
+    | NotEvaluated
     | Unreadable
 )
 Properties = Mapping[str, Any]

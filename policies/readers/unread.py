@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from facts.concepts.declared import Doubt, Unjudged
+from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.unknown import UNKNOWN, at
 from policies.readers.patterns import matches
 from policies.readers.resource import Declared
@@ -99,7 +99,7 @@ _TOOLS: Final = re.compile(
 _REMEDY: Final = "Declare it with a provider that the gate reads, or check it by hand and exempt it by name."
 
 
-def unread(resource: Declared) -> Iterable[Unjudged]:
+def unread(resource: Declared) -> Iterable[NotEvaluated]:
     """The report on a resource that no reader knows."""
     if resource.type.startswith("pulumi:") or resource.properties.get("templateBody") is UNKNOWN:
         return
@@ -109,8 +109,8 @@ def unread(resource: Declared) -> Iterable[Unjudged]:
         return
     reasons = [why or "the gate does not know its type", *([f"it mentions '{mention}'"] if mention else [])]
     opaque = bool(why) and not mention and "ClusterClass" not in why
-    reason = Doubt(", and ".join(reasons), _REMEDY)
-    yield Unjudged(f"{resource.type} '{resource.name}'", reason, resource.urn, opaque=opaque)
+    reason = UnknownReason(", and ".join(reasons), _REMEDY)
+    yield NotEvaluated(f"{resource.type} '{resource.name}'", reason, resource.urn, opaque=opaque)
 
 
 def _opaque(resource: Declared) -> str:

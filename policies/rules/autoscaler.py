@@ -52,16 +52,16 @@ def present(stack: Stack) -> list[Violation]:
     """
     violations = []
     for cluster, _ in clusters_with_gpus(stack):
-        scales = {workload.scales_nodes for workload in stack.workloads if workload.doubt is None}
+        scales = {workload.scales_nodes for workload in stack.workloads if workload.unknown_reason is None}
         if cluster.managed_autoscaler is True or not scales:
             continue
         if True in scales:
             continue
-        undecided = UNKNOWN in scales or cluster.managed_autoscaler is UNKNOWN
+        not_evaluated = UNKNOWN in scales or cluster.managed_autoscaler is UNKNOWN
         message = f"Cluster '{cluster.name}' has GPU node groups and no autoscaler: nothing adds or removes GPU nodes."
-        if undecided:
+        if not_evaluated:
             message = f"Cluster '{cluster.name}': unknown at preview, checked at update: whether it has an autoscaler."
-        violations.append(present.violation(message, cluster.resource, undecided=undecided))
+        violations.append(present.violation(message, cluster.resource, not_evaluated=not_evaluated))
     return violations
 
 
@@ -90,9 +90,9 @@ def sees_each_group(stack: Stack) -> list[Violation]:
             discovered = group.discoverable if group.discoverable is True else UNKNOWN
         if discovered is True:
             continue
-        undecided = discovered is UNKNOWN or group.gpus_per_node is UNKNOWN
+        not_evaluated = discovered is UNKNOWN or group.gpus_per_node is UNKNOWN
         message = f"GPU node group '{group.name}' "
-        if not undecided:
+        if not not_evaluated:
             message += (
                 f"does not match what the autoscaler discovers groups by ({_criteria(finders)}): it keeps its size."
             )
@@ -101,7 +101,9 @@ def sees_each_group(stack: Stack) -> list[Violation]:
         else:
             message += "may not be discovered by the autoscaler: unknown at preview, checked at update: its tags."
         remedy = _discovery_remedy(finders)
-        violations.append(sees_each_group.violation(message, group.resource, remedy=remedy, undecided=undecided))
+        violations.append(
+            sees_each_group.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
+        )
     return violations
 
 
@@ -124,7 +126,7 @@ def knows_each_template(stack: Stack) -> list[Violation]:
         if group.gpus_per_node == 0 or group.kind == "machine" or group.scaling is None:
             continue
         missing, unknown = _missing_hints(group, group.scaling)
-        undecided = not missing or group.gpus_per_node is UNKNOWN
+        not_evaluated = not missing or group.gpus_per_node is UNKNOWN
         if not missing and not unknown:
             continue
         if missing:
@@ -136,7 +138,9 @@ def knows_each_template(stack: Stack) -> list[Violation]:
             )
         tags = ", ".join(f"{key}={value}" for _, key, value in missing or unknown)
         remedy = f"Tag the Auto Scaling group itself, not the node group: {tags}."
-        violations.append(knows_each_template.violation(message, group.resource, remedy=remedy, undecided=undecided))
+        violations.append(
+            knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
+        )
     return violations
 
 
@@ -178,7 +182,7 @@ def _node_role_violations(workload: Workload, scaler: Autoscaler, stack: Stack) 
     """The autoscaler may run on any node: it is a violation only if no node role allows its actions."""
     roles = [role for role in stack.pod_roles if role.of_nodes]
     by_role = [list(_role_violations(workload, scaler, role, stack, certain=True)) for role in roles]
-    refused = [violations[0] for violations in by_role if violations and not violations[0].undecided]
+    refused = [violations[0] for violations in by_role if violations and not violations[0].not_evaluated]
     return refused[:1] if refused and len(refused) == len(roles) else []
 
 
@@ -242,7 +246,7 @@ def _role_violations(
     if role.assumable is not True:
         message = f"{name} cannot assume the role '{role.role}': its trust policy does not allow it."
         remedy = "Allow the pod identity service to assume the role and to tag its sessions."
-        yield _permission(message, remedy, workload, undecided=not certain or role.assumable is UNKNOWN)
+        yield _permission(message, remedy, workload, not_evaluated=not certain or role.assumable is UNKNOWN)
         return
     groups = [
         group
@@ -258,10 +262,10 @@ def _role_violations(
     if refused:
         subject = "has no role of its own, and its node's role" if role.of_nodes else "scales nodes, and its role"
         message = f"{name} {subject} '{role.role}' does not allow {', '.join(refused)}."
-        yield _permission(message, _remedy(refused, autoscaler, role.of_nodes), workload, undecided=not certain)
+        yield _permission(message, _remedy(refused, autoscaler, role.of_nodes), workload, not_evaluated=not certain)
     elif unknown:
         message = f"{name}: unknown at preview, checked at update: whether its role '{role.role}' allows "
-        yield _permission(message + f"{', '.join(unknown)}.", "Nothing to do yet.", workload, undecided=True)
+        yield _permission(message + f"{', '.join(unknown)}.", "Nothing to do yet.", workload, not_evaluated=True)
 
 
 def _allowed(right: AutoscalerCall, role: PodRole, groups: list[NodeGroup]) -> Maybe[bool]:
@@ -326,5 +330,5 @@ def _shown(value: Maybe[str]) -> str:
     return "<value>" if value is UNKNOWN else value
 
 
-def _permission(message: str, remedy: str, workload: Workload, *, undecided: bool) -> Violation:
-    return permitted.violation(message, workload.resource, remedy=remedy, undecided=undecided)
+def _permission(message: str, remedy: str, workload: Workload, *, not_evaluated: bool) -> Violation:
+    return permitted.violation(message, workload.resource, remedy=remedy, not_evaluated=not_evaluated)

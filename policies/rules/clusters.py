@@ -31,8 +31,8 @@ def not_alone(stack: Stack) -> list[Violation]:
         if any(group.gpus_per_node == 0 for group in groups):
             continue
         message = f"Cluster '{name_of(cluster)}' has no node group without GPUs: its system pods need a GPU node."
-        undecided = any(group.gpus_per_node is UNKNOWN for group in groups)
-        violations.append(not_alone.violation(message, cluster.resource, undecided=undecided))
+        not_evaluated = any(group.gpus_per_node is UNKNOWN for group in groups)
+        violations.append(not_alone.violation(message, cluster.resource, not_evaluated=not_evaluated))
     return violations
 
 
@@ -61,7 +61,7 @@ def system_pods_home(stack: Stack) -> list[Violation]:
         if home is UNKNOWN:
             message = f"Cluster '{name_of(cluster)}': whether a CPU node group is always on and untainted is unknown"
             message += " at preview, checked at update."
-            violations.append(system_pods_home.violation(message, cluster.resource, undecided=True))
+            violations.append(system_pods_home.violation(message, cluster.resource, not_evaluated=True))
             continue
         message = (
             f"Cluster '{name_of(cluster)}' has no untainted CPU node group that is always on: its system pods stay "

@@ -45,8 +45,8 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violati
             message = f"{owner}: unknown at preview, checked at update: how long an idle GPU node runs ({idle.where})."
         else:
             message = f"{owner} keeps an idle GPU node {_span(idle.minutes)} ({idle.where})."
-        undecided = idle.minutes is UNKNOWN or not certain
-        violations.append(idle_time.violation(message, resource, remedy=remedy, undecided=undecided))
+        not_evaluated = idle.minutes is UNKNOWN or not certain
+        violations.append(idle_time.violation(message, resource, remedy=remedy, not_evaluated=not_evaluated))
     return violations
 
 

@@ -39,7 +39,7 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
             message = f"The {minimum.what}: {_UNKNOWN_YET}: whether it keeps nodes of GPU node group '{group.name}'."
-            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, undecided=True)
+            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, not_evaluated=True)
         else:
             message = (
                 f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group '{group.name}' "
@@ -72,7 +72,7 @@ def placeholders(stack: Stack) -> list[Violation]:
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
             message = f"{name}: {_UNKNOWN_YET}: whether its pods are placeholders on GPU nodes."
-            violation = placeholders.violation(message, workload.resource, undecided=True)
+            violation = placeholders.violation(message, workload.resource, not_evaluated=True)
         else:
             message = f"{name} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
             message += f"nodes run without work{_price(workload, count * workload.gpus, stack)}."
@@ -140,7 +140,7 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
         return []
     if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
         message = f"The {reservation.what}: {_UNKNOWN_YET}: how many GPUs it reserves."
-        return [reserved_capacity.violation(message, reservation.resource, undecided=True)]
+        return [reserved_capacity.violation(message, reservation.resource, not_evaluated=True)]
     message = (
         f"The {reservation.what} reserves {counted(reservation.machines, 'machine')} "
         f"with {counted(reservation.gpus_per_machine, 'GPU')} "

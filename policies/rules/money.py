@@ -48,7 +48,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         message = (
             f"The stack's hourly cost is unknown: there is no price for {names}; the rest is ${total:.2f} an hour."
         )
-        return [hourly_cost.violation(message, remedy="Check the price of these by hand.", undecided=True)]
+        return [hourly_cost.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
     return []
 
 
@@ -91,7 +91,7 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     if unpriced:
         message = f"The stack's idle cost is unknown: there is no size or price for {unpriced}; "
         message += f"the rest is ${total:.2f} an hour."
-        return [idle_cost.violation(message, remedy="Check the price of these by hand.", undecided=True)]
+        return [idle_cost.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
     return []
 
 

@@ -1,7 +1,7 @@
 """What makes a GPU node group cost nothing while it is idle. Pure functions, called by settings and by the gate.
 
 Each takes one ``NodeGroup`` (and limits) and returns the violations, none for a group without GPUs. A value that is
-``UNKNOWN`` where it decides yields one violation marked ``undecided``.
+``UNKNOWN`` where it decides yields one violation marked ``not_evaluated``.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     if not has_gpus(group) or group.autoscaled is False:
         return []
     if group.max_nodes is UNKNOWN:
-        if max_gpus is None and "max_nodes" in group.doubts:
+        if max_gpus is None and "max_nodes" in group.unknown_reasons:
             return []  # it has a maximum, and there is no limit to compare it with
         return [_unknown(ceiling, group, "max_nodes", "its maximum", remedy)]
     if group.max_nodes is None:
@@ -238,8 +238,8 @@ def accelerator_minimum(group: NodeGroup) -> list[Violation]:
         message = (
             f"Node group '{group.name}': unknown at preview, checked at update: how many of its nodes are always up."
         )
-        reason = group.doubts.get("min_nodes")
-        return [accelerator_minimum.violation(message, group.resource, undecided=True, doubt=reason)]
+        reason = group.unknown_reasons.get("min_nodes")
+        return [accelerator_minimum.violation(message, group.resource, not_evaluated=True, unknown_reason=reason)]
     message = f"Node group '{group.name}' always has {counted(nodes, 'node')} with {group.accelerators}, idle or not."
     return [accelerator_minimum.violation(message, group.resource)]
 
@@ -266,13 +266,13 @@ def uniform_models(group: NodeGroup) -> list[Violation]:
 
 def _violation(rule: Rule[...], group: NodeGroup, message: str, remedy: str = "") -> Violation:
     if group.gpus_per_node is UNKNOWN:
-        reason = group.doubts.get("gpus_per_node")
+        reason = group.unknown_reasons.get("gpus_per_node")
         message = f"If it has GPUs: {message}"
-        return rule.violation(message, group.resource, remedy=remedy, undecided=True, doubt=reason)
+        return rule.violation(message, group.resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)
     return rule.violation(message, group.resource, remedy=remedy)
 
 
 def _unknown(rule: Rule[...], group: NodeGroup, field: str, subject: str, remedy: str = "") -> Violation:
     message = f"GPU node group '{group.name}': unknown at preview, checked at update: {subject}."
-    reason = group.doubts.get(field)
-    return rule.violation(message, group.resource, remedy=remedy, undecided=True, doubt=reason)
+    reason = group.unknown_reasons.get(field)
+    return rule.violation(message, group.resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)

@@ -35,7 +35,7 @@ def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[V
         return []
     if subject.region is UNKNOWN:
         message = f"{kind} '{subject.name}': unknown at preview, checked at update: its region."
-        return [allowed.violation(message, subject.resource, undecided=True)]
+        return [allowed.violation(message, subject.resource, not_evaluated=True)]
     if subject.region in regions:
         return []
     message = f"{kind} '{subject.name}' is in region '{subject.region}', which is not allowed."

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
-from facts.concepts.declared import Doubt, Stack, Violation
+from facts.concepts.declared import Stack, UnknownReason, Violation
 
 P = ParamSpec("P")
 
@@ -62,10 +62,23 @@ class Rule(Generic[P]):
         return judge(subject, **{_parameter(name): value for name, value in self.limits(limits).items()})
 
     def violation(
-        self, message: str, resource: str = "", *, remedy: str = "", undecided: bool = False, doubt: Doubt | None = None
+        self,
+        message: str,
+        resource: str = "",
+        *,
+        remedy: str = "",
+        not_evaluated: bool = False,
+        unknown_reason: UnknownReason | None = None,
     ) -> Violation:
         """A violation of this rule. Without a ``remedy`` that fits the case better, it has the rule's own."""
-        return Violation(self.id, message, remedy or self.remedy, undecided=undecided, resource=resource, doubt=doubt)
+        return Violation(
+            self.id,
+            message,
+            remedy or self.remedy,
+            not_evaluated=not_evaluated,
+            resource=resource,
+            unknown_reason=unknown_reason,
+        )
 
     @cached_property
     def subjects(self) -> tuple[type, ...]:

@@ -28,7 +28,7 @@ def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     )
     if private is UNKNOWN:
         message = f"{kind} '{subject.name}': unknown at preview, checked at update: whether its nodes are private."
-        return [private_nodes.violation(message, subject.resource, undecided=True)]
+        return [private_nodes.violation(message, subject.resource, not_evaluated=True)]
     if private is not False:
         return []
     message = f"{kind} '{subject.name}' gives its nodes public addresses."
@@ -55,13 +55,13 @@ def gpu_nodes_private(stack: Stack) -> list[Violation]:
             answers = tuple(cluster.private_nodes for cluster in stack.clusters if belongs(group, cluster, stack))
         if False not in answers and UNKNOWN not in answers:
             continue
-        undecided = False not in answers or group.gpus_per_node is UNKNOWN
+        not_evaluated = False not in answers or group.gpus_per_node is UNKNOWN
         message = f"GPU node group '{group.name}' gives its nodes public addresses."
-        if undecided:
+        if not_evaluated:
             message = (
                 f"GPU node group '{group.name}': unknown at preview, checked at update: whether its nodes are private."
             )
-        violations.append(gpu_nodes_private.violation(message, group.resource, undecided=undecided))
+        violations.append(gpu_nodes_private.violation(message, group.resource, not_evaluated=not_evaluated))
     return violations
 
 
@@ -132,7 +132,7 @@ def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violat
     """Node disks are encrypted; with ``customer_key``, with a key of the customer's."""
     if group.disk_encrypted is UNKNOWN:
         message = f"Node group '{group.name}': unknown at preview, checked at update: disk encryption."
-        return [disk_encryption.violation(message, group.resource, undecided=True)]
+        return [disk_encryption.violation(message, group.resource, not_evaluated=True)]
     if not group.disk_encrypted:
         message = f"Node group '{group.name}' has unencrypted disks."
         return [disk_encryption.violation(message, group.resource)]
@@ -155,7 +155,7 @@ def no_static_keys(credential: Credential) -> list[Violation]:
     """Credentials are short-lived: workload identity, OIDC, an exec credential plugin."""
     if credential.static is UNKNOWN:
         message = f"Unknown at preview, checked at update: whether {credential.what} holds a static key."
-        return [no_static_keys.violation(message, credential.resource, undecided=True)]
+        return [no_static_keys.violation(message, credential.resource, not_evaluated=True)]
     if not credential.static:
         return []
     message = f"Found {credential.what}: a key that never expires."
@@ -167,5 +167,5 @@ def _must_not(state: Maybe[bool], rule: Rule[...], cluster: Cluster, predicate: 
         return []
     if state is UNKNOWN:
         message = f"Cluster '{name_of(cluster)}': unknown at preview, checked at update: whether it {predicate}."
-        return [rule.violation(message, cluster.resource, undecided=True)]
+        return [rule.violation(message, cluster.resource, not_evaluated=True)]
     return [rule.violation(f"Cluster '{name_of(cluster)}' {predicate}.", cluster.resource)]

@@ -46,7 +46,7 @@ def visible(stack: Stack) -> list[Violation]:
             violations.append(visible.violation(message, sharing.resource))
         elif unplanned or any(answer is UNKNOWN for _, answer in answers):
             message = f"{sharing.what}: unknown at preview, checked at update: how many pods share a GPU."
-            violations.append(visible.violation(message, sharing.resource, undecided=True))
+            violations.append(visible.violation(message, sharing.resource, not_evaluated=True))
     return violations
 
 

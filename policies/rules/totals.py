@@ -49,7 +49,7 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
         return [stack_ceiling.violation(message + ", ".join(f"{name} {count}" for name, count in most) + ".")]
     if unknown:
         message = f"Unknown at preview, checked at update: how many GPUs {', '.join(unknown)} can scale to; "
-        return [stack_ceiling.violation(message + f"the rest is {total}.", undecided=True)]
+        return [stack_ceiling.violation(message + f"the rest is {total}.", not_evaluated=True)]
     return []
 
 
@@ -89,7 +89,7 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
         return [quotas_kept.violation(message)]
     if UNKNOWN in counts or len(granted) < len(stack.quotas):
         message = f"Unknown at preview, checked at update: whether the stack has the {total} GPUs of all quotas."
-        return [quotas_kept.violation(message, undecided=True)]
+        return [quotas_kept.violation(message, not_evaluated=True)]
     return []
 
 

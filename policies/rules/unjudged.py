@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from facts.concepts.declared import Doubt, Unjudged, Violation
+from facts.concepts.declared import NotEvaluated, UnknownReason, Violation
 from policies.rules.rule import rule
 
 _LISTED = 6
@@ -22,20 +22,24 @@ _LISTED = 6
             "properties looks like GPUs or node groups.",
         }
     },
-    example=Unjudged(
+    example=NotEvaluated(
         "Node group 'big'",
-        Doubt("the catalogue does not list machine type 'q1.large'", "Use a machine type that the catalogue lists."),
-        open_rules=("gpu-taint", "gpu-zero-minimum"),
+        UnknownReason(
+            "the catalogue does not list machine type 'q1.large'", "Use a machine type that the catalogue lists."
+        ),
+        rules=("gpu-taint", "gpu-zero-minimum"),
     ),
 )
-def unjudged(subject: Unjudged, opaque: bool = True) -> list[Violation]:
+def unjudged(subject: NotEvaluated, opaque: bool = True) -> list[Violation]:
     """Reports what is never evaluated: the update knows no more than the preview."""
     if subject.opaque and not opaque:
         return []
-    message = f"{subject.what} cannot be evaluated, neither at preview nor at update, because {subject.doubt.why}."
-    if subject.open_rules:
-        more = len(subject.open_rules) - _LISTED
+    message = (
+        f"{subject.what} cannot be evaluated, neither at preview nor at update, because {subject.unknown_reason.why}."
+    )
+    if subject.rules:
+        more = len(subject.rules) - _LISTED
         message += (
-            f" Rules not evaluated: {', '.join(subject.open_rules[:_LISTED])}{f' and {more} more' if more > 0 else ''}."
+            f" Rules not evaluated: {', '.join(subject.rules[:_LISTED])}{f' and {more} more' if more > 0 else ''}."
         )
-    return [unjudged.violation(message, subject.resource, remedy=subject.doubt.remedy)]
+    return [unjudged.violation(message, subject.resource, remedy=subject.unknown_reason.remedy)]

@@ -301,8 +301,8 @@ def _gpu_groups(stack: Stack) -> list[NodeGroup]:
 
 def _unless_daemon_set(rule: Rule[...], message: str, workload: Workload) -> Violation:
     """Not evaluated for a workload whose kind is unknown: it may be a DaemonSet, which the rule allows."""
-    reason = workload.doubt
-    return rule.violation(message, workload.resource, undecided=reason is not None, doubt=reason)
+    reason = workload.unknown_reason
+    return rule.violation(message, workload.resource, not_evaluated=reason is not None, unknown_reason=reason)
 
 
 def _subject(workload: Workload) -> str:
@@ -320,4 +320,4 @@ def _tolerations_for(taints: tuple[Taint, ...]) -> str:
 
 def _unknown(rule: Rule[...], workload: Workload, subject: str) -> Violation:
     message = f"{_subject(workload)}: unknown at preview, checked at update: {subject}."
-    return rule.violation(message, workload.resource, remedy="Nothing to do yet.", undecided=True)
+    return rule.violation(message, workload.resource, remedy="Nothing to do yet.", not_evaluated=True)

@@ -49,8 +49,8 @@ def module_of(token: str) -> ModuleType:
 def inputs_of(token: str) -> type:
     """The argument class of a resource type; a type that is also an input of others has one of its own."""
     module, name = module_of(token), token.rpartition(":")[2]
-    found: type = getattr(module, f"{name}InitArgs", None) or getattr(module, f"{name}Args")
-    return found
+    cls: type = getattr(module, f"{name}InitArgs", None) or getattr(module, f"{name}Args")
+    return cls
 
 
 def outputs_of(token: str) -> list[str]:

@@ -25,9 +25,13 @@ def _app(environ: Any, start: Any) -> Any:
     )
     answered = moto_backend.answer(request)
     assert answered is not None, asked.full_path
-    status, given, body = answered
-    kept = {key: value for key, value in given.items() if key.lower() not in ("content-length", "transfer-encoding")}
-    return Response(body, status, kept)(environ, start)
+    status, response_headers, body = answered
+    forwarded = {
+        key: value
+        for key, value in response_headers.items()
+        if key.lower() not in ("content-length", "transfer-encoding")
+    }
+    return Response(body, status, forwarded)(environ, start)
 
 
 @contextmanager

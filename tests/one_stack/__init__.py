@@ -26,8 +26,8 @@ def text(cloud: str) -> str:
 
 def config(cloud: str, **changes: Any) -> dict[str, Any]:
     """The stack file's ``config``, with other values for some of the project's own keys."""
-    given = copy.deepcopy(_config(cloud))
-    return {**given, **{f"gpucluster:{key}": copy.deepcopy(value) for key, value in changes.items()}}
+    base = copy.deepcopy(_config(cloud))
+    return {**base, **{f"gpucluster:{key}": copy.deepcopy(value) for key, value in changes.items()}}
 
 
 def file(cloud: str) -> Path:

@@ -106,7 +106,7 @@ def test_the_good_stack_passes(check: Check) -> None:
 )
 def test_one_change_breaks_it(check: Check, stack: Stack, words: str) -> None:
     (violation,) = check(stack)
-    assert not violation.undecided
+    assert not violation.not_evaluated
     assert words in violation.message
     assert violation.remedy
 
@@ -132,7 +132,7 @@ def test_one_change_breaks_it(check: Check, stack: Stack, words: str) -> None:
 )
 def test_an_unknown_value_is_left_for_the_update(check: Check, stack: Stack) -> None:
     (violation,) = check(stack)
-    assert violation.undecided
+    assert violation.not_evaluated
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_without_limits_there_is_no_ceiling() -> None:
 def test_untainted_gpus_made_by_auto_provisioning_are_refused() -> None:
     reachable = replace(GPUS, kind="auto-provisioned", taints=())
     assert gpu_taint(replace(reachable, taints=(GPU_TAINT,))) == []
-    assert not gpu_taint(reachable)[0].undecided
+    assert not gpu_taint(reachable)[0].not_evaluated
 
 
 def container(image: str) -> dict[str, Any]:

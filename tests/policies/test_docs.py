@@ -26,7 +26,7 @@ def test_the_page_describes_every_rule_and_limit() -> None:
 def test_every_rule_refuses_its_own_example(rule: Rule[...]) -> None:
     violation = rule.check(rule.example, rule.example_limits)[0]
     assert violation.rule == rule.id
-    assert not violation.undecided
+    assert not violation.not_evaluated
 
 
 def test_an_old_page_is_noticed_and_rewritten(

@@ -85,14 +85,14 @@ def test_one_wrong_field_is_a_violation_that_names_the_value(check: Check, chang
     assert "'t4-1'" in violation.message
     assert violation.remedy
     assert violation.resource == "urn:t4-1"
-    assert not violation.undecided
+    assert not violation.not_evaluated
 
 
 @pytest.mark.parametrize(("check", "name"), UNKNOWNS)
 def test_an_unknown_field_is_neither_a_pass_nor_a_failure(check: Check, name: str) -> None:
     unknown: dict[str, Any] = {name: UNKNOWN}
     (violation,) = check(replace(GOOD, **unknown))
-    assert violation.undecided
+    assert violation.not_evaluated
     assert "unknown at preview, checked at update" in violation.message
 
 
@@ -105,7 +105,7 @@ def test_a_group_without_gpus_breaks_no_rule(check: Check) -> None:
 @pytest.mark.parametrize(("check", "change"), [(check, change) for check, change, _ in BROKEN[:5]])
 def test_a_rule_is_not_evaluated_while_the_number_of_gpus_is_unknown(check: Check, change: dict[str, Any]) -> None:
     (violation,) = check(replace(GOOD, **{**change, "gpus_per_node": UNKNOWN, "kind": "pool"}))
-    assert violation.undecided
+    assert violation.not_evaluated
 
 
 def test_any_value_of_the_gpu_taint_will_do() -> None:

@@ -63,7 +63,7 @@ def test_every_label_and_taint_tag_of_a_gpu_group_is_needed(resources: list[Decl
         key = tag.properties["tag"]["key"]
         if groups[of].gpus_per_node and ("/node-template/label/" in key or "/node-template/taint/" in key):
             (violation,) = knows_each_template(without(resources, tag.urn))
-            assert (violation.resource, violation.undecided) == (of, False)
+            assert (violation.resource, violation.not_evaluated) == (of, False)
             assert key.rpartition("/node-template/")[2].partition("/")[2] in violation.message
             needed += 1
     assert needed > len(groups), "several for each group"
@@ -86,7 +86,7 @@ def test_every_action_that_it_calls_is_needed(
         fewer = [{**each, "Action": [one for one in each["Action"] if one != right.action]} for each in statements]
         document = json.dumps({"Statement": fewer})
         (violation,) = permitted(changed(program, policy.urn, policy=document))
-        assert not violation.undecided
+        assert not violation.not_evaluated
         assert right.action in violation.message
 
 
@@ -98,7 +98,7 @@ def test_without_its_association_it_would_have_the_nodes_rights(
     (association,) = (one for one in program if one.properties.get("serviceAccount") == name)
     (violation,) = permitted(without(program, association.urn))
     assert "has no role of its own" in violation.message
-    assert not violation.undecided
+    assert not violation.not_evaluated
 
 
 def test_the_rights_hold_for_this_clusters_groups_only(resources: list[Declared]) -> None:
@@ -115,7 +115,7 @@ def test_flags_for_another_cluster_find_no_group(resources: list[Declared]) -> N
     violations = sees_each_group(changed(resources, deployment.urn, spec=spec))
     groups = [group for group in read_stack(resources).groups if group.gpus_per_node]
     assert {violation.resource for violation in violations} == {group.resource for group in groups}
-    assert not any(violation.undecided for violation in violations)
+    assert not any(violation.not_evaluated for violation in violations)
 
 
 def autoscaler(deployment: Declared) -> bool:

@@ -31,5 +31,5 @@ def test_every_rule_is_evaluated(cloud: str, changes: dict[str, Any]) -> None:
     for rule in RULES:
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         violations += [violation for subject in subjects for violation in rule.check(subject)]
-    assert [one.message for one in violations if one.doubt is not None or one.rule == unjudged.id] == []
+    assert [one.message for one in violations if one.unknown_reason is not None or one.rule == unjudged.id] == []
     assert stack.groups

@@ -15,9 +15,9 @@ from facts.concepts.declared import (
     Cluster,
     Credential,
     NodeGroup,
+    NotEvaluated,
     Reservation,
     Stack,
-    Unjudged,
     Unreadable,
     Violation,
     Workload,
@@ -29,7 +29,7 @@ from policies.rules.rule import Rule, rule
 from policies.rules.samples import CLUSTER, GPUS
 from policies.rules.table import BY_ID, RULES
 
-SUBJECTS = {Reservation, NodeGroup, Workload, Cluster, Credential, Stack, Unjudged, Unreadable}
+SUBJECTS = {Reservation, NodeGroup, Workload, Cluster, Credential, Stack, NotEvaluated, Unreadable}
 
 
 def test_every_id_is_there_once() -> None:

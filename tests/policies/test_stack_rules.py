@@ -147,7 +147,7 @@ def test_the_good_stack_passes(check: Check) -> None:
 def test_one_change_is_one_violation(check: Check, stack: Stack, words: str, remedy: str) -> None:
     violations = check(stack)
     assert violations
-    assert not any(violation.undecided for violation in violations)
+    assert not any(violation.not_evaluated for violation in violations)
     assert words in violations[0].message
     assert remedy in violations[0].remedy
 
@@ -182,7 +182,7 @@ def test_one_change_is_one_violation(check: Check, stack: Stack, words: str, rem
 def test_a_rule_is_not_evaluated_while_its_value_is_unknown(check: Check, stack: Stack) -> None:
     violations = check(stack)
     assert violations
-    assert all(violation.undecided for violation in violations)
+    assert all(violation.not_evaluated for violation in violations)
 
 
 def test_a_pod_without_tolerations_fits_the_smallest_size_but_lacks_the_toleration() -> None:
@@ -238,8 +238,8 @@ def test_secrets_need_a_key(key: Any, broken: int) -> None:
 
 def test_static_keys() -> None:
     assert no_static_keys(Credential("k", False)) == []
-    assert not no_static_keys(Credential("k", True))[0].undecided
-    assert no_static_keys(Credential("k", UNKNOWN))[0].undecided
+    assert not no_static_keys(Credential("k", True))[0].not_evaluated
+    assert no_static_keys(Credential("k", UNKNOWN))[0].not_evaluated
 
 
 def test_pools_of_one_name_each_cost_their_own() -> None:
@@ -247,7 +247,7 @@ def test_pools_of_one_name_each_cost_their_own() -> None:
     stack = replace(GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", hourly_usd=0.5)), clusters=(CLUSTER, other))
     assert "$12.10 an hour" in hourly_cost(stack, 12)[0].message
     unpriced = replace(GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", hourly_usd=None)))
-    assert hourly_cost(unpriced, 100)[0].undecided, "a namesake's price is not its price"
+    assert hourly_cost(unpriced, 100)[0].not_evaluated, "a namesake's price is not its price"
 
 
 def test_sharing_is_judged_for_each_group_of_one_name() -> None:
@@ -268,9 +268,9 @@ def test_quotas_promise_no_more_than_the_groups_have(vision: int, broken: int) -
 
 def test_quotas_of_what_is_not_known_yet_are_judged_at_the_update() -> None:
     quota = GpuQuota("research", UNKNOWN)
-    assert quotas_kept(Stack((SMALL,), quotas=(quota,)))[0].undecided
-    assert quotas_kept(Stack((replace(SMALL, max_nodes=UNKNOWN),), quotas=(GpuQuota("a", 9),)))[0].undecided
-    assert quotas_kept(Stack((SMALL,), quotas=(quota, GpuQuota("a", 5))))[0].undecided is False, "too much already"
+    assert quotas_kept(Stack((SMALL,), quotas=(quota,)))[0].not_evaluated
+    assert quotas_kept(Stack((replace(SMALL, max_nodes=UNKNOWN),), quotas=(GpuQuota("a", 9),)))[0].not_evaluated
+    assert quotas_kept(Stack((SMALL,), quotas=(quota, GpuQuota("a", 5))))[0].not_evaluated is False, "too much already"
 
 
 def test_quotas_are_not_compared_with_what_they_do_not_count() -> None:

@@ -31,7 +31,7 @@ def test_the_first_is_refused(trio: Trio) -> None:
     if trio.rule == "unjudged":
         assert doubts(trio.case(trio.refused))
     else:
-        assert any(not violation.undecided for violation in violations(trio.case(trio.refused)))
+        assert any(not violation.not_evaluated for violation in violations(trio.case(trio.refused)))
 
 
 @PER_RULE
@@ -48,4 +48,4 @@ def test_it_is_not_evaluated_while_the_value_is_unknown(trio: Trio) -> None:
         assert unknown == [], f"{trio.rule} reports an unknown value: remove no_unknown ({trio.no_unknown})"
         return
     assert unknown, f"{trio.rule} reports nothing while the value is unknown: say why in no_unknown"
-    assert all(violation.undecided for violation in unknown)
+    assert all(violation.not_evaluated for violation in unknown)

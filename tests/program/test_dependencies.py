@@ -46,15 +46,15 @@ def paths(resources: Collection[Registration]) -> dict[str, int]:
 def said_twice(recording: Recording) -> list[tuple[str, str]]:
     """Cloud's resources with what they wait for (``dependsOn``) though something else that they depend on does."""
     before = {resource.urn: recording.before(resource) for resource in recording.resources}
-    found = []
+    repeated = []
     for resource in recording.resources:
         for_a_value = {urn for urns in resource.property_dependencies.values() for urn in urns}
         named = set(resource.dependencies)
         for urn in set(resource.depends_on) - for_a_value:
             others = named - {urn}
             if not resource.type.startswith("kubernetes:") and any(urn in before.get(other, ()) for other in others):
-                found.append((resource.name, urn.rpartition("::")[2]))
-    return found
+                repeated.append((resource.name, urn.rpartition("::")[2]))
+    return repeated
 
 
 @each_stack
@@ -172,14 +172,14 @@ def test_pools_that_are_there_depend_on_no_more_than_new_ones(stack: str, monkey
     file = one_stack.variant(stack)
     new = run_program(file)
     settings = from_stack_file(file)
-    looked_up = _EXISTING[settings.cloud](settings, monkeypatch)
-    found = run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
-    assert looked_up <= set(found.calls)
-    assert {resource.urn for resource in new.resources} == {resource.urn for resource in found.resources}
+    existing = _EXISTING[settings.cloud](settings, monkeypatch)
+    recording = run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
+    assert existing <= set(recording.calls)
+    assert {resource.urn for resource in new.resources} == {resource.urn for resource in recording.resources}
     expected = {resource.urn: resource for resource in new.resources}
-    for resource in found.resources:
+    for resource in recording.resources:
         at_first = expected[resource.urn]
-        assert found.before(resource) == new.before(at_first), resource.urn
+        assert recording.before(resource) == new.before(at_first), resource.urn
         for name, urns in resource.property_dependencies.items():
             assert set(urns) <= set(at_first.property_dependencies[name]), f"{resource.urn}: {name}"
 

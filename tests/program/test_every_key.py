@@ -127,11 +127,11 @@ def declared(config_json: str) -> Given | str:
     config: Given = json.loads(config_json)
     cloud = config["cloud"]
     account = WORDS[cloud]["account"].split(": ")
-    given = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
+    full_config = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
     try:
         load(config, stack="every-key", project=account[1])
         with mock.patch("secrets.token_urlsafe", return_value="generated"):
-            recording = run_with(given, "every-key")
+            recording = run_with(full_config, "every-key")
     except (SettingsError, pulumi.RunError) as error:
         return str(error)
     # The order of resources, calls and dependencies is no part of a program: it differs from run to run.

@@ -14,9 +14,9 @@ from tests.stacks import run_program, settings_of
 @each_stack
 def test_the_outputs_describe_every_pool(file: Path) -> None:
     outputs, settings = run_program(file).stack_outputs, settings_of(file)
-    told = {"clusterName", "kubeconfig", "network", "pools", "gpuJobs", "cost", "quotas", "autoscaling"}
+    expected = {"clusterName", "kubeconfig", "network", "pools", "gpuJobs", "cost", "quotas", "autoscaling"}
     asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
-    assert outputs.keys() == told | {key for key, section in asked.items() if section not in (None, ())}
+    assert outputs.keys() == expected | {key for key, section in asked.items() if section not in (None, ())}
     assert all(outputs["network"].values())
     names = {spec.name for spec in settings.gpu_pools}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
@@ -26,9 +26,9 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
     assert limited in (set(), {"admin", *outputs["autoscaling"]})
     cloud = load_cloud(settings.cloud)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
-        told = outputs["autoscaling"][pool.name]
-        assert (told["min"], told["max"]) == (pool.min_nodes, pool.max_nodes)
-        assert told["reachesZero"].startswith("no") == (pool.min_nodes > 0)
+        expected = outputs["autoscaling"][pool.name]
+        assert (expected["min"], expected["max"]) == (pool.min_nodes, pool.max_nodes)
+        assert expected["reachesZero"].startswith("no") == (pool.min_nodes > 0)
         assert all(cloud.governance(pool, settings).as_output().values()) or pool.min_nodes == 0
 
 

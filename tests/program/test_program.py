@@ -52,15 +52,15 @@ OFFERED_BY_THE_CLOUD: dict[str, Callable[[Pool], bool]] = {
 
 def groups(recording: Recording) -> dict[str, NodeGroup]:
     """Pool's name, as its label says → its node group."""
-    found = {}
+    by_name = {}
     for group in declared.stack(recording).groups:
         assert group.kind == "pool"
         assert group.labels is not UNKNOWN
         name = group.labels[POOL_LABEL]
         assert isinstance(name, str)
-        assert name not in found
-        found[name] = group
-    return found
+        assert name not in by_name
+        by_name[name] = group
+    return by_name
 
 
 def resource_of(recording: Recording, group: NodeGroup) -> Registration:
@@ -98,9 +98,9 @@ def test_every_spec_becomes_exactly_one_group(file: Path) -> None:
 
 @each_stack
 def test_gpu_groups_are_what_the_file_says_and_reach_zero(file: Path) -> None:
-    found = groups(run_program(file))
+    by_name = groups(run_program(file))
     for spec in gpu_specs(file):
-        group = found[spec.name]
+        group = by_name[spec.name]
         assert (group.min_nodes, group.initial_nodes, group.autoscaled) == (0, 0, True)
         assert group.max_nodes == spec.max_nodes >= 1
         assert (group.gpus_per_node, group.other_gpus_per_node) == (spec.gpus_per_node, ())
@@ -109,9 +109,9 @@ def test_gpu_groups_are_what_the_file_says_and_reach_zero(file: Path) -> None:
 
 @each_stack
 def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(file: Path) -> None:
-    found = groups(run_program(file))
+    by_name = groups(run_program(file))
     for spec in _all_specs(settings_of(file)):
-        group = found[spec.name]
+        group = by_name[spec.name]
         assert group.labels is not UNKNOWN
         assert spec.labels.items() <= group.labels.items()
         taints = () if spec.role == "admin" else spec.taints
@@ -121,11 +121,11 @@ def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(fi
 
 @each_stack
 def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(file: Path) -> None:
-    found = groups(run_program(file)).values()
-    with_gpus = [group for group in found if group.gpus_per_node]
+    all_groups = groups(run_program(file)).values()
+    with_gpus = [group for group in all_groups if group.gpus_per_node]
     assert with_gpus
     smallest = min(group.gpus_per_node for group in with_gpus)  # type: ignore[type-var]
-    for group in found:
+    for group in all_groups:
         size = group.gpus_per_node
         assert size is not UNKNOWN
         assert group.taints is not UNKNOWN
@@ -148,8 +148,8 @@ def test_an_autoscaled_groups_size_is_not_the_programs(file: Path) -> None:
 @each_stack
 def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: Path) -> None:
     recording = run_program(file)
-    found = groups(recording)
-    (home,) = [group for group in found.values() if _is_home(group)]
+    by_name = groups(recording)
+    (home,) = [group for group in by_name.values() if _is_home(group)]
     admin = settings_of(file).admin_pool
     assert home.taints == ()
     assert home.gpus_per_node == 0
@@ -157,7 +157,7 @@ def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: P
     assert (home.min_nodes if home.autoscaled else home.initial_nodes) == admin.min_nodes >= 1
     # A cluster may list the pool as well as a resource of its own; the others wait for both.
     homes = {item.resource for item in declared.items(recording) if isinstance(item, NodeGroup) and _is_home(item)}
-    for group in found.values():
+    for group in by_name.values():
         assert group is home or homes <= recording.before(resource_of(recording, group)), group.name
 
 
@@ -182,7 +182,7 @@ def test_no_credential_is_static(file: Path) -> None:
 def test_the_gate_has_nothing_against_the_program(file: Path) -> None:
     recording = run_program(file)
     subjects = [*declared.items(recording), declared.stack(recording)]
-    found = [
+    violations = [
         f"{rule.id}: {violation.message}"
         for rule in RULES
         if rule.level in ("mandatory", "remediate")
@@ -190,7 +190,7 @@ def test_the_gate_has_nothing_against_the_program(file: Path) -> None:
         if isinstance(subject, rule.subjects)
         for violation in rule.check(subject, rule.limits())
     ]
-    assert found == []
+    assert violations == []
 
 
 @each_stack
@@ -257,11 +257,11 @@ def test_the_kubeconfig_is_secret_and_holds_no_credential(file: Path) -> None:
 
 @each_stack
 def test_a_protected_stack_is_protected_in_all_its_resources(file: Path) -> None:
-    recording, wanted = run_program(file), settings_of(file).security.deletion_protection
+    recording, protected = run_program(file), settings_of(file).security.deletion_protection
     cluster = cluster_of(recording).resource
     (control_plane,) = [resource for resource in recording.resources if resource.urn == cluster]
-    assert control_plane.protect is wanted
-    assert {component.protect for component in recording.components} == {wanted}
+    assert control_plane.protect is protected
+    assert {component.protect for component in recording.components} == {protected}
 
 
 def test_prod_is_protected_and_dev_is_not() -> None:

@@ -128,9 +128,9 @@ def test_the_names_of_aws_are_in_its_models(token: str) -> None:
     ],
 )
 def test_facts_of_the_sdk_and_of_the_vendor_are_one(cloud: str, token: str, path: str, fact: dict[str, Any]) -> None:
-    found = schema(cloud).find(token, path)
-    assert found is not None
-    assert {key: getattr(found, key) for key in fact} == fact
+    property = schema(cloud).find(token, path)
+    assert property is not None
+    assert {key: getattr(property, key) for key in fact} == fact
 
 
 def test_names_that_the_vendor_knows_and_the_provider_does_not() -> None:

@@ -90,7 +90,7 @@ def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str,
 
 
 def _room(settings: Settings, subnet: Mapping[str, Any]) -> Iterator[Problem]:
-    reserved = catalog.of(settings.cloud).kept_addresses
+    reserved = catalog.of(settings.cloud).reserved_addresses
     prefixes = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
     ranges = [IPv4Network(text) for text in dict.fromkeys(prefixes) if text and ":" not in text]
     room = sum(each.num_addresses - reserved for each in ranges)

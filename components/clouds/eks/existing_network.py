@@ -197,7 +197,7 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
 def _room(settings: Settings, subnets: Sequence[_Subnet], *, new: bool) -> Iterator[Problem]:
     known = catalog.of(settings.cloud)
     for subnet in subnets:
-        every = subnet.cidr.num_addresses - known.kept_addresses
+        every = subnet.cidr.num_addresses - known.reserved_addresses
         room = (int(subnet.facts["availableIpAddressCount"]) if new else every) // known.pod_addresses_per_node
         nodes = most_nodes(settings, subnet.zone)
         if room < nodes:

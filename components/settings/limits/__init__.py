@@ -22,5 +22,5 @@ def problems(settings: Settings) -> list[Problem]:
 
 def refusals(settings: Settings) -> list[Problem]:
     """What the settings ask for and their cloud cannot do."""
-    found: list[Problem] = import_module(f"components.settings.limits.{settings.cloud}").refusals(settings)
-    return found
+    problems: list[Problem] = import_module(f"components.settings.limits.{settings.cloud}").refusals(settings)
+    return problems

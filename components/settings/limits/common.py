@@ -188,14 +188,14 @@ def _room(settings: Settings) -> Iterator[Problem]:
     if settings.network.existing is not None:
         return  # Whoever reads it knows its ranges.
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
-    per_node, kept = known.pod_addresses_per_node, known.kept_addresses
+    per_node, reserved = known.pod_addresses_per_node, known.reserved_addresses
     own = IPv4Network(settings.network.node_cidr)
     if settings.network.pod_cidr is None:
-        yield from _too_small("network.nodeCidr", own, nodes, per_node, kept, "")
+        yield from _too_small("network.nodeCidr", own, nodes, per_node, reserved, "")
         return
     pods = IPv4Network(settings.network.pod_cidr)
     yield from _too_small("network.podCidr", pods, nodes, per_node, 0, "the pods of ")
-    yield from _too_small("network.nodeCidr", own, nodes, 1, kept, "")
+    yield from _too_small("network.nodeCidr", own, nodes, 1, reserved, "")
 
 
 def _services(settings: Settings) -> Iterator[Problem]:

@@ -251,12 +251,12 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 
 
 def _fallback_orders(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has an order of its own (docs/adr/0004-capacity-types-are-pools.md):
+    """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md):
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
     for path, pools in common.fallback_orders(settings):
         capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
         unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
-        wanted = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
+        expected = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
         if unknown:
             yield Problem(
                 f"{path}.capacity",
@@ -264,11 +264,11 @@ def _fallback_orders(settings: Settings) -> Iterator[Problem]:
                 "without trying the others",
                 f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
             )
-        elif capacity_types != wanted:
+        elif capacity_types != expected:
             yield Problem(
                 f"{path}.capacity",
                 f"GKE's autoscaler has a fixed fallback order: {', '.join(_ORDER)}",
-                f"Write [{', '.join(wanted)}]",
+                f"Write [{', '.join(expected)}]",
             )
         for pool in pools:
             if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):

@@ -126,7 +126,7 @@ def nat_price(nodes: int, gateways: int) -> Price:
 _TAGS: Final = TagGrammar(
     key=re.compile(r"[^<>%&\\?/\x00-\x1f]{1,128}"),
     value=re.compile(r"[^\x00-\x1f]{0,256}"),
-    said=r"any text without < > % & \ ? /, at most 128 characters (a value: 256)",
+    allowed=r"any text without < > % & \ ? /, at most 128 characters (a value: 256)",
     most=40,
     reserved=("microsoft", "azure", "windows", "aks-managed", "k8s-azure", "kubernetes.io"),
 )
@@ -162,9 +162,9 @@ CATALOG: Final = CloudCatalog(
     pod_addresses_per_node=256,
     # The network's own, the gateway's, two of Azure's DNS and the broadcast:
     # https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
-    kept_addresses=5,
+    reserved_addresses=5,
     reference_region="westus2",
-    withdrawn_gpus={gone.name: gone for gone in _WITHDRAWN},
+    withdrawn_gpus={gpu.name: gpu for gpu in _WITHDRAWN},
     machines=Machines(cloud="aks"),
     prices=Prices(
         cloud="aks",

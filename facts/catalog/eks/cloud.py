@@ -89,7 +89,7 @@ def nat_price(nodes: int, gateways: int) -> Price:
 _TAGS: Final = TagGrammar(
     key=re.compile(r"[\w .:/=+@-]{1,128}"),
     value=re.compile(r"[\w .:/=+@-]{0,256}"),
-    said="letters, digits, spaces and . : / = + - _ @, at most 128 (a value: 256)",
+    allowed="letters, digits, spaces and . : / = + - _ @, at most 128 (a value: 256)",
     # 50 a resource, of which machines and networks need one for their name, and controllers some of their own.
     most=40,
     reserved=("aws:", "eks:", "kubernetes.io/", "k8s.io/", "karpenter.", "ebs.csi.aws.com/", "elbv2.k8s.aws/"),
@@ -126,9 +126,9 @@ CATALOG: Final = CloudCatalog(
     # https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
     pod_addresses_per_node=16 * ADDRESSES_PER_PREFIX,
     # The first four and the last: https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html
-    kept_addresses=5,
+    reserved_addresses=5,
     reference_region="us-east-1",
-    withdrawn_gpus={gone.name: gone for gone in _WITHDRAWN},
+    withdrawn_gpus={gpu.name: gpu for gpu in _WITHDRAWN},
     # Amazon's price list has no on-demand price for p5e: it is sold in capacity blocks, and p5en is the same size.
     machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge"})),
     prices=Prices(

@@ -59,13 +59,13 @@ def _resources(pool: Pool) -> dict[str, str]:
     ``buildNodeFromTemplate`` in
     https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/aws_manager.go
     """
-    found = {"ephemeral-storage": f"{nodes.disk_mib(pool.image, pool.disk_gb)}Mi"}
+    quantities = {"ephemeral-storage": f"{nodes.disk_mib(pool.image, pool.disk_gb)}Mi"}
     machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
     known = [machine for machine in machines if isinstance(machine, Machine)]
     if known and len(known) == len(machines):
         # Of types that differ, what each of them has.
-        found["cpu"] = f"{min(nodes.allocatable(machine).milli_cpu for machine in known)}m"
-        found["memory"] = f"{min(nodes.most_memory_mib(machine) for machine in known)}Mi"
+        quantities["cpu"] = f"{min(nodes.allocatable(machine).milli_cpu for machine in known)}m"
+        quantities["memory"] = f"{min(nodes.most_memory_mib(machine) for machine in known)}Mi"
     if pool.gpus_per_node:
-        found[GPU_RESOURCE] = str(pool.allocatable_gpus)
-    return found
+        quantities[GPU_RESOURCE] = str(pool.allocatable_gpus)
+    return quantities

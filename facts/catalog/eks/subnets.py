@@ -50,8 +50,8 @@ def ranges(node_cidr: str, region: str, zones: Sequence[str]) -> dict[str, ZoneR
     zones changes no existing subnet. The last part is for the public subnets.
     """
     known = catalog.of("eks").regions[region]
-    wanted = cluster_zones(region, zones)
-    places = {zone: known.index(zone) for zone in wanted}
+    zone_names = cluster_zones(region, zones)
+    places = {zone: known.index(zone) for zone in zone_names}
     parts = max(CONTROL_PLANE_ZONES, *(place + 1 for place in places.values())) + 1
     whole = IPv4Network(node_cidr)
     blocks = list(whole.subnets(prefixlen_diff=(parts - 1).bit_length()))

@@ -116,7 +116,7 @@ CATALOG: Final = CloudCatalog(
     pod_addresses_per_node=256,
     # Network, gateway, second-to-last and broadcast:
     # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
-    kept_addresses=4,
+    reserved_addresses=4,
     reference_region="us-central1",
     withdrawn_gpus={
         "nvidia-k80": WithdrawnGpu(

@@ -20,8 +20,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="""Work on a GPU cluster whose nodes come when they are needed: see what it offers, run programs, know why they
-    wait and what they cost. It uses your kubeconfig; nothing of it runs in the cluster.""",
+    help="""Work on a GPU cluster whose pools scale from zero: list pools, run jobs, explain why they wait, and show
+    what they cost. It uses your kubeconfig and installs nothing in the cluster.""",
 )
 
 

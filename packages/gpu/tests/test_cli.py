@@ -69,22 +69,22 @@ def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ({}, ""),
         ({"spot": True}, " spot"),
-        ({"spot": True, "rung": "spot"}, " spot"),
-        ({"rung": "reserved"}, " reserved"),
-        ({"rung": "flex-start", "max_run_hours": 24}, " flex-start (up to 24 h)"),
-        ({"rung": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
+        ({"spot": True, "capacity_type": "spot"}, " spot"),
+        ({"capacity_type": "reserved"}, " reserved"),
+        ({"capacity_type": "flex-start", "max_run_hours": 24}, " flex-start (up to 24 h)"),
+        ({"capacity_type": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
         (
-            {"rung": "capacity-block", "since": "2099-03-01", "until": "2099-03-08"},
+            {"capacity_type": "capacity-block", "since": "2099-03-01", "until": "2099-03-08"},
             " capacity-block (from 2099-03-01 until 2099-03-08)",
         ),
     ],
 )
-def test_the_capacity_type_is_shown_unless_it_is_on_demand(changes: dict[str, Any], said: str) -> None:
-    assert offer_commands.capacity(pool(**changes)) == said
+def test_the_capacity_type_is_shown_unless_it_is_on_demand(changes: dict[str, Any], expected: str) -> None:
+    assert offer_commands.capacity(pool(**changes)) == expected
 
 
 def test_pools_fit_80_columns_and_say_what_is_up(gpu: Run, cluster: type[FakeCluster]) -> None:
@@ -150,7 +150,7 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["submit"], 2, "after --"),
         (["submit", "--image", "x", "--sweep", "lr=", "--", "a"], 2, "empty"),
@@ -164,11 +164,11 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
     ],
 )
 def test_what_cannot_be_is_told_and_nothing_is_created(
-    gpu: Run, cluster: type[FakeCluster], arguments: list[str], code: int, said: str
+    gpu: Run, cluster: type[FakeCluster], arguments: list[str], code: int, message: str
 ) -> None:
-    found, _, err = gpu(*arguments)
-    assert found == code
-    assert said in err
+    exit_code, _, err = gpu(*arguments)
+    assert exit_code == code
+    assert message in err
     assert cluster.created == []
 
 

@@ -73,9 +73,9 @@ def test_one_share_of_a_gpu_is_all_that_a_pod_gets() -> None:
 
 
 def test_the_nearest_pool_lacks_the_fewest_things_and_all_are_listed() -> None:
-    found = misses(offer(SMALL, LARGE, A100), PodRequest(gpus=2, gpu="a100", memory_mib=100 * 1024, spot=True))
-    assert [miss.pool.name for miss in found] == ["t4-4", "a100-1", "t4-1"]
-    assert found[1].lacks == (
+    missing = misses(offer(SMALL, LARGE, A100), PodRequest(gpus=2, gpu="a100", memory_mib=100 * 1024, spot=True))
+    assert [miss.pool.name for miss in missing] == ["t4-4", "a100-1", "t4-1"]
+    assert missing[1].lacks == (
         "at most 1 GPU per pod, not 2",
         "on-demand, not spot",
         "at most 16Gi of memory per pod, not 100Gi",

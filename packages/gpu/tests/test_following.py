@@ -102,9 +102,9 @@ def test_a_log_that_went_with_its_node_is_said_to_be_gone(
         jobs.logs("train", index=0, no_follow=no_follow)
     assert "deleted with its node" in capsys.readouterr().err
     jobs.logs("train", index=1, no_follow=no_follow)
-    said = capsys.readouterr()
-    assert said.out == "its words\n"
-    assert "deleted" not in said.err
+    output = capsys.readouterr()
+    assert output.out == "its words\n"
+    assert "deleted" not in output.err
     with pytest.raises(typer.Exit) as refused:
         jobs.logs("train", index=2, no_follow=no_follow)
     assert refused.value.exit_code == 2

@@ -51,10 +51,10 @@ def test_a_folder_without_a_dockerfile_gets_the_template(programs: Path, tmp_pat
     project.mkdir()
     install(programs, name, RECORD.format(log=log, code=0))
     Builder(name).build(project, "r.example/x:1")
-    said = log.read_text()
-    assert said.startswith("build --platform linux/amd64 --tag r.example/x:1 --file ")
-    assert said.endswith(f" {project}\n")
-    assert ("--ignorefile" in said) is (name != "docker"), "docker finds it beside the file"
+    calls = log.read_text()
+    assert calls.startswith("build --platform linux/amd64 --tag r.example/x:1 --file ")
+    assert calls.endswith(f" {project}\n")
+    assert ("--ignorefile" in calls) is (name != "docker"), "docker finds it beside the file"
     assert (tmp_path / "log.file").read_text() == dockerfile(project)
     assert list(project.iterdir()) == []
     Builder(name).push("r.example/x:1")

@@ -95,19 +95,19 @@ def test_workers_start_together_and_find_the_first_by_its_name() -> None:
     spec, service = documents[0]["spec"], documents[1]
     assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (4, 4, "Indexed")
     assert spec["backoffLimit"] == 8
-    found = environment(workers=4, gpus=8)
-    master, domain = found["MASTER_ADDR"].split(".")
+    variables = environment(workers=4, gpus=8)
+    master, domain = variables["MASTER_ADDR"].split(".")
     assert (master, domain) == ("train-0", service["metadata"]["name"])
     assert spec["template"]["spec"]["subdomain"] == service["metadata"]["name"]
     assert service["spec"]["clusterIP"] == "None"
     assert service["spec"]["publishNotReadyAddresses"] is True
     assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": "train"}
-    assert service["spec"]["ports"][0]["port"] == int(found["MASTER_PORT"])
-    assert (found["NNODES"], found["NPROC_PER_NODE"], found["WORLD_SIZE"]) == ("4", "8", "32")
+    assert service["spec"]["ports"][0]["port"] == int(variables["MASTER_PORT"])
+    assert (variables["NNODES"], variables["NPROC_PER_NODE"], variables["WORLD_SIZE"]) == ("4", "8", "32")
     path = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-    assert found["NODE_RANK"] == found["PET_NODE_RANK"] == {"fieldRef": {"fieldPath": path}}
+    assert variables["NODE_RANK"] == variables["PET_NODE_RANK"] == {"fieldRef": {"fieldPath": path}}
     for name in ("MASTER_ADDR", "MASTER_PORT", "NNODES", "NPROC_PER_NODE"):
-        assert found[f"PET_{name}"] == found[name]
+        assert variables[f"PET_{name}"] == variables[name]
 
 
 def test_one_worker_learns_nothing_of_others() -> None:
@@ -120,9 +120,9 @@ def test_a_program_learns_where_its_state_is_and_each_run_of_a_sweep_has_its_own
     names = [each["name"] for each in listed]
     # A variable can name those before it alone.
     assert names[-1] == "CHECKPOINTS"
-    found = environment(checkpoints="s3://b/train", sweep=SWEEP)
-    assert found["CHECKPOINTS"] == "$(CHECKPOINTS_OF_ALL)/$(JOB_COMPLETION_INDEX)"
-    assert found["CHECKPOINTS_OF_ALL"] == "s3://b/train"
+    variables = environment(checkpoints="s3://b/train", sweep=SWEEP)
+    assert variables["CHECKPOINTS"] == "$(CHECKPOINTS_OF_ALL)/$(JOB_COMPLETION_INDEX)"
+    assert variables["CHECKPOINTS_OF_ALL"] == "s3://b/train"
     assert environment(checkpoints="s3://b/train", env={"CHECKPOINTS": "mine"}) == {"CHECKPOINTS": "mine"}
 
 

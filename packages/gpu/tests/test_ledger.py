@@ -69,9 +69,9 @@ def test_a_node_that_existed_before_the_pod_was_not_provisioned_for_it() -> None
 
 
 def test_a_deleted_node_counts_from_the_pods_scheduling_and_a_note_says_so() -> None:
-    found = cost(a_pod(), nodes=())
-    assert (found.running, found.provisioning) == (4.0, 1.0)
-    assert any("deleted node" in note for note in found.notes)
+    gpu_cost = cost(a_pod(), nodes=())
+    assert (gpu_cost.running, gpu_cost.provisioning) == (4.0, 1.0)
+    assert any("deleted node" in note for note in gpu_cost.notes)
 
 
 def test_what_runs_counts_until_now_and_what_waits_has_used_nothing() -> None:
@@ -126,18 +126,18 @@ TAKEN = (
 
 def test_a_pod_that_its_node_took_along_costs_what_events_tell_of_it() -> None:
     again = event("11:00", "SuccessfulCreate", "Created pod: train-vwxyz")
-    found = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again])
+    gpu_cost = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again])
     # The same as the pod itself would cost that ended when the job made the next one.
-    assert parts(found) == parts(of_pods([a_pod()], [], offer(LARGE), NOW))
-    assert any("1 deleted pod of train estimated from events" in note for note in found.notes)
+    assert parts(gpu_cost) == parts(of_pods([a_pod()], [], offer(LARGE), NOW))
+    assert any("1 deleted pod of train estimated from events" in note for note in gpu_cost.notes)
     killed = event("10:00", "Killing", pod="train-abcde")
     assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again, killed]).running == 2.0
 
 
 def test_a_pod_that_is_gone_before_it_started_woke_its_node_until_then_and_no_longer() -> None:
     placed, killed = TAKEN[:2], event("09:30", "Killing", pod="train-abcde")
-    found = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*placed, killed])
-    assert (found.running, found.provisioning) == (0, 2.0), "an hour of a quarter of 8 dollars"
+    gpu_cost = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*placed, killed])
+    assert (gpu_cost.running, gpu_cost.provisioning) == (0, 2.0), "an hour of a quarter of 8 dollars"
     done = reclaimed_job(completionTime=at("09:00"))
     assert of_job(done, [], [], offer(LARGE), NOW, placed).provisioning == 1.0
     assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, placed).provisioning == 7.0, (

@@ -48,20 +48,20 @@ def asked(**changes: Any) -> JobRequest:
 
 
 def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) -> Any:
-    found = asked(request=PodRequest(pods=workers), workers=workers, **changes)
+    job_request = asked(request=PodRequest(pods=workers), workers=workers, **changes)
     there = replace(offer(SPOT, FALLBACK), **(has or {}))
-    return training_job(found, place(there, found.request), "example.com/x:1", there)
+    return training_job(job_request, place(there, job_request.request), "example.com/x:1", there)
 
 
 @pytest.mark.parametrize(("workers", "refused"), [(1, False), (2, False), (3, True)])
 def test_a_job_that_its_team_may_never_run_is_refused_at_once(workers: int, refused: bool) -> None:
     there = replace(offer(SPOT), teams=(TeamOffer(name="team-a", gpus=4), TeamOffer(name="other", gpus=1)))
-    found = asked(request=PodRequest(gpus=2, pods=workers), workers=workers)
+    job_request = asked(request=PodRequest(gpus=2, pods=workers), workers=workers)
     if refused:
         with pytest.raises(AskError, match="6 GPUs at once exceed the quota of team team-a, 4"):
-            team_of(there, found)
+            team_of(there, job_request)
     else:
-        assert team_of(there, found) == there.teams[0]
+        assert team_of(there, job_request) == there.teams[0]
 
 
 def test_a_job_is_as_urgent_as_its_team_may_be() -> None:
@@ -109,9 +109,9 @@ def test_a_spot_node_gives_no_more_time_than_its_cloud() -> None:
 
 
 def test_twins_are_both_allowed_with_the_taints_of_both() -> None:
-    found = job()
-    assert found.pools == ("t4-spot", "t4-ondemand")
-    assert set(found.taints) == {*SPOT.taints, *FALLBACK.taints}
+    spec = job()
+    assert spec.pools == ("t4-spot", "t4-ondemand")
+    assert set(spec.taints) == {*SPOT.taints, *FALLBACK.taints}
 
 
 def test_no_more_runs_at_once_than_nodes_can_hold() -> None:
@@ -151,10 +151,10 @@ CHECKPOINTS = {
 
 
 def test_a_job_is_the_account_that_has_the_checkpoints_and_finds_its_own() -> None:
-    found = job(has=CHECKPOINTS)
-    assert found.service_account == "trainer"
-    assert found.pod_labels == {"example.com/identity": "true"}
-    assert found.checkpoints == "s3://bucket/train"
+    spec = job(has=CHECKPOINTS)
+    assert spec.service_account == "trainer"
+    assert spec.pod_labels == {"example.com/identity": "true"}
+    assert spec.checkpoints == "s3://bucket/train"
 
 
 def test_where_the_account_is_not_the_job_is_the_namespaces_own_and_writes_nothing() -> None:
@@ -186,7 +186,7 @@ def test_what_no_pool_takes_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"name": "Train"}, "--name"),
         ({"name": "-x"}, "--name"),
@@ -195,8 +195,8 @@ def test_what_no_pool_takes_names_the_nearest() -> None:
         ({"sweep": Sweep({"a": ("1",)}), "command": ()}, "after --"),
     ],
 )
-def test_what_means_nothing_is_told(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(AskError, match=said):
+def test_what_means_nothing_is_told(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(AskError, match=message):
         asked(**changes)
     assert replace(asked(), name="x" * 52)
 

@@ -25,12 +25,12 @@ def test_each_index_is_one_combination_as_variables_and_in_arguments() -> None:
     sweep = parse(["lr=1e-3,1e-4", "seed=0..2"])
     assert sweep is not None
     assert sweep.runs == 6
-    seen = [run(sweep, index, "--lr={lr}", "{seed}", "plain") for index in range(sweep.runs)]
-    wanted = [
+    outputs = [run(sweep, index, "--lr={lr}", "{seed}", "plain") for index in range(sweep.runs)]
+    expected = [
         [[f"--lr={lr}", seed, "plain"], lr, seed] for lr, seed in itertools.product(["1e-3", "1e-4"], ["0", "1", "2"])
     ]
-    assert seen == wanted
-    assert [sweep.values(index) for index in range(6)] == [{"lr": lr, "seed": seed} for _, lr, seed in wanted]
+    assert outputs == expected
+    assert [sweep.values(index) for index in range(6)] == [{"lr": lr, "seed": seed} for _, lr, seed in expected]
 
 
 @pytest.mark.parametrize("value", ["a b", "it's", '"', "$HOME", "`id`", "\\", "{other}", "*", "-n", "%s", "é"])
@@ -45,8 +45,8 @@ def test_the_program_takes_the_shells_place_so_that_signals_reach_it() -> None:
     program = "import os; print(os.getpid())"
     command = sweep.wrap((sys.executable, "-c", program), "INDEX")
     process = subprocess.Popen(command, env={**os.environ, "INDEX": "0"}, stdout=subprocess.PIPE, text=True)
-    said, _ = process.communicate(timeout=60)
-    assert int(said) == process.pid
+    output, _ = process.communicate(timeout=60)
+    assert int(output) == process.pid
 
 
 def test_no_sweep_is_none() -> None:
@@ -60,7 +60,7 @@ def test_a_range_counts_its_ends_and_may_be_negative() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         (["lr"], "name=value"),
         (["=1"], "name=value"),
@@ -75,8 +75,8 @@ def test_a_range_counts_its_ends_and_may_be_negative() -> None:
         (["a=0..200", "b=0..200"], str(MOST)),
     ],
 )
-def test_a_sweep_that_means_nothing_says_what_to_write(written: list[str], said: str) -> None:
-    with pytest.raises(SweepError, match=said):
+def test_a_sweep_that_means_nothing_says_what_to_write(written: list[str], message: str) -> None:
+    with pytest.raises(SweepError, match=message):
         parse(written)
 
 

@@ -129,15 +129,15 @@ def test_an_image_that_cannot_be_pulled_is_named(reason: str) -> None:
 
 def test_the_namespaces_quota_is_told_from_any_other_refusal() -> None:
     about = {"kind": "Job", "name": "train", "uid": "job-1"}
-    said = (
+    message = (
         'Error creating: pods "train-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=4, '
         "used: requests.nvidia.com/gpu=6, limited: requests.nvidia.com/gpu=8"
     )
-    reason = of_job(JOB, [], [event("FailedCreate", said, 0, **about)])
+    reason = of_job(JOB, [], [event("FailedCreate", message, 0, **about)])
     assert reason.kind == "namespace-quota"
     assert "requested: requests.nvidia.com/gpu=4" in reason.summary
     assert of_job(JOB, [], [event("FailedCreate", "admission webhook denied it", 0, **about)]).kind == "failed"
-    assert of_job(JOB, [], [event("FailedCreate", said, 0, **{**about, "uid": "job-2"})]).kind == "waiting"
+    assert of_job(JOB, [], [event("FailedCreate", message, 0, **{**about, "uid": "job-2"})]).kind == "waiting"
 
 
 def test_a_queue_holds_a_suspended_job() -> None:

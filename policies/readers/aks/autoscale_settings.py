@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Minimum
-from facts.concepts.unknown import UNKNOWN, at, given, items, text, whole
+from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text, whole
 from policies.readers.resource import Declared, Item, Reader
 
 _TARGETS: Final = ("targetResourceUri", "targetResourceId")
@@ -20,7 +20,7 @@ def read_setting(declared: Declared) -> Iterable[Item]:
     inputs = declared.properties
     if str(inputs.get("enabled")).lower() == "false":
         return
-    target = text(given(*(inputs.get(name) for name in _TARGETS)))
+    target = text(coalesce(*(inputs.get(name) for name in _TARGETS)))
     for number, profile in enumerate(items(inputs.get("profiles"))):
         least = whole(at(profile, "capacity", "minimum"), default=0)
         yield Minimum(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, at, flag, given, mapping, text
+from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, mapping, text
 from policies.readers.aks.clusters import read_agent_pool, read_managed_cluster, read_scale_set, read_virtual_machine
 from policies.readers.resource import Declared, Item, Reader
 
@@ -28,7 +28,7 @@ def read_pool(declared: Declared) -> Iterable[Item]:
     if flag(pool.get("enableAutoScaling")) is True and pool.get("count") is None:
         # The provider then starts the pool with its minimum:
         # https://github.com/hashicorp/terraform-provider-azurerm/blob/main/internal/services/containers/kubernetes_cluster_node_pool_resource.go
-        pool["count"] = given(pool.get("minCount"), 0)
+        pool["count"] = coalesce(pool.get("minCount"), 0)
     cluster = text(pool.get("kubernetesClusterId"))
     names = {
         "agentPoolName": pool.get("name"),

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast, get_args
 
-from facts.concepts.declared import Cluster, Doubt, NodeGroup
+from facts.concepts.declared import Cluster, NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Effect, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.aks.facts import CLOUD, gpus_of_size
-from policies.readers.doubts import unlisted
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.unknown_reasons import unlisted
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")
 # The API's default: https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool
@@ -101,7 +101,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         spot=_is(priority, "Spot"),
         region=region_of(inputs.get("location")),
         machine_type=text(size),
-        doubts=_doubts(_gpus(size), size),
+        unknown_reasons=_unknown_reasons(_gpus(size), size),
         resource=declared.urn,
     )
 
@@ -219,7 +219,7 @@ def _group(
         disk_key=disk_key,
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
-        doubts=_doubts(gpus, size),
+        unknown_reasons=_unknown_reasons(gpus, size),
         resource=urn,
     )
 
@@ -243,14 +243,14 @@ def _machines(declared: Declared, size: Any, count: Maybe[int], priority: Any) -
             spot=_is(priority, "Spot"),
             region=region_of(declared.properties.get("location")),
             machine_type=text(size),
-            doubts=_doubts(gpus, size),
+            unknown_reasons=_unknown_reasons(gpus, size),
             resource=declared.urn,
         )
 
 
-def _doubts(gpus: Maybe[int], size: Any) -> dict[str, Doubt]:
-    doubt = unlisted(text(size)) if gpus is UNKNOWN else None
-    return {} if doubt is None else {"gpus_per_node": doubt}
+def _unknown_reasons(gpus: Maybe[int], size: Any) -> dict[str, UnknownReason]:
+    unknown_reason = unlisted(text(size)) if gpus is UNKNOWN else None
+    return {} if unknown_reason is None else {"gpus_per_node": unknown_reason}
 
 
 def _gpus(size: Any) -> Maybe[int]:

@@ -19,12 +19,12 @@ from policies.readers.eks.subnets import private_subnet, subnets_among
 from policies.readers.eks.template import (
     Choice,
     LaunchTemplate,
-    doubts_about,
     is_gpu_image,
     machines,
     referenced,
     templates_among,
     typed,
+    unknown_reasons_for,
     warm_nodes,
     with_image,
     with_registered,
@@ -93,7 +93,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
         scaling=of_node_group(declared, name, cluster),
-        doubts=doubts_about(kinds, template.registration),
+        unknown_reasons=unknown_reasons_for(kinds, template.registration),
         resource=declared.urn,
     )
     yield from role_of_nodes(declared)

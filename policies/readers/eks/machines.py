@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup
-from facts.concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
 from policies.readers.eks.clusters import LABEL_DOMAINS
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
@@ -22,11 +22,11 @@ from policies.readers.eks.template import (
     LaunchTemplate,
     TemplateMachines,
     choice_of,
-    doubts_about,
     machines,
     referenced,
     template_of,
     templates_among,
+    unknown_reasons_for,
     warm_nodes,
     with_image,
 )
@@ -82,7 +82,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
         scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
-        doubts=doubts_about(kinds, template.registration),
+        unknown_reasons=unknown_reasons_for(kinds, template.registration),
         resource=declared.urn,
     )
 
@@ -152,7 +152,7 @@ def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spo
     configs = items(declared.properties.get("launchTemplateConfigs"))
     overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
     kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds, _count(given(capacity, 1)), spot=spot)
+    yield from _fixed(declared, kinds, _count(coalesce(capacity, 1)), spot=spot)
 
 
 def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:
@@ -166,7 +166,7 @@ def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, sp
             spot=spot,
             region=text(declared.properties.get("region")),
             machine_type=kinds.first,
-            doubts=doubts_about(kinds, NOTHING),
+            unknown_reasons=unknown_reasons_for(kinds, NOTHING),
             resource=declared.urn,
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Reservation
-from facts.concepts.unknown import UNKNOWN, at, given, items, text, whole
+from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text, whole
 from policies.readers.eks.facts import gpus_of
 from policies.readers.eks.template import machines, typed
 from policies.readers.resource import Declared, Item, Reader
@@ -26,7 +26,7 @@ def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
 
 def read_dedicated_host(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/dedicatedHost:DedicatedHost``."""
-    kind = text(given(declared.properties.get("instanceType"), declared.properties.get("instanceFamily")))
+    kind = text(coalesce(declared.properties.get("instanceType"), declared.properties.get("instanceFamily")))
     yield Reservation(f"dedicated host '{declared.name}'", 1, gpus_of(kind), kind, declared.urn)
 
 
@@ -34,7 +34,7 @@ def read_compute_environment(declared: Declared) -> Iterable[Item]:
     """``aws:batch/computeEnvironment:ComputeEnvironment`` with a minimum: at least one machine stays."""
     resources = declared.properties.get("computeResources")
     least = whole(at(resources, "minVcpus"), default=0)
-    types = [text(entry) for entry in items(given(at(resources, "instanceTypes"), at(resources, "instanceType")))]
+    types = [text(entry) for entry in items(coalesce(at(resources, "instanceTypes"), at(resources, "instanceType")))]
     kinds = machines(tuple(typed(kind) for kind in types))
     if least != 0:
         count = UNKNOWN if least is UNKNOWN else 1

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from facts.concepts.declared import Doubt
+from facts.concepts.declared import UnknownReason
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, given, holds_unknown, items, text, whole
-from policies.readers.doubts import unlisted
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, holds_unknown, items, text, whole
 from policies.readers.eks.facts import gpus_of, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
+from policies.readers.unknown_reasons import unlisted
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 CONFIGURATION: Final = "aws:ec2/launchConfiguration:LaunchConfiguration"
@@ -30,7 +30,7 @@ class Choice:
 
     gpus: Maybe[int]
     type: Maybe[str | None] = None
-    doubt: Doubt | None = None
+    unknown_reason: UnknownReason | None = None
     """Why the number of its GPUs cannot be read."""
 
 
@@ -49,16 +49,16 @@ class LaunchTemplate:
 
 
 NO_TEMPLATE: Final = LaunchTemplate(tags={})
-_NOT_DECLARED: Final = Doubt(
+_NOT_DECLARED: Final = UnknownReason(
     "its launch template is not declared in this program",
     "Declare the launch template in this program. To set the GPUs only, name instance types on the group.",
 )
-_ANY_MACHINE: Final = Doubt(
+_ANY_MACHINE: Final = UnknownReason(
     "its instance requirements let EC2 choose machines with and without GPUs",
     "Set acceleratorCount: {max: 0} for machines without GPUs, or acceleratorManufacturers and a minimum for GPUs.",
 )
 ELSEWHERE: Final = LaunchTemplate(
-    choices=(Choice(UNKNOWN, UNKNOWN, _NOT_DECLARED),), registration=replace(UNREADABLE, doubt=_NOT_DECLARED)
+    choices=(Choice(UNKNOWN, UNKNOWN, _NOT_DECLARED),), registration=replace(UNREADABLE, unknown_reason=_NOT_DECLARED)
 )
 """A template that the program does not declare."""
 _GPU_IMAGE: Final = re.compile(r"nvidia|[-_/]gpu\b", re.IGNORECASE)
@@ -72,7 +72,7 @@ class TemplateMachines:
     other_gpus: tuple[int, ...]
     first: Maybe[str | None]
     models: tuple[str, ...] = ()
-    doubt: Doubt | None = None
+    unknown_reason: UnknownReason | None = None
     types: tuple[Maybe[str | None], ...] = ()
 
 
@@ -83,9 +83,11 @@ def machines(choices: Sequence[Choice]) -> TemplateMachines:
     gpus: Maybe[int] = UNKNOWN if most == 0 and any(choice.gpus is UNKNOWN for choice in choices) else most
     first = choices[0].type if choices else None
     models = dict.fromkeys(model for choice in choices if (model := model_of(choice.type)))
-    doubt = next((choice.doubt for choice in choices if choice.doubt is not None), None)
+    unknown_reason = next((choice.unknown_reason for choice in choices if choice.unknown_reason is not None), None)
     types = tuple(choice.type for choice in choices)
-    return TemplateMachines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), doubt, types)
+    return TemplateMachines(
+        gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), unknown_reason, types
+    )
 
 
 def with_image(kinds: TemplateMachines, gpu_image: bool) -> TemplateMachines:
@@ -93,10 +95,14 @@ def with_image(kinds: TemplateMachines, gpu_image: bool) -> TemplateMachines:
     return replace(kinds, gpus=1) if gpu_image and kinds.gpus is UNKNOWN else kinds
 
 
-def doubts_about(kinds: TemplateMachines, registered: Registration) -> dict[str, Doubt]:
+def unknown_reasons_for(kinds: TemplateMachines, registered: Registration) -> dict[str, UnknownReason]:
     """Fields of a group of these machines that cannot be read, with the reasons."""
-    reasons = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
-    return reasons if registered.doubt is None else {**reasons, "taints": registered.doubt, "labels": registered.doubt}
+    reasons = {} if kinds.unknown_reason is None else {"gpus_per_node": kinds.unknown_reason}
+    return (
+        reasons
+        if registered.unknown_reason is None
+        else {**reasons, "taints": registered.unknown_reason, "labels": registered.unknown_reason}
+    )
 
 
 def typed(kind: Maybe[str | None]) -> Choice:
@@ -115,14 +121,14 @@ def choice_of(entry: Any) -> Choice | None:
     if requirements is None:
         return None
     gpus = _required_gpus(requirements)
-    return Choice(gpus, doubt=_ANY_MACHINE if gpus is UNKNOWN and not holds_unknown(requirements) else None)
+    return Choice(gpus, unknown_reason=_ANY_MACHINE if gpus is UNKNOWN and not holds_unknown(requirements) else None)
 
 
 def template_of(declared: Declared) -> LaunchTemplate:
     """Reads a launch template, a launch configuration, or a machine with the same fields."""
     inputs = declared.properties
     choice = choice_of(inputs)
-    data = given(inputs.get("userData"), inputs.get("userDataBase64"))
+    data = coalesce(inputs.get("userData"), inputs.get("userDataBase64"))
     disks = [at(entry, "ebs") for entry in items(inputs.get("blockDeviceMappings"))]
     disks += [*items(inputs.get("ebsBlockDevices")), *_one(inputs.get("rootBlockDevice"))]
     open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
@@ -134,7 +140,7 @@ def template_of(declared: Declared) -> LaunchTemplate:
         disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
         private=_none_true(public),
         tags=_instance_tags(inputs),
-        gpu_image=is_gpu_image(given(inputs.get("imageId"), inputs.get("ami"))),
+        gpu_image=is_gpu_image(coalesce(inputs.get("imageId"), inputs.get("ami"))),
     )
 
 

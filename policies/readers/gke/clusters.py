@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.catalog.carbon import carbon
-from facts.concepts.declared import Cluster, Credential, Doubt, NodeGroup
+from facts.concepts.declared import Cluster, Credential, NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
-from policies.readers.doubts import unlisted
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import entry_of, taints_of
+from policies.readers.unknown_reasons import unlisted
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 # A regional cluster puts each pool into three zones unless told otherwise:
@@ -90,7 +90,7 @@ def read_instance(declared: Declared) -> Iterable[Item]:
             region=_region(zone),
             zones=(str(zone),) if isinstance(zone, str) else (),
             machine_type=text(inputs.get("machineType")),
-            doubts=_doubts(inputs),
+            unknown_reasons=_unknown_reasons(inputs),
             resource=declared.urn,
         )
     if _PRIVATE_KEY.search(str(inputs.get("metadata"))):
@@ -244,16 +244,16 @@ def _group(
         hourly_usd=node_hourly_usd(config, region, spot),
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
-        doubts=_doubts(config),
+        unknown_reasons=_unknown_reasons(config),
         resource=urn,
     )
 
 
-def _doubts(config: Any) -> dict[str, Doubt]:
+def _unknown_reasons(config: Any) -> dict[str, UnknownReason]:
     machine = text(at(config, "machineType"))
     unknown = isinstance(machine, str) and whole_machine_gpus(machine) is UNKNOWN
-    doubt = unlisted(machine) if unknown and not holds_unknown(at(config, "guestAccelerators")) else None
-    return {} if doubt is None else {"gpus_per_node": doubt}
+    unknown_reason = unlisted(machine) if unknown and not holds_unknown(at(config, "guestAccelerators")) else None
+    return {} if unknown_reason is None else {"gpus_per_node": unknown_reason}
 
 
 def _gpus(config: Any, accelerators: str) -> Maybe[int]:

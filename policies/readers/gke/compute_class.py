@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from facts.concepts.declared import Doubt, IdleTime, NodeGroup
+from facts.concepts.declared import IdleTime, NodeGroup, UnknownReason
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
 from policies.readers.gke.clusters import LABEL_DOMAINS
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 
-_LIMITED_ELSEWHERE: Final = Doubt(
+_LIMITED_ELSEWHERE: Final = UnknownReason(
     "its number of nodes is limited by the cluster's auto-provisioning or the project's quota",
     "Set resource limits for GPUs in the cluster's auto-provisioning, and a quota that is no larger.",
 )
@@ -47,7 +47,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             taints=(GPU_TAINT,),
             cloud_label_domains=LABEL_DOMAINS,
             idle=_idle_time(at(spec, "autoscalingPolicy", "consolidationDelayMinutes")),
-            doubts={"max_nodes": _LIMITED_ELSEWHERE},
+            unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE},
             resource=declared.urn,
         )
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import Doubt, Workload
+from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, at, items
 from policies.readers.kubernetes.objects import read_custom_resource
@@ -27,7 +27,7 @@ _DAEMON: Final = re.compile(
 # A container's own words, and those of JupyterHub's KubeSpawner:
 # https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html#kubespawner.KubeSpawner.extra_resource_limits
 _ASKING: Final = ("limits", "requests", "extra_resource_limits", "extra_resource_guarantees")
-_DOUBT: Final = Doubt(
+_DOUBT: Final = UnknownReason(
     "its values do not say whether these pods belong to a Deployment or a DaemonSet",
     "Name the taints it needs to tolerate, or render the chart in the program so that its objects are checked. "
     "Exempt a DaemonSet by name.",
@@ -50,7 +50,7 @@ def placed(values: Any, release: str, namespace: str, resource: str, known: Iter
             tolerations=tolerations,
             node_selector=selector,
             affinity=affinity_of(placement.get("affinity")),
-            doubt=_DOUBT,
+            unknown_reason=_DOUBT,
             resource=resource,
         )
 

@@ -13,15 +13,15 @@ from functools import cache
 from typing import Any, Final
 
 from facts.catalog.gpu_machines import GpuMachine, gpu_machines
-from facts.concepts.declared import Doubt, NodeGroup
+from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
-from policies.readers.doubts import unlisted
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.idle import holds_empty_nodes, idle_of_karpenter
 from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.unknown_reasons import unlisted
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
 _LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "amazonaws.com", "azure.com")
@@ -71,7 +71,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         sold_by=AMAZON if types else None,
         limited_by_gpus=isinstance(_gpu_limit(limits), int),
         cloud_label_domains=_LABEL_DOMAINS,
-        doubts=_doubts(requirements, at(template, "nodeClassRef")) | _limit_doubts(limits),
+        unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef")) | _limit_unknown_reasons(limits),
         resource=declared.urn,
     )
 
@@ -92,7 +92,7 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
             initial_nodes=1,
             machine_types=(types := _machine_types(spec, requirements)),
             sold_by=AMAZON if types else None,
-            doubts=_doubts(requirements, at(spec, "nodeClassRef")),
+            unknown_reasons=_unknown_reasons(requirements, at(spec, "nodeClassRef")),
             resource=declared.urn,
         )
 
@@ -180,16 +180,16 @@ def _selected(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
             yield from (str(value) for value in items(at(requirement, "values")) if value is not UNKNOWN)
 
 
-def _doubts(requirements: Sequence[Any], reference: Any) -> dict[str, Doubt]:
+def _unknown_reasons(requirements: Sequence[Any], reference: Any) -> dict[str, UnknownReason]:
     """Why it is unknown whether machines have GPUs: another cloud's node class, or an unlisted family."""
     if holds_unknown(reference) or holds_unknown(requirements):
         return {}
     for machine in _of_no_family(requirements):
-        if (doubt := unlisted(machine)) is not None:
-            return {"gpus_per_node": doubt}
+        if (unknown_reason := unlisted(machine)) is not None:
+            return {"gpus_per_node": unknown_reason}
     kind = at(reference, "kind")
     return {
-        "gpus_per_node": Doubt(
+        "gpus_per_node": UnknownReason(
             f"the gate does not know which machines node class {kind} '{at(reference, 'name')}' starts",
             f"Name machine types in the requirements that a node class of kind {', '.join(_NODE_CLASSES)} offers.",
         )
@@ -304,10 +304,10 @@ def _gpu_limit(limits: Any) -> Maybe[int | None]:
     return int(int(number) * scale) // _MIN_VCPUS_PER_GPU if number.isdigit() else UNKNOWN
 
 
-def _limit_doubts(limits: Any) -> dict[str, Doubt]:
+def _limit_unknown_reasons(limits: Any) -> dict[str, UnknownReason]:
     if holds_unknown(limits):
         return {}
-    return {"max_nodes": Doubt("its limits do not include a number of GPUs", f"Set limits: {GPU_RESOURCE}.")}
+    return {"max_nodes": UnknownReason("its limits do not include a number of GPUs", f"Set limits: {GPU_RESOURCE}.")}
 
 
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
 from policies.readers.kubernetes.workloads import (
     affinity_of,
     container_gpus,
@@ -107,7 +107,7 @@ def _always(kind: str, around: Mapping[str, Any]) -> Maybe[int]:
     """How many of these pods stay while there is no work: the fewest that the object, or its kind by default, says."""
     if kind not in _PERMANENT:
         return 0
-    count = whole(given(around.get("minReplicas"), around.get(_MIN_SCALE), around.get("replicas"), _PERMANENT[kind]))
+    count = whole(coalesce(around.get("minReplicas"), around.get(_MIN_SCALE), around.get("replicas"), _PERMANENT[kind]))
     return UNKNOWN if count is None else count
 
 

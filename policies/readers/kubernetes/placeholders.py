@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from facts.concepts.declared import Workload
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, given, items, mapping, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, items, mapping, whole
 from policies.readers.kubernetes.workloads import container_gpus, selector_of, tolerations_of
 
 
@@ -23,7 +23,7 @@ def _overprovisioner(values: Any, release: str, namespace: str, resource: str) -
     for number, entry in enumerate(items(at(values, "deployments"))):
         name = at(entry, "name")
         label = name if isinstance(name, str) else str(number)
-        count = given(at(entry, "replicaCount"), 1)
+        count = coalesce(at(entry, "replicaCount"), 1)
         yield _pods(entry, container_gpus(entry), count, (f"{release}/{label}", namespace, resource))
 
 
@@ -40,7 +40,9 @@ def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Ite
     extra = {section: at(user, "extraResource", place) for section, place in _EXTRA}
     gpus = container_gpus({"resources": own}) if own not in (None, {}) else container_gpus({"resources": extra})
     placement = {"tolerations": at(user, "extraTolerations"), "nodeSelector": at(user, "nodeSelector")}
-    yield _pods(placement, gpus, given(at(keeps, "replicas"), 0), (f"{release}/user-placeholder", namespace, resource))
+    yield _pods(
+        placement, gpus, coalesce(at(keeps, "replicas"), 0), (f"{release}/user-placeholder", namespace, resource)
+    )
 
 
 _EXTRA = (("limits", "limits"), ("requests", "guarantees"))

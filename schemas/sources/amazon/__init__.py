@@ -71,9 +71,9 @@ class _Merging:
         def fill(made: dict[str, Any]) -> None:
             for each in sdk.arguments(cls):
                 name = Local() if each.name in local else self._name(shape, each.name)
-                found = self._property(each, shape, name)
-                wanted = isinstance(name, str) and name in needed
-                made["properties"][each.name] = required(found, each.required or wanted)
+                property = self._property(each, shape, name)
+                is_needed = isinstance(name, str) and name in needed
+                made["properties"][each.name] = required(property, each.required or is_needed)
 
         return self.collection.add(cls, name_of(cls), fill)
 
@@ -86,21 +86,21 @@ class _Merging:
             return rule
         return next((name for name in (key, key[:1].upper() + key[1:]) if name in shape.members), None)
 
-    def _property(self, given: sdk.Argument, shape: Any, name: str | Local | None) -> Raw:
+    def _property(self, argument: sdk.Argument, shape: Any, name: str | Local | None) -> Raw:
         if name is None:
-            return {**self.collection.plain(given.type), "refused": _REFUSED}
+            return {**self.collection.plain(argument.type), "refused": _REFUSED}
         if isinstance(name, str):
-            return {**self._merged(given.type, shape.members[name]), "sent": name}
+            return {**self._merged(argument.type, shape.members[name]), "sent": name}
         if name.each:
-            cls = sdk.block(sdk.elements(given.type))
+            cls = sdk.block(sdk.elements(argument.type))
             assert cls is not None
             each = self._object(cls, _service(self.request.service).shape_for(name.each), ())
             return {"type": "list", "items": {"type": "object", "object": each}}
         if not name.like:
-            return self.collection.plain(given.type)
+            return self.collection.plain(argument.type)
         for part in name.like.split("."):
             shape = (shape.member if shape.type_name == "list" else shape).members[part]
-        return self._merged(given.type, shape)
+        return self._merged(argument.type, shape)
 
     def _merged(self, declared: Any, shape: Any) -> Raw:
         """A property as the SDK declares it, with the limits of what the API makes of it."""
@@ -127,8 +127,8 @@ class _Merging:
             needed = {
                 name for name in within.required_members if not within.members[name].metadata.get("idempotencyToken")
             }
-            found = {"type": "object", "object": self._object(cls, within, needed)}
-            return {**found, "format": "list"} if single else found
+            merged = {"type": "object", "object": self._object(cls, within, needed)}
+            return {**merged, "format": "list"} if single else merged
         return _scalar(sdk.scalar(declared), shape)
 
 
@@ -149,8 +149,8 @@ def _scalar(declared: Raw, shape: Any) -> Raw:
 def _lengths(shape: Any) -> Raw:
     if shape.type_name == "boolean":
         return {}
-    found = {"shortest": shape.metadata.get("min"), "longest": shape.metadata.get("max")}
-    return {key: limit for key, limit in found.items() if limit is not None}
+    limits = {"shortest": shape.metadata.get("min"), "longest": shape.metadata.get("max")}
+    return {key: limit for key, limit in limits.items() if limit is not None}
 
 
 def _usable(pattern: str | None) -> str | None:

@@ -72,8 +72,8 @@ def _require_limited(objects: Mapping[str, Any]) -> None:
 
 def _root(collection: Collection, token: str) -> str:
     nothing = Model(token.rpartition(":")[2], dict)
-    found = model(*MODELS[token]) if token in MODELS else nothing
-    return _Merging(collection).object(sdk.inputs_of(token), found, root=True)
+    root = model(*MODELS[token]) if token in MODELS else nothing
+    return _Merging(collection).object(sdk.inputs_of(token), root, root=True)
 
 
 @dataclass(frozen=True)

@@ -66,15 +66,15 @@ class _Merging:
     table: Table
 
     def schema(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.document["schemas"][name]
-        return found
+        definition: Mapping[str, Any] = self.document["schemas"][name]
+        return definition
 
     def object(self, cls: type, schema: Mapping[str, Any], name: str) -> str:
         def fill(made: dict[str, Any]) -> None:
-            given = list(sdk.arguments(cls))
-            for each in given:
+            arguments = list(sdk.arguments(cls))
+            for each in arguments:
                 made["properties"][each.name] = required(self._property(each, schema, name), each.required)
-            reached = {self._target(each.name, schema, name) for each in given}
+            reached = {self._target(each.name, schema, name) for each in arguments}
             rest = {key: each for key, each in schema["properties"].items() if key not in reached}
             _note(made, "server", (key for key, each in rest.items() if each.get("readOnly")))
             _note(made, "lacking", (key for key, each in rest.items() if not each.get("readOnly")))
@@ -85,19 +85,19 @@ class _Merging:
         rule = self.table.get(name, {}).get(key)
         return key if rule is None else rule.path.partition(".")[0] if isinstance(rule, To) else ""
 
-    def _property(self, given: sdk.Argument, schema: Mapping[str, Any], name: str) -> Raw:
-        rule = self.table.get(name, {}).get(given.name)
-        if rule is None and given.name not in schema.get("properties", {}):
-            raise ValueError(f"{name} has no {given.name}: say in names.py what becomes of it")
+    def _property(self, argument: sdk.Argument, schema: Mapping[str, Any], name: str) -> Raw:
+        rule = self.table.get(name, {}).get(argument.name)
+        if rule is None and argument.name not in schema.get("properties", {}):
+            raise ValueError(f"{name} has no {argument.name}: say in names.py what becomes of it")
         if isinstance(rule, RefusedInput):
-            return {**sdk.scalar(given.type), "refused": rule.reason}
+            return {**sdk.scalar(argument.type), "refused": rule.reason}
         if isinstance(rule, Local):
-            plain = self.collection.plain(given.type)
+            plain = self.collection.plain(argument.type)
             return {**plain, "enum": list(rule.values)} if rule.values else plain
         node = _Node(schema, name)
-        for part in (rule.path if rule else given.name).split("."):
+        for part in (rule.path if rule else argument.name).split("."):
             node = self._resolved(node.schema["properties"][part], f"{node.name}.{part}")
-        return self._merged(given.type, node)
+        return self._merged(argument.type, node)
 
     def _merged(self, declared: Any, node: _Node) -> Raw:
         schema, cls = node.schema, sdk.block(declared)
@@ -131,11 +131,11 @@ def _scalar(declared: Raw, schema: Mapping[str, Any]) -> Raw:
         return {"type": "integer", "format": form}
     if kind != declared["type"]:
         raise ValueError(f"{declared} is {schema} in the API")
-    kept = {"enum": schema.get("enum"), "format": form, "pattern": schema.get("pattern")}
-    return {"type": kind, **{key: value for key, value in kept.items() if value}}
+    attributes = {"enum": schema.get("enum"), "format": form, "pattern": schema.get("pattern")}
+    return {"type": kind, **{key: value for key, value in attributes.items() if value}}
 
 
 def _note(made: dict[str, Any], key: str, names: Iterable[str]) -> None:
-    found = sorted(names)
-    if found:
-        made[key] = found
+    notes = sorted(names)
+    if notes:
+        made[key] = notes

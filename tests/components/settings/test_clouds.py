@@ -119,7 +119,7 @@ def test_nodes_that_no_longer_fit_their_range_are_refused(cloud: str) -> None:
     known = catalog.of(cloud)
     pods_apart = known.default_ranges["pod_cidr"] is not None
     each, size = (1, 64) if pods_apart else (known.pod_addresses_per_node, 2**16)
-    room = (size - known.kept_addresses) // each
+    room = (size - known.reserved_addresses) // each
     network = {"authorizedNetworks": ANYBODY, "nodeCidr": f"10.0.0.0/{33 - size.bit_length()}"}
     refused = problems(cloud, network=network, availability="zonal", cpuPools=[], gpuPools=t4(maxNodes=room))
     assert f"has room for {room} nodes" in refused["network.nodeCidr"]

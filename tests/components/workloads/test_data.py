@@ -41,25 +41,29 @@ def test_what_is_asked_for_is_all_that_comes_beside_the_cluster(cloud: str) -> N
 
 @every_cloud
 @pytest.mark.parametrize(
-    ("written", "kept"), [({}, True), ({"onDestroy": "keep"}, True), ({"onDestroy": "delete"}, False)]
+    ("written", "retained"), [({}, True), ({"onDestroy": "keep"}, True), ({"onDestroy": "delete"}, False)]
 )
-def test_data_is_kept_unless_the_stack_file_says_otherwise(cloud: str, written: dict[str, Any], kept: bool) -> None:
+def test_data_is_kept_unless_the_stack_file_says_otherwise(cloud: str, written: dict[str, Any], retained: bool) -> None:
     recording = only(cloud, registry=written, checkpoints=written)
     for token in (BUCKETS[cloud], REGISTRIES[cloud]):
-        assert {each.kept for each in recording.of_type(token)} == {kept}
+        assert {each.retain_on_delete for each in recording.of_type(token)} == {retained}
     # Nothing that is kept stands in something that goes.
     by_name = {each.inputs.get("resourceGroupName"): each for each in recording.of_type(GROUP)}
     for each in recording.resources:
-        if each.kept and each.type.startswith("azure-native:storage:BlobService"):
+        if each.retain_on_delete and each.type.startswith("azure-native:storage:BlobService"):
             continue
         group = by_name.get(each.inputs.get("resourceGroupName"))
-        assert not each.kept or group is None or group.kept
+        assert not each.retain_on_delete or group is None or group.retain_on_delete
 
 
 @every_cloud
 def test_what_is_set_on_a_kept_bucket_is_kept_with_it(cloud: str) -> None:
     recording = only(cloud, checkpoints={})
-    about = {each.type: each.kept for each in recording.resources if "s3/" in each.type or ":storage:" in each.type}
+    about = {
+        each.type: each.retain_on_delete
+        for each in recording.resources
+        if "s3/" in each.type or ":storage:" in each.type
+    }
     assert all(about.values())
 
 

@@ -30,12 +30,12 @@ def with_volume(cloud: str, **written: Any) -> recorder.Recording:
 @pytest.mark.parametrize("written", [{}, {"onDestroy": "delete"}])
 def test_what_is_in_it_is_kept_unless_the_stack_file_says_otherwise(cloud: str, written: dict[str, Any]) -> None:
     recording = with_volume(cloud, **written)
-    assert recording.only(DATA[cloud]).kept is (not written)
+    assert recording.only(DATA[cloud]).retain_on_delete is (not written)
     # The ways in are in the cluster's network, which goes; but Google's networks stay with what they are peered to.
     ways_in = ("aws:efs/mountTarget:MountTarget", "azure-native:network:PrivateEndpoint")
-    assert not [each for token in ways_in for each in recording.of_type(token) if each.kept]
+    assert not [each for token in ways_in for each in recording.of_type(token) if each.retain_on_delete]
     if cloud == "gke":
-        assert recording.only("gcp:compute/network:Network").kept is (not written)
+        assert recording.only("gcp:compute/network:Network").retain_on_delete is (not written)
 
 
 @every_cloud

@@ -109,13 +109,13 @@ def test_machine_types_that_are_not_known(name: str) -> None:
 
 
 def test_burstable_machines_are_marked() -> None:
-    shared = {name for name in AKS.machines.types if (found := catalog.machine("aks", name)) and found.shared_core}
+    shared = {name for name in AKS.machines.types if (machine := catalog.machine("aks", name)) and machine.shared_core}
     assert shared == {name for name in AKS.machines.types if name.startswith("Standard_B")}
 
 
 def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
     assert set(AKS.withdrawn_gpus).isdisjoint(GPU_NAMES)
-    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in AKS.withdrawn_gpus.values())
+    assert all(gpu.successor in GPU_NAMES and "http" in gpu.reason for gpu in AKS.withdrawn_gpus.values())
 
 
 def test_partitions_are_of_a100_h100_and_h200() -> None:

@@ -72,9 +72,9 @@ def offerings(region: str) -> dict[str, set[str]] | None:
 
 def listed_nvidia() -> dict[str, list[dict[str, Any]]]:
     return {
-        name: found
+        name: gpus
         for name, entry in listing().items()
-        if (found := [gpu for gpu in entry.get("GpuInfo", {}).get("Gpus", ()) if gpu["Manufacturer"] == "NVIDIA"])
+        if (gpus := [gpu for gpu in entry.get("GpuInfo", {}).get("Gpus", ()) if gpu["Manufacturer"] == "NVIDIA"])
     }
 
 
@@ -88,10 +88,10 @@ def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
     assert "x86_64" in listed["ProcessorInfo"]["SupportedArchitectures"]
     assert machine.shared_core == listed["BurstablePerformanceSupported"]
     assert {"on-demand", *(("spot",) if machine.gpus else ())} <= set(listed["SupportedUsageClasses"])
-    found = listing()[name].get("GpuInfo", {}).get("Gpus", [])
-    assert machine.gpus == sum(gpu["Count"] for gpu in found)
+    gpus = listing()[name].get("GpuInfo", {}).get("Gpus", [])
+    assert machine.gpus == sum(gpu["Count"] for gpu in gpus)
     assert [LISTED_AS[machine.gpu] if machine.gpu else None] == (
-        [(gpu["Name"], gpu["MemoryInfo"]["SizeInMiB"]) for gpu in found] or [None]
+        [(gpu["Name"], gpu["MemoryInfo"]["SizeInMiB"]) for gpu in gpus] or [None]
     )
 
 
@@ -99,8 +99,8 @@ def test_no_x86_machine_with_whole_nvidia_gpus_is_missing() -> None:
     known = set(EKS.machines.types)
     missing = {
         name
-        for name, found in listed_nvidia().items()
-        if found[0]["Count"] and "x86_64" in listing()[name]["ProcessorInfo"]["SupportedArchitectures"]
+        for name, gpus in listed_nvidia().items()
+        if gpus[0]["Count"] and "x86_64" in listing()[name]["ProcessorInfo"]["SupportedArchitectures"]
     } - known
     assert missing == set()
 
@@ -127,19 +127,19 @@ def test_labels_tell_gpus_apart_and_are_valid_values() -> None:
 
 def test_withdrawn_gpus_are_in_no_machine_and_have_a_successor() -> None:
     assert set(EKS.withdrawn_gpus).isdisjoint(GPU_NAMES)
-    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in EKS.withdrawn_gpus.values())
+    assert all(gpu.successor in GPU_NAMES and "http" in gpu.reason for gpu in EKS.withdrawn_gpus.values())
     families = {name.partition(".")[0] for name in listing()}
     assert families.isdisjoint({"p2", "p3", "g3", "g3s"})
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_machines_of_a_size_are_the_smallest_first(gpu: str, count: int) -> None:
-    found = catalog.machines_for("eks", gpu, count)
-    assert found
-    assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
-    assert list(found) == sorted(found, key=lambda machine: (machine.vcpus, machine.memory_gib))
-    assert all(EKS.machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
-    assert all(EKS.machines.with_gpus(machine.type, gpu, count + 1) is None for machine in found)
+    machines = catalog.machines_for("eks", gpu, count)
+    assert machines
+    assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in machines)
+    assert list(machines) == sorted(machines, key=lambda machine: (machine.vcpus, machine.memory_gib))
+    assert all(EKS.machines.with_gpus(machine.type, gpu, count) == machine for machine in machines)
+    assert all(EKS.machines.with_gpus(machine.type, gpu, count + 1) is None for machine in machines)
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
@@ -352,8 +352,8 @@ def test_only_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
 
 @pytest.mark.parametrize("name", sorted(listed_nvidia()))
 def test_the_gate_counts_the_gpus_that_amazon_lists(name: str) -> None:
-    (found,) = listed_nvidia()[name]
-    assert gpus_of(name) == (found["Count"] or found["LogicalGpuCount"])
+    (gpu,) = listed_nvidia()[name]
+    assert gpus_of(name) == (gpu["Count"] or gpu["LogicalGpuCount"])
 
 
 def test_the_gate_and_the_catalogue_agree() -> None:

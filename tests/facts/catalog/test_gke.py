@@ -86,7 +86,7 @@ def test_attachment_limits_grow_with_the_number_of_gpus() -> None:
 
 def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
     assert set(GKE.withdrawn_gpus).isdisjoint(GPU_NAMES)
-    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in GKE.withdrawn_gpus.values())
+    assert all(gpu.successor in GPU_NAMES and "http" in gpu.reason for gpu in GKE.withdrawn_gpus.values())
 
 
 def test_zones_belong_to_their_regions() -> None:

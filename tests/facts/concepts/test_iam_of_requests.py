@@ -14,7 +14,7 @@ from facts.concepts.iam import (
     request_tags,
     resource_tags,
     trusts,
-    unjudged,
+    unevaluated_operators,
 )
 from facts.concepts.unknown import UNKNOWN
 
@@ -120,15 +120,15 @@ def test_an_operator_that_cannot_be_judged_is_named_where_it_matters() -> None:
     documents = [document(statement(Condition=odd))]
     present = request(**{"aws:CurrentTime": "2026-01-01T00:00:00Z"})
     assert allows(documents, present) is UNKNOWN
-    assert unjudged(documents, present) == ("DateLessThan",)
+    assert unevaluated_operators(documents, present) == ("DateLessThan",)
     elsewhere = [document(statement("ec2:*", Condition=odd))]
     assert allows(elsewhere, present) is False
-    assert unjudged(elsewhere, present) == ()
+    assert unevaluated_operators(elsewhere, present) == ()
 
 
 @pytest.mark.parametrize("condition", [{"StringEquals": {}}, {"ForAnyValue:StringLikeIfExists": {}}, {"Null": {}}])
 def test_operators_that_can_be_judged(condition: dict[str, Any]) -> None:
-    assert unjudged([document(statement(Condition=condition))], request()) == ()
+    assert unevaluated_operators([document(statement(Condition=condition))], request()) == ()
 
 
 def test_a_variable_also_stands_in_a_resource() -> None:

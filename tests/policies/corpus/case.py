@@ -53,19 +53,21 @@ def declared_by(case: Case) -> list[Declared]:
 
 
 def blockers(case: Case) -> list[Violation]:
-    """What mandatory rules at their default levels and limits report; undecided ones block nothing."""
+    """What mandatory rules at their default levels and limits report; not_evaluated ones block nothing."""
     return [violation for violation in findings(case) if BY_ID[violation.rule].level == "mandatory"]
 
 
 def findings(case: Case) -> list[Violation]:
-    """What rules report, the advisory ones too, except what is undecided."""
-    return [violation for violation in judged(case) if not violation.undecided]
+    """What rules report, the advisory ones too, except what is not_evaluated."""
+    return [violation for violation in judged(case) if not violation.not_evaluated]
 
 
 def doubts(case: Case) -> list[str]:
     """Why rules, whatever their level, can never judge something in the program."""
     violations = judged(case)
-    open_for_good = [violation.doubt.why for violation in violations if violation.undecided and violation.doubt]
+    open_for_good = [
+        violation.unknown_reason.why for violation in violations if violation.not_evaluated and violation.unknown_reason
+    ]
     return [*open_for_good, *(violation.message for violation in violations if violation.rule == unjudged.id)]
 
 

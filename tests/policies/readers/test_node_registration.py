@@ -96,14 +96,14 @@ def test_every_language_of_boot_data(script: str) -> None:
 )
 def test_unreadable_boot_data_is_unknown_with_a_reason(data: Any, why: str) -> None:
     node = registration(data)
-    assert replace(node, doubt=None) == UNREADABLE
-    assert node.doubt is not None
-    assert why in node.doubt.why
+    assert replace(node, unknown_reason=None) == UNREADABLE
+    assert node.unknown_reason is not None
+    assert why in node.unknown_reason.why
 
 
 def test_values_unknown_until_update_need_no_reason() -> None:
     assert registration(UNKNOWN) == UNREADABLE
-    assert UNREADABLE.doubt is None
+    assert UNREADABLE.unknown_reason is None
 
 
 @pytest.mark.parametrize("data", [None, ""])

@@ -62,7 +62,11 @@ def range_problems(settings: Settings) -> Iterator[Problem]:
     network = settings.network
     ranges = {"nodeCidr": network.node_cidr, "podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
     for key, written in ranges.items():
-        taken = [kept for kept in _KEPT_RANGES if written and ip_network(written).overlaps(ip_network(kept))]
+        taken = [
+            reserved_range
+            for reserved_range in _KEPT_RANGES
+            if written and ip_network(written).overlaps(ip_network(reserved_range))
+        ]
         if taken:
             yield Problem(
                 f"network.{key}", f"{written} overlaps with what AKS keeps: {', '.join(taken)}", "Choose another range"

@@ -33,7 +33,6 @@ from gpu.submit import mebibytes, millicores
 from gpu.words import counted
 
 _NODES: Final = "/api/v1/nodes"
-_JSON_NAMES: Final = {"rung": "capacityType"}
 
 
 def pools(context: ContextOption = None, json: JsonOption = False) -> None:
@@ -128,7 +127,7 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
 
 def _limits(pool: PoolOffer) -> str:
     """How long its nodes are available, if that is limited."""
-    return capacity(pool).removeprefix(f" {pool.rung}") if pool.max_run_hours or pool.until else ""
+    return capacity(pool).removeprefix(f" {pool.capacity_type}") if pool.max_run_hours or pool.until else ""
 
 
 def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> dict[str, Any]:
@@ -149,7 +148,7 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
 
 def capacity(pool: PoolOffer) -> str:
     """The capacity type with a leading space, and its limits; empty for on-demand."""
-    capacity_type = "spot" if pool.spot else pool.rung
+    capacity_type = "spot" if pool.spot else pool.capacity_type
     if capacity_type == "on-demand":
         return ""
     limits = [f"up to {pool.max_run_hours} h"] if pool.max_run_hours else []
@@ -192,7 +191,7 @@ def _start(fit: Fit, nodes: Mapping[str, int] | None) -> str:
 
 def _pool_json(pool: PoolOffer, nodes: Mapping[str, int] | None) -> dict[str, Any]:
     return {
-        **{_JSON_NAMES.get(name) or _camel(name): value for name, value in asdict(pool).items()},
+        **{_camel(name): value for name, value in asdict(pool).items()},
         "nodes": None if nodes is None else nodes.get(pool.name, 0),
     }
 

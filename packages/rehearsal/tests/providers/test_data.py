@@ -135,7 +135,7 @@ def test_amazon_keeps_what_is_not_empty_unless_it_is_forced(forced: bool, tmp_pa
 def test_what_only_a_creation_sets_and_the_cloud_answers_wants_no_replacement_of_kept_data(
     cloud: str, account: type[Account]
 ) -> None:
-    kept = [each for each in only(cloud, registry={}, checkpoints={}).resources if each.kept]
+    kept = [each for each in only(cloud, registry={}, checkpoints={}).resources if each.retain_on_delete]
     assert kept
     for each in kept:
         row = account.provider_type.rows[each.type]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from facts.concepts.declared import Cluster, NodeGroup, Unjudged
+from facts.concepts.declared import Cluster, NodeGroup, NotEvaluated
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
@@ -179,7 +179,9 @@ def test_who_reaches_the_api_server(access: Any, open_api: Any) -> None:
     made = cluster(apiServerAccessProfile=access)
     assert made.open_api is open_api
     violations = control_plane_access(made)
-    assert [violation.undecided for violation in violations] == {True: [False], False: [], UNKNOWN: [True]}[open_api]
+    assert [violation.not_evaluated for violation in violations] == {True: [False], False: [], UNKNOWN: [True]}[
+        open_api
+    ]
 
 
 @pytest.mark.parametrize(("disabled", "broken"), [(True, 0), (False, 1), (None, 1)])
@@ -233,7 +235,7 @@ def test_the_generic_resource_speaks_the_api() -> None:
     }
     assert items("azure-native:resources:Resource", generic) == (pool(),)
     (other,) = items("azure-native:resources:Resource", {**generic, "resourceType": "deployments"})
-    assert isinstance(other, Unjudged), "it mentions a GPU size, and nobody knows what it makes of it"
+    assert isinstance(other, NotEvaluated), "it mentions a GPU size, and nobody knows what it makes of it"
 
 
 def test_the_classic_provider_says_the_same_in_its_own_words() -> None:

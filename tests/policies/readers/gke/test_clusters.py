@@ -124,14 +124,14 @@ def test_machines_that_bring_their_gpus(machine: str | None, gpus: int) -> None:
 def test_a_pool_that_may_have_gpus_is_not_taken_for_a_cpu_pool(config: dict[str, Any]) -> None:
     group = pool({"autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 2}}, config)
     assert group.gpus_per_node is UNKNOWN
-    assert zero_minimum(group)[0].undecided
+    assert zero_minimum(group)[0].not_evaluated
 
 
 @pytest.mark.parametrize("taints", [UNKNOWN, [UNKNOWN], [{**TAINT, "effect": UNKNOWN}]])
 def test_unknown_taints(taints: Any) -> None:
     group = pool(config={"taints": taints})
     assert group.taints is UNKNOWN
-    assert gpu_taint(group)[0].undecided
+    assert gpu_taint(group)[0].not_evaluated
 
 
 def test_an_unknown_node_config_is_unknown_throughout() -> None:
@@ -167,7 +167,7 @@ def test_inline_pools() -> None:
 
 def test_unknown_inline_pools_may_have_gpus() -> None:
     (group,) = cluster_groups({"nodePools": UNKNOWN})
-    assert zero_minimum(group)[0].undecided
+    assert zero_minimum(group)[0].not_evaluated
 
 
 def test_auto_provisioning_limits() -> None:

@@ -92,4 +92,4 @@ def test_a_rendered_manifest_is_read_instead_of_the_values() -> None:
 def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(limits: Any, doubted: int) -> None:
     spawned = {**limits, "tolerations": POD["tolerations"], "node_selector": {"gpucluster.dev/pool": "t4-1"}}
     values = {"singleuser": {"profileList": [{"display_name": "t4", "kubespawner_override": spawned}]}}
-    assert len([workload for workload in release("jupyterhub", values=values) if workload.doubt]) == doubted
+    assert len([workload for workload in release("jupyterhub", values=values) if workload.unknown_reason]) == doubted

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from typing_extensions import override
 
-from facts.concepts.unknown import UNKNOWN, given
+from facts.concepts.unknown import UNKNOWN, coalesce
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Previous, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.eks import capacity
@@ -86,7 +86,10 @@ _PARTS: Final = (
 def _with_common_outputs(row: Row) -> Row:
     """``row`` with the outputs of every type that has them."""
     known = schema("eks").resources[row.token].outputs
-    common: Mapping[str, Any] = {"region": "{region}", "tagsAll": lambda pending: given(pending.inputs.get("tags"), {})}
+    common: Mapping[str, Any] = {
+        "region": "{region}",
+        "tagsAll": lambda pending: coalesce(pending.inputs.get("tags"), {}),
+    }
     outputs = {key: output for key, output in common.items() if key in known}
     early = ("tagsAll",) if "tagsAll" in outputs else ()
     return replace(row, outputs={**outputs, **row.outputs}, early=(*row.early, *early))

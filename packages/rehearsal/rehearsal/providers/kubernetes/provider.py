@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
-from facts.concepts.unknown import UNKNOWN, given, text
+from facts.concepts.unknown import UNKNOWN, coalesce, text
 from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
 from rehearsal.cluster.kubeconfig import KubeconfigError
 from rehearsal.providers.base import (
@@ -283,7 +283,7 @@ class SimulatedKubernetes(Provider):
         if not self._cluster.resource(kind).namespaced:
             return with_namespace(manifest, None)
         own = text(metadata(manifest).get("namespace"))
-        return with_namespace(manifest, given(own, self._settings.namespace, self._cluster.namespace))
+        return with_namespace(manifest, coalesce(own, self._settings.namespace, self._cluster.namespace))
 
     def _create(self, kind: Kind, manifest: Properties, manager: str, preview: bool) -> Properties:
         for pause in _PAUSES_SECONDS:

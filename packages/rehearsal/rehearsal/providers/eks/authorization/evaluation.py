@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from facts.concepts.iam import AuthorizationRequest, Document, Value, allows, denies, unjudged
+from facts.concepts.iam import AuthorizationRequest, Document, Value, allows, denies, unevaluated_operators
 from rehearsal.providers.eks.authorization import roles
 from rehearsal.providers.eks.authorization.callers import Caller
 from rehearsal.providers.eks.authorization.ec2 import EC2
@@ -71,7 +71,7 @@ class Evaluation:
             if denies(document, call) is True:
                 return AccessDenied(right, f"{what} with an explicit deny in {_a(kind)}", True)
             if allows(document, call) is not True:
-                odd = unjudged(document, call)
+                odd = unevaluated_operators(document, call)
                 because = f"no {kind} allows the {right.action} action"
                 if odd:
                     because += f" (the rehearsal cannot evaluate the condition operator {odd[0]})"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from facts.concepts.iam import AuthorizationRequest, Document, allows, trusts, unjudged
+from facts.concepts.iam import AuthorizationRequest, Document, allows, trusts, unevaluated_operators
 from facts.concepts.unknown import UNKNOWN
 
 POD_IDENTITY_SERVICE: Final = "pods.eks.amazonaws.com"
@@ -32,7 +32,7 @@ class Role:
         """Why the role may not make all of ``calls``, ``""`` if it may."""
         # A real request: what it does not bring along, it does not have.
         whole = [replace(call, whole=True) for call in calls]
-        odd = [operator for call in whole for operator in unjudged(self.policies.values(), call)]
+        odd = [operator for call in whole for operator in unevaluated_operators(self.policies.values(), call)]
         if odd:
             return f"the role {self.arn}: {_cannot_evaluate(odd[0])}"
         bounded = [] if self.boundary is None else [call for call in whole if allows([self.boundary], call) is not True]
@@ -114,7 +114,9 @@ def _by_pod_identity(facts: Facts, roles: Mapping[str, Role], subject: str) -> R
     trusted = trusts(role.trust, POD_IDENTITY_SERVICE, _POD_IDENTITY_ACTIONS, context)
     if trusted is UNKNOWN:
         odd = [
-            each for action in _POD_IDENTITY_ACTIONS for each in unjudged([role.trust], AuthorizationRequest(action))
+            each
+            for action in _POD_IDENTITY_ACTIONS
+            for each in unevaluated_operators([role.trust], AuthorizationRequest(action))
         ]
         return f"the trust policy of the role {role.arn}: {_cannot_evaluate(odd[0] if odd else 'of a statement')}"
     if not trusted:

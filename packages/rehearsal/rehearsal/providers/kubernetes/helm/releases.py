@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.unknown import UNKNOWN, Maybe, given
+from facts.concepts.unknown import UNKNOWN, Maybe, coalesce
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, ProviderError
 from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
 from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
@@ -78,7 +78,7 @@ class Releases:
         ]
         inputs = {key: value for key, value in news.items() if value is not None and key not in _OUTPUTS}
         inputs.setdefault("name", olds.get("name") or _auto_name(request))
-        inputs.setdefault("namespace", given(self._namespace(), "default"))
+        inputs.setdefault("namespace", coalesce(self._namespace(), "default"))
         if inputs.get("skipAwait") in (None, False):
             inputs.setdefault("timeout", _TIMEOUT_SECONDS)
         if not has_unknown(inputs):

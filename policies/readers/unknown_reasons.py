@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from facts.concepts.declared import Doubt
+from facts.concepts.declared import UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe
 
 
-def unlisted(machine: Maybe[str | None]) -> Doubt | None:
+def unlisted(machine: Maybe[str | None]) -> UnknownReason | None:
     """The reason for a machine type that the catalogue does not list; ``None`` for one that is not named (yet)."""
     if machine is UNKNOWN or machine is None:
         return None
-    return Doubt(
+    return UnknownReason(
         f"the catalogue does not list machine type '{machine}'",
         "Use a machine type that the catalogue lists, or add this one to the catalogue.",
     )
