@@ -83,5 +83,5 @@ class Project:
     def resources(self, type: str) -> list[dict[str, Any]]:
         """The resources of ``type`` in the state."""
         exported = self.run("stack", "export", "--stack=test")
-        found = json.loads(exported.text)["deployment"].get("resources", [])
-        return [resource for resource in found if resource["type"] == type]
+        all_resources = json.loads(exported.text)["deployment"].get("resources", [])
+        return [resource for resource in all_resources if resource["type"] == type]

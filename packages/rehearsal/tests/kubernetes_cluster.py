@@ -60,9 +60,9 @@ class Resource:
 
     def refresh(self) -> Created:
         """Read what is there, and remember."""
-        found = self.provider.read(self.request(), self.id, self.inputs, self.state)
-        self._keep(found, found.inputs or {})
-        return found
+        current = self.provider.read(self.request(), self.id, self.inputs, self.state)
+        self._keep(current, current.inputs or {})
+        return current
 
     def delete(self, timeout: float = PATIENCE) -> None:
         """Delete."""

@@ -32,7 +32,7 @@ class Ended:
 def run(*arguments: str, **environment: str) -> Ended:
     """One command in this process, where everything is imported already."""
     output, errors = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, signals_kept():
+    with pytest.MonkeyPatch.context() as patch, signals_restored():
         patch.setattr(sys, "argv", ["rehearsal", *arguments])
         with (
             mock.patch.dict(os.environ, {"PATH": "/bin:/usr/bin", **environment}, clear=True),
@@ -45,7 +45,7 @@ def run(*arguments: str, **environment: str) -> Ended:
 
 
 @contextlib.contextmanager
-def signals_kept() -> Iterator[None]:
+def signals_restored() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():

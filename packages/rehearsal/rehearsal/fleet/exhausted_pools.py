@@ -22,10 +22,10 @@ class ExhaustedPools:
     def __init__(self) -> None:
         self._limits: dict[str, Object] = {}
 
-    def run_dry(self, api: Api, pools: Collection[str]) -> None:
+    def exhaust(self, api: Api, pools: Collection[str]) -> None:
         """From now on exactly these ``pools``, by the label of their nodes, get no further node."""
-        for found in api.list(pool_path(), labelSelector=GROUP_LABEL):
-            name, spec = found["metadata"]["name"], found["spec"]
+        for node_pool in api.list(pool_path(), labelSelector=GROUP_LABEL):
+            name, spec = node_pool["metadata"]["name"], node_pool["spec"]
             dry = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools
             if dry and name not in self._limits:
                 self._limits[name] = spec["limits"]

@@ -87,7 +87,7 @@ class SandboxHandle:
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
         self.log = run_dir / "sandbox.log"
-        self.kept = False
+        self.retained = False
         command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--tools", str(tools)]
         command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
         if not control_plane:
@@ -115,7 +115,7 @@ class SandboxHandle:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self.kept:
+        if not self.retained:
             self.stop()
 
     def ready(self, timeout: float = READY_TIMEOUT_SECONDS) -> SandboxFacts:
@@ -140,7 +140,7 @@ class SandboxHandle:
         assert self._process.stdin is not None
         self._process.stdin.write(b"keep\n")
         self._process.stdin.flush()
-        self.kept = True
+        self.retained = True
 
     def inventory(self) -> tuple[str, ...]:
         """What exists in the simulated account now, in words. Raises ``SandboxError``."""
@@ -150,7 +150,7 @@ class SandboxHandle:
         """Whom the simulated account lets into the cluster now, besides its maker. Raises ``SandboxError``."""
         return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
 
-    def run_dry(self, pools: Collection[str]) -> None:
+    def exhaust(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
         self._ask(" ".join(["dry", *pools]), DRY)
 
@@ -159,8 +159,8 @@ class SandboxHandle:
         self._ask(f"reclaim {node}", RECLAIMED)
 
     def _account(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._ask("inventory", INVENTORY)
-        return found
+        inventory: Mapping[str, Any] = self._ask("inventory", INVENTORY)
+        return inventory
 
     def _ask(self, line: str, answer_in: str) -> Any:
         """What the sandbox writes into its file when it has read the ``line``."""

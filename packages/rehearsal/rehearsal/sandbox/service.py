@@ -87,6 +87,6 @@ def _answer(sandbox: Sandbox, line: str) -> None:
     if word == "inventory":
         sandbox.write_inventory()
     elif word == "dry":
-        sandbox.run_dry(rest)
+        sandbox.exhaust(rest)
     elif word == "reclaim":
         sandbox.reclaim(*rest)

@@ -102,13 +102,13 @@ def test_the_plugin_gets_its_arguments_and_environment_and_nothing_of_ours(
     assert search_path.endswith("/plugins:/usr/bin")
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_the_plugin_learns_about_the_cluster_if_it_wants(plugin: Plugin, wanted: bool) -> None:
+@pytest.mark.parametrize("provided", [True, False])
+def test_the_plugin_learns_about_the_cluster_if_it_wants(plugin: Plugin, provided: bool) -> None:
     quoted = "sed 's/\"/!/g'"
     answer = credential("TOKEN").replace('"', '\\"').replace("TOKEN", f'$(echo "$KUBERNETES_EXEC_INFO" | {quoted})')
-    said = json.loads(plugin(f'echo "{answer}"', provideClusterInfo=wanted).token().replace("!", '"'))
-    assert (said["apiVersion"], said["kind"]) == (VERSION, "ExecCredential")
-    assert said["spec"] == {"interactive": False, **({"cluster": CLUSTER} if wanted else {})}
+    info = json.loads(plugin(f'echo "{answer}"', provideClusterInfo=provided).token().replace("!", '"'))
+    assert (info["apiVersion"], info["kind"]) == (VERSION, "ExecCredential")
+    assert info["spec"] == {"interactive": False, **({"cluster": CLUSTER} if provided else {})}
 
 
 @pytest.mark.parametrize(

@@ -34,28 +34,28 @@ WAITING["status"] |= {
 }
 
 
-def told(*objects: dict[str, Any], allowed: tuple[str, ...] = (POOL, GPU)) -> list[Sample]:
+def samples(*objects: dict[str, Any], allowed: tuple[str, ...] = (POOL, GPU)) -> list[Sample]:
     return [*state_metrics.samples([NODE], objects, allowed)]
 
 
 def test_of_state_what_the_documentation_says() -> None:
-    told_now = told(WAITING, pod("p", nodeName="n1"))
-    assert {each.name: {*each.labels} for each in told_now} == {
+    now = samples(WAITING, pod("p", nodeName="n1"))
+    assert {each.name: {*each.labels} for each in now} == {
         name: {*labels} for name, labels in EXPORTED["kube-state-metrics"].items()
     }
-    lines = text(told_now)
+    lines = text(now)
     assert (
         'kube_node_labels{node="n1",label_gpucluster_dev_pool="t4-2",label_gpucluster_dev_gpu="nvidia-t4"} 1' in lines
     )
     assert 'kube_node_status_allocatable{node="n1",resource="cpu",unit="core"} 3.92' in lines
     assert "team" not in lines
-    assert "kube_node_labels" not in text(told(allowed=()))
+    assert "kube_node_labels" not in text(samples(allowed=()))
 
 
 def test_of_each_pod_one_phase_and_why_it_waits_if_it_does() -> None:
     def ones(*objects: dict[str, Any]) -> list[tuple[str, str | None]]:
-        found = (each for each in told(*objects) if each.name.startswith("kube_pod_status") and each.value == 1)
-        return [(each.name, each.labels.get("phase")) for each in found]
+        statuses = (each for each in samples(*objects) if each.name.startswith("kube_pod_status") and each.value == 1)
+        return [(each.name, each.labels.get("phase")) for each in statuses]
 
     assert ones(pod("p")) == [("kube_pod_status_phase", "Running")]
     assert ones(WAITING) == [("kube_pod_status_phase", "Pending"), ("kube_pod_status_unschedulable", None)]

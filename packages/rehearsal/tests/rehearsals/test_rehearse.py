@@ -192,10 +192,10 @@ class _Edited(Rehearsal):
             at, _, last = f"config/gpucluster:{key}".rpartition("/")
             functools.reduce(operator.getitem, at.split("/"), content)[last] = value
         engine.stack_file.write_text(yaml.safe_dump(content))
-        for seen, result in ((self.previewed, engine.preview()), (self.updated, engine.up(name="edited"))):
+        for results, result in ((self.previewed, engine.preview()), (self.updated, engine.up(name="edited"))):
             self._engine_check(f"edited-{result.command}", f"Edited: {result.command}", result)
             altered = (step for step in result.outcome.steps if step.alters and not step.sizes_only)
-            seen |= {f"{step.op} {step.name}" for step in altered}
+            results |= {f"{step.op} {step.name}" for step in altered}
 
 
 @pytest.mark.exhaustive

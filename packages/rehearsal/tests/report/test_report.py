@@ -192,9 +192,9 @@ def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(
     assert "charts" not in scope_of(resolve("examples/gke-research.yaml").settings).not_rehearsed
     write_chart(tmp_path / "kueue", "kueue", "0.19.2")
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    said = scope_of(settings).not_rehearsed["charts"]
-    assert "kueue" not in said
-    assert "headlamp" in said
+    charts = scope_of(settings).not_rehearsed["charts"]
+    assert "kueue" not in charts
+    assert "headlamp" in charts
 
 
 def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: RunRecord) -> None:

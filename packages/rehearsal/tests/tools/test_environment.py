@@ -83,15 +83,15 @@ def test_the_program_gets_its_own_lock_only(project: Path, commands: list[list[s
 
 def test_a_purpose_adds_its_packages_to_the_environment(project: Path, commands: list[list[str]]) -> None:
     _prepare(project, "program")
-    kept = project / ".venv" / "kept"
-    kept.touch()
+    marker = project / ".venv" / "kept"
+    marker.touch()
     assert _prepare(project, "rehearsal")
     assert len(commands) == 4
     assert _synced(project, commands) == list(LOCKS[:3])
     assert _prepare(project, "dev")
     assert len(commands) == 5
     assert _synced(project, commands) == list(LOCKS)
-    assert kept.exists(), "not made again"
+    assert marker.exists(), "not made again"
 
 
 def test_what_is_installed_for_more_is_enough_for_less(project: Path, commands: list[list[str]]) -> None:
