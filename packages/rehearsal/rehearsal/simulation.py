@@ -157,7 +157,7 @@ class Injection:
 
 
 def makers_rights(*, everything: bool) -> dict[str, Any]:
-    """What a cloud gives whoever made a cluster: all of Kubernetes' rights, which it can be asked for, or none.
+    """What a cloud grants the creator of a cluster: all of Kubernetes' rights, which it can be asked for, or none.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/iam#container.admin,
     https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html,
@@ -190,7 +190,7 @@ class Endpoint:
     """Where the cluster's API server answers: ``host`` is ``127.0.0.1:PORT``, ``ca_pem_base64`` its CA.
 
     ``name`` is the same by a DNS name, with a certificate of an authority that every machine trusts. At ``nowhere``
-    nobody answers. ``inside``: whoever asks is in the cluster's network.
+    nobody answers. ``inside``: the client is in the cluster's network.
     """
 
     host: str

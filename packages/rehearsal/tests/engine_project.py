@@ -1,4 +1,4 @@
-"""A throwaway Pulumi project for the real engine, with stand-ins as its only plugins."""
+"""A throwaway Pulumi project for the real engine, with simulated providers as its only plugins."""
 
 from __future__ import annotations
 

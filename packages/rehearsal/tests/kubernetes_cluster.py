@@ -1,4 +1,4 @@
-"""A real API server for the tests of the Kubernetes stand-in, and the calls the engine would make."""
+"""A real API server for the tests of the simulated Kubernetes provider, and the calls the engine would make."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_bad_input_is_one_message_that_names_the_remedy(arguments: tuple[str, ..
     assert "Traceback" not in refused.stderr
 
 
-def test_all_problems_of_a_stack_file_are_told_before_anything_starts(tmp_path: Path) -> None:
+def test_all_errors_of_a_stack_file_are_reported_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(GOOD.replace("us-central1\n", "us-centrall1\n").replace("maxNodes: 4", "maxNodes: 0"))
     refused = run("run", "--stack", str(file))

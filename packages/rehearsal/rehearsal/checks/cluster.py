@@ -77,9 +77,8 @@ def system_pods_off_gpus(timeline: Timeline) -> Check:
     system_pods = sum(pod.system for pod, _ in placements(timeline))
     detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
     good = f"{system_pods} system pod placements, none on a GPU node"
-    return Check(
-        "system-pods-off-gpu", "System pods stay off GPU nodes", not guilty and system_pods > 0, detail or summary
-    )
+    passed = not guilty and system_pods > 0
+    return Check("system-pods-off-gpu", "System pods stay off GPU nodes", passed, detail or good)
 
 
 def back_to_zero(timeline: Timeline, played: Played) -> Check:

@@ -31,14 +31,10 @@ def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
     ]
     errors = [*strange, *wrong]
     detail = "; ".join(errors[:_LISTED]) + (f"; and {len(errors) - _LISTED} more" if len(errors) > _LISTED else "")
-    match = f"{len(ready)} nodes match their pool's machine type, zones, labels, taints, capacity type and GPUs"
+    good = f"{len(ready)} nodes match their pool's machine type, zones, labels, taints, capacity type and GPUs"
     title = "Every node matches its pool"
-    return Check(
-        "nodes-as-declared",
-        title,
-        bool(ready) and not problems,
-        detail or (summary if ready else "no node was observed"),
-    )
+    passed = bool(ready) and not errors
+    return Check("nodes-as-declared", title, passed, detail or (good if ready else "no node was observed"))
 
 
 def system_pods_run(timeline: Timeline, played: Played) -> Check:

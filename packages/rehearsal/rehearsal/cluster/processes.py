@@ -126,7 +126,7 @@ class Processes:
     ) -> Child:
         """Start ``command`` with output appended to ``<log_dir>/<name>.log``; ``env`` is added to a minimal one.
 
-        ``may_end``: whoever started it watches it, so ``check`` takes no notice of its end.
+        ``may_end``: the caller watches it, so ``check`` ignores its end.
 
         Raises:
             ProcessError: the program does not exist.

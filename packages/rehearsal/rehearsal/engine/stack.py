@@ -50,7 +50,7 @@ class Stack:
 
     @property
     def with_existing(self) -> Path | None:
-        """The file, if it names something that has to be there beforehand: a network, a key, a reservation, data."""
+        """The file, if it names something that must already exist: a network, a key, a reservation, data."""
         settings = self.settings
         reserved = any(pool.gpus.reservation is not None for pool in settings.gpu_pools)
         named = settings.network.existing is not None or settings.security.disk_key is not None

@@ -131,7 +131,7 @@ class KarpenterSupervisor:
         try:
             while self._restart_when_needed():
                 pass
-        except Exception as error:  # handed to whoever calls check() or wait()
+        except Exception as error:  # raised by check() and wait()
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()

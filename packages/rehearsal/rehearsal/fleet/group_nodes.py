@@ -17,7 +17,7 @@ _DRAIN_SECONDS: Final = 240.0
 
 
 def nodes_of(api: Api, group: str) -> list[Object]:
-    """The group's nodes, whoever made them."""
+    """All nodes of the group, the autoscaler's and the permanent ones."""
     return api.list(_NODES, labelSelector=f"{GROUP_LABEL}={group}")
 
 

@@ -82,7 +82,7 @@ class SandboxHandle:
         """Start the sandbox's process, with simulated providers for ``clouds``' plugins; ``ready`` waits for it.
 
         ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
-        made beforehand, ``account`` a file of what the account may have and do.
+        created first, ``account`` a file of what the account may have and do.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir

@@ -64,7 +64,7 @@ def _troubles(objects: Iterable[Object | None]) -> Iterator[str]:
         listed: list[Mapping[str, Any]] = (each.get("status") or {}).get("conditions") or []
         listed = [one for one in listed if one["type"] not in (*_SUMS, _HEALTH) and one.get("message")]
         wrong = [one for one in listed if one["status"] == "False"] or [
-            one for one in conditions if one["status"] != "True"
+            one for one in listed if one["status"] != "True"
         ]
         yield from (f"{each['kind']} {each['metadata']['name']}: {one['message']}" for one in wrong)
 

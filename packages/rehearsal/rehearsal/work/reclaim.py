@@ -163,8 +163,9 @@ def _words(outcome: ReclaimOutcome, job: TrainingJobSpec) -> str:
     places = {pod["spec"]["nodeName"] for pod in outcome.after} - {pod["spec"]["nodeName"] for pod in outcome.before}
     lost = [pod["metadata"]["name"] for pod in outcome.before if pod["spec"]["nodeName"] == outcome.taken]
     notice = "" if outcome.notice is None else f", of the cloud's {outcome.notice} s"
+    ended = f"{', '.join(lost)} ended by {', '.join(outcome.ends)}"
     return (
-        f"{len(outcome.before)} workers; {outcome.taken} was reclaimed; {', '.join(lost)} ended by {', '.join(outcome.ends)} "
-        f"with {job.grace_seconds} s after SIGTERM{notice}; they continued on {', '.join(sorted(places))} with the same "
-        "index and variables; the Job is complete, without a failure"
+        f"{len(outcome.before)} workers; {outcome.taken} was reclaimed; {ended} with {job.grace_seconds} s after "
+        f"SIGTERM{notice}; they continued on {', '.join(sorted(places))} with the same index and variables; "
+        "the Job is complete, without a failure"
     )

@@ -21,7 +21,7 @@ def cluster() -> Cluster:
 
 
 @pytest.mark.parametrize("rest", ["", " no new claims to deallocate,", " no new claims to deallocate"])
-def test_why_a_pod_waits_is_told_without_the_schedulers_words_on_preemption(cluster: Cluster, rest: str) -> None:
+def test_the_reason_of_a_waiting_pod_omits_the_schedulers_words_on_preemption(cluster: Cluster, rest: str) -> None:
     cluster.pod("waits")
     message = "0/14 nodes are available: 10 Insufficient nvidia.com/gpu, 4 node(s) didn't match."
     cluster.warning("waits", f"{message}{rest} preemption: 0/14 nodes are available: 14 No preemption victims found.")

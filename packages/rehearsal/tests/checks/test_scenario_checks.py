@@ -39,7 +39,7 @@ def cluster() -> Cluster:
     return cluster.after(5)
 
 
-def test_a_gpu_node_before_the_first_gpu_pod_is_found(cluster: Cluster) -> None:
+def test_a_gpu_node_before_the_first_gpu_pod_fails_the_check(cluster: Cluster) -> None:
     played = Played(first_gpu_submission=cluster.timeline.now())
     assert of_cluster.starts_at_zero(cluster.timeline, played).passed
     cluster.node("gpu-0", "t4-1", size=1)
@@ -48,7 +48,7 @@ def test_a_gpu_node_before_the_first_gpu_pod_is_found(cluster: Cluster) -> None:
     assert not of_cluster.starts_at_zero(cluster.timeline, later).passed
 
 
-def test_a_system_pod_on_a_gpu_node_is_found_a_node_agent_is_not(cluster: Cluster) -> None:
+def test_a_system_pod_on_a_gpu_node_fails_and_a_node_agent_does_not(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("agent", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("DaemonSet", "agent"))
     assert of_cluster.system_pods_off_gpus(cluster.timeline).passed
@@ -62,7 +62,7 @@ def test_a_timeline_that_saw_no_system_pod_proves_nothing() -> None:
     assert not of_cluster.system_pods_off_gpus(Cluster.empty().timeline).passed
 
 
-def test_a_pool_above_its_maximum_is_found(cluster: Cluster) -> None:
+def test_a_pool_above_its_maximum_fails_the_check(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.node("gpu-1", "t4-1", size=1)
     (check,) = of_cluster.limits(cluster.timeline, POOLS)
@@ -110,7 +110,7 @@ def test_a_pool_without_nodes_is_explained_by_its_autoscaler(cluster: Cluster) -
     assert "no image" not in by_id(list(of_cluster.reached(cluster.timeline, POOLS, messages)), "reached:t4-1").detail
 
 
-def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluster) -> None:
+def test_cpu_work_on_a_gpu_node_or_nodes_started_for_it_fail_the_check(cluster: Cluster) -> None:
     job, crowd = SCENARIO.cpu
     played = Played([submitted(job, cluster), submitted(crowd, cluster)])
     cluster.pod("cpu-job-x", node="admin-0", phase="Succeeded", gpus=0, owner=("Job", "cpu-job"))
@@ -125,7 +125,7 @@ def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluste
     assert "cpu-crowd ran on GPU node gpu-0" in of_cluster.cpu_work_wakes_none(cluster.timeline, played).detail
 
 
-def test_the_wrong_pool_is_found(cluster: Cluster) -> None:
+def test_the_wrong_pool_fails_the_check(cluster: Cluster) -> None:
     played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.node("gpu-0", "t4-4", size=4)
     cluster.after(2).pod("gpu-pod", node="gpu-0", phase="Running")
@@ -134,7 +134,7 @@ def test_the_wrong_pool_is_found(cluster: Cluster) -> None:
     assert check.detail == "gpu-pod ran on t4-4, expected t4-1"
 
 
-def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluster) -> None:
+def test_a_pod_that_never_ran_is_reported_with_the_schedulers_reason(cluster: Cluster) -> None:
     played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.pod("gpu-pod")
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
@@ -189,7 +189,7 @@ def test_a_multi_gpu_pod_needs_a_reason_with_the_line_to_add(cluster: Cluster, m
     assert check.passed is passed
 
 
-def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> None:
+def test_a_pod_placed_instead_of_waiting_fails_the_check(cluster: Cluster) -> None:
     one = SCENARIO.unschedulable[0]
     played = Played([submitted(one, cluster, SubmissionReply(True, warnings=("asks for too many",)))])
     cluster.pod("over-large", node="gpu-0", phase="Running", gpus=5)
@@ -228,7 +228,7 @@ def test_what_was_not_submitted_did_not_pass() -> None:
     assert not any(check.passed for check in checks)
 
 
-def test_a_node_that_stays_is_told_with_the_pod_that_holds_it(cluster: Cluster) -> None:
+def test_a_node_that_stays_is_reported_with_the_pod_that_holds_it(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
     check = of_cluster.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
@@ -261,9 +261,7 @@ GPU_NODE = {"size": 1, "taints": SMALL.taints}
         ({"gpus": 0}, None),
     ],
 )
-def test_a_node_that_is_not_what_its_pool_declares_is_found(
-    cluster: Cluster, change: dict[str, Any], problem: str | None
-) -> None:
+def test_a_node_unlike_its_pool_fails_the_check(cluster: Cluster, change: dict[str, Any], problem: str | None) -> None:
     cluster.node("gpu-0", "t4-1", **{**GPU_NODE, **change})
     check = declared.nodes_as_declared(cluster.timeline, POOLS)
     assert check.passed is (problem is None), check.detail
@@ -271,7 +269,7 @@ def test_a_node_that_is_not_what_its_pool_declares_is_found(
         assert check.detail == f"gpu-0 (t4-1) {problem}"
 
 
-def test_a_node_of_no_declared_pool_is_found_and_no_node_proves_nothing(cluster: Cluster) -> None:
+def test_a_node_of_no_declared_pool_fails_and_no_node_proves_nothing(cluster: Cluster) -> None:
     cluster.node("gpu-0", "v100-8", **GPU_NODE)
     assert declared.nodes_as_declared(cluster.timeline, POOLS).detail == "gpu-0 belongs to no pool of the stack"
     assert not declared.nodes_as_declared(Cluster.empty().timeline, POOLS).passed
@@ -285,7 +283,7 @@ def test_a_node_that_its_autoscaler_has_not_completed_is_not_judged(cluster: Clu
     assert not declared.nodes_as_declared(cluster.timeline, POOLS).passed
 
 
-def test_a_pod_of_the_clusters_own_that_waits_or_failed_is_found(cluster: Cluster) -> None:
+def test_a_system_pod_that_waits_or_failed_fails_the_check(cluster: Cluster) -> None:
     played = Played()
     assert declared.system_pods_run(cluster.timeline, played).passed
     cluster.pod("metrics", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
@@ -300,7 +298,7 @@ def test_a_pod_of_the_clusters_own_that_waits_or_failed_is_found(cluster: Cluste
 
 
 @pytest.mark.parametrize(("owner", "passed"), [("DaemonSet", True), ("ReplicaSet", False)])
-def test_an_agent_of_a_node_that_has_gone_is_not_waited_for(cluster: Cluster, owner: str, passed: bool) -> None:
+def test_an_agent_of_a_deleted_node_is_not_waited_for(cluster: Cluster, owner: str, passed: bool) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("agent", node="gpu-0", gpus=0, namespace="kube-system", owner=(owner, "agents"))
     assert not declared.system_pods_run(cluster.timeline, Played()).passed, "its node is there"
@@ -314,7 +312,7 @@ def test_what_comes_after_the_last_gpu_pod_is_not_waited_for(cluster: Cluster) -
     assert declared.system_pods_run(cluster.timeline, played).passed
 
 
-def test_the_pods_of_a_job_are_told_together_by_node(cluster: Cluster) -> None:
+def test_the_pods_of_a_job_are_reported_together_by_node(cluster: Cluster) -> None:
     job = SCENARIO.jobs[0]
     assert isinstance(job.expect, RunsOn)
     (pool,) = job.expect.pools
@@ -350,7 +348,7 @@ def test_a_pod_that_names_no_pool_gets_the_preferred_pool(cluster: Cluster, pool
     assert check.passed is passed
 
 
-def test_a_pool_that_does_not_come_back_is_found(cluster: Cluster) -> None:
+def test_a_pool_that_does_not_scale_up_again_fails_the_check(cluster: Cluster) -> None:
     free = {"cpu": 3.9, "memory": 12 * 1024.0**3}
     again = whole_node("t4-1", SCENARIO.again["t4-1"], free)
     played = Played([submitted(again, cluster)])

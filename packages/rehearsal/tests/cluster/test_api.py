@@ -241,6 +241,6 @@ def test_a_watch_ends_with_the_stream_and_a_broken_one_is_an_error(server: Serve
 def test_a_watch_that_is_too_old_says_so(server: Server) -> None:
     error = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old resource version"}}
     server.answer = lambda method, path: (200, {}, json.dumps(error).encode() + b"\n")
-    with pytest.raises(ApiError, match="too old resource version") as error:
+    with pytest.raises(ApiError, match="too old resource version") as raised:
         list(Api(server.kubeconfig()).watch("/a", "1"))
-    assert error.value.status == 410
+    assert raised.value.status == 410

@@ -78,7 +78,7 @@ def test_an_informer_follows_every_change(server: Server, informer: Informer) ->
     eventually("it goes on from the bookmark", lambda: server.versions[-1] == "14")
 
 
-def test_what_went_while_no_watch_ran_is_not_kept(server: Server, informer: Informer) -> None:
+def test_objects_deleted_without_a_watch_leave_the_cache(server: Server, informer: Informer) -> None:
     eventually("what was listed is kept", lambda: ("default", "a") in cached(informer))
     server.events.put(ApiError(410, "Expired", "too old resource version"))
     again = {("default", "b"): "2", ("default", "c"): "3"}

@@ -113,7 +113,7 @@ def test_the_next_minor(version: str, following: str) -> None:
         (None, "Running", ("replace pool",), True, False),
     ],
 )
-def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
+def test_a_job_ends_only_where_the_preview_announced_it(
     deleted: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
 ) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, deleted=deleted)

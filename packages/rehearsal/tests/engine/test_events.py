@@ -60,7 +60,7 @@ def test_only_cloud_and_cluster_resources_are_altered() -> None:
     assert step_of(pre("create", "a:b:C", planning=True)) == Step("create", "a:b:C", "n", planned=True)
 
 
-def test_what_a_refresh_found_is_known_when_a_step_ends() -> None:
+def test_a_refresh_step_reports_its_result_when_it_ends() -> None:
     begun = pre("refresh", "a:b:C", planning=True)
     ended = {"resOutputsEvent": pre("update", "a:b:C", planning=True)["resourcePreEvent"]}
     ended["resOutputsEvent"]["metadata"]["detailedDiff"] = {"tags.x": {"diffKind": "add"}}
@@ -99,7 +99,7 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
         ({"count": {}}, 2, "update 2"),
     ],
 )
-def test_an_autoscalers_size_is_told_as_such_and_never_hides_another_change(
+def test_an_autoscalers_size_is_labelled_and_never_hides_another_change(
     changes: dict[str, Any], updates: int, expected: str
 ) -> None:
     event = pre("update", "a:b:C")

@@ -39,7 +39,7 @@ def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_
     assert abs(free.memory_mib - free_mib) <= 1
 
 
-def test_what_a_machine_says_is_kept_of_it_replaces_the_formula_each_by_itself() -> None:
+def test_each_reserved_amount_of_a_machine_replaces_the_formula() -> None:
     plain = NodeShape("m", 4, 16)
     reported = replace(plain, reserved_milli_cpu=80, reserved_memory_mib=1000)
     assert (allocatable(reported).cpu_millicores, allocatable(reported).memory_mib) == (3920, 16384 - 1000)

@@ -1,4 +1,4 @@
-"""A stand-in for Prometheus' discovery of pods, which Debian builds it without: their ports, of the real API server.
+"""A replacement for Prometheus' discovery of pods, which Debian builds it without: their ports, of the real API server.
 
 It speaks https://prometheus.io/docs/prometheus/latest/http_sd/ and tells what the role ``pod`` would:
 https://prometheus.io/docs/prometheus/latest/configuration/configuration/#pod

@@ -22,7 +22,7 @@ from packages.rehearsal.tests.monitoring.exposition import text
 from rehearsal.cluster.api import Api, Object
 
 STATE_METRICS: Final = "kube-state-metrics"
-"""The name by which the stand-in for it is asked, as no pod of the chart is there."""
+"""The replacement's name: no pod of the chart runs."""
 
 _FRESH_SECONDS: Final = 0.2
 _DISCOVERY: Final = "/pods"

@@ -1,4 +1,4 @@
-"""A stand-in for kube-state-metrics, which cannot be had as a Go module: what our rules ask of it, of real objects.
+"""A replacement for kube-state-metrics, which is no Go module: the metrics that our rules query, of real objects.
 
 Names, labels and values are those that its documentation says, of 2.20.0, which the chart installs:
 https://github.com/kubernetes/kube-state-metrics/blob/v2.20.0/docs/metrics/cluster/node-metrics.md

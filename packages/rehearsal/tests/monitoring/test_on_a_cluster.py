@@ -1,7 +1,7 @@
 """GPU nodes that come, work and go are told of and disturb nobody; what costs money in vain or breaks is told of.
 
 Prometheus is real, and so are the rules, dashboards and scrape configuration: those that the engine declared on a
-rehearsed cluster, with a minute as a second. What they ask of is told by stand-ins for two exporters, of the pods and
+rehearsed cluster, with a minute as a second. The metrics come from replacements for two exporters, of the pods and
 nodes of that cluster, whose control plane is real: ``state_metrics.py`` and ``gpu_metrics.py``.
 """
 
@@ -156,7 +156,7 @@ def failed_rules(answers: Prometheus) -> float:
     return sum(value for metric, value in counted.items() if metric.startswith(name))
 
 
-def test_a_pool_that_works_and_goes_is_told_of_and_no_alert_fires(monitored: Monitored) -> None:
+def test_a_pool_that_works_and_is_deleted_has_metrics_and_no_alert_fires(monitored: Monitored) -> None:
     """From zero to two nodes and back."""
     answers = monitored.prometheus
     eventually("nodes are told of", lambda: answers.now("count(kube_node_info)"))
@@ -195,7 +195,7 @@ def test_a_pool_that_works_and_goes_is_told_of_and_no_alert_fires(monitored: Mon
     assert failed_rules(answers) == 0
 
 
-def test_what_costs_in_vain_or_breaks_is_told_of_and_nothing_else(monitored: Monitored) -> None:
+def test_alerts_fire_for_idle_cost_and_failures_and_nothing_else(monitored: Monitored) -> None:
     """Each alert for its own reason, while a busy pod beside it gives none; they end with what they are about."""
     answers, start = monitored.prometheus, time.time()
     monitored.use["lazy"] = IDLE

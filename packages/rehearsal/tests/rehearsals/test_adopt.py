@@ -46,7 +46,7 @@ class _TwoStacks(Rehearsal):
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
-def test_what_an_earlier_stack_kept_is_adopted_in_place(cloud: str, tmp_path: Path) -> None:
+def test_resources_retained_by_an_earlier_stack_are_adopted_in_place(cloud: str, tmp_path: Path) -> None:
     stack = resolve(f"examples/{cloud}-research.yaml")
     options = Options(tools=provide(stack.tools), gate=None, build=tmp_path)
     finished = _TwoStacks(stack, options, Console(file=io.StringIO(), width=160)).run()

@@ -106,7 +106,7 @@ IN_A_QUEUE: Final = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}
 
 
 @pytest.mark.exhaustive
-def test_what_would_wait_for_ever_is_said_to(retained: RetainedCluster) -> None:
+def test_a_job_that_would_wait_for_ever_is_reported(retained: RetainedCluster) -> None:
     """A job for a pool that is not there, and one in a queue where there are none, which runs as soon as it is let."""
     shell = retained.as_developer().output
     manifest = "gpu submit --name {} --image busybox --dry-run -- true | {} | kubectl apply -f -"

@@ -207,7 +207,7 @@ def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: RunRecord) 
     ]
 
 
-def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: RunRecord) -> None:
+def test_machine_failures_are_reported_once_also_after_they_end(record: RunRecord) -> None:
     cluster = Cluster(record.timeline, Clock())
     for pod in ("gpu-pod", "another"):
         cluster.warning(pod, "t4-1 cannot grow: [no tag]", reason="NodeGroupNotScaled", pool="t4-1")

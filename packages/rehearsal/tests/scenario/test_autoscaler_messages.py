@@ -70,7 +70,7 @@ def test_conditions_of_what_nodes_are_made_from(status: str) -> None:
     assert messages(Objects(**{CLASS: broken})) == {"t4-1": "MachineClass gpus: no image"}
 
 
-def test_what_is_wrong_is_told_without_what_is_only_not_known_yet() -> None:
+def test_only_conditions_that_are_false_are_reported() -> None:
     broken = thing(
         "MachineClass", "gpus", ("ImagesReady", "False", "no image"), ("Valid", "Unknown", "awaiting images")
     )

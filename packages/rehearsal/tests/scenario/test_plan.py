@@ -48,7 +48,7 @@ def test_the_plain_pod_may_only_run_on_the_smallest_size() -> None:
     assert scenario(*THREE_SIZES).gpu_limit_only.expect == RunsOn(frozenset({"t4-1"}))
 
 
-def test_the_plain_pod_must_be_told_what_it_lacks_when_every_pool_has_a_further_taint() -> None:
+def test_a_pod_with_only_a_gpu_limit_needs_a_reason_when_every_pool_has_another_taint() -> None:
     extra = Taint("team", "vision", "NoSchedule")
     pool = gpu_pool("t4-1", 1)
     tainted = gpu_pool("t4-1", 1, taints=(*pool.taints, extra))
@@ -83,7 +83,7 @@ SPOT = gpu_pool("t4-1-spot", 1, preference=1, declared_at="gpuPools[0]")
 ON_DEMAND = gpu_pool("t4-1-ondemand", 1, spot=False, preference=2, declared_at="gpuPools[0]")
 
 
-def test_when_the_first_rung_runs_dry_the_next_is_expected_and_not_the_last() -> None:
+def test_in_a_capacity_shortage_the_next_fallback_is_expected_and_not_the_last() -> None:
     plan = scenario(RESERVED, SECOND, SPOT, ON_DEMAND)
     assert plan.shortage is not None
     assert plan.shortage.pools == ("t4-1-reserved", "t4-1-reserved-2")
@@ -93,7 +93,7 @@ def test_when_the_first_rung_runs_dry_the_next_is_expected_and_not_the_last() ->
     assert ordered.expect == RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))
 
 
-def test_a_rung_whose_taint_the_jobs_of_the_first_do_not_tolerate_is_passed_over() -> None:
+def test_a_fallback_with_a_taint_that_the_jobs_do_not_tolerate_is_skipped() -> None:
     tainted = replace(SPOT, taints=(*SPOT.taints, Taint("spot", "true", "NoSchedule")))
     shortage = scenario(RESERVED, tainted, ON_DEMAND).shortage
     assert shortage is not None
@@ -101,7 +101,7 @@ def test_a_rung_whose_taint_the_jobs_of_the_first_do_not_tolerate_is_passed_over
     assert scenario(RESERVED, tainted).shortage is None
 
 
-def test_the_pool_of_the_next_jobs_runs_dry_only_if_no_other_can() -> None:
+def test_the_shortage_spares_the_pool_of_the_next_jobs_if_another_can_have_it() -> None:
     sizes = [
         gpu_pool(f"t4-{size}-{way}", size, preference=preference, declared_at="gpuPools[0]")
         for size in (1, 4)
@@ -117,7 +117,7 @@ def test_the_pool_of_the_next_jobs_runs_dry_only_if_no_other_can() -> None:
     assert alone.pools == ("t4-1-spot",)
 
 
-def test_without_a_second_rung_nothing_runs_dry() -> None:
+def test_without_a_fallback_there_is_no_capacity_shortage() -> None:
     assert scenario(RESERVED, SECOND).shortage is None
     assert scenario(*THREE_SIZES).shortage is None
 

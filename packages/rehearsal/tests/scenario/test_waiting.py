@@ -66,7 +66,7 @@ def test_free_ports_differ_and_can_be_listened_at() -> None:
             assert listens(port)
 
 
-def test_a_free_port_is_not_one_that_connections_are_given() -> None:
+def test_a_free_port_is_outside_the_ephemeral_range() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         assigned = set()
         accepting = threading.Thread(target=lambda: [server.accept()[0].close() for _ in range(50)], daemon=True)

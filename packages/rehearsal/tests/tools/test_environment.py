@@ -173,7 +173,7 @@ def test_an_interrupted_install_is_not_taken_for_finished(
     assert "venv" in commands[-3], "half an installation is not built upon"
 
 
-def test_an_environment_whose_python_is_gone_is_made_again(project: Path, commands: list[list[str]]) -> None:
+def test_an_environment_without_its_python_is_recreated(project: Path, commands: list[list[str]]) -> None:
     _prepare(project)
     (project / ".venv" / "bin" / "python").unlink()
     assert _prepare(project)

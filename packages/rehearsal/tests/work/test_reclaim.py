@@ -75,8 +75,6 @@ FAILED = {"type": "Failed", "status": "True", "message": "Job has reached the sp
         ),
     ],
 )
-def test_each_thing_that_is_otherwise_is_a_problem(
-    change: Callable[[ReclaimOutcome], ReclaimOutcome], expected: str
-) -> None:
+def test_each_deviation_is_reported(change: Callable[[ReclaimOutcome], ReclaimOutcome], expected: str) -> None:
     (problem,) = problems(change(WELL), 2)
     assert expected in problem

@@ -84,6 +84,6 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
         ),
     ],
 )
-def test_each_thing_that_is_not_so_is_told(change: Callable[[SweepOutcome], SweepOutcome], expected: str) -> None:
+def test_each_deviation_is_reported(change: Callable[[SweepOutcome], SweepOutcome], expected: str) -> None:
     (problem,) = problems(change(WELL))
     assert expected in problem

@@ -136,7 +136,7 @@ def test_the_program_talks_to_the_api_server_as_its_own_service_account(stage: S
     stage.api.delete(f"{PODS}/robot", gracePeriodSeconds=0)
 
 
-def test_a_crash_is_restarted_counted_and_told_in_the_programs_words(stage: Stage) -> None:
+def test_a_crash_is_restarted_counted_and_reported_in_the_programs_words(stage: Stage) -> None:
     stage.submit("broken", MODE="crash")
     eventually("a restart", lambda: stage.status("broken").get("restartCount", 0) >= 2)
     status = stage.status("broken")

@@ -42,7 +42,7 @@ def test_nothing_of_the_person_who_rehearses_is_read() -> None:
     assert variables["HOME"] == variables["TMPDIR"] == "/run/pod"
 
 
-def test_a_port_that_is_not_declared_is_given_all_the_same() -> None:
+def test_a_port_that_is_not_declared_is_assigned_too() -> None:
     variables, ports = made({"METRICS_PORT": ""})
     assert variables["METRICS_PORT"] == "40001"
     assert ports == {8081: 40002}

@@ -52,12 +52,14 @@ class Hub:
 
 
 @pytest.fixture(scope="module")
-def programs() -> Path:
+def bin_folder() -> Path:
     return programs("jupyterhub")
 
 
 @pytest.fixture(scope="module")
-def hub(programs: Path, retained: RetainedCluster, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+def hub(
+    bin_folder: Path, retained: RetainedCluster, api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hub]:
     folder = tmp_path_factory.mktemp("jupyterhub")
     user_values = json.loads(retained.output(f"helm get values --namespace {NAMESPACE} jupyterhub --output json"))
     values = merged(DEFAULTS, user_values)
@@ -97,9 +99,9 @@ def hub(programs: Path, retained: RetainedCluster, api: Api, tmp_path_factory: p
     with Processes(folder / "logs") as processes:
         addresses = ["--ip=127.0.0.1", f"--port={proxy}", "--api-ip=127.0.0.1", f"--api-port={proxy_api}"]
         targets = [f"--default-target=http://127.0.0.1:{own}", f"--error-target=http://127.0.0.1:{own}/hub/error"]
-        processes.start("proxy", [programs / "configurable-http-proxy", *addresses, *targets], environment)
+        processes.start("proxy", [bin_folder / "configurable-http-proxy", *addresses, *targets], environment)
         config = Path(__file__).with_name("hub_config.py")
-        started = processes.start("hub", [programs / "jupyterhub", "-f", config], environment)
+        started = processes.start("hub", [bin_folder / "jupyterhub", "-f", config], environment)
 
         def up() -> bool:
             processes.check()
@@ -109,7 +111,7 @@ def hub(programs: Path, retained: RetainedCluster, api: Api, tmp_path_factory: p
                 return False
 
         eventually("the hub answers", up)
-        machine = Machine(api, programs, folder, processes, seconds // IDLE_SECONDS, frozenset({"jupyter-bob"}))
+        machine = Machine(api, bin_folder, folder, processes, seconds // IDLE_SECONDS, frozenset({"jupyter-bob"}))
         with machine.working():
             yield Hub(page, environment["NOTEBOOK_PASSWORD"], machine, started.log)
         # The hub's services have sessions of their own.

@@ -81,7 +81,7 @@ def nodes(api: Api) -> list[str]:
     return [node["metadata"]["name"] for node in api.list("/api/v1/nodes", labelSelector=f"{POOL_LABEL}={POOL}")]
 
 
-def test_told_who_scales_the_cluster_it_wakes_an_empty_pool(launch: Launch, api: Api) -> None:
+def test_with_the_autoscaler_named_it_scales_up_an_empty_pool(launch: Launch, api: Api) -> None:
     answer = launch(autoscaler="gke")
     assert answer["gpus"] == [], "a list of what nodes have, and there are none"
     assert answer["error"] is None
@@ -91,7 +91,7 @@ def test_told_who_scales_the_cluster_it_wakes_an_empty_pool(launch: Launch, api:
     assert launch(autoscaler="gke")["gpus"] == ["T4"]
 
 
-def test_told_nothing_it_launches_nothing(launch: Launch, api: Api) -> None:
+def test_without_an_autoscaler_named_it_launches_nothing(launch: Launch, api: Api) -> None:
     """The negative: why `autoscaler` has to be written."""
     answer = launch()
     assert (answer["gpus"], answer["feasible"]) == ([], [])

@@ -1,4 +1,4 @@
-"""What the stand-ins tell Prometheus: what the exporters' documentation says, and nothing of what is not there."""
+"""The replacements export what the exporters' documentation says, and nothing for objects that do not exist."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_of_each_pod_one_phase_and_why_it_waits_if_it_does() -> None:
     ("allowlist", "through"),
     [(["nodes=[a,b]"], ("a", "b")), (["pods=[a]", "nodes=[b]"], ("b",)), (["pods=[a]"], ()), ([], ())],
 )
-def test_the_charts_list_says_which_labels_of_nodes_are_told(allowlist: list[str], through: tuple[str, ...]) -> None:
+def test_the_charts_list_decides_which_node_labels_are_exported(allowlist: list[str], through: tuple[str, ...]) -> None:
     assert state_metrics.allowed_labels(allowlist, "nodes") == through
 
 
@@ -80,7 +80,7 @@ def test_of_gpus_what_the_documentation_says_and_whose_they_are() -> None:
     }
 
 
-def test_pods_are_found_by_port_with_the_labels_of_their_node() -> None:
+def test_pods_are_discovered_by_port_with_the_labels_of_their_node() -> None:
     asked = {"role": "pod", "namespaces": {"names": ["a"]}, "attach_metadata": {"node": True}}
     first, second = discovery.targets([pod("p", nodeName="n1")], {"n1": NODE}, asked)
     assert (first["targets"], second["targets"]) == (["p-uid:9400"], ["p-uid:80"])
