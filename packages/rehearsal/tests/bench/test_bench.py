@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.bench.baseline import GPUS_PER_NODE, groups
-from rehearsal.bench.sample import Sample, slope
-from rehearsal.bench.table import Goal
+from rehearsal.bench.results import Goal, Sample, slope
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:
