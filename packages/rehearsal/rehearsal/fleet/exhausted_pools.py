@@ -26,9 +26,9 @@ class ExhaustedPools:
         """From now on exactly these ``pools``, by the label of their nodes, get no further node."""
         for node_pool in api.list(pool_path(), labelSelector=GROUP_LABEL):
             name, spec = node_pool["metadata"]["name"], node_pool["spec"]
-            dry = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools
-            if dry and name not in self._limits:
+            exhausted = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools
+            if exhausted and name not in self._limits:
                 self._limits[name] = spec["limits"]
                 api.merge(pool_path(name), {"spec": {"limits": _NONE}})
-            elif not dry and name in self._limits:
+            elif not exhausted and name in self._limits:
                 api.merge(pool_path(name), {"spec": {"limits": self._limits.pop(name)}})

@@ -28,8 +28,8 @@ READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
 INVENTORY: Final = "inventory.json"
 """In the run's folder: the answer to the line ``inventory`` on the sandbox's standard input."""
-DRY: Final = "dry.json"
-"""The same, to the line ``dry``."""
+EXHAUSTED: Final = "exhausted.json"
+"""The same, to the line ``exhaust``."""
 RECLAIMED: Final = "reclaimed.json"
 """The same, to the line ``reclaim``."""
 ANSWER_TIMEOUT_SECONDS: Final = 240.0
@@ -152,7 +152,7 @@ class SandboxHandle:
 
     def exhaust(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
-        self._ask(" ".join(["dry", *pools]), DRY)
+        self._ask(" ".join(["exhaust", *pools]), EXHAUSTED)
 
     def reclaim(self, node: str) -> None:
         """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""

@@ -105,23 +105,23 @@ class Sandbox:
             self._written = facts
 
     def write_inventory(self) -> None:
-        """Write ``inventory.json``: what the stack has in the account, what is gone that was there before, and people.
+        """Write ``inventory.json``: what the stack has in the account, which fixtures were deleted, and principals.
 
-        People are those whom the account lets into the cluster.
+        Principals are those whom the account grants access to the cluster.
         """
         there = [each for provider in self._providers for each in provider.inventory()]
         resources = [each for each in there if each not in self._fixtures]
-        resources += [f"gone: {each}" for each in self._fixtures if each not in there]
+        resources += [f"deleted: {each}" for each in self._fixtures if each not in there]
         people = {who: asdict(login) for provider in self._providers for who, login in provider.principals().items()}
         self._say("inventory", {"resources": resources, "people": people})
 
     def exhaust(self, pools: Sequence[str]) -> None:
-        """Have no further machine for exactly these pools, and say so in ``dry.json``."""
+        """Have no further machine for exactly these pools, and say so in ``exhausted.json``."""
         if self._control_plane is not None:
             self._exhausted_pools.exhaust(self._control_plane.api, pools)
         for provider in self._providers:
             provider.exhaust(pools)
-        self._say("dry", list(pools))
+        self._say("exhausted", list(pools))
 
     def reclaim(self, node: str) -> None:
         """Take back the node's machine as its cloud does, and say so in ``reclaimed.json``: of a group of the fleet's,

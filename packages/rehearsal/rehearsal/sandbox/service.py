@@ -86,7 +86,7 @@ def _answer(sandbox: Sandbox, line: str) -> None:
     word, *rest = line.split()
     if word == "inventory":
         sandbox.write_inventory()
-    elif word == "dry":
+    elif word == "exhaust":
         sandbox.exhaust(rest)
     elif word == "reclaim":
         sandbox.reclaim(*rest)

@@ -96,7 +96,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class CapacityShortage:
-    """While the cloud has no machine for the pools ``exhausted``, an entry's first choice, ``taken`` still gets one."""
+    """While the cloud has no machine for ``pools``, an entry's first choice, ``fallback_pod`` still runs."""
 
     pools: tuple[str, ...]
     fallback_pod: Submission
