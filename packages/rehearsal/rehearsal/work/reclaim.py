@@ -86,7 +86,9 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
         elif not lost and now["metadata"]["uid"] != pod["metadata"]["uid"]:
             errors.append(f"{pod['metadata']['name']} was ended, too, on another node")
         elif _program(now) != _program(pod):
-            errors.append(f"{now['metadata']['name']} is told otherwise than the pod in whose place it is")
+            errors.append(
+                f"{now['metadata']['name']} started with other variables, command or resources than the pod in whose place it is"
+            )
     return errors
 
 

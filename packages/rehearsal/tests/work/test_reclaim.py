@@ -68,10 +68,13 @@ FAILED = {"type": "Failed", "status": "True", "message": "Job has reached the sp
         (after(BEFORE[0]), "reclaimed-1-b did not come back"),
         (after(BEFORE[0], worker(1, "n2", "c")), "reclaimed-1-c is on the node that was taken"),
         (after(worker(0, "n1", "d"), WELL.after[1]), "reclaimed-0-a was ended, too, on another node"),
-        (after(BEFORE[0], worker(1, "n3", "c", hostname="another")), "reclaimed-1-c is pod_spec otherwise"),
+        (
+            after(BEFORE[0], worker(1, "n3", "c", hostname="another")),
+            "reclaimed-1-c started with other variables, command or resources",
+        ),
         (
             after(BEFORE[0], worker(1, "n3", "c", containers=[{"image": "train:1", "env": OTHER_MASTER}])),
-            "reclaimed-1-c is pod_spec otherwise",
+            "reclaimed-1-c started with other variables, command or resources",
         ),
     ],
 )
