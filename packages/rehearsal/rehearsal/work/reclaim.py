@@ -87,7 +87,7 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
             errors.append(f"{pod['metadata']['name']} was ended, too, on another node")
         elif _program(now) != _program(pod):
             errors.append(
-                f"{now['metadata']['name']} started with other variables, command or resources than the pod in whose place it is"
+                f"{now['metadata']['name']} started with other variables, command or resources than the pod it replaces"
             )
     return errors
 
