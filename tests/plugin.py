@@ -67,7 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 _REHEARSALS: Final = "packages/rehearsal/tests/rehearsals/"
 _STACK_BY_STACK: Final = f"{_REHEARSALS}test_clouds.py"
-_ALONE: Final = ("test_a_stack_passes_and_its_report_says_what_was_seen[dev]",)
+_ALONE: Final = ("test_a_stack_passes_and_its_report_has_the_observations[dev]",)
 """Tests that take minutes and share no folder with others of their file."""
 
 

@@ -103,9 +103,9 @@ def run(
         inside=chosen.only_from_inside if place is None else place == "inside",
     )
     finished = Rehearsal(chosen, options, console).run()
-    if finished.kept is not None:
+    if finished.retained is not None:
         console.print()
-        for line in finished.kept.next_steps():
+        for line in finished.retained.next_steps():
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     if finished.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)

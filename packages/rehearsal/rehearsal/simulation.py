@@ -75,7 +75,7 @@ class SimulatedNodeGroup:
     or device plugin) that must become ready on the node first (how it is recognised: ``rehearsal/fleet/drivers.py``).
     ``machine.gpus`` is what the autoscaler expects of a node; ``offered_gpus`` what the machine really has (slices
     count), if that differs. A device plugin's time slicing multiplies it, so its replicas are never part of it.
-    ``unseen_labels`` and ``unseen_taints`` are on every node, but the autoscaler cannot see them while the group is
+    ``late_labels`` and ``late_taints`` are on every node, but the autoscaler cannot see them while the group is
     empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
     for a group that is meant to be fixed. ``reservation`` is what its machines must come from. ``packing`` is ``None``
     where only empty nodes go. ``pods_ended_by`` is how pods end when the cloud takes a machine back: the node is
@@ -98,8 +98,8 @@ class SimulatedNodeGroup:
     rank: float | None = None
     gpus_advertised_by: Advertiser = "cloud"
     offered_gpus: int | None = None
-    unseen_labels: Mapping[str, str] = field(default_factory=dict)
-    unseen_taints: tuple[Mapping[str, str], ...] = ()
+    late_labels: Mapping[str, str] = field(default_factory=dict)
+    late_taints: tuple[Mapping[str, str], ...] = ()
     not_scaled_because: str = ""
     reservation: str = ""
     packing: Packing | None = None
@@ -157,7 +157,7 @@ class Injection:
 
 
 def makers_rights(*, everything: bool) -> dict[str, Any]:
-    """What a cloud gives whoever made a cluster: all of Kubernetes' rights, which it can be asked for, or none.
+    """What a cloud grants the creator of a cluster: all of Kubernetes' rights, which it can be asked for, or none.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/iam#container.admin,
     https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html,
@@ -190,7 +190,7 @@ class Endpoint:
     """Where the cluster's API server answers: ``host`` is ``127.0.0.1:PORT``, ``ca_pem_base64`` its CA.
 
     ``name`` is the same by a DNS name, with a certificate of an authority that every machine trusts. At ``nowhere``
-    nobody answers. ``inside``: whoever asks is in the cluster's network.
+    nobody answers. ``inside``: the client is in the cluster's network.
     """
 
     host: str

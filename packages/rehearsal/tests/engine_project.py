@@ -1,4 +1,4 @@
-"""A throwaway Pulumi project for the real engine, with stand-ins as its only plugins."""
+"""A throwaway Pulumi project for the real engine, with simulated providers as its only plugins."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ class Project:
     def resources(self, type: str) -> list[dict[str, Any]]:
         """The resources of ``type`` in the state."""
         exported = self.run("stack", "export", "--stack=test")
-        found = json.loads(exported.text)["deployment"].get("resources", [])
-        return [resource for resource in found if resource["type"] == type]
+        all_resources = json.loads(exported.text)["deployment"].get("resources", [])
+        return [resource for resource in all_resources if resource["type"] == type]

@@ -1,4 +1,4 @@
-"""A real API server for the tests of the Kubernetes stand-in, and the calls the engine would make."""
+"""A real API server for the tests of the simulated Kubernetes provider, and the calls the engine would make."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Resource:
 
     def refresh(self) -> Created:
         """Read what is there, and remember."""
-        found = self.provider.read(self.request(), self.id, self.inputs, self.state)
-        self._keep(found, found.inputs or {})
-        return found
+        current = self.provider.read(self.request(), self.id, self.inputs, self.state)
+        self._keep(current, current.inputs or {})
+        return current
 
     def delete(self, timeout: float = PATIENCE) -> None:
         """Delete."""

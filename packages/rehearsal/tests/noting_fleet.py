@@ -1,4 +1,4 @@
-"""A fleet that takes notes, for the tests of every cloud stand-in."""
+"""A fleet that takes notes, for the tests of every simulated cloud."""
 
 from __future__ import annotations
 

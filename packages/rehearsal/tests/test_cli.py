@@ -32,7 +32,7 @@ class Ended:
 def run(*arguments: str, **environment: str) -> Ended:
     """One command in this process, where everything is imported already."""
     output, errors = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, signals_kept():
+    with pytest.MonkeyPatch.context() as patch, signals_restored():
         patch.setattr(sys, "argv", ["rehearsal", *arguments])
         with (
             mock.patch.dict(os.environ, {"PATH": "/bin:/usr/bin", **environment}, clear=True),
@@ -45,7 +45,7 @@ def run(*arguments: str, **environment: str) -> Ended:
 
 
 @contextlib.contextmanager
-def signals_kept() -> Iterator[None]:
+def signals_restored() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
@@ -85,7 +85,7 @@ def test_bad_input_is_one_message_that_names_the_remedy(arguments: tuple[str, ..
     assert "Traceback" not in refused.stderr
 
 
-def test_all_problems_of_a_stack_file_are_told_before_anything_starts(tmp_path: Path) -> None:
+def test_all_errors_of_a_stack_file_are_reported_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(GOOD.replace("us-central1\n", "us-centrall1\n").replace("maxNodes: 4", "maxNodes: 0"))
     refused = run("run", "--stack", str(file))

@@ -8,19 +8,20 @@ Variants take turns within every repetition, so that a busy minute hits all of t
 
 from __future__ import annotations
 
+import os
+import platform
 from contextlib import AbstractContextManager
+from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 
-from rehearsal.bench.machine import facts
-from rehearsal.bench.previews import measure_previews
+from rehearsal.bench.previews import measure_previews, measure_slope
 from rehearsal.bench.project import PLACES
+from rehearsal.bench.results import Goal, show
 from rehearsal.bench.rules import measure_rules
 from rehearsal.bench.scheduling import measure_scheduling
-from rehearsal.bench.slope import measure_slope
 from rehearsal.bench.stages import measure_clouds, measure_stages
-from rehearsal.bench.table import Goal, show
 from rehearsal.engine.stack import ROOT
 from rehearsal.report.report import write_atomically
 
@@ -34,7 +35,7 @@ def run_bench(console: Console, *, tools: Path, quick: bool, faulty_project: Abs
     ``faulty_project`` is a copy of the project that the gate refuses.
     """
     repetitions = 1 if quick else 5
-    machine = facts(tools)
+    machine = _machine(tools)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
     goals: list[Goal] = []
     console.print(f"previews, {repetitions} repetitions …")
@@ -58,3 +59,16 @@ def run_bench(console: Console, *, tools: Path, quick: bool, faulty_project: Abs
         {"schemaVersion": SCHEMA_VERSION, "machine": machine, "results": [goal.to_json() for goal in goals]},
     )
     console.print(f"Report: {REPORT}", highlight=False, soft_wrap=True)
+
+
+def _machine(tools: Path) -> dict[str, str]:
+    """Cores, memory, load before the run, and the versions that matter."""
+    return {
+        "cores": str(os.cpu_count()),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "load": f"{os.getloadavg()[0]:.1f}",
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "pulumi-sdk": version("pulumi"),
+        "tools": tools.name,
+    }

@@ -8,8 +8,7 @@ from typing import Any
 from policies.readers import linked, read_stack
 from policies.readers.resource import Declared
 from policies.rules.table import RULES
-from rehearsal.bench.sample import Sample
-from rehearsal.bench.table import Goal
+from rehearsal.bench.results import Goal, Sample
 
 _FEW, _MANY = 800, 3200
 _MOST_SECONDS = 1.0

@@ -18,8 +18,7 @@ from typing import Any, Final
 
 from rehearsal.bench.baseline import GPU, GPUS_PER_NODE, POOL
 from rehearsal.bench.project import stack_with, workspace
-from rehearsal.bench.sample import Sample
-from rehearsal.bench.table import Goal
+from rehearsal.bench.results import Goal, Sample
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine, EngineError

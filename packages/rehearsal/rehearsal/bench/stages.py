@@ -8,8 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rehearsal.bench.project import PLACES, stack_with, workspace
-from rehearsal.bench.sample import Sample
-from rehearsal.bench.table import Goal
+from rehearsal.bench.results import Goal, Sample
 from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.run.options import Options
@@ -21,28 +20,24 @@ def measure_clouds(tools: Path) -> list[Goal]:
     goals = []
     with workspace("clouds") as folder:
         for cloud in PLACES:
-            stack = resolve(str(stack_with(folder, f"dev-{cloud}", {}, cloud)))
-            options = Options(tools=tools, gate=gate_for(ROOT, stack.name), build=folder)
-            finished = Rehearsal(stack, options, Console(file=io.StringIO())).run()
-            if not finished.passed:
-                raise EngineError(f"the rehearsal on {cloud} failed: {'; '.join(finished.record.reasons)}")
-            seconds = sum(stage.seconds for stage in finished.record.stages)
-            goals.append(Goal(f"rehearsal of one stack on {cloud}", Sample((seconds,)), "s"))
+            stages = _rehearse(str(stack_with(folder, f"dev-{cloud}", {}, cloud)), tools, folder)
+            goals.append(Goal(f"rehearsal of one stack on {cloud}", Sample((sum(stages.values()),)), "s"))
     return goals
 
 
 def measure_stages(tools: Path, repetitions: int) -> list[Goal]:
     """Whole rehearsals of dev: the time of each stage, and of all."""
-    stages: dict[str, list[float]] = {}
-    totals = []
     with workspace("stages") as folder:
-        options = Options(tools=tools, gate=gate_for(ROOT, "dev"), build=folder)
-        for _ in range(repetitions):
-            finished = Rehearsal(resolve("dev"), options, Console(file=io.StringIO())).run()
-            if not finished.passed:
-                raise EngineError(f"the rehearsal of dev failed: {'; '.join(finished.record.reasons)}")
-            for stage in finished.record.stages:
-                stages.setdefault(stage.name, []).append(stage.seconds)
-            totals.append(sum(stage.seconds for stage in finished.record.stages))
-    parts = [Goal(f"rehearsal of dev: {name}", Sample(tuple(values)), "s") for name, values in stages.items()]
-    return [Goal("rehearsal of dev", Sample(tuple(totals)), "s", 60.0), *parts]
+        runs = [_rehearse("dev", tools, folder) for _ in range(repetitions)]
+    parts = [Goal(f"rehearsal of dev: {name}", Sample(tuple(run[name] for run in runs)), "s") for name in runs[0]]
+    return [Goal("rehearsal of dev", Sample(tuple(sum(run.values()) for run in runs)), "s", 60.0), *parts]
+
+
+def _rehearse(stack_file: str, tools: Path, folder: Path) -> dict[str, float]:
+    """Stage → seconds. Raises EngineError if the rehearsal fails."""
+    stack = resolve(stack_file)
+    options = Options(tools=tools, gate=gate_for(ROOT, stack.name), build=folder)
+    finished = Rehearsal(stack, options, Console(file=io.StringIO())).run()
+    if not finished.passed:
+        raise EngineError(f"the rehearsal of {stack.name} failed: {'; '.join(finished.record.reasons)}")
+    return {stage.name: stage.seconds for stage in finished.record.stages}

@@ -30,7 +30,7 @@ __all__ = [
 
 
 def cluster_checks(
-    timeline: Timeline, pools: Pools, scenario: Scenario, played: Played, said: Mapping[str, str] | None = None
+    timeline: Timeline, pools: Pools, scenario: Scenario, played: Played, messages: Mapping[str, str] | None = None
 ) -> list[Check]:
     """All checks of what happened in the cluster, in the order of the story.
 
@@ -41,7 +41,7 @@ def cluster_checks(
         cluster.cpu_work_wakes_none(timeline, played),
         *workloads.workload_checks(timeline, scenario, played),
         *workloads.burst_checks(timeline, scenario, played),
-        *cluster.reached(timeline, pools, said or {}),
+        *cluster.reached(timeline, pools, messages or {}),
         declared.nodes_as_declared(timeline, pools),
         *cluster.limits(timeline, pools),
         cluster.system_pods_off_gpus(timeline),

@@ -48,14 +48,14 @@ def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
     return Check("cpu-job-wakes-none", "CPU work starts no GPU node", not problems and bool(played.submitted), detail)
 
 
-def reached(timeline: Timeline, pools: Pools, said: Mapping[str, str]) -> Iterator[Check]:
+def reached(timeline: Timeline, pools: Pools, messages: Mapping[str, str]) -> Iterator[Check]:
     """Every GPU pool got at least one node, whose GPUs became usable; if not, ``said`` is part of the reason."""
     for pool in pools.gpu:
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
-        usable = [node for node in nodes if node.gpus_since is not None]
+        usable = [node for node in nodes if node.gpus_ready_at is not None]
         peak = timeline.peak(pool.name)
         detail = f"{len(nodes)} nodes in total, {peak} at most at once, {len(usable)} with allocatable GPUs"
-        reasons = (_about_machines(timeline, pool.name, nodes), said.get(pool.name, ""))
+        reasons = (_about_machines(timeline, pool.name, nodes), messages.get(pool.name, ""))
         if not usable and any(reasons):
             detail += f": {'; '.join(filter(None, reasons))}"
         yield Check(f"reached:{pool.name}", f"{pool.name} scales up from zero", bool(usable), detail)
@@ -74,10 +74,11 @@ def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
 def system_pods_off_gpus(timeline: Timeline) -> Check:
     """No pod of the cluster's own, node agents aside, was ever placed on a GPU node: it would keep the node alive."""
     guilty = [(pod, node) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
-    seen = sum(pod.system for pod, _ in placements(timeline))
+    system_pods = sum(pod.system for pod, _ in placements(timeline))
     detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
-    kept = f"{seen} system pod placements, none on a GPU node"
-    return Check("system-pods-off-gpu", "System pods stay off GPU nodes", not guilty and seen > 0, detail or kept)
+    good = f"{system_pods} system pod placements, none on a GPU node"
+    passed = not guilty and system_pods > 0
+    return Check("system-pods-off-gpu", "System pods stay off GPU nodes", passed, detail or good)
 
 
 def back_to_zero(timeline: Timeline, played: Played) -> Check:
@@ -108,21 +109,21 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
     start = played.first_gpu_submission
     end = played.ended or timeline.now()
     lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
-    wanted = pools.admin.min_nodes
+    minimum = pools.admin.min_nodes
     return Check(
         "admin-stays",
         "The admin pool keeps its nodes while GPU nodes start and stop",
-        lowest >= wanted,
-        f"at least {lowest} admin nodes at all times, minimum {wanted}",
+        lowest >= minimum,
+        f"at least {lowest} admin nodes at all times, minimum {minimum}",
     )
 
 
 def _about_machines(timeline: Timeline, pool: str, nodes: Sequence[NodeRecord]) -> str:
     """What is known of a pool without usable GPUs: from its nodes, else from the pods that waited for one."""
     names = {node.name for node in nodes}
-    said = [event.message for event in timeline.events if event.name in names and event.type == "Warning"]
-    said = said or [event.message for event in timeline.events if event.machines and event.pool == pool]
-    return said[-1] if said else ""
+    warnings = [event.message for event in timeline.events if event.name in names and event.type == "Warning"]
+    warnings = warnings or [event.message for event in timeline.events if event.machines and event.pool == pool]
+    return warnings[-1] if warnings else ""
 
 
 def placements(timeline: Timeline) -> list[tuple[PodRecord, NodeRecord]]:

@@ -15,27 +15,26 @@ CAPACITY = "karpenter.sh/capacity-type"
 """How a node was bought. All autoscaled nodes have it here, as Karpenter or its simulation made them; the clouds' own
 labels say the same under names of their own."""
 
-_TOLD = 5
+_LISTED = 5
 
 
 def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
     """Every node that ran equals its pool: machine, zone, labels, taints, spot or not, and its GPUs once usable."""
     declared = {pool.name: pool for pool in pools.all}
-    seen = [node for node in timeline.nodes if node.ready is not None and node.registered]
-    strange = [f"{node.name} belongs to no pool of the stack" for node in seen if node.pool not in declared]
+    ready = [node for node in timeline.nodes if node.ready is not None and node.registered]
+    strange = [f"{node.name} belongs to no pool of the stack" for node in ready if node.pool not in declared]
     wrong = [
         f"{node.name} ({node.pool}) {problem}"
-        for node in seen
+        for node in ready
         if node.pool in declared
         for problem in _differences(node, declared[node.pool])
     ]
-    found = [*strange, *wrong]
-    detail = "; ".join(found[:_TOLD]) + (f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
-    kept = f"{len(seen)} nodes match their pool's machine type, zones, labels, taints, capacity type and GPUs"
+    errors = [*strange, *wrong]
+    detail = "; ".join(errors[:_LISTED]) + (f"; and {len(errors) - _LISTED} more" if len(errors) > _LISTED else "")
+    good = f"{len(ready)} nodes match their pool's machine type, zones, labels, taints, capacity type and GPUs"
     title = "Every node matches its pool"
-    return Check(
-        "nodes-as-declared", title, bool(seen) and not found, detail or (kept if seen else "no node was observed")
-    )
+    passed = bool(ready) and not errors
+    return Check("nodes-as-declared", title, passed, detail or (good if ready else "no node was observed"))
 
 
 def system_pods_run(timeline: Timeline, played: Played) -> Check:
@@ -59,7 +58,7 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
         f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
     ]
     reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
-    detail = "; ".join(reasons[:_TOLD]) or f"{len(mine)} pods outside the namespace default, all have run"
+    detail = "; ".join(reasons[:_LISTED]) or f"{len(mine)} pods outside the namespace default, all have run"
     return Check("system-pods-run", "System pods run", bool(mine) and not reasons, detail)
 
 
@@ -75,12 +74,12 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
     if lacking:
         yield f"has no taint {', '.join(lacking)}"
-    bought, wanted = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
+    bought, expected = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
     reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
     # Karpenter's word for them; other autoscalers do not tell them from those on demand.
-    if bought is not None and bought != wanted and not (reserved and bought == "reserved"):
+    if bought is not None and bought != expected and not (reserved and bought == "reserved"):
         yield f"is {bought}, declared {pool.capacity_type}"
-    if node.gpus_since is not None and node.most_gpus != pool.allocatable_gpus:
+    if node.gpus_ready_at is not None and node.most_gpus != pool.allocatable_gpus:
         yield f"offers {node.most_gpus} GPUs, declared {pool.allocatable_gpus}"
 
 

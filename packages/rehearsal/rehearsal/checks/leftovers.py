@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rehearsal.scenario.check import Check
 
 
-def leftover_checks(left: Sequence[str], kept: frozenset[str]) -> list[Check]:
-    """``left`` is what there is, each ending with its id after a space; ``kept`` are the ids of what was to stay."""
-    over = [each for each in left if each.rpartition(" ")[2] not in kept]
-    stays = f"; retained: {', '.join(sorted(kept))}" if kept else ""
+def leftover_checks(left: Sequence[str], retained: frozenset[str]) -> list[Check]:
+    """``left``: what still exists, each ending with its id after a space; ``retained``: ids of what must stay."""
+    over = [each for each in left if each.rpartition(" ")[2] not in retained]
+    stays = f"; retained: {', '.join(sorted(retained))}" if retained else ""
     detail = f"still there: {', '.join(over)}" if over else "no node and no resource in the simulated account" + stays
-    found = [Check("nothing-left", "Destroy leaves no node and no cloud resource", not over, detail)]
-    if kept:
-        missing = sorted(kept - {each.rpartition(" ")[2] for each in left})
-        detail = f"deleted: {', '.join(missing)}" if missing else f"still there: {', '.join(sorted(kept))}"
-        found.append(Check("kept", "Retained resources survive the destroy", not missing, detail))
-    return found
+    checks = [Check("nothing-left", "Destroy leaves no node and no cloud resource", not over, detail)]
+    if retained:
+        missing = sorted(retained - {each.rpartition(" ")[2] for each in left})
+        detail = f"deleted: {', '.join(missing)}" if missing else f"still there: {', '.join(sorted(retained))}"
+        checks.append(Check("kept", "Retained resources survive the destroy", not missing, detail))
+    return checks

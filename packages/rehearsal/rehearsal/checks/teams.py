@@ -34,21 +34,21 @@ class _Try:
 def team_checks(api: Api, teams: Sequence[Team], wait: Wait) -> Iterator[Check]:
     """A check for each of the ``teams``."""
     for team in teams:
-        said: dict[_Try, str] = {}
+        refusals: dict[_Try, str] = {}
 
-        def holds(team: Team = team, said: dict[_Try, str] = said) -> bool:
-            said.update({one: _refusal(api, team.name, one) for one in _tries(team)})
-            return all(map(_as_it_must, said, said.values()))
+        def holds(team: Team = team, refusals: dict[_Try, str] = refusals) -> bool:
+            refusals.update({one: _refusal(api, team.name, one) for one in _tries(team)})
+            return all(map(_as_it_must, refusals, refusals.values()))
 
         passed = wait(holds, _PATIENCE_SECONDS)
         wrong = [
             f"a pod with {one.gpus} GPUs of class {one.priority_class or 'none'}: {answer or 'accepted'}"
-            for one, answer in said.items()
+            for one, answer in refusals.items()
             if not _as_it_must(one, answer)
         ]
-        told = f"{team.gpus} GPUs fit the quota, {team.gpus + 1} exceed it; {len(said)} pods tried (dry run)"
+        summary = f"{team.gpus} GPUs fit the quota, {team.gpus + 1} exceed it; {len(refusals)} pods tried (dry run)"
         title = f"Pods of team {team.name} get at most {team.gpus} GPUs and no higher priority than the team"
-        yield Check(f"team:{team.name}", title, passed, "; ".join(wrong) or told)
+        yield Check(f"team:{team.name}", title, passed, "; ".join(wrong) or summary)
 
 
 def _tries(team: Team) -> Iterator[_Try]:

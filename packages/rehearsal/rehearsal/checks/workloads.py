@@ -98,8 +98,8 @@ def _extra_check(timeline: Timeline, played: Played, id: str, pool: str) -> Chec
     if played.extra_waited_until is None:
         return Check("waits-at-max", title, False, f"it did not wait for the full pool: {where}")
     reasons = _reasons(timeline, one)
-    said = _of_full_pool(reasons[-1]) if reasons else "no reason was reported"
-    full = f"still Pending {played.extra_waited_until - one.at:.1f} s after submission, pool full ({said})"
+    reason = _of_full_pool(reasons[-1]) if reasons else "no reason was reported"
+    full = f"still Pending {played.extra_waited_until - one.at:.1f} s after submission, pool full ({reason})"
     return Check("waits-at-max", title, ran and bool(reasons), f"{full}; after another pod ended it {where}")
 
 
@@ -131,8 +131,8 @@ def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, s
             wrong.append(f"{pod.name} failed")
         elif one.submission.kind == "Job" and pod.phase != "Succeeded":
             wrong.append(f"{pod.name} ran and did not succeed: its phase is {pod.phase}")
-    told = [f"{f'{len(w)} pods ' if len(w) > 1 else ''}{where} after {max(w):.1f} s" for where, w in places.items()]
-    return not wrong, "; ".join(wrong or told)
+    placed = [f"{f'{len(w)} pods ' if len(w) > 1 else ''}{where} after {max(w):.1f} s" for where, w in places.items()]
+    return not wrong, "; ".join(wrong or placed)
 
 
 def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
@@ -148,16 +148,16 @@ def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[
     ran = [pod for pod in pods if pod.scheduled is not None]
     if ran:
         return False, f"{ran[0].name} was placed on {ran[0].node}"
-    said = [
+    reasons = [
         *one.reply.warnings,
         *(event.message for pod in pods for event in timeline.events if event.name == pod.name),
     ]
-    if not said:
+    if not reasons:
         return False, "it stays Pending without a reported reason"
     for word in expect.mentions:
-        if not any(word in text for text in said):
-            return False, f"it stays Pending, but no message mentions {word}: {said[-1]}"
-    best = next((text for text in said if all(word in text for word in expect.mentions)), said[0])
+        if not any(word in text for text in reasons):
+            return False, f"it stays Pending, but no message mentions {word}: {reasons[-1]}"
+    best = next((text for text in reasons if all(word in text for word in expect.mentions)), reasons[0])
     return True, f"Pending: {short_message(best)}"
 
 
@@ -177,13 +177,13 @@ def why(timeline: Timeline, one: Submitted) -> str:
 
 def _reasons(timeline: Timeline, one: Submitted) -> list[str]:
     pods = timeline.pods_of(one.submission.workload)
-    names = {node.name for node in timeline.nodes if node.gpu_pool and node.gpus_since is None}
+    names = {node.name for node in timeline.nodes if node.gpu_pool and node.gpus_ready_at is None}
     unusable = [event.message for event in timeline.events if event.machines and event.name in names]
-    waiting = [said for pod in pods if (said := timeline.why_pending(pod.name))]
+    waiting = [reason for pod in pods if (reason := timeline.why_pending(pod.name))]
     return unusable or waiting
 
 
 def _of_full_pool(reason: str) -> str:
     """Of the clauses that an autoscaler gives, one for each pool, that of the full one, else the first."""
     clauses = reason.split("; ")
-    return next((clause for clause in clauses if any(said in clause for said in _FULL)), clauses[0])
+    return next((clause for clause in clauses if any(sign in clause for sign in _FULL)), clauses[0])

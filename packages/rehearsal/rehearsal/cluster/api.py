@@ -203,19 +203,19 @@ class Api:
         Raises:
             NoSuchKindError: the cluster does not know the kind.
         """
-        found = self._resources.get(version, {}).get(kind)
-        if found is None:
+        resource_type = self._resources.get(version, {}).get(kind)
+        if resource_type is None:
             served = self.find(resource_path(version, "")) or {"resources": []}
             self._resources[version] = {
                 each["kind"]: ApiResource(version, each["name"], bool(each["namespaced"]))
                 for each in served["resources"]
                 if "/" not in each["name"]
             }
-            found = self._resources[version].get(kind)
-        if found is None:
+            resource_type = self._resources[version].get(kind)
+        if resource_type is None:
             message = f"no matches for kind {kind!r} in version {version!r}; create its CustomResourceDefinition first"
             raise NoSuchKindError(404, "NotFound", message)
-        return found
+        return resource_type
 
     def _send(
         self,

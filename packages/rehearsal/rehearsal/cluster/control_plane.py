@@ -90,7 +90,7 @@ class ControlPlane:
         self.kubeconfig = self._folder / "kubeconfig"
         self.port = 0
         self._was_ready = False
-        # Bound and not listening: nobody else gets the port, and whoever connects is refused.
+        # Bound and not listening: no other process gets the port, and connections are refused.
         self._closed = socket.socket()
         self._closed.bind(("127.0.0.1", 0))
 

@@ -42,11 +42,11 @@ class Kubeconfig:
             raise KubeconfigError("kubeconfig: not a mapping; write the contents of a kubeconfig or the path of one")
         chosen = _entry(loaded, "contexts", "context", context or loaded.get("current-context"))
         name = cluster or chosen.get("cluster")
-        found = _entry(loaded, "clusters", "cluster", name)
-        if not found.get("server"):
+        entry = _entry(loaded, "clusters", "cluster", name)
+        if not entry.get("server"):
             raise KubeconfigError(f"kubeconfig: cluster {name!r} has no server; write the API server's URL")
         user = _entry(loaded, "users", "user", chosen["user"]) if chosen.get("user") else {}
-        return cls(found, user, str(chosen.get("namespace") or "default"))
+        return cls(entry, user, str(chosen.get("namespace") or "default"))
 
     @property
     def server(self) -> str:

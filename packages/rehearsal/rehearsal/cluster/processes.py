@@ -36,8 +36,8 @@ for pid in $pids; do kill -KILL "-$pid" 2>/dev/null; done
 _REGISTER_THEN_EXEC = 'echo "$$" >&0; exec "$@" </dev/null'
 
 # https://docs.kernel.org/networking/ip-sysctl.html, ip_local_port_range; other systems begin higher (RFC 6335: 49152).
-_GIVEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_LEAST_GIVEN_PORT = 32768
+_EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LOWEST_EPHEMERAL_PORT = 32768
 _LEAST_PORT = 20000
 # A killed process that the kernel still takes apart on a loaded machine is waited for this long.
 _KILLED_SECONDS = 60.0
@@ -126,7 +126,7 @@ class Processes:
     ) -> Child:
         """Start ``command`` with output appended to ``<log_dir>/<name>.log``; ``env`` is added to a minimal one.
 
-        ``may_end``: whoever started it watches it, so ``check`` takes no notice of its end.
+        ``may_end``: the caller watches it, so ``check`` ignores its end.
 
         Raises:
             ProcessError: the program does not exist.
@@ -206,15 +206,15 @@ def free_ports(count: int) -> list[int]:
     A port from the system's own range may be gone a moment later, as the source of somebody's connection. Another
     process may still take one before it is used: the user of a port must expect ``PortTaken`` and ask again.
     """
-    found: dict[int, None] = {}
-    while len(found) < count:
+    ports: dict[int, None] = {}
+    while len(ports) < count:
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", _port_to_try()))
             except OSError:
                 continue
-            found[probe.getsockname()[1]] = None
-    return list(found)
+            ports[probe.getsockname()[1]] = None
+    return list(ports)
 
 
 def listens(port: int) -> bool:
@@ -226,12 +226,12 @@ def listens(port: int) -> bool:
 def _port_to_try() -> int:
     """One below the range that connections take theirs from; 0, any, where that range leaves no room."""
     try:
-        lowest_given = int(_GIVEN_PORTS.read_text().split()[0])
+        lowest_assigned = int(_EPHEMERAL_PORTS.read_text().split()[0])
     except OSError:
-        lowest_given = _LEAST_GIVEN_PORT
-    if lowest_given < _LEAST_PORT + 1000:
+        lowest_assigned = _LOWEST_EPHEMERAL_PORT
+    if lowest_assigned < _LEAST_PORT + 1000:
         return 0
-    return random.randrange(_LEAST_PORT, lowest_given)
+    return random.randrange(_LEAST_PORT, lowest_assigned)
 
 
 def _signal_group(child: Child, number: signal.Signals) -> None:

@@ -71,11 +71,11 @@ class WatchingThread(_Thread, ABC):
         """The thread's loop."""
         while not self._closed.is_set():
             try:
-                found = self._api.get(self._path)
-                self.listed(found["items"])
-                for item in found["items"]:
+                listing = self._api.get(self._path)
+                self.listed(listing["items"])
+                for item in listing["items"]:
                     self.notice("ADDED", item)
-                self._follow(found["metadata"]["resourceVersion"])
+                self._follow(listing["metadata"]["resourceVersion"])
             except _BUSY_OR_STOPPING:
                 self._closed.wait(_RETRY_SECONDS)
 

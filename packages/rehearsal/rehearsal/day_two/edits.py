@@ -54,8 +54,8 @@ def _set(key: str, value: Callable[[Any], Any]) -> Callable[[Config, Target], No
 
 
 def _entry(config: Config, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(pool for pool in config[_POOLS] if pool["name"] == name)
-    return found
+    entry: dict[str, Any] = next(pool for pool in config[_POOLS] if pool["name"] == name)
+    return entry
 
 
 def _tag(config: Config, target: Target) -> None:
@@ -73,8 +73,8 @@ def _add_pool(config: Config, target: Target) -> None:
         added["gpusPerNode"] = sizes[0]
     # A reservation is one pool's.
     if added.pop("reservation", None) is not None:
-        rungs = added.pop("capacity", [])
-        added["capacity"] = [rung for rung in rungs if rung in ("spot", "on-demand")] or "on-demand"
+        capacities = added.pop("capacity", [])
+        added["capacity"] = [capacity for capacity in capacities if capacity in ("spot", "on-demand")] or "on-demand"
     config[_POOLS].append(added)
 
 

@@ -16,7 +16,7 @@ from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.scenario.user import User
 
 _ENDING: Final = ("replace", "delete")
-_TOLD: Final = 3
+_LISTED: Final = 3
 """How many steps of a preview are named: a pool may have a dozen resources, an entry a dozen pools."""
 
 
@@ -61,8 +61,8 @@ class DayTwo:
         if all(self._effects[edit.id].job != "waits" for edits in self._edits for edit in edits):
             return None
         pods = self._timeline.pods_of(job.workload)
-        kept = {pod.node for pod in pods if pod.deleted is None}
-        self._wait(lambda: {node.name for node in self._timeline.gpu_nodes_now()} <= kept, PATIENCE_SECONDS)
+        in_use = {pod.node for pod in pods if pod.deleted is None}
+        self._wait(lambda: {node.name for node in self._timeline.gpu_nodes_now()} <= in_use, PATIENCE_SECONDS)
         return self._engine.up(self._gate, name="day-two-waited", skip_preview=True)
 
     def _edited(self, edits: tuple[Edit, ...], job: Submission, name: str) -> Iterator[Check]:
@@ -118,19 +118,19 @@ def judged(pod: PodRecord, announced: tuple[str, ...], *, ends: bool) -> tuple[b
 
     Nothing may end it unannounced; nor may it survive what is documented to end it.
     """
-    said = f"the preview announced {_shortly(announced)}"
+    preview = f"the preview announced {_shortly(announced)}"
     if _survived(pod):
-        return not ends, f"the job kept running; {said}"
-    return ends and bool(announced), f"the job ended; {said}"
+        return not ends, f"the job kept running; {preview}"
+    return ends and bool(announced), f"the job ended; {preview}"
 
 
 def _shortly(announced: tuple[str, ...]) -> str:
     """The first few steps (``delete day2-1-pool``), without those of what belongs to another, as its name tells."""
     names = {step: step.split(maxsplit=1)[1] for step in announced}
     heads = [step for step, name in names.items() if not any(name.startswith(f"{each}-") for each in names.values())]
-    more = [f"{len(heads) - _TOLD} more"] if len(heads) > _TOLD else []
+    more = [f"{len(heads) - _LISTED} more"] if len(heads) > _LISTED else []
     own = " and its parts" if len(heads) < len(announced) else ""
-    return ", ".join((*heads[:_TOLD], *more)) + own if announced else "no replacement and no deletion"
+    return ", ".join((*heads[:_LISTED], *more)) + own if announced else "no replacement and no deletion"
 
 
 def _survived(pod: PodRecord) -> bool:

@@ -181,8 +181,8 @@ class Engine:
         done = self._run(["stack", "export", "--stack", self.stack])
         if done.returncode != 0:
             raise EngineError(f"`pulumi stack export` failed: {done.stderr.strip()}")
-        found: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources") or []
-        return found
+        resources: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources") or []
+        return resources
 
     def environment(self) -> dict[str, str]:
         """The whole environment of the engine, and so of the program and the plugins."""
@@ -266,8 +266,8 @@ def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandRes
     changed = [step for step in steps if step.op not in UNCHANGED and not step.sizes_only]
     if not result.ok or not changed:
         return result
-    told = ", ".join(f"{step.op} {step.name}" for step in changed)
-    outcome = replace(result.outcome, errors=(f"expected no changes, but: {told}",))
+    listed = ", ".join(f"{step.op} {step.name}" for step in changed)
+    outcome = replace(result.outcome, errors=(f"expected no changes, but: {listed}",))
     return replace(result, exit_code=1, outcome=outcome)
 
 

@@ -110,12 +110,12 @@ def parse_line(line: str) -> dict[str, Any] | None:
 
 def step_of(event: Mapping[str, Any], *, ended: bool = False) -> Step | None:
     """The resource operation that an event announces, or says to have ``ended``; ``None`` when it does neither."""
-    told = event.get("resOutputsEvent" if ended else "resourcePreEvent")
-    if told is None:
+    operation = event.get("resOutputsEvent" if ended else "resourcePreEvent")
+    if operation is None:
         return None
-    metadata = told["metadata"]
+    metadata = operation["metadata"]
     changes = tuple(metadata.get("detailedDiff") or ())
-    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]), bool(told.get("planning")), changes)
+    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]), bool(operation.get("planning")), changes)
 
 
 def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:

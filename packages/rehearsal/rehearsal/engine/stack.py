@@ -50,7 +50,7 @@ class Stack:
 
     @property
     def with_existing(self) -> Path | None:
-        """The file, if it names something that has to be there beforehand: a network, a key, a reservation, data."""
+        """The file, if it names something that must already exist: a network, a key, a reservation, data."""
         settings = self.settings
         reserved = any(pool.gpus.reservation is not None for pool in settings.gpu_pools)
         named = settings.network.existing is not None or settings.security.disk_key is not None
@@ -61,8 +61,8 @@ class Stack:
     def tools(self) -> tuple[Module, ...]:
         """The upstream programs that a rehearsal of the stack runs."""
         own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
-        wanted = self.settings.workloads
-        charts = (HELM,) if wanted.tools and HELM not in own else ()
+        workloads = self.settings.workloads
+        charts = (HELM,) if workloads.tools and HELM not in own else ()
         return (*REHEARSAL, *own, *charts)
 
 
@@ -88,8 +88,8 @@ def resolve(argument: str, root: Path = ROOT) -> Stack:
 def locate(argument: str, root: Path = ROOT) -> Path:
     """The stack file that ``argument`` means. Raises ``StackError`` with the stacks that there are."""
     if argument.endswith((".yaml", ".yml")) or "/" in argument:
-        given = Path(argument)
-        candidates = [given] if given.is_absolute() else [Path.cwd() / given, root / given]
+        path = Path(argument)
+        candidates = [path] if path.is_absolute() else [Path.cwd() / path, root / path]
     else:
         candidates = [root / f"Pulumi.{argument}.yaml"]
     for candidate in candidates:

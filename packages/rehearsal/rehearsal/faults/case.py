@@ -10,6 +10,7 @@ NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 KUBERNETES_PROVIDER: Final = "pulumi:providers:kubernetes"
 
 Program = Callable[[], None]
+Injection = Callable[[Program], None]
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Case:
     rule: str | None
     check: str
     reason: str
-    inject: Callable[[Program], None]
+    inject: Injection
 
 
 def is_gpu_pool(type: str, properties: dict[str, Any]) -> bool:

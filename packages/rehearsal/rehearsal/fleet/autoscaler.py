@@ -58,7 +58,7 @@ class KarpenterSupervisor:
         self._file = folder / "instance-types.json"
         self._child: Child | None = None
         self._changed = threading.Condition()
-        self._wanted = self._running = 0
+        self._required = self._running = 0
         self._closed = False
         self._failure: Exception | None = None
         self._worker: threading.Thread | None = None
@@ -91,7 +91,7 @@ class KarpenterSupervisor:
         with self._changed:
             if not self.types.add(group):
                 return
-            self._wanted += 1
+            self._required += 1
             self._changed.notify_all()
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="autoscaler", daemon=True)
@@ -105,7 +105,7 @@ class KarpenterSupervisor:
         """
         with self._changed:
             settled = self._changed.wait_for(
-                lambda: self._failure is not None or self._running == self._wanted, _START_SECONDS
+                lambda: self._failure is not None or self._running == self._required, _START_SECONDS
             )
         self.check()
         if not settled:
@@ -131,19 +131,19 @@ class KarpenterSupervisor:
         try:
             while self._restart_when_needed():
                 pass
-        except Exception as error:  # handed to whoever calls check() or wait()
+        except Exception as error:  # raised by check() and wait()
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()
 
     def _restart_when_needed(self) -> bool:
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._wanted != self._running)
+            self._changed.wait_for(lambda: self._closed or self._required != self._running)
             while not self._closed and self._changed.wait(_QUIET_SECONDS):
                 pass
             if self._closed:
                 return False
-            version, document = self._wanted, self.types.document()
+            version, document = self._required, self.types.document()
         self._file.write_text(document)
         if self._child is not None:
             self._control_plane.processes.stop(self._child, grace=1.0)

@@ -26,7 +26,7 @@ Watcher = PollingThread | WatchingThread
 class Controllers:
     """One cluster's; each part starts with the first group or machine that needs it.
 
-    Whoever calls takes turns; ``check`` and ``wait`` may be called at any time.
+    Callers take turns; ``check`` and ``wait`` may be called at any time.
     """
 
     def __init__(

@@ -81,13 +81,13 @@ def _mounted(path: str, container: Mapping[str, Any], pod_spec: Mapping[str, Any
         source = volumes.get(mount["name"], {}).get("configMap")
         if source is None:
             continue
-        found = config_maps(source["name"])
-        if found is None:
+        config_map = config_maps(source["name"])
+        if config_map is None:
             # Its pod would stay in ContainerCreating.
             raise PluginError(f"mounts the ConfigMap {source['name']}, which does not exist")
-        for file, key in _files(mount, source, found):
+        for file, key in _files(mount, source, config_map):
             if posixpath.normpath(file) == posixpath.normpath(path):
-                return str(found["data"][key])
+                return str(config_map["data"][key])
     raise PluginError(f"reads {path}, where no ConfigMap is mounted with such a file")
 
 

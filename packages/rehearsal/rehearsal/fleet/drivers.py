@@ -25,7 +25,7 @@ from rehearsal.cluster.events import warning
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas
 from rehearsal.fleet.installers import installer_problem, plugin_problem
-from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, UNSEEN_TAINT, condition
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, LATE_TAINT, condition
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER
 
@@ -41,7 +41,7 @@ _REGISTRATION_SECONDS: Final = 2.0
 """A plugin that is Ready looks for GPUs, and then tells the kubelet: for a while its node is Ready and has none, and an
 autoscaler that does not expect them would start another (https://github.com/kubernetes/autoscaler/issues/1949)."""
 
-_STARTING: Final = ("karpenter.sh/", UNSEEN_TAINT["key"])
+_STARTING: Final = ("karpenter.sh/", LATE_TAINT["key"])
 """Taints of nodes that their autoscaler has not taken over yet; it removes them by itself."""
 
 
@@ -107,9 +107,9 @@ class Drivers(PollingThread):
             daemon_sets = self._api.list("/apis/apps/v1/daemonsets")
             for name in sorted({_advertiser(node) for node in nodes}):
                 self._serve([node for node in nodes if _advertiser(node) == name], _KINDS[name], daemon_sets)
-        gone = self._missing.keys() - self._waiting_since.keys()
-        if gone:
-            for name in gone:
+        resolved = self._missing.keys() - self._waiting_since.keys()
+        if resolved:
+            for name in resolved:
                 del self._missing[name]
             self._report(tuple(self._missing.values()))
 
@@ -141,14 +141,14 @@ class Drivers(PollingThread):
 
     def _ready_pods(self, daemon_sets: list[Object]) -> dict[str, Object]:
         """Node → a Ready pod of one of the DaemonSets on it; the newest, which registers with the kubelet last."""
-        found: list[Object] = []
+        ready: list[Object] = []
         for each in daemon_sets:
             selector = ",".join(f"{k}={v}" for k, v in each["spec"]["selector"].get("matchLabels", {}).items())
             path = resource_path("v1", "pods", namespace=each["metadata"]["namespace"])
             pods = self._api.list(path, labelSelector=selector, resourceVersion="0")
-            found += [pod for pod in pods if condition(pod, "Ready")]
-        found.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
-        return {pod["spec"].get("nodeName", ""): pod for pod in found}
+            ready += [pod for pod in pods if condition(pod, "Ready")]
+        ready.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
+        return {pod["spec"].get("nodeName", ""): pod for pod in ready}
 
     def _config_map(self, namespace: str, name: str) -> Object | None:
         return self._api.find(resource_path("v1", "configmaps", name, namespace))
@@ -156,12 +156,12 @@ class Drivers(PollingThread):
     def _complain(self, node: Object, kind: _Kind, reason: str) -> None:
         name = node["metadata"]["name"]
         group = node["metadata"]["labels"].get(GROUP_LABEL, "")
-        found = MissingDriver(name, group, f"{kind.lack}: {reason}")
-        if self._missing.get(name) == found:
+        missing = MissingDriver(name, group, f"{kind.lack}: {reason}")
+        if self._missing.get(name) == missing:
             return
-        self._missing[name] = found
+        self._missing[name] = missing
         self._report(tuple(self._missing.values()))
-        self._api.create("/api/v1/namespaces/default/events", warning(node, kind.event, found.reason))
+        self._api.create("/api/v1/namespaces/default/events", warning(node, kind.event, missing.reason))
 
 
 def _advertiser(node: Mapping[str, Any]) -> str:

@@ -22,13 +22,13 @@ class ExhaustedPools:
     def __init__(self) -> None:
         self._limits: dict[str, Object] = {}
 
-    def run_dry(self, api: Api, pools: Collection[str]) -> None:
+    def exhaust(self, api: Api, pools: Collection[str]) -> None:
         """From now on exactly these ``pools``, by the label of their nodes, get no further node."""
-        for found in api.list(pool_path(), labelSelector=GROUP_LABEL):
-            name, spec = found["metadata"]["name"], found["spec"]
-            dry = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools
-            if dry and name not in self._limits:
+        for node_pool in api.list(pool_path(), labelSelector=GROUP_LABEL):
+            name, spec = node_pool["metadata"]["name"], node_pool["spec"]
+            exhausted = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools
+            if exhausted and name not in self._limits:
                 self._limits[name] = spec["limits"]
                 api.merge(pool_path(name), {"spec": {"limits": _NONE}})
-            elif not dry and name in self._limits:
+            elif not exhausted and name in self._limits:
                 api.merge(pool_path(name), {"spec": {"limits": self._limits.pop(name)}})

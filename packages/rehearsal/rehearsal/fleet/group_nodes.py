@@ -17,7 +17,7 @@ _DRAIN_SECONDS: Final = 240.0
 
 
 def nodes_of(api: Api, group: str) -> list[Object]:
-    """The group's nodes, whoever made them."""
+    """All nodes of the group, the autoscaler's and the permanent ones."""
     return api.list(_NODES, labelSelector=f"{GROUP_LABEL}={group}")
 
 
@@ -33,12 +33,12 @@ def apply_permanent_nodes(api: Api, template: NodeTemplate) -> None:
         # A group of fixed size keeps the nodes that an autoscaler gave it before.
         if not _made_by_karpenter(node) or not group.autoscaled:
             counted[zone] = counted.get(zone, 0) + 1
-    wanted = group.permanent()
-    for zone, count in wanted.items():
+    required = group.permanent()
+    for zone, count in required.items():
         for _ in range(count - counted.get(zone, 0)):
             api.create(_NODES, template.node(zone))
     for zone, names in permanent.items():
-        for name in names[wanted.get(zone, 0) :]:
+        for name in names[required.get(zone, 0) :]:
             _drain(api, name)
             api.delete(f"{_NODES}/{name}")
 
@@ -51,8 +51,8 @@ def update_nodes(api: Api, before: NodeTemplate, after: NodeTemplate) -> None:
     changed: dict[str, str | None] = {**dict.fromkeys(old.keys() - new.keys()), **new}
     dropped = {(taint["key"], taint["effect"]) for taint in before.taints}
     for node in nodes_of(api, after.group.name):
-        kept = [each for each in node["spec"].get("taints", []) if (each["key"], each["effect"]) not in dropped]
-        body = {"metadata": {"labels": changed}, "spec": {"taints": [*kept, *after.taints]}}
+        retained = [each for each in node["spec"].get("taints", []) if (each["key"], each["effect"]) not in dropped]
+        body = {"metadata": {"labels": changed}, "spec": {"taints": [*retained, *after.taints]}}
         _patch_node(api, node["metadata"]["name"], body)
 
 

@@ -49,13 +49,13 @@ def put_back(claim: Object, pool: Object, now: datetime.datetime) -> datetime.da
     """Where the claim's last pod event is to be put, ``None`` where it stays."""
     if claim["spec"]["nodeClassRef"].get("group") == NODE_CLASS_GROUP or claim["metadata"].get("deletionTimestamp"):
         return None
-    wanted = durations.seconds((pool["spec"].get("disruption") or {}).get("consolidateAfter") or "0s")
+    idle_limit = durations.seconds((pool["spec"].get("disruption") or {}).get("consolidateAfter") or "0s")
     status: Mapping[str, Any] = claim.get("status") or {}
     initialized = next((each for each in status.get("conditions") or () if each["type"] == "Initialized"), None)
-    if wanted is None or initialized is None or initialized["status"] != "True":
+    if idle_limit is None or initialized is None or initialized["status"] != "True":
         return None
-    told = status.get("lastPodEventTime") or initialized["lastTransitionTime"]
-    idle = (now - datetime.datetime.fromisoformat(told.replace("Z", "+00:00"))).total_seconds()
-    if idle < _REAL_SECONDS or idle >= wanted:
+    last_event = status.get("lastPodEventTime") or initialized["lastTransitionTime"]
+    idle = (now - datetime.datetime.fromisoformat(last_event.replace("Z", "+00:00"))).total_seconds()
+    if idle < _REAL_SECONDS or idle >= idle_limit:
         return None
-    return now - datetime.timedelta(seconds=wanted)
+    return now - datetime.timedelta(seconds=idle_limit)

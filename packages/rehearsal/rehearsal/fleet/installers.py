@@ -70,9 +70,9 @@ def _host_paths(container: Mapping[str, Any], pod: PodSpec) -> Iterator[str]:
             yield host[mount["name"]]
 
 
-def _covers(path: str, wanted: str) -> bool:
+def _covers(path: str, inner: str) -> bool:
     outer = posixpath.normpath(path).rstrip("/")
-    return wanted == outer or wanted.startswith(outer + "/")
+    return inner == outer or inner.startswith(outer + "/")
 
 
 def _images(pod: PodSpec) -> str:

@@ -44,9 +44,9 @@ class InstanceTypes:
         machine = group.machine
         self._names.setdefault(machine, self._new_name(machine))
         offerings = self._offerings.setdefault(machine, {})
-        wanted = {(zone, capacity_type(group)): group.hourly_usd for zone in group.zones}
-        news = not wanted.keys() <= offerings.keys()
-        self._offerings[machine] = {**wanted, **offerings}
+        prices = {(zone, capacity_type(group)): group.hourly_usd for zone in group.zones}
+        news = not prices.keys() <= offerings.keys()
+        self._offerings[machine] = {**prices, **offerings}
         return news
 
     def name(self, machine: NodeShape) -> str:

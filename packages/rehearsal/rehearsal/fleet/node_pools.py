@@ -9,7 +9,7 @@ from typing import Any, Final
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
-from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, ZONE, NodeTemplate
+from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, ZONE, NodeTemplate
 from rehearsal.simulation import SimulatedNodeGroup
 
 API: Final = "karpenter.sh/v1"
@@ -66,8 +66,8 @@ def weights(groups: Iterable[SimulatedNodeGroup]) -> dict[str, int]:
 
 def apply_node_pools(api: Api, template: NodeTemplate, instance_type: str, order: Mapping[str, int]) -> list[Object]:
     """Apply the group's NodePools, and ``order`` (weights by group) to everyone's; returns the group's."""
-    wanted = node_pools(template, instance_type, order[template.group.name])
-    pools = [api.apply(pool_path(pool["metadata"]["name"]), pool) for pool in wanted]
+    manifests = node_pools(template, instance_type, order[template.group.name])
+    pools = [api.apply(pool_path(pool["metadata"]["name"]), pool) for pool in manifests]
     for pool in api.list(pool_path()):
         # Others, too, may have NodePools in this cluster: a user's Karpenter.
         weight = order.get(pool["metadata"].get("labels", {}).get(GROUP_LABEL, ""))
@@ -141,7 +141,7 @@ def _node_pool(
     room = max(0, group.max_nodes - permanent)
     allowed = {
         key: value
-        for key, value in of.seen_labels.items()
+        for key, value in of.planned_labels.items()
         # A node's zone and type are requirements below; a type may go by another name in Karpenter's catalogue.
         if key not in (ZONE, INSTANCE_TYPE) and not refused_by_karpenter(key)
     }
@@ -165,9 +165,9 @@ def _node_pool(
                 "metadata": {"labels": allowed, "annotations": of.annotations},
                 "spec": {
                     "nodeClassRef": _NODE_CLASS_REF,
-                    "taints": of.seen_taints,
+                    "taints": of.planned_taints,
                     # A node that differs from the plan must not be used before it has all that it differs in.
-                    **({"startupTaints": [UNSEEN_TAINT]} if group.unseen_labels or group.unseen_taints else {}),
+                    **({"startupTaints": [LATE_TAINT]} if group.late_labels or group.late_taints else {}),
                     "requirements": [
                         _within_values(INSTANCE_TYPE, (instance_type,)),
                         _within_values(ZONE, zones),

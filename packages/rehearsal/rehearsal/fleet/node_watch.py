@@ -13,7 +13,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
-from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, NodeTemplate
+from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, NodeTemplate
 
 _OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
@@ -30,23 +30,23 @@ class Late:
 def late(template: NodeTemplate, type_name: str) -> Late:
     """What the group's nodes lack when Karpenter has made them; ``type_name`` is its name for their machine."""
     group = template.group
-    labels = {key: value for key, value in template.seen_labels.items() if refused_by_karpenter(key)}
-    labels |= group.unseen_labels
+    labels = {key: value for key, value in template.planned_labels.items() if refused_by_karpenter(key)}
+    labels |= group.late_labels
     if group.gpus_advertised_by == "device-plugin":
         # Plugin manifests of old select nodes by it.
         labels[BETA_INSTANCE_TYPE] = group.machine.type
     if type_name != group.machine.type:
         labels[INSTANCE_TYPE] = group.machine.type
-    return Late(labels, group.unseen_taints)
+    return Late(labels, group.late_taints)
 
 
 class NodeWatch(WatchingThread):
     """Watches nodes: ``seen`` is told the group of each, ``late_of`` says what every node of a group must also have."""
 
-    def __init__(self, api: Api, late_of: Callable[[str], Late], seen: Callable[[str], None]) -> None:
+    def __init__(self, api: Api, late_of: Callable[[str], Late], on_change: Callable[[str], None]) -> None:
         super().__init__("node-watch", api, "/api/v1/nodes")
         self._late_of = late_of
-        self._seen = seen
+        self._on_change = on_change
         self._completed: dict[str, int] = {}
 
     def notice(self, kind: str, node: Object, /) -> None:
@@ -57,7 +57,7 @@ class NodeWatch(WatchingThread):
     def _complete(self, node: Object) -> None:
         labels: Mapping[str, Any] = node["metadata"].get("labels", {})
         group = labels.get(GROUP_LABEL, "")
-        self._seen(group)
+        self._on_change(group)
         # Karpenter writes its own labels once, when it registers the node; after that these stay.
         if labels.get("karpenter.sh/registered") != "true":
             return
@@ -85,7 +85,7 @@ def missing(node: Object, late: Late) -> Object | None:
     lacking |= dict.fromkeys(key for key in _OF_NO_CLOUD if key in labels)
     metadata: Object = {"labels": lacking} if lacking else {}
     present = node["spec"].get("taints", [])
-    others = [taint for taint in present if taint["key"] != UNSEEN_TAINT["key"]]
+    others = [taint for taint in present if taint["key"] != LATE_TAINT["key"]]
     if len(others) == len(present):
         return {"metadata": metadata} if lacking else None
     # A merge replaces the list of taints as a whole, so it must start from the newest one.

@@ -29,7 +29,7 @@ REGION: Final = "topology.kubernetes.io/region"
 BETA_INSTANCE_TYPE: Final = "beta.kubernetes.io/instance-type"
 """What kubelets still set beside ``node.kubernetes.io/instance-type``, and older manifests select."""
 
-UNSEEN_TAINT: Final = {"key": PREFIX + "unseen", "effect": "NoSchedule"}
+LATE_TAINT: Final = {"key": PREFIX + "unseen", "effect": "NoSchedule"}
 """Keeps pods off a new node until it has what its group's autoscaler could not see."""
 
 
@@ -42,16 +42,16 @@ class ClusterFacts:
     version: str
 
 
-def kubelet_version(wanted: str, server: str) -> str:
+def kubelet_version(requested: str, server: str) -> str:
     """A kubelet's version without ``v``: three parts, and never newer than the API server's.
 
     https://kubernetes.io/releases/version-skew-policy/#kubelet
     """
-    wanted, server = wanted.removeprefix("v"), server.removeprefix("v")
-    number = [int(part) for part in re.findall(r"[0-9]+", wanted.partition("-")[0])]
+    requested, server = requested.removeprefix("v"), server.removeprefix("v")
+    number = [int(part) for part in re.findall(r"[0-9]+", requested.partition("-")[0])]
     if number[:2] > [int(part) for part in server.split(".")[:2]]:
         return server
-    return wanted if len(number) > 2 else ".".join(map(str, [*number, 0]))
+    return requested if len(number) > 2 else ".".join(map(str, [*number, 0]))
 
 
 @dataclass(frozen=True)
@@ -62,24 +62,24 @@ class NodeTemplate:
     cluster: ClusterFacts
 
     @property
-    def seen_labels(self) -> dict[str, str]:
+    def planned_labels(self) -> dict[str, str]:
         """The declared labels, whatever the zone, with region and membership."""
         return {**self.group.labels, REGION: self.cluster.region, GROUP_LABEL: self.group.name}
 
     @property
     def labels(self) -> dict[str, str]:
         """All labels but the zone's."""
-        return {**self.seen_labels, **self.group.unseen_labels}
+        return {**self.planned_labels, **self.group.late_labels}
 
     @property
-    def seen_taints(self) -> list[dict[str, str]]:
+    def planned_taints(self) -> list[dict[str, str]]:
         """In the API's form."""
         return [_taint(taint) for taint in self.group.taints]
 
     @property
     def taints(self) -> list[dict[str, str]]:
         """All taints, in the API's form."""
-        return [*self.seen_taints, *map(_taint, self.group.unseen_taints)]
+        return [*self.planned_taints, *map(_taint, self.group.late_taints)]
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -89,14 +89,14 @@ def _shut_down(api: Api, pod: Object) -> None:
     _fail(api, pod, "TerminationByKubelet", {"reason": "Terminated", "message": message})
 
 
-def _fail(api: Api, pod: Object, reason: str, said: Mapping[str, str]) -> None:
+def _fail(api: Api, pod: Object, reason: str, cause: Mapping[str, str]) -> None:
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     status = pod.get("status", {})
     others = [each for each in status.get("conditions", []) if each["type"] != "DisruptionTarget"]
     known = next((each for each in status.get("conditions", []) if each["type"] == "DisruptionTarget"), None)
     target = known or {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": now}
     ended = [_ended(each, now) for each in status.get("containerStatuses", [])]
-    body = {"status": {"phase": "Failed", **said, "conditions": [*others, target], "containerStatuses": ended}}
+    body = {"status": {"phase": "Failed", **cause, "conditions": [*others, target], "containerStatuses": ended}}
     api.merge_if_there(f"{_path(pod)}/status", body)
 
 

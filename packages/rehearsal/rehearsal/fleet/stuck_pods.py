@@ -22,7 +22,7 @@ _PATIENCE_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Reported:
     """What a pod was told, so that it is told once."""
 
     uid: str
@@ -38,7 +38,7 @@ class StuckPods(PollingThread):
         self._api = api
         self._templates = templates
         self._since: dict[str, float] = {}
-        self._result_text: set[_Told] = set()
+        self._result_text: set[_Reported] = set()
 
     def look(self) -> None:
         """Tell the pods that have waited long enough."""
@@ -55,14 +55,14 @@ class StuckPods(PollingThread):
                     self._tell(pod, each.group)
 
     def _tell(self, pod: Object, group: SimulatedNodeGroup) -> None:
-        told = _Told(pod["metadata"]["uid"], group.name, group.not_scaled_because)
-        if told in self._result_text:
+        report = _Reported(pod["metadata"]["uid"], group.name, group.not_scaled_because)
+        if report in self._result_text:
             return
         message = f"node group {group.name} would take this pod, but nothing may start a node of it: "
         # The labels say whose nodes are missing to those who know no groups, only labels.
         event = warning(pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
         self._api.create(resource_path("v1", "events", namespace=pod["metadata"]["namespace"]), event)
-        self._result_text.add(told)
+        self._result_text.add(report)
 
 
 def gpus_of(pod_spec: Mapping[str, Any]) -> int:

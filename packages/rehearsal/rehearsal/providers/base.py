@@ -109,7 +109,7 @@ class Provider(ABC):
     def reserve(self, pools: Sequence[Pool]) -> None:  # noqa: B027 - optional
         """Create the reservations that ``pools`` name, if this provider records reservations."""
 
-    def run_dry(self, pools: Collection[str]) -> None:  # noqa: B027 - optional
+    def exhaust(self, pools: Collection[str]) -> None:  # noqa: B027 - optional
         """Exhaust the capacity of exactly these pools, if machines are this provider's and not the fleet's."""
 
     def reclaim(self, node: str) -> bool:

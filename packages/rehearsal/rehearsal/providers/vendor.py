@@ -60,7 +60,7 @@ class Vendor(Provider, Generic[CloudT]):
     """An account → principals with access to its cluster besides the creator, by their names in a stack file."""
     add_reservations: ClassVar[Callable[[Any, Sequence[Pool]], None]] = _ignore_pools
     """An account, pools: create the reservations that they name, if the cloud records reservations."""
-    exhaust: ClassVar[Callable[[Any, Collection[str]], None]] = _ignore_pools
+    exhaust_capacity: ClassVar[Callable[[Any, Collection[str]], None]] = _ignore_pools
     """An account, pools: exhaust the capacity of these and restore that of others, if machines are not the fleet's."""
     ids_are_paths: ClassVar[bool] = True
     """Whether deleting a resource deletes everything below its id."""
@@ -82,8 +82,8 @@ class Vendor(Provider, Generic[CloudT]):
         type(self).add_reservations(self._cloud, pools)
 
     @override
-    def run_dry(self, pools: Collection[str]) -> None:
-        type(self).exhaust(self._cloud, pools)
+    def exhaust(self, pools: Collection[str]) -> None:
+        type(self).exhaust_capacity(self._cloud, pools)
 
     @cached_property
     def schema(self) -> Schema:

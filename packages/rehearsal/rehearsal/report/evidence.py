@@ -19,8 +19,8 @@ def keep(run_dir: Path, folder: Path) -> tuple[Path, ...]:
     target = folder / FOLDER
     shutil.rmtree(target, ignore_errors=True)
     logs = run_dir / "logs"
-    found = sorted(path for pattern in _PATTERNS for path in logs.glob(pattern))
-    for path in found:
+    files = sorted(path for pattern in _PATTERNS for path in logs.glob(pattern))
+    for path in files:
         target.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target / path.name)
-    return tuple(target / path.name for path in found)
+    return tuple(target / path.name for path in files)

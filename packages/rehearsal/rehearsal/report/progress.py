@@ -70,11 +70,11 @@ class Display:
         self._console.print(Text(f"{self._timeline.now():6.1f} s {text}"), soft_wrap=True)
 
     def _report_changes(self) -> None:
-        shown, told = "", set[str]()
+        shown, reported = "", set[str]()
         while not self._ended.wait(_REFRESH_SECONDS):
             for trouble in self._timeline.unusable_machines():
-                if trouble.message not in told:
-                    told.add(trouble.message)
+                if trouble.message not in reported:
+                    reported.add(trouble.message)
                     self._write(f"   {trouble.name}: {trouble.message}")
             state = f"nodes: {self._nodes_line()}; pods: {_pods_line(self._timeline)}"
             if state != shown and self._timeline.nodes:

@@ -162,13 +162,13 @@ def unusable_machines(record: RunRecord) -> list[EventRecord]:
     A node whose GPUs were only late has had no trouble. The pool of a node is known from the node.
     """
     nodes = {node.name: node for node in record.timeline.nodes}
-    found: dict[str, EventRecord] = {}
+    events: dict[str, EventRecord] = {}
     for event in record.timeline.events:
         node = nodes.get(event.name) if event.kind == "Node" else None
-        if event.machines and (node is None or node.gpus_since is None):
+        if event.machines and (node is None or node.gpus_ready_at is None):
             pool = event.pool or (node.pool if node is not None else "")
-            found.setdefault(event.message, replace(event, pool=pool))
-    return list(found.values())
+            events.setdefault(event.message, replace(event, pool=pool))
+    return list(events.values())
 
 
 def waits(record: RunRecord) -> list[float]:
@@ -276,10 +276,10 @@ def _over_time(record: RunRecord, end: float) -> dict[str, Any]:
 
 def _workloads(record: RunRecord) -> list[dict[str, Any]]:
     timeline = record.timeline
-    found: list[dict[str, Any]] = []
+    workloads: list[dict[str, Any]] = []
     for one in record.played.submitted:
         pods: Sequence[PodRecord] = timeline.pods_of(one.submission.workload)
-        found.append(
+        workloads.append(
             {
                 "id": one.submission.id,
                 "title": one.submission.title,
@@ -289,7 +289,7 @@ def _workloads(record: RunRecord) -> list[dict[str, Any]]:
                 "pods": [_pod(timeline, pod) for pod in pods],
             }
         )
-    return found
+    return workloads
 
 
 def _applied(timeline: Timeline, one: Applied, until: float | None) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def _charts(settings: Settings) -> Mapping[str, str]:
     from components.workloads.declare import charts_of  # 0.3 s that few stacks need to spend
     from rehearsal.providers.kubernetes.helm.charts import locate
 
-    found = [(chart, locate(chart.where, None)) for chart in charts_of(settings.workloads)]
-    empty = [f"{chart.name} {chart.version}" for chart, here in found if here is not None and here.empty]
+    charts = [(chart, locate(chart.where, None)) for chart in charts_of(settings.workloads)]
+    empty = [f"{chart.name} {chart.version}" for chart, here in charts if here is not None and here.empty]
     words = "only value names were checked, no pod ran; CHARTS=DIR with the chart archives installs them"
     return {"charts": f"of {', '.join(empty)} {words}"} if empty else {}

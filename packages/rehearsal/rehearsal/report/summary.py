@@ -48,7 +48,7 @@ def sparkline(series: list[int]) -> str:
 
 
 def say(console: Console, markup: str) -> None:
-    """Print a paragraph: wrapped at words in a terminal, one line for whoever reads it otherwise."""
+    """Print a paragraph: wrapped at words in a terminal, one line in a log."""
     console.print(markup, highlight=False, soft_wrap=not console.is_terminal)
 
 

@@ -64,7 +64,7 @@ class Finished:
 
     record: RunRecord
     report: Path
-    kept: RetainedCluster | None = None
+    retained: RetainedCluster | None = None
     interrupted: bool = False
 
     @property
@@ -102,12 +102,12 @@ class Rehearsal:
 
     def run(self) -> Finished:
         """Rehearse. Never raises for a failing stack or an interruption: the report says what happened."""
-        record, kept = self._record, None
+        record, retained = self._record, None
         with self._display:
             try:
                 self.run_dir.mkdir(parents=True)
                 disk.require(self.run_dir)
-                kept = self._stages()
+                retained = self._stages()
                 record.complete = True
             except KeyboardInterrupt:
                 self._interrupted = self._current
@@ -123,7 +123,7 @@ class Rehearsal:
                 with uninterrupted():
                     self._stop()
         with uninterrupted():
-            return self._finish(kept)
+            return self._finish(retained)
 
     def _stages(self) -> RetainedCluster | None:
         with self._stage("start the sandbox"):
@@ -231,15 +231,15 @@ class Rehearsal:
             self._display.say,
             self._alive,
             while_scaled_up=lambda: self._idempotence(engine),
-            run_dry=self._sandbox.run_dry,
+            exhaust=self._sandbox.exhaust,
             fail_fast=self._options.fail_fast,
             played=self._record.played,
         )
         player.play(scenario)
         self._user, self._scenario_played = user, scenario
         calls = cloud_calls.read(self.run_dir / "logs")
-        said = autoscaler_messages.of_pools(self._admin, self._timeline, calls)
-        self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, said)
+        messages = autoscaler_messages.of_pools(self._admin, self._timeline, calls)
+        self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
         self._record.checks += autoscaler_rights(self._admin)
         self._record.checks += calls_allowed(calls)
         if access := self._stack.settings.access:
@@ -294,12 +294,12 @@ class Rehearsal:
             self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
             lifted = engine.up(self._options.gate, name="unprotect")
             self._engine_check("unprotect", "`deletionProtection: false` removes the protection", lifted)
-        kept = engine.retained()
+        retained = engine.retained()
         destroyed = engine.destroy()
         self._engine_check("destroy", "`pulumi destroy` succeeds", destroyed)
         assert self._sandbox is not None
         nodes = [f"node {node.name}" for node in self._timeline.living_nodes()]
-        self._record.checks += leftover_checks([*nodes, *self._sandbox.inventory()], kept)
+        self._record.checks += leftover_checks([*nodes, *self._sandbox.inventory()], retained)
 
     def _refused_destroy(self, engine: Engine) -> None:
         title = "A protected stack refuses `pulumi destroy` and deletes nothing"
@@ -325,17 +325,17 @@ class Rehearsal:
             return
         with self._stage("stop"):
             killed = self._sandbox.stop()
-            found = leftovers.ended(self.run_dir)
-        names = ", ".join((*(str(pid) for pid in killed), *found))
+            leftover = leftovers.ended(self.run_dir)
+        names = ", ".join((*(str(pid) for pid in killed), *leftover))
         if names:
             self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
 
     def _finish(self, prepared: RetainedCluster | None) -> Finished:
         record = self._record
-        kept = self._sandbox is not None and self._sandbox.kept
+        retained = self._sandbox is not None and self._sandbox.retained
         with suppress(OSError):
             record.evidence = evidence.keep(self.run_dir, self._folder)
-        if record.verdict == "pass" and not kept:
+        if record.verdict == "pass" and not retained:
             shutil.rmtree(self.run_dir, ignore_errors=True)
         leftovers.delete_old_runs(self._folder / "runs")
         report = self._folder / "report.json"
@@ -353,7 +353,7 @@ class Rehearsal:
         if self.run_dir.exists() and not any(str(self.run_dir) in reason for reason in record.failures):
             self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
         self._console.print(f"Report: {report}", highlight=False, soft_wrap=True)
-        return Finished(record, report, prepared if kept else None, bool(self._interrupted))
+        return Finished(record, report, prepared if retained else None, bool(self._interrupted))
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

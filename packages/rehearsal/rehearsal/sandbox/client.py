@@ -28,8 +28,8 @@ READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
 INVENTORY: Final = "inventory.json"
 """In the run's folder: the answer to the line ``inventory`` on the sandbox's standard input."""
-DRY: Final = "dry.json"
-"""The same, to the line ``dry``."""
+EXHAUSTED: Final = "exhausted.json"
+"""The same, to the line ``exhaust``."""
 RECLAIMED: Final = "reclaimed.json"
 """The same, to the line ``reclaim``."""
 ANSWER_TIMEOUT_SECONDS: Final = 240.0
@@ -82,12 +82,12 @@ class SandboxHandle:
         """Start the sandbox's process, with simulated providers for ``clouds``' plugins; ``ready`` waits for it.
 
         ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
-        made beforehand, ``account`` a file of what the account may have and do.
+        created first, ``account`` a file of what the account may have and do.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
         self.log = run_dir / "sandbox.log"
-        self.kept = False
+        self.retained = False
         command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--tools", str(tools)]
         command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
         if not control_plane:
@@ -115,7 +115,7 @@ class SandboxHandle:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self.kept:
+        if not self.retained:
             self.stop()
 
     def ready(self, timeout: float = READY_TIMEOUT_SECONDS) -> SandboxFacts:
@@ -140,7 +140,7 @@ class SandboxHandle:
         assert self._process.stdin is not None
         self._process.stdin.write(b"keep\n")
         self._process.stdin.flush()
-        self.kept = True
+        self.retained = True
 
     def inventory(self) -> tuple[str, ...]:
         """What exists in the simulated account now, in words. Raises ``SandboxError``."""
@@ -150,17 +150,17 @@ class SandboxHandle:
         """Whom the simulated account lets into the cluster now, besides its maker. Raises ``SandboxError``."""
         return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
 
-    def run_dry(self, pools: Collection[str]) -> None:
+    def exhaust(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
-        self._ask(" ".join(["dry", *pools]), DRY)
+        self._ask(" ".join(["exhaust", *pools]), EXHAUSTED)
 
     def reclaim(self, node: str) -> None:
         """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""
         self._ask(f"reclaim {node}", RECLAIMED)
 
     def _account(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._ask("inventory", INVENTORY)
-        return found
+        inventory: Mapping[str, Any] = self._ask("inventory", INVENTORY)
+        return inventory
 
     def _ask(self, line: str, answer_in: str) -> Any:
         """What the sandbox writes into its file when it has read the ``line``."""

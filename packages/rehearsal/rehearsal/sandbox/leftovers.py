@@ -18,13 +18,13 @@ _KEPT_RUNS: Final = 3
 def processes(run_dir: Path) -> dict[psutil.Process, str]:
     """Living processes of this user that name ``run_dir``, with their command lines; this process is left out."""
     # Not of a folder whose name only begins as this one's.
-    named, own, found = re.compile(rf"{re.escape(str(run_dir))}(?![\w.-])"), psutil.Process(), {}
+    named, own, commands = re.compile(rf"{re.escape(str(run_dir))}(?![\w.-])"), psutil.Process(), {}
     # What may not be read, of other users' processes, is None.
     for process in psutil.process_iter(["cmdline", "environ"]):
         command, environment = process.info["cmdline"] or (), process.info["environ"] or {}
         if process != own and any(map(named.search, (*command, *environment.values()))):
-            found[process] = " ".join(command)
-    return found
+            commands[process] = " ".join(command)
+    return commands
 
 
 def ended(run_dir: Path) -> tuple[str, ...]:

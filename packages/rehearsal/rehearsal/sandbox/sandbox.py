@@ -43,7 +43,7 @@ class Sandbox:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
         ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
-        ``existing`` is a stack file whose existing network is made beforehand, in the cloud that is simulated.
+        ``existing`` is a stack file whose existing network is created in the simulated cloud first.
         ``limits`` is what the account may create and do.
         """
         self._run_dir = run_dir
@@ -52,7 +52,7 @@ class Sandbox:
         self._inside = inside
         self._existing = existing
         self._limits = limits
-        self._beforehand: tuple[str, ...] = ()
+        self._fixtures: tuple[str, ...] = ()
         self._stack = ExitStack()
         self._processes: Processes | None = None
         self._control_plane: ControlPlane | None = None
@@ -105,23 +105,23 @@ class Sandbox:
             self._written = facts
 
     def write_inventory(self) -> None:
-        """Write ``inventory.json``: what the stack has in the account, what is gone that was there before, and people.
+        """Write ``inventory.json``: what the stack has in the account, which fixtures were deleted, and principals.
 
-        People are those whom the account lets into the cluster.
+        Principals are those whom the account grants access to the cluster.
         """
         there = [each for provider in self._providers for each in provider.inventory()]
-        resources = [each for each in there if each not in self._beforehand]
-        resources += [f"gone: {each}" for each in self._beforehand if each not in there]
+        resources = [each for each in there if each not in self._fixtures]
+        resources += [f"deleted: {each}" for each in self._fixtures if each not in there]
         people = {who: asdict(login) for provider in self._providers for who, login in provider.principals().items()}
         self._say("inventory", {"resources": resources, "people": people})
 
-    def run_dry(self, pools: Sequence[str]) -> None:
-        """Have no further machine for exactly these pools, and say so in ``dry.json``."""
+    def exhaust(self, pools: Sequence[str]) -> None:
+        """Have no further machine for exactly these pools, and say so in ``exhausted.json``."""
         if self._control_plane is not None:
-            self._exhausted_pools.run_dry(self._control_plane.api, pools)
+            self._exhausted_pools.exhaust(self._control_plane.api, pools)
         for provider in self._providers:
-            provider.run_dry(pools)
-        self._say("dry", list(pools))
+            provider.exhaust(pools)
+        self._say("exhausted", list(pools))
 
     def reclaim(self, node: str) -> None:
         """Take back the node's machine as its cloud does, and say so in ``reclaimed.json``: of a group of the fleet's,
@@ -180,7 +180,7 @@ class Sandbox:
             self._ports[provider.name] = server.port
         if self._existing is not None:
             create_fixtures(self._existing, providers[0])
-            self._beforehand = tuple(providers[0].inventory())
+            self._fixtures = tuple(providers[0].inventory())
         write_launchers(self._pulumi_home / "plugins", ports)
         self._providers = providers
 

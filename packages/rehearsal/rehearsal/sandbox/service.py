@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
     parser.add_argument("--account", type=Path, help="a file of the account's quotas, reservations and rights")
-    parser.add_argument("--existing", type=Path, help="a stack file whose existing network is made beforehand")
+    parser.add_argument("--existing", type=Path, help="a stack file whose existing network is created first")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 
@@ -86,7 +86,7 @@ def _answer(sandbox: Sandbox, line: str) -> None:
     word, *rest = line.split()
     if word == "inventory":
         sandbox.write_inventory()
-    elif word == "dry":
-        sandbox.run_dry(rest)
+    elif word == "exhaust":
+        sandbox.exhaust(rest)
     elif word == "reclaim":
         sandbox.reclaim(*rest)

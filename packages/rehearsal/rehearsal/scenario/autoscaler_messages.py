@@ -34,15 +34,15 @@ def of_pools(api: Api, timeline: Timeline, calls: Calls) -> dict[str, str]:
     if not pools:
         return {}
     claims = api.list(_CLAIMS)
-    found = {}
+    messages = {}
     for pool in pools:
         name = pool["metadata"]["name"]
         own = [each for each in claims if (each["metadata"].get("labels") or {}).get(_POOL) == name]
         words = [*calls.denied, *_troubles([_class(api, pool), pool, *own]), *_events(timeline, name)]
         labels = pool["spec"]["template"].get("metadata", {}).get("labels") or {}
         if words:
-            found[labels.get(POOL_LABEL, name)] = "; ".join(dict.fromkeys(word[:_LONGEST] for word in words))
-    return found
+            messages[labels.get(POOL_LABEL, name)] = "; ".join(dict.fromkeys(word[:_LONGEST] for word in words))
+    return messages
 
 
 def _class(api: Api, pool: Object) -> Object | None:
@@ -61,9 +61,11 @@ def _class(api: Api, pool: Object) -> Object | None:
 def _troubles(objects: Iterable[Object | None]) -> Iterator[str]:
     """What is not true of them, or not known to be where nothing is known to be wrong."""
     for each in filter(None, objects):
-        told: list[Mapping[str, Any]] = (each.get("status") or {}).get("conditions") or []
-        told = [one for one in told if one["type"] not in (*_SUMS, _HEALTH) and one.get("message")]
-        wrong = [one for one in told if one["status"] == "False"] or [one for one in told if one["status"] != "True"]
+        listed: list[Mapping[str, Any]] = (each.get("status") or {}).get("conditions") or []
+        listed = [one for one in listed if one["type"] not in (*_SUMS, _HEALTH) and one.get("message")]
+        wrong = [one for one in listed if one["status"] == "False"] or [
+            one for one in listed if one["status"] != "True"
+        ]
         yield from (f"{each['kind']} {each['metadata']['name']}: {one['message']}" for one in wrong)
 
 

@@ -50,8 +50,8 @@ class Applied:
         if self.kind == "Job":
             return {"batch.kubernetes.io/job-name": self.name}
         selector = (self.manifest.get("spec") or {}).get("selector") or {}
-        found: Mapping[str, str] = selector.get("matchLabels") or {}
-        return found if "template" in (self.manifest.get("spec") or {}) else {}
+        labels: Mapping[str, str] = selector.get("matchLabels") or {}
+        return labels if "template" in (self.manifest.get("spec") or {}) else {}
 
     @property
     def has_pods(self) -> bool:
@@ -87,7 +87,7 @@ def read(folder: Path) -> list[Object]:
         ManifestsError: there is none, or a file holds something else.
     """
     files = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS and path.is_file())
-    found: list[Object] = []
+    manifests: list[Object] = []
     for path in files:
         try:
             documents = [each for each in yaml.safe_load_all(path.read_text()) if each]
@@ -99,10 +99,10 @@ def read(folder: Path) -> list[Object]:
                     raise ManifestsError(
                         f"{path}: a document is not a Kubernetes object: it needs apiVersion, kind and metadata.name"
                     )
-                found.append(item)
-    if not found:
+                manifests.append(item)
+    if not manifests:
         raise ManifestsError(f"{folder}: no manifests; add files that end in {', '.join(_ENDINGS)} to it")
-    return sorted(found, key=lambda each: _FIRST.index(each["kind"]) if each["kind"] in _FIRST else len(_FIRST))
+    return sorted(manifests, key=lambda each: _FIRST.index(each["kind"]) if each["kind"] in _FIRST else len(_FIRST))
 
 
 def apply(

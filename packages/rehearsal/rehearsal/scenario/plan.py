@@ -96,7 +96,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class CapacityShortage:
-    """While the cloud has no machine for the pools ``dry``, a ladder's first rung, ``taken`` gets one all the same."""
+    """While the cloud has no machine for ``pools``, an entry's first choice, ``fallback_pod`` still runs."""
 
     pools: tuple[str, ...]
     fallback_pod: Submission
@@ -238,45 +238,45 @@ def _gpu_limit_only(id: str, title: str, manifest: Object, pools: Sequence[Pool]
 
 def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
     """For each size with fallback pools, a pod that selects no pool: with all empty, it must get the preferred one."""
-    found = []
+    submissions = []
     for first, *alike in _first_choices(pools):
         others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
         if others:
             pod = _pod_for_any(first, f"fallback-order-{first.name}", jobs[first.name]["spec"]["template"])
             names = [pool.name for pool in (first, *alike)]
             title = f"a pod that selects no pool and fits {' or '.join(names)} or {', '.join(p.name for p in others)}"
-            found.append(Submission(f"fallback-order:{first.name}", title, pod, RunsOn(frozenset(names))))
-    return tuple(found)
+            submissions.append(Submission(f"fallback-order:{first.name}", title, pod, RunsOn(frozenset(names))))
+    return tuple(submissions)
 
 
 def _first_choices(pools: Sequence[Pool]) -> list[list[Pool]]:
     """The pools that are tried first of each entry and size: one, or one for each zone or reservation."""
-    found: dict[tuple[str, int, str], list[Pool]] = {}
+    choices: dict[tuple[str, int, str], list[Pool]] = {}
     for pool in (pool for pool in pools if pool.preference == 0):
-        found.setdefault((pool.declared_at, pool.gpus_per_node, pool.declared_at or pool.name), []).append(pool)
-    return list(found.values())
+        choices.setdefault((pool.declared_at, pool.gpus_per_node, pool.declared_at or pool.name), []).append(pool)
+    return list(choices.values())
 
 
 def _shortage(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> CapacityShortage | None:
-    """Of the first rung that has another above it which its jobs may climb to; of ``filled`` only if there is no other.
+    """No capacity for a first choice whose jobs have a fallback pool; for ``filled`` only if there is no other.
 
     An autoscaler may remember for minutes that a pool had no machine, and what is played next asks for that pool.
     """
-    found = [rung for rung in _first_choices(pools) if _has_fallback(rung[0], pools)]
-    if not found:
+    candidates = [choice for choice in _first_choices(pools) if _has_fallback(choice[0], pools)]
+    if not candidates:
         return None
-    dry = min(found, key=lambda rung: filled in {pool.name for pool in rung})
-    left = [pool for pool in pools if pool not in dry and _interchangeable(pool, dry[0])]
+    exhausted = min(candidates, key=lambda choice: filled in {pool.name for pool in choice})
+    left = [pool for pool in pools if pool not in exhausted and _interchangeable(pool, exhausted[0])]
     following = min(pool.preference for pool in left)
-    pod = _pod_for_any(dry[0], "capacity-shortage", jobs[dry[0].name]["spec"]["template"])
-    names = tuple(pool.name for pool in dry)
+    pod = _pod_for_any(exhausted[0], "capacity-shortage", jobs[exhausted[0].name]["spec"]["template"])
+    names = tuple(pool.name for pool in exhausted)
     title = f"a pod that selects no pool, while the cloud has no capacity for {' and '.join(names)}"
     allowed = frozenset(pool.name for pool in left if pool.preference == following)
     return CapacityShortage(names, Submission("capacity-shortage", title, pod, RunsOn(allowed)))
 
 
 def _has_fallback(first: Pool, pools: Sequence[Pool]) -> bool:
-    """Whether the same entry has a later rung for the jobs of its ``first``."""
+    """Whether the same entry has a fallback pool for the jobs of its ``first`` choice."""
     later = [pool for pool in pools if pool.declared_at == first.declared_at and pool.preference > 0]
     return any(_interchangeable(pool, first) for pool in later)
 
@@ -285,7 +285,7 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     largest = max(pool.allocatable_gpus for pool in pools)
     everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
     too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
-    found = [
+    submissions = [
         Submission("over-large", f"a pod with {largest + 1} GPUs, more than any node has", too_large, StaysPending())
     ]
     reachable = gpu_limit_pools(pools)
@@ -293,8 +293,8 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     if reachable and largest > plain_size:
         manifest = gpu_pod("plain-multi-gpu", largest)
         title = f"a pod with {largest} GPUs, without the toleration for that node size"
-        found.append(Submission("plain-multi-gpu", title, manifest, StaysPending((SIZE_KEY,))))
-    return tuple(found)
+        submissions.append(Submission("plain-multi-gpu", title, manifest, StaysPending((SIZE_KEY,))))
+    return tuple(submissions)
 
 
 def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:

@@ -55,7 +55,7 @@ class Player:
     """Plays one scenario, once.
 
     ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the sandbox has died.
-    ``while_scaled_up`` is called once, when the most pods run, before they are deleted. ``run_dry`` takes
+    ``while_scaled_up`` is called once, when the most pods run, before they are deleted. ``exhaust`` takes
     the pools that the cloud has no further machine for, until it is called with others. With ``fail_fast`` the first
     wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
     """
@@ -67,7 +67,7 @@ class Player:
         say: Callable[[str], None],
         alive: Callable[[], None],
         while_scaled_up: Callable[[], None],
-        run_dry: Callable[[Collection[str]], None],
+        exhaust: Callable[[Collection[str]], None],
         fail_fast: bool = False,
         played: Played | None = None,
     ) -> None:
@@ -76,7 +76,7 @@ class Player:
         self._say = say
         self._alive = alive
         self._while_scaled_up = while_scaled_up
-        self._run_dry = run_dry
+        self._exhaust = exhaust
         self._fail_fast = fail_fast
         self.played = played or Played()
 
@@ -172,19 +172,19 @@ class Player:
         )
         if not self._until(lambda: not self._timeline.gpu_nodes_now()):
             return
-        self._run_dry(shortage.pools)
+        self._exhaust(shortage.pools)
         try:
             self._submit(shortage.fallback_pod)
             self._wait_running([shortage.fallback_pod])
         finally:
-            self._run_dry(())
+            self._exhaust(())
         self._delete([shortage.fallback_pod])
 
     def _free(self, pool: str) -> Mapping[str, float]:
         """What a node of the pool had left beside its own agents: the least of those seen."""
-        seen = [node for node in self._timeline.nodes if node.pool == pool and node.gpus_since is not None]
+        nodes = [node for node in self._timeline.nodes if node.pool == pool and node.gpus_ready_at is not None]
         left = []
-        for node in seen:
+        for node in nodes:
             agents = [pod for pod in self._timeline.pods if pod.node == node.name and pod.owner in NODE_AGENTS]
             taken = {name: sum(pod.requests.get(name, 0.0) for pod in agents) for name in node.allocatable}
             left.append({name: amount - taken[name] for name, amount in node.allocatable.items()})

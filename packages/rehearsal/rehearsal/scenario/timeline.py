@@ -57,7 +57,7 @@ class NodeRecord:
     ready: float | None = None
     cpus: float = 0.0
     gpus: int = 0
-    gpus_since: float | None = None
+    gpus_ready_at: float | None = None
     most_gpus: int = 0
     registered: bool = False
     allocatable: Mapping[str, float] = field(default_factory=dict)
@@ -281,9 +281,9 @@ class Timeline:
         Without what the scheduler adds about preemption. That nothing may start the node for it comes first:
         scheduler and autoscaler only see that there is none.
         """
-        said = [event for event in self.events if event.name == pod and event.type == "Warning"]
-        said = [event for event in said if event.machines] or said
-        return _PREEMPTION.split(said[-1].message)[0] if said else ""
+        warnings = [event for event in self.events if event.name == pod and event.type == "Warning"]
+        warnings = [event for event in warnings if event.machines] or warnings
+        return _PREEMPTION.split(warnings[-1].message)[0] if warnings else ""
 
     def unusable_machines(self) -> tuple[EventRecord, ...]:
         """What keeps pods from GPUs at this moment: their node has none usable, or nothing may start their node.
@@ -291,12 +291,12 @@ class Timeline:
         Each trouble once, however many pods and nodes it is told about, oldest first.
         """
         with self._lock:
-            told = [event for event in self._events.values() if event.machines]
-            if not told:
+            events = [event for event in self._events.values() if event.machines]
+            if not events:
                 return ()
             stuck = {pod.name for pod in self._pods.values() if pod.scheduled is None and pod.deleted is None}
-            stuck |= {node.name for node in self._nodes.values() if node.gpus_since is None and node.deleted is None}
-        current = [event for event in told if event.name in stuck or event.reason in _STANDING_REASONS]
+            stuck |= {node.name for node in self._nodes.values() if node.gpus_ready_at is None and node.deleted is None}
+        current = [event for event in events if event.name in stuck or event.reason in _STANDING_REASONS]
         return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
     def considered(self, pod: str) -> bool:
@@ -332,7 +332,7 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
         most_gpus=max(gpus, node.most_gpus),
         registered=node.registered or not any(taint["key"].startswith(_STARTING) for taint in taints),
         allocatable=_amounts(status.get("allocatable")) or node.allocatable,
-        gpus_since=moment if gpus and node.gpus_since is None else node.gpus_since,
+        gpus_ready_at=moment if gpus and node.gpus_ready_at is None else node.gpus_ready_at,
         leaving=moment if node.leaving is None and item["metadata"].get("deletionTimestamp") else node.leaving,
         deleted=moment if change == "DELETED" else None,
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,8 @@ from rehearsal.tools.errors import NoSpace, ToolsError
 
 GIB: Final = 1024**3
 TEMPORARY: Final = "tmp-"
+_UNUSED_SECONDS: Final = 30 * 24 * 3600
+_FOLDER: Final = re.compile(r".+-[0-9a-f]{16}")
 
 
 def root(environ: Mapping[str, str] = os.environ) -> Path:
@@ -90,3 +94,19 @@ def require_space(needs: Mapping[Path, float]) -> None:
 
 def _existing(folder: Path) -> Path:
     return next(parent for parent in (folder, *folder.parents) if parent.exists())
+
+
+def mark_used(folders: Collection[Path]) -> None:
+    """Set the time of use, which is the folder's own; nothing changes in a cache that others own."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            os.utime(folder)
+
+
+def prune(root: Path) -> list[str]:
+    """Delete what no run has used for a month in the cache ``root``; returns the names. Call with the lock held."""
+    oldest = time.time() - _UNUSED_SECONDS
+    unused = [each for each in root.iterdir() if _FOLDER.fullmatch(each.name) and each.stat().st_mtime < oldest]
+    for folder in unused:
+        shutil.rmtree(folder, ignore_errors=True)
+    return sorted(folder.name for folder in unused)

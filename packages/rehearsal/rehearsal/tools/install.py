@@ -16,7 +16,6 @@ from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES
 from rehearsal.tools.plan import BuildPlan, make_plan
 from rehearsal.tools.progress import Progress, duration
-from rehearsal.tools.prune import mark_used, prune
 from rehearsal.tools.system_pulumi import SystemPulumi
 
 
@@ -35,7 +34,7 @@ def install(
         with cache.exclusive(lock, lambda holder: progress.say(f"waiting for {holder}, which installs the tools …")):
             if plan.missing():
                 _install(plan, environ, progress)
-    mark_used((plan.folder, *map(plan.home, plan.modules)))
+    cache.mark_used((plan.folder, *map(plan.home, plan.modules)))
     return plan.folder
 
 
@@ -54,8 +53,8 @@ def _install(plan: BuildPlan, environ: Mapping[str, str], progress: Progress) ->
                 _place(source, folder / name)
             else:
                 (folder / name).symlink_to(source)
-    mark_used((plan.folder, *map(plan.home, plan.modules)))
-    if unused := prune(plan.root):
+    cache.mark_used((plan.folder, *map(plan.home, plan.modules)))
+    if unused := cache.prune(plan.root):
         progress.say(f"removed what no run has used for a month: {', '.join(unused)}")
 
 

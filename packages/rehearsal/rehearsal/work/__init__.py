@@ -27,9 +27,9 @@ def checks(
 
     ``declared``: the stack's services. ``take_back`` is told the node that the cloud takes.
     """
-    found = services.play(declared, api, timeline, wait)
+    results = services.play(declared, api, timeline, wait)
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
     if offer.checkpoints is not None:
-        found.append(sweep.play(offer, api, developer, timeline, wait))
-        found.append(reclaim.play(offer, api, developer, timeline, wait, reclaim_machine))
-    return found
+        results.append(sweep.play(offer, api, developer, timeline, wait))
+        results.append(reclaim.play(offer, api, developer, timeline, wait, reclaim_machine))
+    return results

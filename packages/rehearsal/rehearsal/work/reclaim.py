@@ -24,7 +24,7 @@ from rehearsal.work.jobs import Wait, ended, holds, image, namespace, submit
 
 NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"
-_TOLD: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
+_LISTED: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
 """Reasons of the condition ``DisruptionTarget`` by which a pod's program got SIGTERM before its machine went:
 https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions"""
 
@@ -55,39 +55,41 @@ def play(
         submit(job, HELD, api, developer, wait)
     except ApiError as refusal:
         return Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")
-    seen = _played(job, api, timeline, wait, reclaim_machine, notice)
+    outcome = _played(job, api, timeline, wait, reclaim_machine, notice)
     developer.delete(job_path(job.namespace, job.name))
-    wrong = problems(seen, job.workers)
-    return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(seen, job))
+    wrong = problems(outcome, job.workers)
+    return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(outcome, job))
 
 
-def problems(seen: ReclaimOutcome, workers: int) -> list[str]:
+def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
     """Everything that is not as it must be; nothing if the job went on as it was declared."""
-    if len(seen.before) < workers:
-        return [f"{len(seen.before)} of its {workers} pods ran before the node was taken"]
-    found = []
-    if untold := [end or "nothing" for end in seen.ends if end not in _TOLD]:
-        found.append(f"pods on {seen.taken} were ended without notice: {', '.join(untold)}")
-    grace = max(int(pod["spec"]["terminationGracePeriodSeconds"]) for pod in seen.before)
-    if seen.notice is not None and grace > seen.notice:
-        found.append(f"its program counts on {grace} s after SIGTERM, and the cloud gives {seen.notice} s")
-    if failed := seen.status.get("failed"):
-        found.append(f"the Job counts {failed} failures")
-    if not holds(seen.status, "Complete"):
-        told = [f"{each['type']}: {each.get('message', '')}" for each in seen.status.get("conditions") or ()]
-        found.append(f"the Job is not complete ({'; '.join(told) or 'no condition'})")
-    after = {_index(pod): pod for pod in seen.after}
-    for pod in seen.before:
-        now, lost = after.get(_index(pod)), pod["spec"]["nodeName"] == seen.taken
+    if len(outcome.before) < workers:
+        return [f"{len(outcome.before)} of its {workers} pods ran before the node was taken"]
+    errors = []
+    if untold := [end or "nothing" for end in outcome.ends if end not in _LISTED]:
+        errors.append(f"pods on {outcome.taken} were ended without notice: {', '.join(untold)}")
+    grace = max(int(pod["spec"]["terminationGracePeriodSeconds"]) for pod in outcome.before)
+    if outcome.notice is not None and grace > outcome.notice:
+        errors.append(f"its program counts on {grace} s after SIGTERM, and the cloud gives {outcome.notice} s")
+    if failed := outcome.status.get("failed"):
+        errors.append(f"the Job counts {failed} failures")
+    if not holds(outcome.status, "Complete"):
+        conditions = [f"{each['type']}: {each.get('message', '')}" for each in outcome.status.get("conditions") or ()]
+        errors.append(f"the Job is not complete ({'; '.join(conditions) or 'no condition'})")
+    after = {_index(pod): pod for pod in outcome.after}
+    for pod in outcome.before:
+        now, lost = after.get(_index(pod)), pod["spec"]["nodeName"] == outcome.taken
         if now is None:
-            found.append(f"{pod['metadata']['name']} did not come back")
-        elif lost and now["spec"]["nodeName"] == seen.taken:
-            found.append(f"{now['metadata']['name']} is on the node that was taken")
+            errors.append(f"{pod['metadata']['name']} did not come back")
+        elif lost and now["spec"]["nodeName"] == outcome.taken:
+            errors.append(f"{now['metadata']['name']} is on the node that was taken")
         elif not lost and now["metadata"]["uid"] != pod["metadata"]["uid"]:
-            found.append(f"{pod['metadata']['name']} was ended, too, on another node")
+            errors.append(f"{pod['metadata']['name']} was ended, too, on another node")
         elif _program(now) != _program(pod):
-            found.append(f"{now['metadata']['name']} is told otherwise than the pod in whose place it is")
-    return found
+            errors.append(
+                f"{now['metadata']['name']} started with other variables, command or resources than the pod it replaces"
+            )
+    return errors
 
 
 def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
@@ -143,8 +145,8 @@ def _others(pods: Iterable[PodRecord], lost: Collection[str]) -> list[PodRecord]
 
 def _read(api: Api, pods: Iterable[PodRecord]) -> list[Object]:
     """The pods in the order of their indexes; those that have gone are left out."""
-    found = [api.find(pod_path(pod.namespace, pod.name)) for pod in pods]
-    return sorted((pod for pod in found if pod is not None), key=_index)
+    objects = [api.find(pod_path(pod.namespace, pod.name)) for pod in pods]
+    return sorted((pod for pod in objects if pod is not None), key=_index)
 
 
 def _index(pod: Object) -> str:
@@ -155,16 +157,17 @@ def _program(pod: Object) -> Mapping[str, Any]:
     """What a worker's program is told of itself and of the others; the name by which they find it is its host's."""
     spec = pod["spec"]
     (container,) = spec["containers"]
-    told = {key: container.get(key) for key in ("image", "command", "env", "resources")}
-    return {**told, "host": spec.get("hostname"), "subdomain": spec.get("subdomain"), "index": _index(pod)}
+    container_fields = {key: container.get(key) for key in ("image", "command", "env", "resources")}
+    return {**container_fields, "host": spec.get("hostname"), "subdomain": spec.get("subdomain"), "index": _index(pod)}
 
 
-def _words(seen: ReclaimOutcome, job: TrainingJobSpec) -> str:
-    places = {pod["spec"]["nodeName"] for pod in seen.after} - {pod["spec"]["nodeName"] for pod in seen.before}
-    lost = [pod["metadata"]["name"] for pod in seen.before if pod["spec"]["nodeName"] == seen.taken]
-    notice = "" if seen.notice is None else f", of the cloud's {seen.notice} s"
+def _words(outcome: ReclaimOutcome, job: TrainingJobSpec) -> str:
+    places = {pod["spec"]["nodeName"] for pod in outcome.after} - {pod["spec"]["nodeName"] for pod in outcome.before}
+    lost = [pod["metadata"]["name"] for pod in outcome.before if pod["spec"]["nodeName"] == outcome.taken]
+    notice = "" if outcome.notice is None else f", of the cloud's {outcome.notice} s"
+    ended = f"{', '.join(lost)} ended by {', '.join(outcome.ends)}"
     return (
-        f"{len(seen.before)} workers; {seen.taken} was taken, and {', '.join(lost)} ended by {', '.join(seen.ends)} "
-        f"with {job.grace_seconds} s after SIGTERM{notice}; they went on on {', '.join(sorted(places))} with the same "
-        "index and variables; the Job is complete, without a failure"
+        f"{len(outcome.before)} workers; {outcome.taken} was reclaimed; {ended} with {job.grace_seconds} s after "
+        f"SIGTERM{notice}; they continued on {', '.join(sorted(places))} with the same index and variables; "
+        "the Job is complete, without a failure"
     )

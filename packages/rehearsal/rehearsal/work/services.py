@@ -48,9 +48,9 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
         *(f"its replica ran on {pool}, which it does not name" for pool in pools if pool not in allowed),
         *([] if again else ["a replica or a GPU node stayed after its last replica was taken away"]),
     ]
-    told = f"no replica and no GPU node; one replica, on {', '.join(pools)}; no replica and no GPU node again"
+    summary = f"no replica and no GPU node; one replica, on {', '.join(pools)}; no replica and no GPU node again"
     title = f"Service {service.name}: its GPU node starts with the first replica and stops after the last"
-    return Check(f"service-{service.name}", title, not wrong, "; ".join(wrong) or told)
+    return Check(f"service-{service.name}", title, not wrong, "; ".join(wrong) or summary)
 
 
 def _scale(api: Api, path: str, replicas: int) -> None:

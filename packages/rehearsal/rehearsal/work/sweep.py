@@ -45,39 +45,39 @@ def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait)
     except ApiError as refusal:
         return Check("sweep", title, False, f"refused by the API server: {refusal}")
     wait(lambda: all(ended(api, job) for job in jobs), PATIENCE_SECONDS)
-    seen = [_outcome(job, api, timeline) for job in jobs]
+    outcomes = [_outcome(job, api, timeline) for job in jobs]
     for job in jobs:
         developer.delete(job_path(job.namespace, job.name))
-    wrong = [words for each in seen for words in problems(each)]
+    wrong = [words for each in outcomes for words in problems(each)]
     wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     if left := timeline.gpu_nodes_now():
         wrong.append(f"{len(left)} GPU nodes stay: {', '.join(node.name for node in left)}")
     used = [node for node in timeline.nodes if node.gpu_pool and node.created >= began]
-    done = f"{'; '.join(map(_words, seen))}; {len(used)} GPU nodes came and went"
+    done = f"{'; '.join(map(_words, outcomes))}; {len(used)} GPU nodes came and went"
     return Check("sweep", title, not wrong, "; ".join(wrong) or done)
 
 
-def problems(seen: SweepOutcome) -> list[str]:
+def problems(outcome: SweepOutcome) -> list[str]:
     """Everything that is not as it must be; nothing if each run ran once, where it belongs."""
-    job, found = seen.job, []
+    job, errors = outcome.job, []
     assert job.sweep is not None
-    status, runs = seen.status, job.sweep.runs
+    status, runs = outcome.status, job.sweep.runs
     if status.get("succeeded", 0) != runs:
-        found.append(f"{job.name}: {status.get('succeeded', 0)} of {runs} runs succeeded")
+        errors.append(f"{job.name}: {status.get('succeeded', 0)} of {runs} runs succeeded")
     if failed := status.get("failed"):
-        found.append(f"{job.name}: {failed} failures")
-    indexes = Counter(_index(pod) for pod, _pool in seen.pods)
+        errors.append(f"{job.name}: {failed} failures")
+    indexes = Counter(_index(pod) for pod, _pool in outcome.pods)
     # Without such an end it is Kubernetes that starts a run twice, as it sometimes does:
     # https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
-    cut_short = {_index(pod) for pod, _pool in seen.pods if pod.disrupted or pod.phase == "Failed"}
+    cut_short = {_index(pod) for pod, _pool in outcome.pods if pod.disrupted or pod.phase == "Failed"}
     if again := sorted(index for index in cut_short if indexes[index] > 1):
-        found.append(f"{job.name}: runs {', '.join(again)} were cut short and started again")
-    for pod, pool in seen.pods:
+        errors.append(f"{job.name}: runs {', '.join(again)} were cut short and started again")
+    for pod, pool in outcome.pods:
         if pod.running is not None and pool not in job.pools:
-            found.append(f"{pod.name} ran on a node of {pool or 'no pool'}, not of {', '.join(job.pools)}")
-    if job.at_once is not None and _at_once(seen) > job.at_once:
-        found.append(f"{job.name}: {_at_once(seen)} runs at once, where {job.at_once} have room")
-    return found
+            errors.append(f"{pod.name} ran on a node of {pool or 'no pool'}, not of {', '.join(job.pools)}")
+    if job.at_once is not None and _at_once(outcome) > job.at_once:
+        errors.append(f"{job.name}: {_at_once(outcome)} runs at once, where {job.at_once} have room")
+    return errors
 
 
 def _jobs(offer: Offer) -> list[TrainingJobSpec]:
@@ -111,14 +111,14 @@ def _index(pod: PodRecord) -> str:
     return pod.labels.get(INDEX_ANNOTATION, "")
 
 
-def _at_once(seen: SweepOutcome) -> int:
+def _at_once(outcome: SweepOutcome) -> int:
     """The most pods that ran at the same time."""
-    ran = [(pod.running, pod.finished) for pod, _pool in seen.pods if pod.running is not None]
+    ran = [(pod.running, pod.finished) for pod, _pool in outcome.pods if pod.running is not None]
     return max((sum(a <= b and (end is None or b < end) for a, end in ran) for b, _end in ran), default=0)
 
 
-def _words(seen: SweepOutcome) -> str:
-    job = seen.job
-    pools = ", ".join(sorted({pool for _pod, pool in seen.pods if pool}))
+def _words(outcome: SweepOutcome) -> str:
+    job = outcome.job
+    pools = ", ".join(sorted({pool for _pod, pool in outcome.pods if pool}))
     gpus = f"{job.gpus} GPU{'s' if job.gpus > 1 else ''}"
-    return f"{len(seen.pods)} runs of {gpus} on {pools}, at most {_at_once(seen)} at once"
+    return f"{len(outcome.pods)} runs of {gpus} on {pools}, at most {_at_once(outcome)} at once"

@@ -65,7 +65,7 @@ class Container(threading.Thread):
         self._tokens: list[TokenFile] = []
         self._state = ContainerState(waiting="ContainerCreating")
         self._written: ContainerState | None = None
-        self._said = ""
+        self._message = ""
         self._unhealthy_since: float | None = None
         self._was_alive = False
         self._http = urllib3.PoolManager(retries=False, timeout=_PROBE_TIMEOUT)
@@ -220,9 +220,9 @@ class Container(threading.Thread):
 
     def _say(self, message: str) -> None:
         """An event about the pod, unless it would repeat the one before."""
-        if message == self._said:
+        if message == self._message:
             return
-        self._said = message
+        self._message = message
         _log.warning("pod %s: %s", self._where, message)
         try:
             path = resource_path("v1", "events", namespace=self._pod["metadata"]["namespace"])
@@ -269,5 +269,5 @@ class Container(threading.Thread):
 
 def program_container(pod: Object, repository: str) -> Object:
     """The pod's container of a carried repository."""
-    found: list[Any] = [each for each in pod["spec"]["containers"] if Image.parse(each["image"]).is_of(repository)]
-    return dict(found[0])
+    containers: list[Any] = [each for each in pod["spec"]["containers"] if Image.parse(each["image"]).is_of(repository)]
+    return dict(containers[0])

@@ -35,17 +35,17 @@ def environment(pod: Object, container: Object, find: Find, node: Object) -> dic
     Raises:
         EnvironmentProblem: something that a variable refers to, and that is not optional, does not exist.
     """
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for source in container.get("envFrom") or ():
-        found.update(_whole(source, find))
+        variables.update(_whole(source, find))
     for variable in container.get("env") or ():
         if "valueFrom" not in variable:
-            found[variable["name"]] = expand(variable.get("value") or "", found)
+            variables[variable["name"]] = expand(variable.get("value") or "", variables)
             continue
         value = _referred(variable["valueFrom"], pod, container, find, node)
         if value is not None:
-            found[variable["name"]] = value
-    return found
+            variables[variable["name"]] = value
+    return variables
 
 
 def arguments(container: Object, variables: Mapping[str, str]) -> list[str]:
@@ -92,12 +92,12 @@ def _referred(source: Object, pod: Object, container: Object, find: Find, node: 
 
 
 def _data(plural: str, reference: Object, find: Find) -> dict[str, str] | None:
-    found = find(plural, reference["name"])
-    if found is None:
+    source = find(plural, reference["name"])
+    if source is None:
         if reference.get("optional"):
             return None
         raise EnvironmentProblem(f'{plural[:-1]} "{reference["name"]}" not found')
-    data: dict[str, str] = found.get("data") or {}
+    data: dict[str, str] = source.get("data") or {}
     if plural == "secrets":
         return {key: base64.b64decode(value).decode(errors="replace") for key, value in data.items()}
     return data
@@ -107,10 +107,10 @@ def _field(path: str, pod: Object) -> str:
     keyed = _KEYED.fullmatch(path)
     if keyed:
         return str((pod["metadata"].get(keyed[1]) or {}).get(keyed[2], ""))
-    found: Any = pod
+    value: Any = pod
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return "" if found is None else str(found)
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return "" if value is None else str(value)
 
 
 def _resource(reference: Object, pod: Object, container: Object, node: Object) -> str:

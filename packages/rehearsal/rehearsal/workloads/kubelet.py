@@ -49,7 +49,7 @@ class Kubelet(WatchingThread):
             self._end(pod, known)
             return
         if known is None and pod["spec"].get("nodeName"):
-            repository = next((found for each in pod["spec"]["containers"] if (found := carried(each["image"]))), None)
+            repository = next(filter(None, (carried(each["image"]) for each in pod["spec"]["containers"])), None)
             if repository is not None:
                 container = program_container(pod, repository)
                 started = Container(self._host, pod, container, self._programs.get(repository))

@@ -48,7 +48,7 @@ def substitute(
     ``api_server`` is ``127.0.0.1:PORT``; ``tokens`` is the file for the injected token's audience.
     """
     host, _, port = api_server.rpartition(":")
-    found: Environment = {
+    variables: Environment = {
         **environment,
         "KUBERNETES_SERVICE_HOST": host,
         "KUBERNETES_SERVICE_PORT": port,
@@ -56,19 +56,19 @@ def substitute(
         "HOME": str(folder),
         "TMPDIR": str(folder),
     }
-    found.setdefault("LEADER_ELECTION_NAMESPACE", namespace)
+    variables.setdefault("LEADER_ELECTION_NAMESPACE", namespace)
     # A variable that the container sets itself is not overwritten, as by the clouds' webhooks.
     for key, value in injected.env.items():
-        found.setdefault(key, value)
+        variables.setdefault(key, value)
     if tokens is not None:
-        found.setdefault(injected.token_variable, str(tokens))
+        variables.setdefault(injected.token_variable, str(tokens))
     ports: dict[int, int] = {}
     for variable, free in zip(program.port_variables, free_ports(len(program.port_variables)), strict=True):
-        declared = found.get(variable, "")
+        declared = variables.get(variable, "")
         if declared.isdigit():
             ports[int(declared)] = free
-        found[variable] = str(free)
-    return found, ports
+        variables[variable] = str(free)
+    return variables, ports
 
 
 def probe_url(probe: Mapping[str, Any], container: Mapping[str, Any], ports: Mapping[int, int]) -> str | None:

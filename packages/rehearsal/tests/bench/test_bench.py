@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rehearsal.bench.baseline import GPUS_PER_NODE, groups
-from rehearsal.bench.sample import Sample, slope
-from rehearsal.bench.table import Goal
+from rehearsal.bench.results import Goal, Sample, slope
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:
@@ -24,7 +23,7 @@ def test_unequal_numbers_of_repetitions_have_no_ratio() -> None:
         Sample((1.0, 2.0)).over(Sample((1.0,)))
 
 
-def test_the_slope_of_a_line_is_found_and_a_bend_lowers_the_fit() -> None:
+def test_the_slope_of_a_line_is_exact_and_a_bend_lowers_the_fit() -> None:
     assert slope([(1, 10), (2, 12), (4, 16)]) == (pytest.approx(2.0), pytest.approx(1.0))
     _, fit = slope([(1, 1), (10, 1), (100, 100)])
     assert fit < 0.995

@@ -21,15 +21,15 @@ def cluster() -> Cluster:
 
 
 @pytest.mark.parametrize("rest", ["", " no new claims to deallocate,", " no new claims to deallocate"])
-def test_why_a_pod_waits_is_told_without_the_schedulers_words_on_preemption(cluster: Cluster, rest: str) -> None:
+def test_the_reason_of_a_waiting_pod_omits_the_schedulers_words_on_preemption(cluster: Cluster, rest: str) -> None:
     cluster.pod("waits")
-    said = "0/14 nodes are available: 10 Insufficient nvidia.com/gpu, 4 node(s) didn't match."
-    cluster.warning("waits", f"{said}{rest} preemption: 0/14 nodes are available: 14 No preemption victims found.")
-    assert cluster.timeline.why_pending("waits") == said
+    message = "0/14 nodes are available: 10 Insufficient nvidia.com/gpu, 4 node(s) didn't match."
+    cluster.warning("waits", f"{message}{rest} preemption: 0/14 nodes are available: 14 No preemption victims found.")
+    assert cluster.timeline.why_pending("waits") == message
 
 
 @pytest.mark.parametrize(
-    ("waited", "reason", "told"),
+    ("waited", "reason", "expected"),
     [
         (True, "all exceed limits; does not tolerate", "(all exceed limits)"),
         (True, "does not tolerate; all exceed limits", "(all exceed limits)"),
@@ -40,7 +40,7 @@ def test_why_a_pod_waits_is_told_without_the_schedulers_words_on_preemption(clus
     ],
 )
 def test_a_full_pool_makes_the_next_pod_wait_and_something_says_why(
-    cluster: Cluster, waited: bool, reason: str, told: str | None
+    cluster: Cluster, waited: bool, reason: str, expected: str | None
 ) -> None:
     extra = SCENARIO.burst.extra
     assert extra is not None
@@ -52,7 +52,7 @@ def test_a_full_pool_makes_the_next_pod_wait_and_something_says_why(
     played.extra_waited_until = cluster.after(4).timeline.now() if waited else None
     cluster.pod(extra.workload, node="gpu-0", phase="Running", change="MODIFIED")
     checks = workloads.burst_checks(cluster.timeline, SCENARIO, played)
-    found = next(check for check in checks if check.id == "waits-at-max")
-    assert found.passed is (told is not None)
-    if told:
-        assert f"still Pending 4.0 s after submission, pool full {told}; after" in found.detail
+    at_maximum = next(check for check in checks if check.id == "waits-at-max")
+    assert at_maximum.passed is (expected is not None)
+    if expected:
+        assert f"still Pending 4.0 s after submission, pool full {expected}; after" in at_maximum.detail

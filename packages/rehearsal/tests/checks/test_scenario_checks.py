@@ -27,8 +27,8 @@ def submitted(
     return Submitted(one, cluster.timeline.now(), reply or SubmissionReply(True), tuple(idle))
 
 
-def by_id(found: Sequence[Check], id: str) -> Check:
-    return next(check for check in found if check.id == id)
+def by_id(checks: Sequence[Check], id: str) -> Check:
+    return next(check for check in checks if check.id == id)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def cluster() -> Cluster:
     return cluster.after(5)
 
 
-def test_a_gpu_node_before_the_first_gpu_pod_is_found(cluster: Cluster) -> None:
+def test_a_gpu_node_before_the_first_gpu_pod_fails_the_check(cluster: Cluster) -> None:
     played = Played(first_gpu_submission=cluster.timeline.now())
     assert of_cluster.starts_at_zero(cluster.timeline, played).passed
     cluster.node("gpu-0", "t4-1", size=1)
@@ -48,21 +48,21 @@ def test_a_gpu_node_before_the_first_gpu_pod_is_found(cluster: Cluster) -> None:
     assert not of_cluster.starts_at_zero(cluster.timeline, later).passed
 
 
-def test_a_system_pod_on_a_gpu_node_is_found_a_node_agent_is_not(cluster: Cluster) -> None:
+def test_a_system_pod_on_a_gpu_node_fails_and_a_node_agent_does_not(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("agent", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("DaemonSet", "agent"))
     assert of_cluster.system_pods_off_gpus(cluster.timeline).passed
     cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
-    found = of_cluster.system_pods_off_gpus(cluster.timeline)
-    assert not found.passed
-    assert found.detail == "kube-system/metrics on gpu-0 (t4-1)"
+    check = of_cluster.system_pods_off_gpus(cluster.timeline)
+    assert not check.passed
+    assert check.detail == "kube-system/metrics on gpu-0 (t4-1)"
 
 
 def test_a_timeline_that_saw_no_system_pod_proves_nothing() -> None:
     assert not of_cluster.system_pods_off_gpus(Cluster.empty().timeline).passed
 
 
-def test_a_pool_above_its_maximum_is_found(cluster: Cluster) -> None:
+def test_a_pool_above_its_maximum_fails_the_check(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.node("gpu-1", "t4-1", size=1)
     (check,) = of_cluster.limits(cluster.timeline, POOLS)
@@ -94,23 +94,23 @@ def test_a_node_that_is_being_deleted_counts_against_no_maximum(cluster: Cluster
 def test_gpus_that_never_appear_are_not_a_pool_that_scaled_up(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1, gpus=0)
     cluster.warning("gpu-0", "no driver: the DaemonSet does not tolerate spot", kind="Node", reason="DriverMissing")
-    found = list(of_cluster.reached(cluster.timeline, POOLS, {}))
-    assert not by_id(found, "reached:t4-1").passed
-    assert "does not tolerate spot" in by_id(found, "reached:t4-1").detail
+    check = list(of_cluster.reached(cluster.timeline, POOLS, {}))
+    assert not by_id(check, "reached:t4-1").passed
+    assert "does not tolerate spot" in by_id(check, "reached:t4-1").detail
     cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
     assert by_id(list(of_cluster.reached(cluster.timeline, POOLS, {})), "reached:t4-1").passed
 
 
 def test_a_pool_without_nodes_is_explained_by_its_autoscaler(cluster: Cluster) -> None:
-    said = {"t4-1": "no image", "t4-4": "no subnet"}
-    found = list(of_cluster.reached(cluster.timeline, POOLS, said))
-    assert by_id(found, "reached:t4-1").detail.endswith(": no image")
-    assert by_id(found, "reached:t4-4").detail.endswith(": no subnet")
+    messages = {"t4-1": "no image", "t4-4": "no subnet"}
+    check = list(of_cluster.reached(cluster.timeline, POOLS, messages))
+    assert by_id(check, "reached:t4-1").detail.endswith(": no image")
+    assert by_id(check, "reached:t4-4").detail.endswith(": no subnet")
     cluster.node("gpu-0", "t4-1", size=1)
-    assert "no image" not in by_id(list(of_cluster.reached(cluster.timeline, POOLS, said)), "reached:t4-1").detail
+    assert "no image" not in by_id(list(of_cluster.reached(cluster.timeline, POOLS, messages)), "reached:t4-1").detail
 
 
-def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluster) -> None:
+def test_cpu_work_on_a_gpu_node_or_nodes_started_for_it_fail_the_check(cluster: Cluster) -> None:
     job, crowd = SCENARIO.cpu
     played = Played([submitted(job, cluster), submitted(crowd, cluster)])
     cluster.pod("cpu-job-x", node="admin-0", phase="Succeeded", gpus=0, owner=("Job", "cpu-job"))
@@ -125,22 +125,22 @@ def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluste
     assert "cpu-crowd ran on GPU node gpu-0" in of_cluster.cpu_work_wakes_none(cluster.timeline, played).detail
 
 
-def test_the_wrong_pool_is_found(cluster: Cluster) -> None:
+def test_the_wrong_pool_fails_the_check(cluster: Cluster) -> None:
     played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.node("gpu-0", "t4-4", size=4)
     cluster.after(2).pod("gpu-pod", node="gpu-0", phase="Running")
-    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
-    assert not found.passed
-    assert found.detail == "gpu-pod ran on t4-4, expected t4-1"
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    assert not check.passed
+    assert check.detail == "gpu-pod ran on t4-4, expected t4-1"
 
 
-def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluster) -> None:
+def test_a_pod_that_never_ran_is_reported_with_the_schedulers_reason(cluster: Cluster) -> None:
     played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.pod("gpu-pod")
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
-    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
-    assert not found.passed
-    assert "Insufficient nvidia.com/gpu" in found.detail
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    assert not check.passed
+    assert "Insufficient nvidia.com/gpu" in check.detail
 
 
 def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(cluster: Cluster) -> None:
@@ -148,8 +148,8 @@ def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(clus
     cluster.pod("gpu-pod")
     cluster.warning("gpu-pod", "t4-1 cannot grow: no tag", reason="NodeGroupNotScaled", pool="t4-1")
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
-    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
-    assert found.detail == "gpu-pod never ran: t4-1 cannot grow: no tag"
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    assert check.detail == "gpu-pod never ran: t4-1 cannot grow: no tag"
     reached = list(of_cluster.reached(cluster.timeline, POOLS, {}))
     assert by_id(reached, "reached:t4-1").detail.endswith("with allocatable GPUs: t4-1 cannot grow: no tag")
     assert "no tag" not in by_id(reached, "reached:t4-4").detail
@@ -176,20 +176,20 @@ def test_troubles_with_machines_are_current_only_while_somebody_waits(cluster: C
 
 
 @pytest.mark.parametrize(
-    ("said", "passed"),
+    ("message", "passed"),
     [("", False), ("no node fits", False), ("add a toleration for gpucluster.dev/gpus-per-node", True)],
 )
-def test_a_multi_gpu_pod_needs_a_reason_that_names_the_line_to_add(cluster: Cluster, said: str, passed: bool) -> None:
+def test_a_multi_gpu_pod_needs_a_reason_with_the_line_to_add(cluster: Cluster, message: str, passed: bool) -> None:
     one = next(one for one in SCENARIO.unschedulable if one.id == "plain-multi-gpu")
     played = Played([submitted(one, cluster)])
     cluster.pod("plain-multi-gpu", gpus=4)
-    if said:
-        cluster.warning("plain-multi-gpu", said)
-    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "plain-multi-gpu")
-    assert found.passed is passed
+    if message:
+        cluster.warning("plain-multi-gpu", message)
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "plain-multi-gpu")
+    assert check.passed is passed
 
 
-def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> None:
+def test_a_pod_placed_instead_of_waiting_fails_the_check(cluster: Cluster) -> None:
     one = SCENARIO.unschedulable[0]
     played = Played([submitted(one, cluster, SubmissionReply(True, warnings=("asks for too many",)))])
     cluster.pod("over-large", node="gpu-0", phase="Running", gpus=5)
@@ -208,8 +208,8 @@ def test_a_blanket_toleration_must_be_refused_for_that_reason(
     cluster: Cluster, reply: SubmissionReply, passed: bool
 ) -> None:
     played = Played([submitted(SCENARIO.refused[0], cluster, reply)])
-    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
-    assert found.passed is passed
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
+    assert check.passed is passed
 
 
 def test_fragmentation_is_only_rehearsed_beside_an_idle_larger_node(cluster: Cluster) -> None:
@@ -223,17 +223,17 @@ def test_fragmentation_is_only_rehearsed_beside_an_idle_larger_node(cluster: Clu
 
 
 def test_what_was_not_submitted_did_not_pass() -> None:
-    found = list(workloads.workload_checks(Cluster.empty().timeline, SCENARIO, Played()))
-    assert found
-    assert not any(check.passed for check in found)
+    checks = list(workloads.workload_checks(Cluster.empty().timeline, SCENARIO, Played()))
+    assert checks
+    assert not any(check.passed for check in checks)
 
 
-def test_a_node_that_stays_is_told_with_the_pod_that_holds_it(cluster: Cluster) -> None:
+def test_a_node_that_stays_is_reported_with_the_pod_that_holds_it(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
-    found = of_cluster.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
-    assert not found.passed
-    assert found.detail == "gpu-0 (t4-1) still running, kept by metrics"
+    check = of_cluster.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
+    assert not check.passed
+    assert check.detail == "gpu-0 (t4-1) still running, kept by metrics"
 
 
 def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> None:
@@ -261,17 +261,15 @@ GPU_NODE = {"size": 1, "taints": SMALL.taints}
         ({"gpus": 0}, None),
     ],
 )
-def test_a_node_that_is_not_what_its_pool_declares_is_found(
-    cluster: Cluster, change: dict[str, Any], problem: str | None
-) -> None:
+def test_a_node_unlike_its_pool_fails_the_check(cluster: Cluster, change: dict[str, Any], problem: str | None) -> None:
     cluster.node("gpu-0", "t4-1", **{**GPU_NODE, **change})
-    found = declared.nodes_as_declared(cluster.timeline, POOLS)
-    assert found.passed is (problem is None), found.detail
+    check = declared.nodes_as_declared(cluster.timeline, POOLS)
+    assert check.passed is (problem is None), check.detail
     if problem is not None:
-        assert found.detail == f"gpu-0 (t4-1) {problem}"
+        assert check.detail == f"gpu-0 (t4-1) {problem}"
 
 
-def test_a_node_of_no_declared_pool_is_found_and_no_node_proves_nothing(cluster: Cluster) -> None:
+def test_a_node_of_no_declared_pool_fails_and_no_node_proves_nothing(cluster: Cluster) -> None:
     cluster.node("gpu-0", "v100-8", **GPU_NODE)
     assert declared.nodes_as_declared(cluster.timeline, POOLS).detail == "gpu-0 belongs to no pool of the stack"
     assert not declared.nodes_as_declared(Cluster.empty().timeline, POOLS).passed
@@ -285,14 +283,14 @@ def test_a_node_that_its_autoscaler_has_not_completed_is_not_judged(cluster: Clu
     assert not declared.nodes_as_declared(cluster.timeline, POOLS).passed
 
 
-def test_a_pod_of_the_clusters_own_that_waits_or_failed_is_found(cluster: Cluster) -> None:
+def test_a_system_pod_that_waits_or_failed_fails_the_check(cluster: Cluster) -> None:
     played = Played()
     assert declared.system_pods_run(cluster.timeline, played).passed
     cluster.pod("metrics", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
     cluster.warning("metrics", "0/1 nodes are available: 1 Insufficient cpu.")
-    found = declared.system_pods_run(cluster.timeline, played)
-    assert found.detail == "kube-system/metrics never ran: 0/1 nodes are available: 1 Insufficient cpu."
-    assert not found.passed
+    check = declared.system_pods_run(cluster.timeline, played)
+    assert check.detail == "kube-system/metrics never ran: 0/1 nodes are available: 1 Insufficient cpu."
+    assert not check.passed
     cluster.pod("metrics", node="admin-0", phase="Running", gpus=0, namespace="kube-system", change="MODIFIED")
     assert declared.system_pods_run(cluster.timeline, played).passed
     cluster.pod("metrics", node="admin-0", phase="Failed", gpus=0, namespace="kube-system", change="MODIFIED")
@@ -300,7 +298,7 @@ def test_a_pod_of_the_clusters_own_that_waits_or_failed_is_found(cluster: Cluste
 
 
 @pytest.mark.parametrize(("owner", "passed"), [("DaemonSet", True), ("ReplicaSet", False)])
-def test_an_agent_of_a_node_that_has_gone_is_not_waited_for(cluster: Cluster, owner: str, passed: bool) -> None:
+def test_an_agent_of_a_deleted_node_is_not_waited_for(cluster: Cluster, owner: str, passed: bool) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("agent", node="gpu-0", gpus=0, namespace="kube-system", owner=(owner, "agents"))
     assert not declared.system_pods_run(cluster.timeline, Played()).passed, "its node is there"
@@ -314,7 +312,7 @@ def test_what_comes_after_the_last_gpu_pod_is_not_waited_for(cluster: Cluster) -
     assert declared.system_pods_run(cluster.timeline, played).passed
 
 
-def test_the_pods_of_a_job_are_told_together_by_node(cluster: Cluster) -> None:
+def test_the_pods_of_a_job_are_reported_together_by_node(cluster: Cluster) -> None:
     job = SCENARIO.jobs[0]
     assert isinstance(job.expect, RunsOn)
     (pool,) = job.expect.pools
@@ -324,8 +322,8 @@ def test_the_pods_of_a_job_are_told_together_by_node(cluster: Cluster) -> None:
     for pod, node in (("a", "gpu-0"), ("b", "gpu-0"), ("c", "gpu-1")):
         cluster.pod(pod, owner=("Job", job.workload))
         cluster.after(1).pod(pod, node=node, phase="Succeeded", owner=("Job", job.workload), change="MODIFIED")
-    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), job.id)
-    assert found.detail == f"2 pods ran on gpu-0 ({pool}) after 1.0 s; ran on gpu-1 ({pool}) after 1.0 s"
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), job.id)
+    assert check.detail == f"2 pods ran on gpu-0 ({pool}) after 1.0 s; ran on gpu-1 ({pool}) after 1.0 s"
 
 
 @pytest.mark.parametrize(("phase", "passed"), [("Running", False), ("Failed", False), ("Succeeded", True)])
@@ -334,8 +332,8 @@ def test_a_job_must_succeed(cluster: Cluster, phase: str, passed: bool) -> None:
     played = Played([submitted(job, cluster)])
     cluster.node("gpu-0", "t4-1", **GPU_NODE)
     cluster.pod("try-t4-1-x", node="gpu-0", phase=phase, owner=("Job", "try-t4-1"))
-    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "job:t4-1")
-    assert found.passed is passed
+    check = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "job:t4-1")
+    assert check.passed is passed
 
 
 @pytest.mark.parametrize(("pool", "passed"), [("t4-1-spot", True), ("t4-1-ondemand", False)])
@@ -346,27 +344,27 @@ def test_a_pod_that_names_no_pool_gets_the_preferred_pool(cluster: Cluster, pool
     played = Played([submitted(ordered, cluster)])
     cluster.node("gpu-0", pool, size=1)
     cluster.pod(ordered.workload, node="gpu-0", phase="Succeeded")
-    found = by_id(list(workloads.workload_checks(cluster.timeline, scenario, played)), ordered.id)
-    assert found.passed is passed
+    check = by_id(list(workloads.workload_checks(cluster.timeline, scenario, played)), ordered.id)
+    assert check.passed is passed
 
 
-def test_a_pool_that_does_not_come_back_is_found(cluster: Cluster) -> None:
+def test_a_pool_that_does_not_scale_up_again_fails_the_check(cluster: Cluster) -> None:
     free = {"cpu": 3.9, "memory": 12 * 1024.0**3}
     again = whole_node("t4-1", SCENARIO.again["t4-1"], free)
     played = Played([submitted(again, cluster)])
     cluster.pod("again-x", owner=("Job", again.workload))
     cluster.warning("again-x", "Insufficient cpu")
-    found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
-    assert {check.id: check.passed for check in found} == {"again:t4-1": False, "again:t4-4": False}
-    assert "Insufficient cpu" in by_id(found, "again:t4-1").detail
+    checks = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
+    assert {check.id: check.passed for check in checks} == {"again:t4-1": False, "again:t4-4": False}
+    assert "Insufficient cpu" in by_id(checks, "again:t4-1").detail
     cluster.node("gpu-0", "t4-1", **GPU_NODE)
     cluster.pod("again-x", node="gpu-0", phase="Succeeded", owner=("Job", again.workload), change="MODIFIED")
-    found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
-    assert by_id(found, "again:t4-1").passed
+    checks = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
+    assert by_id(checks, "again:t4-1").passed
     cluster.node("gpu-1", "t4-1", **GPU_NODE)
-    found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
-    assert "2 nodes started for a job that fits one node: gpu-0, gpu-1" in by_id(found, "again:t4-1").detail
-    assert not by_id(found, "again:t4-1").passed
+    checks = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
+    assert "2 nodes started for a job that fits one node: gpu-0, gpu-1" in by_id(checks, "again:t4-1").detail
+    assert not by_id(checks, "again:t4-1").passed
 
 
 def test_a_pods_requests_are_those_of_its_containers_or_of_its_largest_init_container() -> None:

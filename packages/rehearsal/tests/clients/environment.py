@@ -19,8 +19,8 @@ def programs(client: str) -> Path:
     So it is with those of another lock: `make clients` leaves a copy of the one that it has installed.
     """
     home = ROOT / "build" / "clients" / client
-    installed, wanted = home / "installed.lock", CLIENTS / client / "requirements.lock"
-    if not installed.is_file() or installed.read_bytes() != wanted.read_bytes():
+    installed, lock = home / "installed.lock", CLIENTS / client / "requirements.lock"
+    if not installed.is_file() or installed.read_bytes() != lock.read_bytes():
         missing = f"{client} is not installed as its lock says, so nothing of it was tried: `make clients` installs it"
         warnings.warn(missing, stacklevel=1)
         pytest.skip(missing)

@@ -29,11 +29,11 @@ AUTHORITY = trustme.CA()
 
 @dataclass
 class Server:
-    """An API server that says what the test says; ``seen`` is what it was asked: method, path, token."""
+    """An API server that says what the test says; ``requests`` is what it was asked: method, path, token."""
 
     port: int
     answer: Callable[[str, str], Answer]
-    seen: list[tuple[str, str, str]] = field(default_factory=list)
+    requests: list[tuple[str, str, str]] = field(default_factory=list)
 
     def kubeconfig(self, user: dict[str, Any] | None = None, cluster: Mapping[str, Any] | None = None) -> Kubeconfig:
         """How to reach it; ``cluster`` adds to the cluster's entry."""
@@ -44,7 +44,7 @@ class Server:
     @property
     def asked(self) -> list[str]:
         """Methods and paths, in order."""
-        return [f"{method} {path}" for method, path, _ in self.seen]
+        return [f"{method} {path}" for method, path, _ in self.requests]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     def respond(request: Request) -> Response:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         path = request.path + (f"?{request.query_string.decode()}" if request.query_string else "")
-        running.seen.append((request.method, path, token))
+        running.requests.append((request.method, path, token))
         refused: Answer = (401, {}, {"reason": "Unauthorized", "message": "Unauthorized"})
         allowed = token == "good" or request.environ.get("SSL_CLIENT_CERT")
         status, headers, body = running.answer(request.method, path) if allowed else refused
@@ -82,24 +82,24 @@ def test_a_refused_token_is_renewed_once(server: Server, tmp_path: Path) -> None
     api = Api(server.kubeconfig(plugin_user(bad_then_good + 'printf \'{"status": {"token": "%s"}}\' $t')))
     api.get("/a")
     api.get("/b")
-    assert [token for _, _, token in server.seen] == ["bad", "good", "good"]
+    assert [token for _, _, token in server.requests] == ["bad", "good", "good"]
 
 
 def test_a_token_refused_for_good_is_an_error_in_the_servers_words(server: Server) -> None:
     for user in ({"token": "bad"}, plugin_user('echo \'{"status": {"token": "bad"}}\'')):
-        server.seen.clear()
-        with pytest.raises(ApiError, match=r"Unauthorized \(the kubeconfig's credentials were not accepted\)") as told:
+        server.requests.clear()
+        with pytest.raises(ApiError, match=r"Unauthorized \(the kubeconfig's credentials were not accepted\)") as error:
             Api(server.kubeconfig(user)).get("/a")
-        assert told.value.status == 401
-        assert len(server.seen) == 1
+        assert error.value.status == 401
+        assert len(server.requests) == 1
 
 
 def test_a_plugin_that_fails_later_is_a_refusal(server: Server, tmp_path: Path) -> None:
     once = f"test -e {tmp_path}/ran && echo logged out >&2 && exit 1; touch {tmp_path}/ran; "
     api = Api(server.kubeconfig(plugin_user(once + 'echo \'{"status": {"token": "bad"}}\'')))
-    with pytest.raises(ApiError, match="the credential plugin sh failed: logged out") as told:
+    with pytest.raises(ApiError, match="the credential plugin sh failed: logged out") as error:
         api.get("/a")
-    assert told.value.status == 401
+    assert error.value.status == 401
 
 
 def test_a_client_certificate_is_shown_instead_of_a_token(server: Server) -> None:
@@ -109,7 +109,7 @@ def test_a_client_certificate_is_shown_instead_of_a_token(server: Server) -> Non
         "client-key-data": base64.b64encode(client.private_key_pem.bytes()).decode(),
     }
     assert Api(server.kubeconfig(user)).get("/a") == {"path": "/a"}
-    assert server.seen == [("GET", "/a", "")]
+    assert server.requests == [("GET", "/a", "")]
 
 
 def test_a_busy_server_is_asked_again_and_other_refusals_are_not(
@@ -120,13 +120,13 @@ def test_a_busy_server_is_asked_again_and_other_refusals_are_not(
     answers = iter([busy, busy, (200, {}, {"metadata": {}})])
     server.answer = lambda method, path: next(answers)
     Api(server.kubeconfig()).create("/a", {})
-    assert len(server.seen) == 3
+    assert len(server.requests) == 3
 
-    server.seen.clear()
+    server.requests.clear()
     server.answer = lambda method, path: (429, {}, {"reason": "TooManyRequests", "message": "a disruption budget"})
     with pytest.raises(ApiError, match="a disruption budget"):
         Api(server.kubeconfig()).create("/a", {})
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,16 @@ def test_kinds_are_discovered_once_and_a_missing_one_again(server: Server) -> No
 
     server.answer = answer
     api = Api(server.kubeconfig())
-    with pytest.raises(NoSuchKindError, match=r"no matches for kind 'Widget' in version 'x\.io/v1'") as told:
+    with pytest.raises(NoSuchKindError, match=r"no matches for kind 'Widget' in version 'x\.io/v1'") as error:
         api.resource("x.io/v1", "Widget")
-    assert told.value.status == 404
+    assert error.value.status == 404
     groups["/apis/x.io/v1"] = served
     for _ in range(2):
         assert api.resource("x.io/v1", "Widget").path("one", "team") == "/apis/x.io/v1/namespaces/team/widgets/one"
-    assert len(server.seen) == 2
+    assert len(server.requests) == 2
     with pytest.raises(NoSuchKindError, match="create its CustomResourceDefinition first"):
         api.resource("x.io/v1", "Gadget")
-    assert len(server.seen) == 3
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_server_of_another_authority_is_not_trusted(server: Server) -> None:
     other = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
     with pytest.raises(UnreachableError, match="certificate verify failed"):
         Api(server.kubeconfig(cluster={"certificate-authority-data": other})).get("/a")
-    assert server.seen == [], "no token goes to a stranger"
+    assert server.requests == [], "no token goes to a stranger"
 
 
 def test_only_the_kubeconfigs_proxy_is_used(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,8 +216,8 @@ def test_only_the_kubeconfigs_proxy_is_used(server: Server, monkeypatch: pytest.
 
 
 def test_no_answer_names_the_address(server: Server) -> None:
-    gone = replace(server.kubeconfig(), cluster={"server": "https://127.0.0.1:9"})
-    for call in (lambda: Api(gone).get("/a"), lambda: list(Api(gone).watch("/a", "1"))):
+    unreachable = replace(server.kubeconfig(), cluster={"server": "https://127.0.0.1:9"})
+    for call in (lambda: Api(unreachable).get("/a"), lambda: list(Api(unreachable).watch("/a", "1"))):
         with pytest.raises(UnreachableError, match=r"^the API server at https://127\.0\.0\.1:9 does not answer: \S"):
             call()
 
@@ -241,6 +241,6 @@ def test_a_watch_ends_with_the_stream_and_a_broken_one_is_an_error(server: Serve
 def test_a_watch_that_is_too_old_says_so(server: Server) -> None:
     error = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old resource version"}}
     server.answer = lambda method, path: (200, {}, json.dumps(error).encode() + b"\n")
-    with pytest.raises(ApiError, match="too old resource version") as told:
+    with pytest.raises(ApiError, match="too old resource version") as raised:
         list(Api(server.kubeconfig()).watch("/a", "1"))
-    assert told.value.status == 410
+    assert raised.value.status == 410

@@ -90,7 +90,7 @@ def test_a_job_completes_and_a_server_keeps_running(api: Api) -> None:
     assert phase(api, "server") == "Running"
 
 
-def test_a_privileged_daemon_set_is_ready_and_a_deleted_pod_is_gone_at_once(api: Api) -> None:
+def test_a_privileged_daemon_set_is_ready_and_a_pod_is_deleted_at_once(api: Api) -> None:
     container = {"name": "main", "image": "example.com/image", "securityContext": {"privileged": True}}
     api.apply_manifest(daemon_set("agent", containers=[container]))
     path = "/apis/apps/v1/namespaces/kube-system/daemonsets/agent"

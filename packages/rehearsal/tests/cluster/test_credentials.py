@@ -73,7 +73,7 @@ def test_a_client_certificate_needs_no_token() -> None:
     assert UserTokens(Kubeconfig(CLUSTER, {"client-certificate-data": "Q0E="})).token() == ""
 
 
-def test_a_token_is_kept_until_it_is_refused(plugin: Plugin, tmp_path: Path) -> None:
+def test_a_token_is_reused_until_it_is_refused(plugin: Plugin, tmp_path: Path) -> None:
     credentials = plugin(f"echo '{credential('token-NR')}' | sed \"s/NR/$(wc -l < '{tmp_path}/asked')/\"")
     assert credentials.token() == credentials.token() == "token-1"
     assert credentials.token(refused="token-1") == "token-2"
@@ -102,13 +102,13 @@ def test_the_plugin_gets_its_arguments_and_environment_and_nothing_of_ours(
     assert search_path.endswith("/plugins:/usr/bin")
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_the_plugin_learns_about_the_cluster_if_it_wants(plugin: Plugin, wanted: bool) -> None:
+@pytest.mark.parametrize("provided", [True, False])
+def test_the_plugin_gets_the_cluster_if_it_asks_for_it(plugin: Plugin, provided: bool) -> None:
     quoted = "sed 's/\"/!/g'"
     answer = credential("TOKEN").replace('"', '\\"').replace("TOKEN", f'$(echo "$KUBERNETES_EXEC_INFO" | {quoted})')
-    said = json.loads(plugin(f'echo "{answer}"', provideClusterInfo=wanted).token().replace("!", '"'))
-    assert (said["apiVersion"], said["kind"]) == (VERSION, "ExecCredential")
-    assert said["spec"] == {"interactive": False, **({"cluster": CLUSTER} if wanted else {})}
+    info = json.loads(plugin(f'echo "{answer}"', provideClusterInfo=provided).token().replace("!", '"'))
+    assert (info["apiVersion"], info["kind"]) == (VERSION, "ExecCredential")
+    assert info["spec"] == {"interactive": False, **({"cluster": CLUSTER} if provided else {})}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_plugin_learns_about_the_cluster_if_it_wants(plugin: Plugin, wanted:
         ("echo '[]'", "the credential plugin auth gave no ExecCredential with a token"),
     ],
 )
-def test_a_plugin_that_fails_is_told_in_its_own_words(plugin: Plugin, script: str, reason: str) -> None:
+def test_a_plugin_that_fails_is_reported_in_its_own_words(plugin: Plugin, script: str, reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
         plugin(script).token()
 

@@ -49,6 +49,6 @@ def test_kwok_neither_starts_nor_removes_pods_of_carried_images(stage: str) -> N
 def test_the_version_is_that_of_the_built_module(tmp_path: Path) -> None:
     assert programs(tmp_path) == {}
     (tmp_path / "karpenter-aws").touch()
-    found = programs(tmp_path)
-    assert set(found) == set(CARRIED)
-    assert re.fullmatch(r"\d+\.\d+\.\d+", found[KARPENTER].version)
+    built = programs(tmp_path)
+    assert set(built) == set(CARRIED)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", built[KARPENTER].version)

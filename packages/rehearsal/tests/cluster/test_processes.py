@@ -28,7 +28,7 @@ with Processes(Path(sys.argv[1])) as processes:
 """
 
 
-def test_a_stopped_child_and_what_it_started_are_gone(tmp_path: Path) -> None:
+def test_a_stopped_child_and_what_it_started_have_ended(tmp_path: Path) -> None:
     with Processes(tmp_path) as processes:
         child = processes.start("child", [SH, "-c", "sleep 1000 & echo $!; wait"])
         grandchild = int(eventually("its output", child.output))
@@ -77,7 +77,7 @@ def test_a_child_that_dies_is_reported_with_the_end_of_its_log(tmp_path: Path) -
             processes.check()
 
 
-def test_a_taken_port_is_told_apart_from_other_deaths(tmp_path: Path) -> None:
+def test_a_port_in_use_is_distinguished_from_other_failures(tmp_path: Path) -> None:
     with Processes(tmp_path) as processes:
         for text, error in (("bind: address already in use", PortTaken), ("bad flag", ProcessError)):
             child = processes.start("server", [SH, "-c", f"echo '{text}'; exit 1"])

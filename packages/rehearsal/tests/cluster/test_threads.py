@@ -44,7 +44,7 @@ class Server:
         yield event
 
 
-def kept(informer: Informer) -> dict[tuple[str, str], Any]:
+def cached(informer: Informer) -> dict[tuple[str, str], Any]:
     return {
         (item["metadata"]["namespace"], item["metadata"]["name"]): item["metadata"]["resourceVersion"]
         for item in informer.items()
@@ -68,18 +68,18 @@ def informer(server: Server) -> Iterator[Informer]:
 
 def test_an_informer_follows_every_change(server: Server, informer: Informer) -> None:
     listed = {("default", "a"): "1", ("default", "b"): "2"}
-    eventually("what was listed is kept", lambda: kept(informer) == listed)
+    eventually("what was listed is kept", lambda: cached(informer) == listed)
     server.events.put(("ADDED", pod("a", 11, "other")))
     server.events.put(("MODIFIED", pod("a", 12)))
     server.events.put(("DELETED", pod("b", 13)))
     server.events.put(("BOOKMARK", {"metadata": {"resourceVersion": "14"}}))
     changed = {("default", "a"): "12", ("other", "a"): "11"}
-    eventually("the changes are kept", lambda: kept(informer) == changed)
+    eventually("the changes are kept", lambda: cached(informer) == changed)
     eventually("it goes on from the bookmark", lambda: server.versions[-1] == "14")
 
 
-def test_what_went_while_no_watch_ran_is_not_kept(server: Server, informer: Informer) -> None:
-    eventually("what was listed is kept", lambda: ("default", "a") in kept(informer))
+def test_objects_deleted_without_a_watch_leave_the_cache(server: Server, informer: Informer) -> None:
+    eventually("what was listed is kept", lambda: ("default", "a") in cached(informer))
     server.events.put(ApiError(410, "Expired", "too old resource version"))
     again = {("default", "b"): "2", ("default", "c"): "3"}
-    eventually("it lists again", lambda: kept(informer) == again)
+    eventually("it lists again", lambda: cached(informer) == again)

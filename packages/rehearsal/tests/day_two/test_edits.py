@@ -55,17 +55,17 @@ def test_each_edit_changes_the_jobs_pool_or_leaves_it_alone(tmp_path: Path) -> N
     file = tmp_path / "Pulumi.edited.yaml"
     file.write_text((ROOT / "Pulumi.dev.yaml").read_text())
     start = load(file)["gpucluster:gpuPools"]
-    about, seen = target(file), {}
+    about, edited = target(file), {}
     for edit in EDITS:
         edit_stack(file, (edit,), about)
-        seen[edit.id] = load(file)["gpucluster:gpuPools"]
-    assert seen["maximum-raised"][0]["maxNodes"] == start[0]["maxNodes"] + 1
-    assert seen["maximum-lowered"][0]["maxNodes"] == start[0]["maxNodes"]
-    assert seen["disk"][0]["diskGb"] != start[0].get("diskGb", 100)
-    assert [len(seen[id]) - len(start) for id in ("pool-added", "pool-renamed", "pool-removed")] == [1, 1, 0]
-    assert seen["pool-added"][-1]["gpusPerNode"] == start[0]["gpusPerNode"][0]
-    assert seen["pool-added"][-1]["name"] != seen["pool-renamed"][-1]["name"]
-    assert len({pool["name"] for pool in seen["pool-renamed"]}) == len(start) + 1
+        edited[edit.id] = load(file)["gpucluster:gpuPools"]
+    assert edited["maximum-raised"][0]["maxNodes"] == start[0]["maxNodes"] + 1
+    assert edited["maximum-lowered"][0]["maxNodes"] == start[0]["maxNodes"]
+    assert edited["disk"][0]["diskGb"] != start[0].get("diskGb", 100)
+    assert [len(edited[id]) - len(start) for id in ("pool-added", "pool-renamed", "pool-removed")] == [1, 1, 0]
+    assert edited["pool-added"][-1]["gpusPerNode"] == start[0]["gpusPerNode"][0]
+    assert edited["pool-added"][-1]["name"] != edited["pool-renamed"][-1]["name"]
+    assert len({pool["name"] for pool in edited["pool-renamed"]}) == len(start) + 1
 
 
 @pytest.mark.parametrize("effects", EFFECTS)
@@ -90,8 +90,8 @@ def test_the_entry_of_a_pool_is_the_one_that_it_is_named_after(tmp_path: Path) -
     file = tmp_path / "Pulumi.x.yaml"
     names = [{"name": name} for name in ("t4", "t4-big", "a100")]
     file.write_text(yaml.safe_dump({"config": {"gpucluster:gpuPools": names}}))
-    found = {pool: entry_of(pool, file) for pool in ("t4-1", "t4-big-4-spot", "a100-1-ondemand-a")}
-    assert found == {"t4-1": "t4", "t4-big-4-spot": "t4-big", "a100-1-ondemand-a": "a100"}
+    entries = {pool: entry_of(pool, file) for pool in ("t4-1", "t4-big-4-spot", "a100-1-ondemand-a")}
+    assert entries == {"t4-1": "t4", "t4-big-4-spot": "t4-big", "a100-1-ondemand-a": "a100"}
 
 
 @pytest.mark.parametrize(("version", "following"), [("v1.34.4", "1.35"), ("1.35", "1.36"), ("1.9.1", "1.10")])
@@ -113,7 +113,7 @@ def test_the_next_minor(version: str, following: str) -> None:
         (None, "Running", ("replace pool",), True, False),
     ],
 )
-def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
+def test_a_job_ends_only_where_the_preview_announced_it(
     deleted: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
 ) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, deleted=deleted)
@@ -121,7 +121,7 @@ def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
 
 
 @pytest.mark.parametrize(
-    ("announced", "told"),
+    ("announced", "expected"),
     [
         ((), "announced no replacement and no deletion"),
         (("replace a-pool",), "announced replace a-pool"),
@@ -134,10 +134,10 @@ def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
     ],
 )
 def test_of_many_steps_the_first_few_are_named_and_none_that_belongs_to_another(
-    announced: tuple[str, ...], told: str
+    announced: tuple[str, ...], expected: str
 ) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase="Running", running=1.0)
-    assert judged(pod, announced, ends=False)[1].endswith(told)
+    assert judged(pod, announced, ends=False)[1].endswith(expected)
 
 
 def test_every_cloud_and_autoscaler_says_what_each_edit_does_with_a_source() -> None:

@@ -26,7 +26,7 @@ def test_to_rehearse(changed: list[str], expected: list[str]) -> None:
     assert to_rehearse(changed, STACKS) == expected
 
 
-def test_the_projects_own_stacks_are_found() -> None:
+def test_the_projects_own_stacks_are_listed() -> None:
     assert set(STACKS) <= set(stack_files())
 
 

@@ -115,7 +115,7 @@ def test_secure_values_are_recognised(tmp_path: Path) -> None:
     assert has_secure_values(file)
 
 
-def test_the_users_passphrase_is_found_in_both_places(tmp_path: Path) -> None:
+def test_the_users_passphrase_is_read_from_both_places(tmp_path: Path) -> None:
     file = tmp_path / "passphrase"
     file.write_text("from a file\n")
     assert user_passphrase({}) is None

@@ -25,18 +25,18 @@ def pre(op: str, type: str, *, planning: bool = False) -> dict[str, Any]:
 
 
 def test_a_violation_is_counted_once_though_preview_and_update_report_it() -> None:
-    found = outcome([policy("mandatory"), policy("mandatory"), policy("advisory")])
-    assert [violation.level for violation in found.violations] == ["mandatory", "advisory"]
-    (violation,) = found.mandatory
+    parsed = outcome([policy("mandatory"), policy("mandatory"), policy("advisory")])
+    assert [violation.level for violation in parsed.violations] == ["mandatory", "advisory"]
+    (violation,) = parsed.mandatory
     assert (violation.rule, violation.resource) == ("gpu-zero-minimum", "t4")
     assert violation.message == "keeps 1 node\nWrite 0."
 
 
 def test_the_updates_summary_replaces_the_previews() -> None:
     events = [{"summaryEvent": {"resourceChanges": {"create": 3}}}, {"summaryEvent": {"resourceChanges": {"same": 3}}}]
-    found = outcome(events)
-    assert found.changes == {"same": 3}
-    assert found.changed == {}
+    parsed = outcome(events)
+    assert parsed.changes == {"same": 3}
+    assert parsed.changed == {}
 
 
 def test_errors_lose_their_colour_and_their_prefix() -> None:
@@ -60,13 +60,13 @@ def test_only_cloud_and_cluster_resources_are_altered() -> None:
     assert step_of(pre("create", "a:b:C", planning=True)) == Step("create", "a:b:C", "n", planned=True)
 
 
-def test_what_a_refresh_found_is_known_when_a_step_ends() -> None:
+def test_a_refresh_step_reports_its_result_when_it_ends() -> None:
     begun = pre("refresh", "a:b:C", planning=True)
     ended = {"resOutputsEvent": pre("update", "a:b:C", planning=True)["resourcePreEvent"]}
     ended["resOutputsEvent"]["metadata"]["detailedDiff"] = {"tags.x": {"diffKind": "add"}}
-    found = outcome([begun, ended])
-    assert found.steps == (Step("refresh", "a:b:C", "n", planned=True),)
-    assert found.done == (Step("update", "a:b:C", "n", planned=True, changes=("tags.x",)),)
+    parsed = outcome([begun, ended])
+    assert parsed.steps == (Step("refresh", "a:b:C", "n", planned=True),)
+    assert parsed.done == (Step("update", "a:b:C", "n", planned=True, changes=("tags.x",)),)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
 
 
 @pytest.mark.parametrize(
-    ("changes", "updates", "told"),
+    ("changes", "updates", "expected"),
     [
         ({}, 0, "no changes"),
         ({"count": {}}, 1, "no changes but the size that an autoscaler gave n"),
@@ -99,13 +99,13 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
         ({"count": {}}, 2, "update 2"),
     ],
 )
-def test_an_autoscalers_size_is_told_as_such_and_never_hides_another_change(
-    changes: dict[str, Any], updates: int, told: str
+def test_an_autoscalers_size_is_labelled_and_never_hides_another_change(
+    changes: dict[str, Any], updates: int, expected: str
 ) -> None:
     event = pre("update", "a:b:C")
     event["resourcePreEvent"]["metadata"]["detailedDiff"] = changes
     summary = {"summaryEvent": {"resourceChanges": {"same": 3, "update": updates}}}
-    assert outcome([event, summary] if changes else [summary]).summary == told
+    assert outcome([event, summary] if changes else [summary]).summary == expected
 
 
 def test_a_line_that_is_still_being_written_is_no_event() -> None:

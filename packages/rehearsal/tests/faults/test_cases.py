@@ -10,6 +10,7 @@ import pytest
 
 from rehearsal.engine.stack import ROOT, locate
 from rehearsal.faults.case import Case
+from rehearsal.faults.cases import added, changed, karpenter, program
 from rehearsal.faults.runner import faulty_project, refusal
 from rehearsal.faults.table import CASES
 from tests.recorder import Recording
@@ -33,10 +34,15 @@ def test_the_gate_refuses_it_with_a_remedy(case: Case, tools: Path) -> None:
 @pytest.mark.rehearsal
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("case", UNKNOWN.values(), ids=UNKNOWN)
-def test_the_gate_lets_pass_what_no_rule_can_know(case: Case, tools: Path) -> None:
+def test_the_gate_passes_a_fault_that_no_rule_can_detect(case: Case, tools: Path) -> None:
     verdict = refusal(case, tools=tools)
     assert verdict.expected, verdict.preview.output
     assert not verdict.refused
+
+
+def test_every_injection_is_a_row_of_the_table() -> None:
+    modules = (added, changed, karpenter, program)
+    assert sorted(CASES) == sorted(name for module in modules for name in module.INJECTIONS)
 
 
 def test_every_case_names_a_stack_of_the_project_and_a_rule_of_the_gate_if_one_can_know() -> None:

@@ -58,9 +58,9 @@ def ready_gpus(api: Api, group: str) -> int:
     return sum(int(node["status"]["allocatable"].get("nvidia.com/gpu", 0)) for node in nodes(api, group))
 
 
-def all_registered(found: list[Object]) -> list[Object]:
+def all_registered(nodes: list[Object]) -> list[Object]:
     """The nodes, once the autoscaler has given each its taints."""
-    return found if all("karpenter.sh/registered" in node["metadata"]["labels"] for node in found) else []
+    return nodes if all("karpenter.sh/registered" in node["metadata"]["labels"] for node in nodes) else []
 
 
 def required(key: str, value: str) -> Object:

@@ -25,7 +25,7 @@ def may_write(api: Api) -> bool:
     return bool(api.create(f"/apis/{group}/selfsubjectaccessreviews", review)["status"]["allowed"])
 
 
-def test_a_deleted_cluster_is_gone_and_the_next_one_is_empty(tmp_path: Path) -> None:
+def test_a_deleted_cluster_leaves_the_next_one_empty(tmp_path: Path) -> None:
     nobodys = makers_rights(everything=False)
     arguments: dict[str, Any] = {"version": "1.34.4", "region": "us-central1", "zones": ZONES}
     with ControlPlane(tmp_path, tools=tools()) as plane:

@@ -79,6 +79,6 @@ def test_a_plugin_that_would_offer_no_gpu_says_why(config_map: str, content: str
     assert reason in str(raised.value)
 
 
-def test_a_file_that_is_not_mounted_is_told() -> None:
+def test_a_file_that_is_not_mounted_is_reported() -> None:
     with pytest.raises(PluginError, match=r"reads /config/config\.yaml, where no ConfigMap is mounted"):
         offered(plugin_pod("plugin"), slicing(4), key="other.yaml")

@@ -167,8 +167,8 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
     api.create(PODS, pod("four", gpus=4, seconds=60))
     expected = "the node offers no GPU: pod kube-system/gpus-"
     # The node of the test before may be among them until the fleet looks again.
-    told = lambda: [each["reason"] for each in running.missing_drivers() if each["reason"].startswith(expected)]  # noqa: E731
-    assert eventually("the reason", told)[0].endswith("mounts the ConfigMap plugin, which does not exist")
+    reasons = lambda: [each["reason"] for each in running.missing_drivers() if each["reason"].startswith(expected)]  # noqa: E731
+    assert eventually("the reason", reasons)[0].endswith("mounts the ConfigMap plugin, which does not exist")
     assert events(api, "DevicePluginMissing")
     metadata = {"name": "plugin", "namespace": "kube-system"}
     data = {"config.yaml": json.dumps(config)}
@@ -184,7 +184,7 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
 def test_what_the_autoscaler_cannot_see_does_not_help_it_but_binds_pods(running: Running) -> None:
     unseen = {"team": "vision"}
     running.fleet.apply_group(
-        gpu_group("hidden", unseen_labels=unseen, unseen_taints=(SPOT_TAINT,), max_nodes=1, hourly_usd=1)
+        gpu_group("hidden", late_labels=unseen, late_taints=(SPOT_TAINT,), max_nodes=1, hourly_usd=1)
     )
     running.api.create(PODS, pod("selects", gpus=1, seconds=60, nodeSelector=unseen))
     refusals = eventually("the autoscaler refuses", lambda: from_karpenter(running.api))
@@ -261,8 +261,8 @@ def test_objects_and_the_kinds_that_they_need(running: Running) -> None:
     path = "/apis/example.com/v1/nodeclasses"
     assert running.fleet.list_objects(path) == []
     running.fleet.apply_objects([kind, one])
-    (found,) = running.fleet.list_objects(path)
-    assert found["spec"] == {"a": "b"}
+    (listed,) = running.fleet.list_objects(path)
+    assert listed["spec"] == {"a": "b"}
     running.fleet.apply_objects([{**one, "spec": {"a": "c"}}])
     assert [each["spec"] for each in running.fleet.list_objects(path)] == [{"a": "c"}]
     with pytest.raises(FleetError, match="no matches for kind 'Other'"):

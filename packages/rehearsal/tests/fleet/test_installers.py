@@ -56,8 +56,8 @@ def test_the_installers_that_there_are_count_wherever_they_stand_in_the_pod(imag
 )
 def test_a_device_plugin_must_reach_the_kubelet(change: Change, problem: str | None) -> None:
     assert plugin_problem(plugin_pod(None)) is None
-    found = plugin_problem(changed(plugin_pod(None), change))
-    assert found is None if problem is None else problem in str(found)
+    actual = plugin_problem(changed(plugin_pod(None), change))
+    assert actual is None if problem is None else problem in str(actual)
 
 
 @pytest.mark.parametrize(

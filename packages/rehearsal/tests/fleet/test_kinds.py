@@ -33,8 +33,8 @@ def test_who_runs_the_program_cannot_create_them(tmp_path: Path) -> None:
             return ""
 
         # A new policy is in force a moment after it is made.
-        said = eventually("it is refused", refusal)
-        assert 'no matches for kind "NodePool" in version "karpenter.sh/v1"' in said
+        message = eventually("it is refused", refusal)
+        assert 'no matches for kind "NodePool" in version "karpenter.sh/v1"' in message
         assert plane.api.apply(pool_path(NAME), POOL)["kind"] == "NodePool"
 
 

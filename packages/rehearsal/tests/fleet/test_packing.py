@@ -30,7 +30,7 @@ from rehearsal.fleet.packing import Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing
 
 PACKING = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=True, moves_local_storage=True)
-KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+HELD = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 OWNER = {"kind": "Job", "controller": True}
 
 
@@ -66,8 +66,8 @@ def emptied(pods: list[Object], gpus: int = 4, packing: Packing = PACKING, **oth
         ([], False),
         # GPUs alone count on a node that has some.
         ([running(1, cpu="3")], True),
-        ([running(1, metadata={"annotations": KEPT})], False),
-        ([running(1, metadata={"annotations": {next(iter(KEPT)): "true"}, "ownerReferences": []})], True),
+        ([running(1, metadata={"annotations": HELD})], False),
+        ([running(1, metadata={"annotations": {next(iter(HELD)): "true"}, "ownerReferences": []})], True),
         ([running(1, metadata={"ownerReferences": []})], False),
         ([running(1, volumes=[{"name": "shm", "emptyDir": {}}])], True),
         ([running(1, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])], False),
@@ -144,7 +144,7 @@ def test_a_running_job_is_ended_to_pack_nodes_unless_it_is_annotated(fleet: Runn
         manifest = job(name, 2, 1, 900, tolerations=TOLERATIONS, nodeSelector=pool(name))
         manifest["spec"]["backoffLimit"] = 0
         if name == "kept":
-            manifest["spec"]["template"]["metadata"]["annotations"] |= KEPT
+            manifest["spec"]["template"]["metadata"]["annotations"] |= HELD
         api.create(JOBS, manifest)
     eventually("one pod of a job on each node", lambda: all(bound(f"{name}-", 2) for name in groups), 120)
     for name in groups:

@@ -39,11 +39,11 @@ def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_
     assert abs(free.memory_mib - free_mib) <= 1
 
 
-def test_what_a_machine_says_is_kept_of_it_replaces_the_formula_each_by_itself() -> None:
+def test_each_reserved_amount_of_a_machine_replaces_the_formula() -> None:
     plain = NodeShape("m", 4, 16)
-    said = replace(plain, reserved_milli_cpu=80, reserved_memory_mib=1000)
-    assert (allocatable(said).cpu_millicores, allocatable(said).memory_mib) == (3920, 16384 - 1000)
-    only_memory = allocatable(replace(said, reserved_milli_cpu=None))
+    reported = replace(plain, reserved_milli_cpu=80, reserved_memory_mib=1000)
+    assert (allocatable(reported).cpu_millicores, allocatable(reported).memory_mib) == (3920, 16384 - 1000)
+    only_memory = allocatable(replace(reported, reserved_milli_cpu=None))
     assert (only_memory.cpu_millicores, only_memory.memory_mib) == (allocatable(plain).cpu_millicores, 16384 - 1000)
     assert allocatable(replace(plain, reserved_milli_cpu=0, reserved_memory_mib=0)) == capacity(plain)
     assert allocatable(replace(plain, max_pods=29)).resources()["pods"] == "29"
@@ -93,24 +93,24 @@ def test_ranks_go_before_prices_and_groups_without_a_rank_come_last() -> None:
     assert equal["cheap"] > equal["dear"] == equal["same"]
 
 
-UNSEEN_LABEL, UNSEEN_TAINT = {"team": "vision"}, {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
+LATE_LABEL, LATE_TAINT = {"team": "vision"}, {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
 
 
 def template(**fields: Any) -> dict[str, Any]:
     (pool,) = node_pools(NodeTemplate(gpu_group("pool", **fields), FACTS), "type", 50)
-    found: dict[str, Any] = pool["spec"]["template"]
-    return found
+    result: dict[str, Any] = pool["spec"]["template"]
+    return result
 
 
 def test_the_autoscaler_does_not_plan_with_what_it_cannot_see_but_holds_the_node_back() -> None:
-    unseen = template(unseen_labels=UNSEEN_LABEL, unseen_taints=(UNSEEN_TAINT,))
-    assert unseen["metadata"]["labels"].keys().isdisjoint(UNSEEN_LABEL)
+    unseen = template(late_labels=LATE_LABEL, late_taints=(LATE_TAINT,))
+    assert unseen["metadata"]["labels"].keys().isdisjoint(LATE_LABEL)
     assert unseen["spec"]["taints"] == [GPU_TAINT]
     assert [taint["effect"] for taint in unseen["spec"]["startupTaints"]] == ["NoSchedule"]
-    seen = template(labels=UNSEEN_LABEL, taints=(GPU_TAINT, UNSEEN_TAINT))
-    assert seen["metadata"]["labels"].items() >= UNSEEN_LABEL.items()
-    assert seen["spec"]["taints"] == [GPU_TAINT, UNSEEN_TAINT]
-    assert "startupTaints" not in seen["spec"]
+    visible = template(labels=LATE_LABEL, taints=(GPU_TAINT, LATE_TAINT))
+    assert visible["metadata"]["labels"].items() >= LATE_LABEL.items()
+    assert visible["spec"]["taints"] == [GPU_TAINT, LATE_TAINT]
+    assert "startupTaints" not in visible["spec"]
 
 
 def test_a_declared_instance_type_or_zone_never_contradicts_the_requirements() -> None:
@@ -129,20 +129,20 @@ def held_back(**labels: str) -> dict[str, Any]:
 
 
 def test_a_held_back_node_is_released_with_everything_at_once() -> None:
-    late = Late(UNSEEN_LABEL, (UNSEEN_TAINT,))
+    late = Late(LATE_LABEL, (LATE_TAINT,))
     patch = missing(held_back(), late)
     # On an older version of the node this patch would undo what others changed since.
-    metadata = {"labels": UNSEEN_LABEL, "resourceVersion": "7"}
-    assert patch == {"metadata": metadata, "spec": {"taints": [GPU_TAINT, UNSEEN_TAINT]}}
-    assert missing(held_back(**UNSEEN_LABEL), Late(UNSEEN_LABEL)) == {
+    metadata = {"labels": LATE_LABEL, "resourceVersion": "7"}
+    assert patch == {"metadata": metadata, "spec": {"taints": [GPU_TAINT, LATE_TAINT]}}
+    assert missing(held_back(**LATE_LABEL), Late(LATE_LABEL)) == {
         "metadata": {"resourceVersion": "7"},
         "spec": {"taints": [GPU_TAINT]},
     }
 
 
 def test_a_complete_node_is_left_alone() -> None:
-    node = {"metadata": {"name": "n", "labels": {**UNSEEN_LABEL, "other": "x"}}, "spec": {}}
-    assert missing(node, Late(UNSEEN_LABEL)) is None
+    node = {"metadata": {"name": "n", "labels": {**LATE_LABEL, "other": "x"}}, "spec": {}}
+    assert missing(node, Late(LATE_LABEL)) is None
     assert missing(node, Late({"team": "speech"})) == {"metadata": {"labels": {"team": "speech"}}}
 
 
@@ -176,7 +176,7 @@ class Patches:
 
 def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patched_again() -> None:
     api = Patches(ApiError(409, "Conflict", ""), 9, 15, 30, 31)
-    watch = NodeWatch(cast(Api, api), lambda _: Late(UNSEEN_LABEL), lambda _: None)
+    watch = NodeWatch(cast(Api, api), lambda _: Late(LATE_LABEL), lambda _: None)
     # A conflict completes nothing, so that the next event is a new chance.
     for version in (5, 6):
         watch.notice("MODIFIED", registered(version))
@@ -185,7 +185,7 @@ def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patch
         watch.notice("MODIFIED", registered(version))
     assert len(api.bodies) == 2
     # As the patch left it: if it lacks something all the same, that is news.
-    watch.notice("MODIFIED", registered(9, **UNSEEN_LABEL))
+    watch.notice("MODIFIED", registered(9, **LATE_LABEL))
     assert len(api.bodies) == 2
     watch.notice("MODIFIED", registered(9))
     assert len(api.bodies) == 3
@@ -201,7 +201,7 @@ def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patch
 
 
 @pytest.mark.parametrize(
-    ("wanted", "reported"),
+    ("requested", "reported"),
     [
         ("1.34.4-gke.100", "1.34.4-gke.100"),
         ("v1.33", "1.33.0"),
@@ -212,9 +212,9 @@ def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patch
     ],
 )
 def test_a_kubelet_has_a_whole_version_and_no_newer_minor_one_than_the_control_plane(
-    wanted: str, reported: str
+    requested: str, reported: str
 ) -> None:
-    assert kubelet_version(wanted, "v1.34.4") == reported
+    assert kubelet_version(requested, "v1.34.4") == reported
 
 
 MAX_PODS = 29
@@ -324,8 +324,8 @@ SELECTS_LATE = {"nodeSelector": {"team": "vision"}}
         (2, {"tolerations": [TOLERATES_GPU]}, {}, False),
         (2, {"tolerations": [TOLERATES_GPU]}, {"offered_gpus": 2}, True),
         (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {}, False),
-        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {"unseen_labels": UNSEEN_LABEL}, True),
-        (1, {"tolerations": [TOLERATES_GPU]}, {"unseen_taints": (UNSEEN_TAINT,)}, False),
+        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {"late_labels": LATE_LABEL}, True),
+        (1, {"tolerations": [TOLERATES_GPU]}, {"late_taints": (LATE_TAINT,)}, False),
         (
             1,
             {"tolerations": [TOLERATES_GPU], "nodeSelector": {"topology.kubernetes.io/zone": ZONES[1]}},

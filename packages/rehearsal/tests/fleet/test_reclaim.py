@@ -70,8 +70,8 @@ def test_a_job_that_ignores_disruptions_goes_on_elsewhere(running: Running, way:
     assert reclaim(running.api, node)
 
     def moved() -> bool:
-        found = running_pods(running, name)
-        return bool(found) and found[0]["spec"]["nodeName"] != node
+        pods = running_pods(running, name)
+        return bool(pods) and pods[0]["spec"]["nodeName"] != node
 
     eventually("it runs on another node", moved)
     eventually("the node is gone", lambda: running.api.find(f"/api/v1/nodes/{node}") is None)
@@ -93,8 +93,8 @@ class Without(Api):
     @override
     def submit(self, path: str, body: Object, **query: str) -> tuple[Object, tuple[str, ...]]:
         if body["kind"] == "Job":
-            kept = {key: value for key, value in body["spec"].items() if key not in self._lacking}
-            body = {**body, "spec": {**kept, **self._instead}}
+            remaining = {key: value for key, value in body["spec"].items() if key not in self._lacking}
+            body = {**body, "spec": {**remaining, **self._instead}}
         return super().submit(path, body, **query)
 
 

@@ -1,4 +1,4 @@
-"""A stand-in for Prometheus' discovery of pods, which Debian builds it without: their ports, of the real API server.
+"""A replacement for Prometheus' discovery of pods, which Debian builds it without: their ports, of the real API server.
 
 It speaks https://prometheus.io/docs/prometheus/latest/http_sd/ and tells what the role ``pod`` would:
 https://prometheus.io/docs/prometheus/latest/configuration/configuration/#pod
@@ -28,12 +28,12 @@ def targets(pods: Iterable[Object], nodes: Mapping[str, Object], asked: Mapping[
         for container in pod["spec"]["containers"]:
             for port in container.get("ports", ()):
                 number = port["containerPort"]
-                told = {"__meta_kubernetes_pod_container_port_number": str(number)}
-                yield {"targets": [f"{pod['metadata']['uid']}:{number}"], "labels": labels | told}
+                port_labels = {"__meta_kubernetes_pod_container_port_number": str(number)}
+                yield {"targets": [f"{pod['metadata']['uid']}:{number}"], "labels": labels | port_labels}
 
 
-def _of(role: str, found: Object) -> dict[str, str]:
-    metadata, prefix = found["metadata"], f"__meta_kubernetes_{role}"
+def _of(role: str, obj: Object) -> dict[str, str]:
+    metadata, prefix = obj["metadata"], f"__meta_kubernetes_{role}"
     labels = metadata.get("labels", {}).items()
     return {f"{prefix}_name": metadata["name"]} | {f"{prefix}_label_{_word(key)}": value for key, value in labels}
 

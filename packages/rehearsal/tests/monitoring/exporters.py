@@ -22,7 +22,7 @@ from packages.rehearsal.tests.monitoring.exposition import text
 from rehearsal.cluster.api import Api, Object
 
 STATE_METRICS: Final = "kube-state-metrics"
-"""The name by which the stand-in for it is asked, as no pod of the chart is there."""
+"""The replacement's name: no pod of the chart runs."""
 
 _FRESH_SECONDS: Final = 0.2
 _DISCOVERY: Final = "/pods"
@@ -61,7 +61,7 @@ class Exporters:
         """Where Prometheus asks for the pods that an entry of ``kubernetes_sd_configs`` would find."""
         return f"{self.url}{_DISCOVERY}?asked={quote(json.dumps(asked))}"
 
-    def _seen(self) -> tuple[list[Object], list[Object]]:
+    def _nodes_and_pods(self) -> tuple[list[Object], list[Object]]:
         """All nodes and pods as they were a moment ago, listed once for scrapes at the same time."""
         with self._lock:
             if time.monotonic() - self._listed > _FRESH_SECONDS:
@@ -71,7 +71,7 @@ class Exporters:
 
     def _answer(self, url: str) -> tuple[str, str]:
         where = urlsplit(url)
-        nodes, pods = self._seen()
+        nodes, pods = self._nodes_and_pods()
         by_name = {node["metadata"]["name"]: node for node in nodes}
         if where.path == _DISCOVERY:
             (asked,) = parse_qs(where.query)["asked"]

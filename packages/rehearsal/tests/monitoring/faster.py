@@ -16,12 +16,12 @@ _IN_QUERY: Final = re.compile(r"\[[^\]]*\]|\boffset\s+\w+")
 
 def duration(text: str) -> str:
     """Any duration in it: ``30s`` is ``500ms``."""
-    return _DURATION.sub(lambda found: f"{int(found[1]) * _MILLISECONDS[found[2]] // FASTER}ms", text)
+    return _DURATION.sub(lambda match: f"{int(match[1]) * _MILLISECONDS[match[2]] // FASTER}ms", text)
 
 
 def query(expression: str) -> str:
     """Its ranges, steps and offsets."""
-    return _IN_QUERY.sub(lambda found: duration(found[0]), expression)
+    return _IN_QUERY.sub(lambda match: duration(match[0]), expression)
 
 
 def rules(written: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A stand-in for NVIDIA's DCGM exporter on one simulated node: whole GPUs, and the pods that have them.
+"""A replacement for NVIDIA's DCGM exporter on one simulated node: whole GPUs, and the pods that have them.
 
 Names: https://github.com/NVIDIA/dcgm-exporter/blob/main/etc/default-counters.csv
 Labels: https://github.com/NVIDIA/dcgm-exporter/blob/main/internal/pkg/rendermetrics/render_metrics.go

@@ -47,7 +47,7 @@ Labels = frozenset[tuple[str, str]]
 
 
 def configuration(values: Mapping[str, Any], rules: Path, exporters: Exporters) -> dict[str, Any]:
-    """That of Prometheus with the chart's ``values``, which finds and reaches pods through the stand-ins for them."""
+    """That of Prometheus with the chart's ``values``, which finds and reaches pods through their replacements."""
     every = faster.duration(SCRAPE)
     own = [
         {

@@ -1,7 +1,7 @@
 """GPU nodes that come, work and go are told of and disturb nobody; what costs money in vain or breaks is told of.
 
 Prometheus is real, and so are the rules, dashboards and scrape configuration: those that the engine declared on a
-rehearsed cluster, with a minute as a second. What they ask of is told by stand-ins for two exporters, of the pods and
+rehearsed cluster, with a minute as a second. The metrics come from replacements for two exporters, of the pods and
 nodes of that cluster, whose control plane is real: ``state_metrics.py`` and ``gpu_metrics.py``.
 """
 
@@ -20,11 +20,11 @@ import yaml
 
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from facts.concepts.pool import POOL_LABEL
-from packages.rehearsal.tests.kept_cluster import kept_cluster
 from packages.rehearsal.tests.monitoring import faster, prometheus, state_metrics
 from packages.rehearsal.tests.monitoring.exporters import Exporters
 from packages.rehearsal.tests.monitoring.gpu_metrics import BUSY_WATTS
 from packages.rehearsal.tests.monitoring.prometheus import Labels, Prometheus
+from packages.rehearsal.tests.retained_cluster import retained_cluster
 from packages.rehearsal.tests.simulated_cluster import PODS, eventually, nodes
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -83,8 +83,8 @@ class Monitored:
 
     def back_at_zero(self) -> None:
         eventually("no GPU node is left", lambda: not nodes(self.api, SMALL) and not nodes(self.api, LARGE))
-        told = "gpucluster:node_pool or gpucluster:gpu_utilisation"
-        eventually("Prometheus knows it", lambda: not self.prometheus.now(told))
+        query = "gpucluster:node_pool or gpucluster:gpu_utilisation"
+        eventually("Prometheus knows it", lambda: not self.prometheus.now(query))
 
     def highest(self, start: float) -> dict[str, dict[Labels, float]]:
         """The highest that each query answered since ``start``, by labels."""
@@ -97,9 +97,9 @@ class Monitored:
 @pytest.fixture(scope="module")
 def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
     folder = tmp_path_factory.mktemp("monitored")
-    with kept_cluster(Path(__file__).parent / f"{STACK}.yaml", "--day-two", "none") as kept:
-        api = Api(Kubeconfig.parse(kept.kubeconfig.read_text()))
-        values = _values(json.loads(kept.output(f"pulumi stack export -s {STACK}")))
+    with retained_cluster(Path(__file__).parent / f"{STACK}.yaml", "--day-two", "none") as retained:
+        api = Api(Kubeconfig.parse(retained.kubeconfig.read_text()))
+        values = _values(json.loads(retained.output(f"pulumi stack export -s {STACK}")))
         (written,) = values["additionalPrometheusRulesMap"].values()
         (rules := folder / "rules.yaml").write_text(yaml.safe_dump(faster.rules(written)))
         through = state_metrics.allowed_labels(values["kube-state-metrics"]["metricLabelsAllowlist"], "nodes")
@@ -107,7 +107,7 @@ def monitored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitored]:
         with Exporters(api, through, lambda name: use.get(name, BUSY)) as exporters:
             configured = prometheus.configuration(values, rules, exporters)
             with prometheus.running(configured, folder) as answers:
-                jobs = json.loads(kept.output(f"pulumi stack output -s {STACK} gpuJobs --json"))
+                jobs = json.loads(retained.output(f"pulumi stack output -s {STACK} gpuJobs --json"))
                 manifests = {pool: yaml.safe_load(job) for pool, job in jobs.items()}
                 yield Monitored(api, answers, manifests, _prices(api), _queries(api), use)
 
@@ -119,8 +119,8 @@ def _values(state: Mapping[str, Any]) -> dict[str, Any]:
         for each in state["deployment"]["resources"]
         if each["type"].endswith(":Release") and each["inputs"]["name"] == "kube-prometheus-stack"
     ]
-    found: dict[str, Any] = values
-    return found
+    result: dict[str, Any] = values
+    return result
 
 
 def _prices(api: Api) -> dict[str, float]:
@@ -131,8 +131,8 @@ def _prices(api: Api) -> dict[str, float]:
 
 def _queries(api: Api) -> dict[str, str]:
     """Of the dashboards that Grafana finds in the cluster: https://github.com/grafana/helm-charts, its sidecar."""
-    found = api.list("/api/v1/namespaces/monitoring/configmaps", labelSelector="grafana_dashboard=1")
-    boards = [json.loads(text) for each in found for text in each["data"].values()]
+    config_maps = api.list("/api/v1/namespaces/monitoring/configmaps", labelSelector="grafana_dashboard=1")
+    boards = [json.loads(text) for each in config_maps for text in each["data"].values()]
     return {
         f"{board['title']}: {panel['title']}: {target['refId']}": faster.query(target["expr"])
         for board in boards
@@ -156,7 +156,7 @@ def failed_rules(answers: Prometheus) -> float:
     return sum(value for metric, value in counted.items() if metric.startswith(name))
 
 
-def test_a_pool_that_works_and_goes_is_told_of_and_no_alert_fires(monitored: Monitored) -> None:
+def test_a_pool_that_works_and_is_deleted_has_metrics_and_no_alert_fires(monitored: Monitored) -> None:
     """From zero to two nodes and back."""
     answers = monitored.prometheus
     eventually("nodes are told of", lambda: answers.now("count(kube_node_info)"))
@@ -171,9 +171,9 @@ def test_a_pool_that_works_and_goes_is_told_of_and_no_alert_fires(monitored: Mon
     small, cost = labels(pool=SMALL), 2 * monitored.usd[SMALL]
     pods = {name: labels(namespace="default", pod=name) for name in ("one", "two")}
     named = {record: labels(__name__=f"gpucluster:{record}_usd_per_hour") for record in ("pool", "namespace")}
-    seen = monitored.highest(start)
-    del seen["GPUs: Idle GPU-hours of the last day: A"]  # Too short to be measured; see the other test.
-    assert seen == {
+    highest = monitored.highest(start)
+    del highest["GPUs: Idle GPU-hours of the last day: A"]  # Too short to be measured; see the other test.
+    assert highest == {
         "GPUs: GPU utilisation by pool: A": {small: BUSY},
         BY_POD: dict.fromkeys(pods.values(), BUSY),
         "GPUs: GPU memory in use: A": dict.fromkeys(pods.values(), pytest.approx(BUSY / 100)),
@@ -195,7 +195,7 @@ def test_a_pool_that_works_and_goes_is_told_of_and_no_alert_fires(monitored: Mon
     assert failed_rules(answers) == 0
 
 
-def test_what_costs_in_vain_or_breaks_is_told_of_and_nothing_else(monitored: Monitored) -> None:
+def test_alerts_fire_for_idle_cost_and_failures_and_nothing_else(monitored: Monitored) -> None:
     """Each alert for its own reason, while a busy pod beside it gives none; they end with what they are about."""
     answers, start = monitored.prometheus, time.time()
     monitored.use["lazy"] = IDLE
@@ -223,9 +223,9 @@ def test_what_costs_in_vain_or_breaks_is_told_of_and_nothing_else(monitored: Mon
     }
     eventually("all fire", lambda: expected <= answers.fired(start))
     assert answers.fired(start) == expected
-    seen = monitored.highest(start)
-    assert seen["Pools and money: Nodes taken away in an hour: A"] == {labels(pool=SMALL): 3}
-    assert seen["GPUs: Idle GPU-hours of the last day: A"][labels(pool=LARGE)] > 0
+    highest = monitored.highest(start)
+    assert highest["Pools and money: Nodes taken away in an hour: A"] == {labels(pool=SMALL): 3}
+    assert highest["GPUs: Idle GPU-hours of the last day: A"][labels(pool=LARGE)] > 0
     waiting = answers.now(monitored.dashboards["Pools and money: Pods that wait, by reason: A"])
     assert waiting == {labels(reason="no node yet"): 1}
     assert answers.now(monitored.dashboards["Pools and money: GPUs asked for and idle: B"]) == {labels(): 2}
@@ -242,7 +242,7 @@ def left_behind(node: str) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "left-behind"}, "spec": spec}
 
 
-def answers_for(answers: Prometheus, wanted: set[str]) -> Callable[[], bool]:
+def answers_for(answers: Prometheus, expected: set[str]) -> Callable[[], bool]:
     """Whether it has known of GPUs in use on all ``wanted`` nodes for as long as a node's end is told by."""
     query = faster.query("gpucluster:pod_gpus offset 3m and on (node) gpucluster:node_pool offset 3m")
-    return lambda: wanted <= {dict(found)["node"] for found in answers.now(query)}
+    return lambda: expected <= {dict(sample)["node"] for sample in answers.now(query)}

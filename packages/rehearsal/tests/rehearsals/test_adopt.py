@@ -33,12 +33,12 @@ class _TwoStacks(Rehearsal):
     def _destroy(self, engine: Engine) -> None:
         super()._destroy(engine)
         content = yaml.safe_load(engine.stack_file.read_text())
-        for kept in content["config"]["gpucluster:workloads"].values():
-            kept["adopt"] = True
+        for workload in content["config"]["gpucluster:workloads"].values():
+            workload["adopt"] = True
         engine.stack_file.write_text(yaml.safe_dump(content))
         adopted = engine.up(self._options.gate, name="adopt")
-        told = [f"{step.op} {step.name}" for step in adopted.outcome.steps if step.op in ("import", *REPLACED)]
-        self._check("adopt", "A later stack adopts", adopted.ok, ", ".join(told) if adopted.ok else adopted.reason)
+        steps = [f"{step.op} {step.name}" for step in adopted.outcome.steps if step.op in ("import", *REPLACED)]
+        self._check("adopt", "A later stack adopts", adopted.ok, ", ".join(steps) if adopted.ok else adopted.reason)
         again = engine.up(self._options.gate, name="adopted", expect_no_changes=True)
         self._engine_check("adopted-unchanged", "What is adopted is as it should be", again)
         self._engine_check("adopted-no-drift", "The cloud is as the state says", engine.drift())
@@ -46,7 +46,7 @@ class _TwoStacks(Rehearsal):
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
-def test_what_an_earlier_stack_kept_is_adopted_in_place(cloud: str, tmp_path: Path) -> None:
+def test_resources_retained_by_an_earlier_stack_are_adopted_in_place(cloud: str, tmp_path: Path) -> None:
     stack = resolve(f"examples/{cloud}-research.yaml")
     options = Options(tools=provide(stack.tools), gate=None, build=tmp_path)
     finished = _TwoStacks(stack, options, Console(file=io.StringIO(), width=160)).run()

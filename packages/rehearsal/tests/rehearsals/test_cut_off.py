@@ -26,14 +26,14 @@ class _CutOff(Rehearsal):
     """No jobs; the first update is told to stop when so many resources were made, or begun."""
 
     after = 25
-    seen = 0
+    created = 0
 
     @override
     def _on_step(self, step: Step) -> None:
         super()._on_step(step)
-        self.seen += step.op == "create" and not step.planned
-        if self.seen == self.after:
-            self.seen += 1
+        self.created += step.op == "create" and not step.planned
+        if self.created == self.after:
+            self.created += 1
             (engine,) = [child for child in psutil.Process().children() if child.name() == "pulumi"]
             engine.send_signal(signal.SIGINT)
 
@@ -42,8 +42,10 @@ class _CutOff(Rehearsal):
         first = engine.up(self._options.gate, name="cut-off")
         made = len(engine.resources())
         super()._up(engine)
-        told = f"{made} of {len(engine.resources())} resources: {first.reason}"
-        self._check("cut-off", "The first update ends early", not first.ok and 0 < made < len(engine.resources()), told)
+        detail = f"{made} of {len(engine.resources())} resources: {first.reason}"
+        self._check(
+            "cut-off", "The first update ends early", not first.ok and 0 < made < len(engine.resources()), detail
+        )
         self._idempotence(engine)
 
     @override

@@ -43,7 +43,7 @@ NETWORK = "gcp:compute/network:Network"
         *(pytest.param(f"examples/gke-{name}.yaml", marks=pytest.mark.exhaustive) for name in ("tips", "per-gpu-type")),
     ],
 )
-def test_a_stack_passes_and_its_report_says_what_was_seen(stack: str) -> None:
+def test_a_stack_passes_and_its_report_has_the_observations(stack: str) -> None:
     report = passes(stack, "--day-two", "brief" if stack == "dev" else "none")
     plain = next(workload for workload in report["workloads"] if workload["id"] == "gpu-pod")
     assert plain["pods"][0]["pool"]
@@ -104,7 +104,7 @@ def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_users_workloads_are_told_where_they_ran_or_why_not() -> None:
+def test_a_users_workloads_are_reported_with_their_node_or_reason() -> None:
     process = rehearse(
         "run", "--stack", "examples/gke-tips.yaml", "--apply", str(MANIFESTS / "workloads"), "--day-two", "none"
     )
@@ -164,7 +164,7 @@ class _Meddled(Rehearsal):
 
 
 @pytest.mark.exhaustive
-def test_a_change_behind_the_engines_back_and_what_somebody_left_are_seen(tmp_path: Path) -> None:
+def test_drift_and_leftovers_of_others_fail_the_rehearsal(tmp_path: Path) -> None:
     options = Options(tools=folder(), gate=None, build=tmp_path)
     output = io.StringIO()
     finished = _Meddled(resolve("examples/gke-tips.yaml"), options, Console(file=output, width=160)).run()
@@ -192,10 +192,10 @@ class _Edited(Rehearsal):
             at, _, last = f"config/gpucluster:{key}".rpartition("/")
             functools.reduce(operator.getitem, at.split("/"), content)[last] = value
         engine.stack_file.write_text(yaml.safe_dump(content))
-        for seen, result in ((self.previewed, engine.preview()), (self.updated, engine.up(name="edited"))):
+        for results, result in ((self.previewed, engine.preview()), (self.updated, engine.up(name="edited"))):
             self._engine_check(f"edited-{result.command}", f"Edited: {result.command}", result)
             altered = (step for step in result.outcome.steps if step.alters and not step.sizes_only)
-            seen |= {f"{step.op} {step.name}" for step in altered}
+            results |= {f"{step.op} {step.name}" for step in altered}
 
 
 @pytest.mark.exhaustive

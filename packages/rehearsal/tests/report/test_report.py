@@ -192,9 +192,9 @@ def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(
     assert "charts" not in scope_of(resolve("examples/gke-research.yaml").settings).not_rehearsed
     write_chart(tmp_path / "kueue", "kueue", "0.19.2")
     monkeypatch.setenv(FOLDER, str(tmp_path))
-    said = scope_of(settings).not_rehearsed["charts"]
-    assert "kueue" not in said
-    assert "headlamp" in said
+    charts = scope_of(settings).not_rehearsed["charts"]
+    assert "kueue" not in charts
+    assert "headlamp" in charts
 
 
 def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: RunRecord) -> None:
@@ -207,7 +207,7 @@ def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: RunRecord) 
     ]
 
 
-def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: RunRecord) -> None:
+def test_machine_failures_are_reported_once_also_after_they_end(record: RunRecord) -> None:
     cluster = Cluster(record.timeline, Clock())
     for pod in ("gpu-pod", "another"):
         cluster.warning(pod, "t4-1 cannot grow: [no tag]", reason="NodeGroupNotScaled", pool="t4-1")

@@ -31,8 +31,8 @@ def test_too_little_room_is_refused_with_the_place_and_the_need(
 
 
 @pytest.mark.parametrize(
-    ("number", "told"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False), (None, False)]
+    ("number", "full"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EACCES, False), (None, False)]
 )
-def test_only_a_full_disk_is_called_one(number: int | None, told: bool) -> None:
+def test_only_a_full_disk_is_called_one(number: int | None, full: bool) -> None:
     error = OSError("no answer") if number is None else OSError(number, "no space left on device")
-    assert ("the disk is full" in disk.words(error)) is told
+    assert ("the disk is full" in disk.words(error)) is full

@@ -29,7 +29,7 @@ def test_one_that_is_up_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     loopback.require()
 
 
-def test_who_may_not_bring_it_up_is_told_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_permission_gets_the_command_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fcntl, "ioctl", _refuse)
     monkeypatch.setattr(socket.socket, "connect", _unreachable)
     with pytest.raises(LoopbackDown, match="ip link set lo up"):

@@ -45,11 +45,11 @@ def record(run_dir: Path, pid: int) -> None:
 
 
 @pytest.mark.parametrize("where", ["command line", "environment"])
-def test_a_process_is_found_by_its_run_directory(tmp_path: Path, where: str) -> None:
+def test_a_process_is_identified_by_its_run_directory(tmp_path: Path, where: str) -> None:
     folder = f"{tmp_path}/logs"
     with sleeper("x" if where == "environment" else f"--folder={folder}", WHERE=folder if "env" in where else "") as it:
-        found = {process.pid: command for process, command in leftovers.processes(tmp_path).items()}
-        assert "while :" in found[it.pid]
+        commands = {process.pid: command for process, command in leftovers.processes(tmp_path).items()}
+        assert "while :" in commands[it.pid]
         assert leftovers.processes(tmp_path / "other") == {}
     assert leftovers.processes(tmp_path) == {}
 
@@ -62,10 +62,10 @@ def test_a_folder_whose_name_begins_alike_is_another(tmp_path: Path) -> None:
             assert process.pid in {each.pid for each in leftovers.processes(tmp_path / its)}
 
 
-def test_what_does_not_end_by_itself_is_killed_and_told(tmp_path: Path) -> None:
+def test_a_process_that_does_not_end_is_killed_and_reported(tmp_path: Path) -> None:
     with sleeper(str(tmp_path)) as process:
-        told = leftovers.ended(tmp_path)
-        assert any(line.startswith(f"{process.pid} (/bin/sh") for line in told)
+        killed = leftovers.ended(tmp_path)
+        assert any(line.startswith(f"{process.pid} (/bin/sh") for line in killed)
         eventually("it has ended", lambda: not alive(process.pid))
     assert leftovers.ended(tmp_path) == ()
 

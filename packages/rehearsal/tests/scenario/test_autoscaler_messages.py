@@ -40,8 +40,8 @@ class Objects:
 
 
 def thing(kind: str, name: str, *conditions: tuple[str, str, str], **more: Any) -> Object:
-    told = [{"type": type, "status": status, "message": message} for type, status, message in conditions]
-    return {"kind": kind, "metadata": {"name": name, **more}, "status": {"conditions": told}}
+    parsed = [{"type": type, "status": status, "message": message} for type, status, message in conditions]
+    return {"kind": kind, "metadata": {"name": name, **more}, "status": {"conditions": parsed}}
 
 
 def nodepool(name: str, *conditions: tuple[str, str, str]) -> Object:
@@ -50,45 +50,45 @@ def nodepool(name: str, *conditions: tuple[str, str, str]) -> Object:
     return {**thing("NodePool", name, *conditions), "spec": {"template": template}}
 
 
-def said(api: Objects, cluster: Cluster | None = None, calls: Calls | None = None) -> dict[str, str]:
+def messages(api: Objects, cluster: Cluster | None = None, calls: Calls | None = None) -> dict[str, str]:
     return of_pools(cast(Api, api), (cluster or Cluster.empty()).timeline, calls or Calls())
 
 
 def test_nothing_where_all_is_well() -> None:
     fine = thing("MachineClass", "gpus", ("ImagesReady", "True", ""), ("Ready", "True", ""))
-    assert said(Objects(**{CLASS: fine})) == {}
+    assert messages(Objects(**{CLASS: fine})) == {}
 
 
 def test_nothing_where_there_is_no_karpenter() -> None:
-    assert said(Objects(**{POOLS: None})) == {}
+    assert messages(Objects(**{POOLS: None})) == {}
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])
 def test_conditions_of_what_nodes_are_made_from(status: str) -> None:
     conditions = [("ImagesReady", status, "no image"), ("Ready", status, "ImagesReady is not true")]
     broken = thing("MachineClass", "gpus", *conditions)
-    assert said(Objects(**{CLASS: broken})) == {"t4-1": "MachineClass gpus: no image"}
+    assert messages(Objects(**{CLASS: broken})) == {"t4-1": "MachineClass gpus: no image"}
 
 
-def test_what_is_wrong_is_told_without_what_is_only_not_known_yet() -> None:
+def test_only_conditions_that_are_false_are_reported() -> None:
     broken = thing(
         "MachineClass", "gpus", ("ImagesReady", "False", "no image"), ("Valid", "Unknown", "awaiting images")
     )
     pool = nodepool("t4", ("NodeRegistrationHealthy", "Unknown", "awaiting reconciliation"))
-    found = said(Objects(**{POOLS: {"items": [pool]}, CLASS: broken}))
-    assert found == {"t4-1": "MachineClass gpus: no image"}
+    actual = messages(Objects(**{POOLS: {"items": [pool]}, CLASS: broken}))
+    assert actual == {"t4-1": "MachineClass gpus: no image"}
 
 
 def test_a_class_of_a_group_that_is_not_served_says_nothing() -> None:
-    assert said(Objects(**{"/apis/example.com": None})) == {}
+    assert messages(Objects(**{"/apis/example.com": None})) == {}
 
 
 def test_conditions_of_a_claim_are_its_own_pools() -> None:
     labels = {"karpenter.sh/nodepool": "t4"}
     claim = thing("NodeClaim", "t4-abcde", ("Launched", "Unknown", "not authorized"), labels=labels)
     pools = {"items": [nodepool("t4"), nodepool("l4")]}
-    found = said(Objects(**{POOLS: pools, CLAIMS: {"items": [claim]}}))
-    assert found == {"t4-1": "NodeClaim t4-abcde: not authorized"}
+    actual = messages(Objects(**{POOLS: pools, CLAIMS: {"items": [claim]}}))
+    assert actual == {"t4-1": "NodeClaim t4-abcde: not authorized"}
 
 
 def test_events_of_karpenter_about_the_pool_and_its_claims_once_each() -> None:
@@ -99,17 +99,17 @@ def test_events_of_karpenter_about_the_pool_and_its_claims_once_each() -> None:
     cluster.warning("t4-large-abcde", "another pool's", kind="NodeClaim", source="karpenter")
     cluster.warning("t4-abcde", "somebody else's", kind="NodeClaim", source="kubelet")
     cluster.warning("t4", "a pod of that name", kind="Pod", source="karpenter")
-    assert said(Objects(), cluster) == {"t4-1": "NodeClaim: no capacity; NodePool: no instance type"}
+    assert messages(Objects(), cluster) == {"t4-1": "NodeClaim: no capacity; NodePool: no instance type"}
 
 
 def test_calls_that_the_cloud_denied_come_first() -> None:
     broken = thing("MachineClass", "gpus", ("ImagesReady", "Unknown", "not authorized"))
-    found = said(Objects(**{CLASS: broken}), calls=Calls(2, ("ec2:DescribeImages was denied",)))
-    assert found == {"t4-1": "ec2:DescribeImages was denied; MachineClass gpus: not authorized"}
+    actual = messages(Objects(**{CLASS: broken}), calls=Calls(2, ("ec2:DescribeImages was denied",)))
+    assert actual == {"t4-1": "ec2:DescribeImages was denied; MachineClass gpus: not authorized"}
 
 
 def test_a_word_of_any_length_leaves_room_for_the_others() -> None:
     broken = thing("MachineClass", "gpus", ("A", "False", "x" * 10_000), ("B", "False", "the other"))
-    found = said(Objects(**{CLASS: broken}))["t4-1"]
-    assert found.endswith("; MachineClass gpus: the other")
-    assert len(found) < 1000
+    actual = messages(Objects(**{CLASS: broken}))["t4-1"]
+    assert actual.endswith("; MachineClass gpus: the other")
+    assert len(actual) < 1000

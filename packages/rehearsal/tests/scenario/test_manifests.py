@@ -63,7 +63,7 @@ def test_a_folder_that_cannot_be_used_says_why(tmp_path: Path, content: str | No
         read(tmp_path)
 
 
-def test_pods_are_told_by_owner_and_place(cluster: Cluster) -> None:
+def test_pods_are_reported_by_owner_and_node(cluster: Cluster) -> None:
     cluster.pod("server-1", node="admin-0", phase="Running", gpus=0, labels={"app": "server"})
     cluster.pod("server-2", node="gpu-0", phase="Running", gpus=0, labels={"app": "server"})
     cluster.pod("other", node="gpu-0", phase="Running", labels={"app": "other"})
@@ -73,7 +73,7 @@ def test_pods_are_told_by_owner_and_place(cluster: Cluster) -> None:
     assert where_it_ran(applied(pod("other")), cluster.timeline) == (True, "ran on t4-1")
 
 
-def test_a_pod_that_waits_is_told_with_the_reason_and_fails_the_check(cluster: Cluster) -> None:
+def test_a_pod_that_waits_is_reported_with_the_reason_and_fails_the_check(cluster: Cluster) -> None:
     cluster.pod("server-1", gpus=0, labels={"app": "server"})
     cluster.warning("server-1", "0/2 nodes are available: 2 Insufficient cpu.")
     (check,) = checks([applied(deployment())], cluster.timeline)
@@ -81,7 +81,7 @@ def test_a_pod_that_waits_is_told_with_the_reason_and_fails_the_check(cluster: C
     assert check.detail == "server-1 stays Pending: 0/2 nodes are available: 2 Insufficient cpu."
 
 
-def test_what_a_controller_makes_while_the_cluster_goes_away_is_not_told(cluster: Cluster) -> None:
+def test_pods_created_while_the_cluster_is_deleted_are_not_reported(cluster: Cluster) -> None:
     cluster.pod("server-1", node="admin-0", phase="Running", gpus=0, labels={"app": "server"})
     until = cluster.timeline.now()
     cluster.after(1).pod("server-2", gpus=0, labels={"app": "server"})

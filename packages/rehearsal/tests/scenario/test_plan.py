@@ -48,7 +48,7 @@ def test_the_plain_pod_may_only_run_on_the_smallest_size() -> None:
     assert scenario(*THREE_SIZES).gpu_limit_only.expect == RunsOn(frozenset({"t4-1"}))
 
 
-def test_the_plain_pod_must_be_told_what_it_lacks_when_every_pool_has_a_further_taint() -> None:
+def test_a_pod_with_only_a_gpu_limit_needs_a_reason_when_every_pool_has_another_taint() -> None:
     extra = Taint("team", "vision", "NoSchedule")
     pool = gpu_pool("t4-1", 1)
     tainted = gpu_pool("t4-1", 1, taints=(*pool.taints, extra))
@@ -56,13 +56,13 @@ def test_the_plain_pod_must_be_told_what_it_lacks_when_every_pool_has_a_further_
 
 
 @pytest.mark.parametrize(
-    ("size", "clients", "told"), [(1, None, "(1 GPU)"), (4, None, "(4 GPUs)"), (2, 3, "(6 shares of 2 GPUs)")]
+    ("size", "clients", "expected"), [(1, None, "(1 GPU)"), (4, None, "(4 GPUs)"), (2, 3, "(6 shares of 2 GPUs)")]
 )
-def test_a_job_says_whether_it_asks_for_gpus_or_for_shares(size: int, clients: int | None, told: str) -> None:
+def test_a_job_says_whether_it_asks_for_gpus_or_for_shares(size: int, clients: int | None, expected: str) -> None:
     shared = TimeSharing(clients_per_gpu=clients) if clients else None
     gpus = PoolGpus(type="nvidia-t4", accelerator="nvidia-tesla-t4", per_node=size, time_sharing=shared)
     (job,) = scenario(gpu_pool("t4", size, gpu_part=gpus)).jobs
-    assert job.title == f"the stack's sample job for t4 {told}"
+    assert job.title == f"the stack's sample job for t4 {expected}"
 
 
 def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -> None:
@@ -83,41 +83,41 @@ SPOT = gpu_pool("t4-1-spot", 1, preference=1, declared_at="gpuPools[0]")
 ON_DEMAND = gpu_pool("t4-1-ondemand", 1, spot=False, preference=2, declared_at="gpuPools[0]")
 
 
-def test_when_the_first_rung_runs_dry_the_next_is_expected_and_not_the_last() -> None:
-    found = scenario(RESERVED, SECOND, SPOT, ON_DEMAND)
-    assert found.shortage is not None
-    assert found.shortage.pools == ("t4-1-reserved", "t4-1-reserved-2")
-    assert found.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-spot"}))
-    assert found.shortage.fallback_pod in found.submissions
-    (ordered,) = found.fallback_order
+def test_in_a_capacity_shortage_the_next_fallback_is_expected_and_not_the_last() -> None:
+    plan = scenario(RESERVED, SECOND, SPOT, ON_DEMAND)
+    assert plan.shortage is not None
+    assert plan.shortage.pools == ("t4-1-reserved", "t4-1-reserved-2")
+    assert plan.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-spot"}))
+    assert plan.shortage.fallback_pod in plan.submissions
+    (ordered,) = plan.fallback_order
     assert ordered.expect == RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))
 
 
-def test_a_rung_whose_taint_the_jobs_of_the_first_do_not_tolerate_is_passed_over() -> None:
+def test_a_fallback_with_a_taint_that_the_jobs_do_not_tolerate_is_skipped() -> None:
     tainted = replace(SPOT, taints=(*SPOT.taints, Taint("spot", "true", "NoSchedule")))
-    found = scenario(RESERVED, tainted, ON_DEMAND).shortage
-    assert found is not None
-    assert found.fallback_pod.expect == RunsOn(frozenset({"t4-1-ondemand"}))
+    shortage = scenario(RESERVED, tainted, ON_DEMAND).shortage
+    assert shortage is not None
+    assert shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-ondemand"}))
     assert scenario(RESERVED, tainted).shortage is None
 
 
-def test_the_pool_of_the_next_jobs_runs_dry_only_if_no_other_can() -> None:
+def test_the_shortage_spares_the_pool_of_the_next_jobs_if_another_can_have_it() -> None:
     sizes = [
-        gpu_pool(f"t4-{size}-{way}", size, preference=rung, declared_at="gpuPools[0]")
+        gpu_pool(f"t4-{size}-{way}", size, preference=preference, declared_at="gpuPools[0]")
         for size in (1, 4)
-        for rung, way in enumerate(("spot", "ondemand"))
+        for preference, way in enumerate(("spot", "ondemand"))
     ]
-    found = scenario(*sizes)
-    assert found.burst.pool == "t4-1-spot"
-    assert found.shortage is not None
-    assert found.shortage.pools == ("t4-4-spot",)
-    assert found.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-4-ondemand"}))
+    plan = scenario(*sizes)
+    assert plan.burst.pool == "t4-1-spot"
+    assert plan.shortage is not None
+    assert plan.shortage.pools == ("t4-4-spot",)
+    assert plan.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-4-ondemand"}))
     alone = scenario(*sizes[:2]).shortage
     assert alone is not None
     assert alone.pools == ("t4-1-spot",)
 
 
-def test_without_a_second_rung_nothing_runs_dry() -> None:
+def test_without_a_fallback_there_is_no_capacity_shortage() -> None:
     assert scenario(RESERVED, SECOND).shortage is None
     assert scenario(*THREE_SIZES).shortage is None
 
@@ -150,18 +150,18 @@ def test_a_pool_of_mixed_machines_has_no_whole_node_to_ask_for() -> None:
 
 
 def test_larger_sizes_bring_the_fragmentation_the_multi_gpu_and_the_refused_pod() -> None:
-    found = scenario(*THREE_SIZES)
-    assert found.fragment is not None
-    assert found.fragment.expect == RunsOn(frozenset({"t4-1"}))
-    assert [one.id for one in found.unschedulable] == ["over-large", "plain-multi-gpu"]
-    assert [type(one.expect) for one in found.refused] == [Refused]
+    plan = scenario(*THREE_SIZES)
+    assert plan.fragment is not None
+    assert plan.fragment.expect == RunsOn(frozenset({"t4-1"}))
+    assert [one.id for one in plan.unschedulable] == ["over-large", "plain-multi-gpu"]
+    assert [type(one.expect) for one in plan.refused] == [Refused]
 
 
 def test_a_single_size_has_nothing_to_isolate() -> None:
-    found = scenario(*ONE_SIZE)
-    assert found.fragment is None
-    assert found.refused == ()
-    assert [one.id for one in found.unschedulable] == ["over-large"]
+    plan = scenario(*ONE_SIZE)
+    assert plan.fragment is None
+    assert plan.refused == ()
+    assert [one.id for one in plan.unschedulable] == ["over-large"]
 
 
 def test_the_over_large_pod_asks_for_more_than_any_node_and_tolerates_every_size() -> None:

@@ -20,7 +20,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moves_every", "moves", "given_up_after"),
+    ("moves_every", "moves", "gives_up_after"),
     [
         pytest.param(59.0, 0, 60.0, id="nothing moves"),
         pytest.param(61.0, 9, 60.0, id="the next move comes too late"),
@@ -28,7 +28,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(10.0, 1000, 300.0, id="what starts again and again is stuck"),
     ],
 )
-def test_in_vain_is_what_stands_still(moves_every: float, moves: int, given_up_after: float) -> None:
+def test_in_vain_is_what_stands_still(moves_every: float, moves: int, gives_up_after: float) -> None:
     cluster = Cluster.empty()
     began = cluster.clock.moment
     done = 0
@@ -42,7 +42,7 @@ def test_in_vain_is_what_stands_still(moves_every: float, moves: int, given_up_a
             cluster.node(f"node-{done}", "t4-1", size=1)
 
     assert not cluster.timeline.wait_until(lambda: False, PATIENCE, move)
-    assert cluster.clock.moment - began == pytest.approx(given_up_after, abs=1.0)
+    assert cluster.clock.moment - began == pytest.approx(gives_up_after, abs=1.0)
 
 
 def test_the_same_object_again_is_no_move() -> None:
@@ -66,13 +66,13 @@ def test_free_ports_differ_and_can_be_listened_at() -> None:
             assert listens(port)
 
 
-def test_a_free_port_is_not_one_that_connections_are_given() -> None:
+def test_a_free_port_is_outside_the_ephemeral_range() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        given = set()
+        assigned = set()
         accepting = threading.Thread(target=lambda: [server.accept()[0].close() for _ in range(50)], daemon=True)
         accepting.start()
         for _ in range(50):
             with socket.create_connection(server.getsockname()) as connection:
-                given.add(connection.getsockname()[1])
+                assigned.add(connection.getsockname()[1])
         accepting.join()
-    assert max(free_ports(50)) < min(given)
+    assert max(free_ports(50)) < min(assigned)

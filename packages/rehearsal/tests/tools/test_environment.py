@@ -83,15 +83,15 @@ def test_the_program_gets_its_own_lock_only(project: Path, commands: list[list[s
 
 def test_a_purpose_adds_its_packages_to_the_environment(project: Path, commands: list[list[str]]) -> None:
     _prepare(project, "program")
-    kept = project / ".venv" / "kept"
-    kept.touch()
+    marker = project / ".venv" / "kept"
+    marker.touch()
     assert _prepare(project, "rehearsal")
     assert len(commands) == 4
     assert _synced(project, commands) == list(LOCKS[:3])
     assert _prepare(project, "dev")
     assert len(commands) == 5
     assert _synced(project, commands) == list(LOCKS)
-    assert kept.exists(), "not made again"
+    assert marker.exists(), "not made again"
 
 
 def test_what_is_installed_for_more_is_enough_for_less(project: Path, commands: list[list[str]]) -> None:
@@ -173,7 +173,7 @@ def test_an_interrupted_install_is_not_taken_for_finished(
     assert "venv" in commands[-3], "half an installation is not built upon"
 
 
-def test_an_environment_whose_python_is_gone_is_made_again(project: Path, commands: list[list[str]]) -> None:
+def test_an_environment_without_its_python_is_recreated(project: Path, commands: list[list[str]]) -> None:
     _prepare(project)
     (project / ".venv" / "bin" / "python").unlink()
     assert _prepare(project)

@@ -300,7 +300,7 @@ def test_what_is_not_asked_for_is_neither_built_nor_missed(
         rehearsal.tools.folder(environ, modules)
 
 
-def test_a_given_folder_is_never_built_into(
+def test_a_folder_of_the_users_is_never_built_into(
     environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...], tmp_path: Path
 ) -> None:
     with pytest.raises(ToolsMissing, match="lint is missing"):

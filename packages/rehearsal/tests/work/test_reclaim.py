@@ -20,10 +20,10 @@ def worker(index: int, node: str, uid: str, **spec: Any) -> dict[str, Any]:
         "env": [{"name": "MASTER_ADDR", "value": "reclaimed-0.reclaimed"}],
         "resources": {},
     }
-    told = {"hostname": f"reclaimed-{index}", "subdomain": "reclaimed", "terminationGracePeriodSeconds": 15}
+    pod_spec = {"hostname": f"reclaimed-{index}", "subdomain": "reclaimed", "terminationGracePeriodSeconds": 15}
     return {
         "metadata": {"name": f"reclaimed-{index}-{uid}", "uid": uid, "annotations": {INDEX: str(index)}},
-        "spec": {"nodeName": node, "containers": [container], **told, **spec},
+        "spec": {"nodeName": node, "containers": [container], **pod_spec, **spec},
     }
 
 
@@ -44,11 +44,11 @@ def test_a_job_that_goes_on_as_declared_has_no_problem() -> None:
 
 
 def after(*pods: Any) -> Callable[[ReclaimOutcome], ReclaimOutcome]:
-    return lambda seen: replace(seen, after=pods)
+    return lambda one: replace(one, after=pods)
 
 
 def status(**status: Any) -> Callable[[ReclaimOutcome], ReclaimOutcome]:
-    return lambda seen: replace(seen, status=status)
+    return lambda one: replace(one, status=status)
 
 
 OTHER_MASTER = [{"name": "MASTER_ADDR", "value": "elsewhere"}]
@@ -56,27 +56,28 @@ FAILED = {"type": "Failed", "status": "True", "message": "Job has reached the sp
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
-        (lambda seen: replace(seen, before=BEFORE[:1]), "1 of its 2 pods ran"),
-        (lambda seen: replace(seen, ends=("DeletionByPodGC",)), "without notice: DeletionByPodGC"),
-        (lambda seen: replace(seen, ends=("",)), "without notice: nothing"),
-        (lambda seen: replace(seen, notice=14), "counts on 15 s after SIGTERM, and the cloud gives 14 s"),
+        (lambda one: replace(one, before=BEFORE[:1]), "1 of its 2 pods ran"),
+        (lambda one: replace(one, ends=("DeletionByPodGC",)), "without notice: DeletionByPodGC"),
+        (lambda one: replace(one, ends=("",)), "without notice: nothing"),
+        (lambda one: replace(one, notice=14), "counts on 15 s after SIGTERM, and the cloud gives 14 s"),
         (status(**COMPLETE, failed=1), "the Job counts 1 failures"),
         (status(), "the Job is not complete (no condition)"),
         (status(conditions=[FAILED]), "not complete (Failed: Job has reached"),
         (after(BEFORE[0]), "reclaimed-1-b did not come back"),
         (after(BEFORE[0], worker(1, "n2", "c")), "reclaimed-1-c is on the node that was taken"),
         (after(worker(0, "n1", "d"), WELL.after[1]), "reclaimed-0-a was ended, too, on another node"),
-        (after(BEFORE[0], worker(1, "n3", "c", hostname="another")), "reclaimed-1-c is told otherwise"),
+        (
+            after(BEFORE[0], worker(1, "n3", "c", hostname="another")),
+            "reclaimed-1-c started with other variables, command or resources",
+        ),
         (
             after(BEFORE[0], worker(1, "n3", "c", containers=[{"image": "train:1", "env": OTHER_MASTER}])),
-            "reclaimed-1-c is told otherwise",
+            "reclaimed-1-c started with other variables, command or resources",
         ),
     ],
 )
-def test_each_thing_that_is_otherwise_is_a_problem(
-    change: Callable[[ReclaimOutcome], ReclaimOutcome], said: str
-) -> None:
+def test_each_deviation_is_reported(change: Callable[[ReclaimOutcome], ReclaimOutcome], expected: str) -> None:
     (problem,) = problems(change(WELL), 2)
-    assert said in problem
+    assert expected in problem

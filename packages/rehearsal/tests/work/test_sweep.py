@@ -60,24 +60,30 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
-        (lambda seen: replace(seen, status={"succeeded": 2}), "2 of 3 runs succeeded"),
-        (lambda seen: replace(seen, status={}), "0 of 3 runs succeeded"),
-        (lambda seen: replace(seen, status={"succeeded": 3, "failed": 1}), "1 failures"),
+        (lambda one: replace(one, status={"succeeded": 2}), "2 of 3 runs succeeded"),
+        (lambda one: replace(one, status={}), "0 of 3 runs succeeded"),
+        (lambda one: replace(one, status={"succeeded": 3, "failed": 1}), "1 failures"),
         (
-            lambda seen: replace(seen, pods=(*seen.pods, (run(1, 9, disrupted="DeletionByPodGC"), "t4-1"))),
+            lambda one: replace(one, pods=(*one.pods, (run(1, 9, disrupted="DeletionByPodGC"), "t4-1"))),
             "runs 1 were cut short and started again",
         ),
         (
-            lambda seen: replace(seen, pods=((run(1, 9, phase="Failed"), "t4-1"), *seen.pods)),
+            lambda one: replace(one, pods=((run(1, 9, phase="Failed"), "t4-1"), *one.pods)),
             "runs 1 were cut short and started again",
         ),
-        (lambda seen: replace(seen, pods=on("t4-1", "t4-4", "t4-1")), "sweep-1-1 ran on a node of t4-4, not of t4-1"),
-        (lambda seen: replace(seen, pods=on("t4-1", None, "t4-1")), "sweep-1-1 ran on a node of no pool"),
-        (lambda seen: replace(seen, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))), "3 runs at once, where 2"),
+        (
+            lambda one: replace(one, pods=on("t4-1", "t4-4", "t4-1")),
+            "sweep-1-1 ran on a node of t4-4, not of t4-1",
+        ),
+        (lambda one: replace(one, pods=on("t4-1", None, "t4-1")), "sweep-1-1 ran on a node of no pool"),
+        (
+            lambda one: replace(one, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))),
+            "3 runs at once, where 2",
+        ),
     ],
 )
-def test_each_thing_that_is_not_so_is_told(change: Callable[[SweepOutcome], SweepOutcome], said: str) -> None:
+def test_each_deviation_is_reported(change: Callable[[SweepOutcome], SweepOutcome], expected: str) -> None:
     (problem,) = problems(change(WELL))
-    assert said in problem
+    assert expected in problem

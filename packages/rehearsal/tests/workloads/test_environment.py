@@ -76,8 +76,8 @@ def test_whole_objects_come_first_and_variables_win() -> None:
         {"prefix": "P_", "configMapRef": {"name": "settings"}},
         {"configMapRef": {"name": "none", "optional": True}},
     ]
-    found = resolved({"name": "P_LEVEL", "value": "info"}, envFrom=sources)
-    assert found == {"P_LEVEL": "info", "P_COLOR": "red"}
+    variables = resolved({"name": "P_LEVEL", "value": "info"}, envFrom=sources)
+    assert variables == {"P_LEVEL": "info", "P_COLOR": "red"}
     with pytest.raises(EnvironmentProblem, match="none"):
         resolved(envFrom=[{"secretRef": {"name": "none"}}])
 

@@ -77,17 +77,17 @@ class Stage:
         return self.api.find(f"{PODS}/{name}")
 
     def status(self, name: str) -> dict[str, Any]:
-        found = self.pod(name)
-        assert found is not None
-        return next(iter(found["status"].get("containerStatuses") or [{}]))
+        current = self.pod(name)
+        assert current is not None
+        return next(iter(current["status"].get("containerStatuses") or [{}]))
 
     def ready(self, name: str) -> bool:
         return bool(self.status(name).get("ready"))
 
     def home(self, name: str) -> Path:
-        found = self.pod(name)
-        assert found is not None
-        return self.folder / found["metadata"]["uid"]
+        current = self.pod(name)
+        assert current is not None
+        return self.folder / current["metadata"]["uid"]
 
     def pid(self, name: str) -> int | None:
         return self.processes.pids.get(f"pods/{name}")
@@ -118,8 +118,8 @@ def test_a_pod_is_ready_when_its_program_says_so_and_ends_with_it(stage: Stage) 
 
 def test_the_program_talks_to_the_api_server_as_its_own_service_account(stage: Stage) -> None:
     stage.submit("robot", GREETING="$(HEALTH_PROBE_PORT)")
-    seen = eventually("its environment", lambda: (stage.home("robot") / "seen.json").exists())
-    assert seen
+    environment_file = eventually("its environment", lambda: (stage.home("robot") / "seen.json").exists())
+    assert environment_file
 
     environment = json.loads((stage.home("robot") / "seen.json").read_text())
     assert environment["GREETING"] == "8081", "settings are what the pod says, whatever port is substituted"
@@ -136,15 +136,15 @@ def test_the_program_talks_to_the_api_server_as_its_own_service_account(stage: S
     stage.api.delete(f"{PODS}/robot", gracePeriodSeconds=0)
 
 
-def test_a_crash_is_restarted_counted_and_told_in_the_programs_words(stage: Stage) -> None:
+def test_a_crash_is_restarted_counted_and_reported_in_the_programs_words(stage: Stage) -> None:
     stage.submit("broken", MODE="crash")
     eventually("a restart", lambda: stage.status("broken").get("restartCount", 0) >= 2)
     status = stage.status("broken")
     assert "no such queue" in status["lastState"]["terminated"]["message"]
-    told = [
+    messages = [
         event["message"] for event in events(stage.api, PROGRAM_FAILED) if event["involvedObject"]["name"] == "broken"
     ]
-    assert any("exit code 1" in message and "no such queue" in message for message in told)
+    assert any("exit code 1" in message and "no such queue" in message for message in messages)
     stage.processes.check()
     stage.api.delete(f"{PODS}/broken")
     eventually("the pod is gone", lambda: stage.pod("broken") is None)

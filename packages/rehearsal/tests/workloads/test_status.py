@@ -15,7 +15,7 @@ POD: dict[str, Any] = {
 }
 
 
-def told(state: ContainerState) -> tuple[str, dict[str, str], dict[str, Any]]:
+def status_of(state: ContainerState) -> tuple[str, dict[str, str], dict[str, Any]]:
     status = pod_status(POD, "main", state)
     conditions = {each["type"]: each["status"] for each in status["conditions"]}
     return status["phase"], conditions, {each["name"]: each for each in status["containerStatuses"]}
@@ -31,13 +31,13 @@ def told(state: ContainerState) -> tuple[str, dict[str, str], dict[str, Any]]:
     ],
 )
 def test_phase_and_readiness(state: ContainerState, phase: str, ready: str) -> None:
-    found, conditions, containers = told(state)
-    assert (found, conditions["Ready"], conditions["ContainersReady"]) == (phase, ready, ready)
+    actual_phase, conditions, containers = status_of(state)
+    assert (actual_phase, conditions["Ready"], conditions["ContainersReady"]) == (phase, ready, ready)
     assert containers["main"]["ready"] is (ready == "True")
 
 
 def test_a_crash_shows_its_last_words_and_is_counted() -> None:
-    _, _, containers = told(ContainerState(waiting="CrashLoopBackOff", restarts=2, last=Ended(139, "boom")))
+    _, _, containers = status_of(ContainerState(waiting="CrashLoopBackOff", restarts=2, last=Ended(139, "boom")))
     main = containers["main"]
     assert (main["restartCount"], main["state"]["waiting"]["reason"]) == (2, "CrashLoopBackOff")
     assert (main["lastState"]["terminated"]["exitCode"], main["lastState"]["terminated"]["message"]) == (139, "boom")

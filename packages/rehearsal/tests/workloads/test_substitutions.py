@@ -30,29 +30,29 @@ def made(declared: dict[str, str] | None = None, **changes: Any) -> tuple[dict[s
 
 
 def test_settings_pass_unchanged_and_ports_are_free_ones() -> None:
-    found, ports = made()
-    assert found["CLUSTER_NAME"] == "demo"
-    assert (found["METRICS_PORT"], found["HEALTH_PROBE_PORT"]) == ("40001", "40002")
+    variables, ports = made()
+    assert variables["CLUSTER_NAME"] == "demo"
+    assert (variables["METRICS_PORT"], variables["HEALTH_PROBE_PORT"]) == ("40001", "40002")
     assert ports == {8080: 40001, 8081: 40002}
-    assert (found["KUBERNETES_SERVICE_HOST"], found["KUBERNETES_SERVICE_PORT"]) == ("127.0.0.1", "6443")
+    assert (variables["KUBERNETES_SERVICE_HOST"], variables["KUBERNETES_SERVICE_PORT"]) == ("127.0.0.1", "6443")
 
 
 def test_nothing_of_the_person_who_rehearses_is_read() -> None:
-    found, _ = made()
-    assert found["HOME"] == found["TMPDIR"] == "/run/pod"
+    variables, _ = made()
+    assert variables["HOME"] == variables["TMPDIR"] == "/run/pod"
 
 
-def test_a_port_that_is_not_declared_is_given_all_the_same() -> None:
-    found, ports = made({"METRICS_PORT": ""})
-    assert found["METRICS_PORT"] == "40001"
+def test_a_port_that_is_not_declared_is_assigned_too() -> None:
+    variables, ports = made({"METRICS_PORT": ""})
+    assert variables["METRICS_PORT"] == "40001"
     assert ports == {8081: 40002}
 
 
 def test_the_cloud_adds_and_never_overwrites() -> None:
     injected = Injection({"AWS_REGION": "us-west-2", "CLUSTER_NAME": "other"}, "audience", "TOKEN_FILE")
-    found, _ = made(injected=injected, tokens=Path("/run/pod/cloud-token"))
-    assert (found["AWS_REGION"], found["CLUSTER_NAME"]) == ("us-west-2", "demo")
-    assert found["TOKEN_FILE"] == "/run/pod/cloud-token"
+    variables, _ = made(injected=injected, tokens=Path("/run/pod/cloud-token"))
+    assert (variables["AWS_REGION"], variables["CLUSTER_NAME"]) == ("us-west-2", "demo")
+    assert variables["TOKEN_FILE"] == "/run/pod/cloud-token"
     assert "TOKEN_FILE" not in made(injected=Injection({"AWS_REGION": "us-west-2"}))[0]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pulumi
 
-from rehearsal.faults.case import NODE_POOL, Case, Program, is_gpu_pool
+from rehearsal.faults.case import NODE_POOL, Injection, Program, is_gpu_pool
 
 
 def _inject(program: Program) -> None:
@@ -32,17 +33,8 @@ def _inject(program: Program) -> None:
     program()
 
 
-# GPU pools without the GPU taint, created before any other pool: "GPU nodes live indefinitely" in the GKE tips post.
-#
-# GKE adds the taint itself if a pool without GPUs already exists, so the order matters.
-_TAINT_REMOVED = Case(
-    name="taint-removed",
-    title="GPU pools without the GPU taint, created before the admin pool",
-    stack="dev",
-    rule="gpu-taint",
-    check="cpu-job-wakes-none",
-    reason="cpu-crowd ran on GPU node",
-    inject=_inject,
-)
-
-CASES: Final = (_TAINT_REMOVED,)
+INJECTIONS: Final[Mapping[str, Injection]] = {
+    # "GPU nodes live indefinitely" in the GKE tips post: GPU pools without the GPU taint, created before other pools.
+    # GKE adds the taint itself if a pool without GPUs already exists, so the order matters.
+    "taint-removed": _inject,
+}

@@ -22,7 +22,7 @@ def reserve(account: Account, pools: Iterable[Pool]) -> None:
             account.supply.reserve(reservation)
 
 
-def run_dry(account: Account, pools: Collection[str]) -> None:
+def exhaust(account: Account, pools: Collection[str]) -> None:
     """Exhaust the capacity of exactly these Karpenter ``pools``."""
     account.supply.refill()
     if account.fleet is None or not pools:
@@ -41,4 +41,4 @@ def run_dry(account: Account, pools: Collection[str]) -> None:
             continue
         for zone in requirements["topology.kubernetes.io/zone"]:
             for machine_type in requirements["node.kubernetes.io/instance-type"]:
-                account.supply.run_dry(zone, machine_type, market)
+                account.supply.exhaust(zone, machine_type, market)

@@ -110,7 +110,7 @@ class AwsProvider(SimulatedProvider[Account]):
     functions = FUNCTIONS
     find_principals = access.find_principals
     add_reservations = capacity.reserve
-    exhaust = capacity.run_dry
+    exhaust_capacity = capacity.exhaust
     settings = ("region",)
     words = InputMessages(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""

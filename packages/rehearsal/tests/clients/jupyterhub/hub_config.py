@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-GIVEN = json.loads(Path(os.environ["HUB_GIVEN"]).read_text())
-VALUES = GIVEN["values"]
+INPUT = json.loads(Path(os.environ["HUB_GIVEN"]).read_text())
+VALUES = INPUT["values"]
 HUB, SINGLE, CULL = VALUES["hub"], VALUES["singleuser"], VALUES["cull"]
 
 c = get_config()  # type: ignore[name-defined] # noqa: F821
@@ -76,7 +76,7 @@ if CULL["enabled"]:
     culler = "jupyterhub-idle-culler"
     options = [f"--timeout={CULL['timeout']}", f"--cull-every={CULL['every']}"]
     options += [] if CULL["adminUsers"] else ["--cull-admin-users=false"]
-    command = [sys.executable, "-m", "jupyterhub_idle_culler", f"--url={GIVEN['hub']}/hub/api", *options]
+    command = [sys.executable, "-m", "jupyterhub_idle_culler", f"--url={INPUT['hub']}/hub/api", *options]
     hub.services = [{"name": culler, "command": command}]
     hub.load_roles = [{"name": culler, "scopes": scopes, "services": [culler]}]
 
@@ -86,17 +86,17 @@ for _, text in sorted(HUB["extraConfig"].items()):
     exec(text)
 
 # What is different on this machine: addresses, and no kubelet that runs a pod's program.
-hub.db_url = GIVEN["database"]
-hub.bind_url = GIVEN["proxy"]
-hub.hub_bind_url = hub.hub_connect_url = GIVEN["hub"]
+hub.db_url = INPUT["database"]
+hub.bind_url = INPUT["proxy"]
+hub.hub_bind_url = hub.hub_connect_url = INPUT["hub"]
 c.ConfigurableHTTPProxy.should_start = False
-c.ConfigurableHTTPProxy.api_url = GIVEN["proxyApi"]
+c.ConfigurableHTTPProxy.api_url = INPUT["proxyApi"]
 spawner.ip = spawner.pod_connect_ip = "127.0.0.1"
-spawner.extra_annotations = {**SINGLE["extraAnnotations"], "rehearsal.gpucluster.dev/seconds": GIVEN["seconds"]}
+spawner.extra_annotations = {**SINGLE["extraAnnotations"], "rehearsal.gpucluster.dev/seconds": INPUT["seconds"]}
 
 
 def _own_port(started) -> None:  # noqa: ANN001
-    started.port = GIVEN["ports"][started.user.name]
+    started.port = INPUT["ports"][started.user.name]
 
 
 c.Spawner.pre_spawn_hook = _own_port

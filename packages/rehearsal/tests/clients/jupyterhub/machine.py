@@ -38,7 +38,7 @@ class Machine:
     hurry: int
     without_files: frozenset[str]
     _runs: dict[str, Child] = field(default_factory=dict[str, Child])
-    _seen: set[str] = field(default_factory=set[str])
+    _started: set[str] = field(default_factory=set[str])
     _error: BaseException | None = None
 
     def exit_code(self, pod: str) -> int | None:
@@ -69,8 +69,8 @@ class Machine:
 
     def _look(self) -> None:
         pods = {pod["metadata"]["uid"]: pod for pod in self.api.list(PODS) if _runs(pod)}
-        for uid in pods.keys() - self._seen:
-            self._seen.add(uid)
+        for uid in pods.keys() - self._started:
+            self._started.add(uid)
             self._runs[pods[uid]["metadata"]["name"]] = self._start(pods[uid])
         running = {pod["metadata"]["name"]: pod for pod in pods.values()}
         for name, child in list(self._runs.items()):
@@ -104,8 +104,8 @@ class Machine:
     def _mount(self, pod: Object, container: Object, root: Path) -> Path:
         """The files from Secrets where the container sees them, below ``root``."""
         secrets = {each["name"]: each["secret"] for each in pod["spec"]["volumes"] if "secret" in each}
-        wanted = [each for each in container["volumeMounts"] if each["name"] in secrets]
-        for mount in wanted if pod["metadata"]["name"] not in self.without_files else []:
+        mounts = [each for each in container["volumeMounts"] if each["name"] in secrets]
+        for mount in mounts if pod["metadata"]["name"] not in self.without_files else []:
             secret = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{secrets[mount['name']]['secretName']}")
             path = root / mount["mountPath"].lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,6 +138,6 @@ def _runs(pod: Object) -> bool:
 def _config_path(programs: Path) -> list[str]:
     """Where Jupyter's programs look for settings of all users on any machine."""
     ask = "import json; from jupyter_core.paths import SYSTEM_CONFIG_PATH; print(json.dumps(SYSTEM_CONFIG_PATH))"
-    told = subprocess.run([programs / "python", "-c", ask], capture_output=True, text=True, check=True).stdout
-    directories: list[Any] = json.loads(told)
+    printed = subprocess.run([programs / "python", "-c", ask], capture_output=True, text=True, check=True).stdout
+    directories: list[Any] = json.loads(printed)
     return [str(each) for each in directories]

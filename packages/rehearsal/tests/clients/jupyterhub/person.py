@@ -91,8 +91,8 @@ class Person:
         return {"X-XSRFToken": self._xsrf(f"/user/{self.name}/")}
 
     def _xsrf(self, path: str) -> str:
-        (found,) = [each.value for each in self.session.cookies if each.name == "_xsrf" and each.path == path]
-        return found or ""
+        (cookie,) = [each.value for each in self.session.cookies if each.name == "_xsrf" and each.path == path]
+        return cookie or ""
 
 
 @dataclass

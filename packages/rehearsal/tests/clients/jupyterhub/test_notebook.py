@@ -25,7 +25,7 @@ from packages.rehearsal.tests.clients.environment import programs
 from packages.rehearsal.tests.clients.jupyterhub.chart import DEFAULTS, HUB, NAMESPACE, objects
 from packages.rehearsal.tests.clients.jupyterhub.machine import PODS, Machine
 from packages.rehearsal.tests.clients.jupyterhub.person import OpenTab, Person
-from packages.rehearsal.tests.kept_cluster import RetainedCluster
+from packages.rehearsal.tests.retained_cluster import RetainedCluster
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -52,21 +52,23 @@ class Hub:
 
 
 @pytest.fixture(scope="module")
-def found() -> Path:
+def bin_folder() -> Path:
     return programs("jupyterhub")
 
 
 @pytest.fixture(scope="module")
-def hub(found: Path, kept: RetainedCluster, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+def hub(
+    bin_folder: Path, retained: RetainedCluster, api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Hub]:
     folder = tmp_path_factory.mktemp("jupyterhub")
-    given_values = json.loads(kept.output(f"helm get values --namespace {NAMESPACE} jupyterhub --output json"))
-    values = merged(DEFAULTS, given_values)
+    user_values = json.loads(retained.output(f"helm get values --namespace {NAMESPACE} jupyterhub --output json"))
+    values = merged(DEFAULTS, user_values)
     for manifest in [*objects(values), *_homes()]:
         api.apply_manifest(manifest)
     proxy, proxy_api, own, *ports = free_ports(3 + len(PEOPLE))
     page = f"http://127.0.0.1:{proxy}"
-    given = folder / "given.json"
-    given.write_text(
+    values_file = folder / "given.json"
+    values_file.write_text(
         json.dumps(
             {
                 "values": values,
@@ -81,8 +83,8 @@ def hub(found: Path, kept: RetainedCluster, api: Api, tmp_path_factory: pytest.T
     )
     environment = {
         "HOME": str(folder),
-        "HUB_GIVEN": str(given),
-        "KUBECONFIG": str(_account(kept, folder)),
+        "HUB_GIVEN": str(values_file),
+        "KUBECONFIG": str(_account(retained, folder)),
         "POD_NAMESPACE": NAMESPACE,
         "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(32),
         "JPY_COOKIE_SECRET": secrets.token_hex(32),
@@ -97,9 +99,9 @@ def hub(found: Path, kept: RetainedCluster, api: Api, tmp_path_factory: pytest.T
     with Processes(folder / "logs") as processes:
         addresses = ["--ip=127.0.0.1", f"--port={proxy}", "--api-ip=127.0.0.1", f"--api-port={proxy_api}"]
         targets = [f"--default-target=http://127.0.0.1:{own}", f"--error-target=http://127.0.0.1:{own}/hub/error"]
-        processes.start("proxy", [found / "configurable-http-proxy", *addresses, *targets], environment)
+        processes.start("proxy", [bin_folder / "configurable-http-proxy", *addresses, *targets], environment)
         config = Path(__file__).with_name("hub_config.py")
-        started = processes.start("hub", [found / "jupyterhub", "-f", config], environment)
+        started = processes.start("hub", [bin_folder / "jupyterhub", "-f", config], environment)
 
         def up() -> bool:
             processes.check()
@@ -109,7 +111,7 @@ def hub(found: Path, kept: RetainedCluster, api: Api, tmp_path_factory: pytest.T
                 return False
 
         eventually("the hub answers", up)
-        machine = Machine(api, found, folder, processes, seconds // IDLE_SECONDS, frozenset({"jupyter-bob"}))
+        machine = Machine(api, bin_folder, folder, processes, seconds // IDLE_SECONDS, frozenset({"jupyter-bob"}))
         with machine.working():
             yield Hub(page, environment["NOTEBOOK_PASSWORD"], machine, started.log)
         # The hub's services have sessions of their own.
@@ -117,12 +119,12 @@ def hub(found: Path, kept: RetainedCluster, api: Api, tmp_path_factory: pytest.T
             service.kill()
 
 
-def _account(kept: RetainedCluster, folder: Path) -> Path:
+def _account(retained: RetainedCluster, folder: Path) -> Path:
     """A kubeconfig of the hub's service account, as it has no pod that gives it one."""
-    token = kept.output(f"kubectl create token {HUB} --namespace {NAMESPACE} --duration 3h").strip()
+    token = retained.output(f"kubectl create token {HUB} --namespace {NAMESPACE} --duration 3h").strip()
     path = folder / "kubeconfig"
     path.touch(mode=0o600)
-    path.write_text(kubeconfig("hub", Kubeconfig.parse(kept.kubeconfig.read_text()).cluster, {"token": token}))
+    path.write_text(kubeconfig("hub", Kubeconfig.parse(retained.kubeconfig.read_text()).cluster, {"token": token}))
     return path
 
 
@@ -181,8 +183,8 @@ def test_an_idle_notebook_ends_and_its_node_goes(hub: Hub, api: Api) -> None:
         eventually(f"the notebook of {name} answers", person.is_in)
         pod = api.get(f"{PODS}/jupyter-{name}")
         assert pod["spec"]["nodeName"] in nodes(api, PEOPLE[name])
-        told = [each["reason"] for each in api.list(f"/api/v1/namespaces/{NAMESPACE}/events", **_of(pod))]
-        assert "FailedScheduling" in told, "it has not waited for a node"
+        reasons = [each["reason"] for each in api.list(f"/api/v1/namespaces/{NAMESPACE}/events", **_of(pod))]
+        assert "FailedScheduling" in reasons, "it has not waited for a node"
         tabs.append(OpenTab(person))
         tabs[-1].start()
     cell = people["alice"].cell(f"import time; time.sleep({3 * IDLE_SECONDS})")

@@ -23,17 +23,17 @@ def main(name: str, logs: str) -> dict[str, Any]:
     cloud = sky.clouds.Kubernetes()
     answer: dict[str, Any] = {"error": None}
     answer["gpus"], _, _ = kubernetes_catalog.list_accelerators_realtime(True, None, None, None)
-    wanted = sky.Resources(cloud=cloud, accelerators="T4:1", cpus="2", memory="8")
-    found = cloud.get_feasible_launchable_resources(wanted, num_nodes=1).resources_list
-    answer["feasible"] = [each.instance_type for each in found]
+    requested = sky.Resources(cloud=cloud, accelerators="T4:1", cpus="2", memory="8")
+    feasible = cloud.get_feasible_launchable_resources(requested, num_nodes=1).resources_list
+    answer["feasible"] = [each.instance_type for each in feasible]
     answer["gpus"] = sorted(answer["gpus"])
-    if not found:
+    if not feasible:
         return answer
-    (region,) = cloud.regions_with_offering(found[0].instance_type, found[0].accelerators, False, None, None)
+    (region,) = cloud.regions_with_offering(feasible[0].instance_type, feasible[0].accelerators, False, None, None)
     # What it would copy into the pod.
     (wheel := Path(logs) / "skypilot.whl").touch()
     template = "kubernetes-ray.yml.j2"
-    written = backend_utils.write_cluster_config(found[0], 1, template, name, wheel, "none", region)
+    written = backend_utils.write_cluster_config(feasible[0], 1, template, name, wheel, "none", region)
     cluster = resources_utils.ClusterName(name, written["cluster_name_on_cloud"])
     answer["cluster"] = cluster.name_on_cloud
     try:
@@ -45,5 +45,5 @@ def main(name: str, logs: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    told = main(*sys.argv[1:])
-    sys.stdout.write(f"\n{json.dumps(told)}\n")
+    printed = main(*sys.argv[1:])
+    sys.stdout.write(f"\n{json.dumps(printed)}\n")

@@ -18,7 +18,7 @@ import yaml
 
 from facts.concepts.pool import POOL_LABEL
 from packages.rehearsal.tests.clients.environment import programs
-from packages.rehearsal.tests.kept_cluster import RetainedCluster
+from packages.rehearsal.tests.retained_cluster import RetainedCluster
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, PODS, eventually
 from rehearsal.cluster.api import Api
 
@@ -39,7 +39,7 @@ def python() -> Path:
 
 
 @pytest.fixture
-def launch(python: Path, kept: RetainedCluster, api: Api, tmp_path: Path) -> Iterator[Launch]:
+def launch(python: Path, retained: RetainedCluster, api: Api, tmp_path: Path) -> Iterator[Launch]:
     """Asks for one T4 while none is there, with ``settings`` of SkyPilot's section `kubernetes`; its pods end with the
     test."""
     eventually("the pool is empty", lambda: not nodes(api))
@@ -57,8 +57,8 @@ def launch(python: Path, kept: RetainedCluster, api: Api, tmp_path: Path) -> Ite
             [python, Path(__file__).with_name("launch.py"), "rehearsed", tmp_path],
             env={
                 "HOME": str(tmp_path),
-                "KUBECONFIG": str(kept.kubeconfig),
-                "PATH": os.pathsep.join([str(tmp_path), str(python.parent), kept.variables["PATH"]]),
+                "KUBECONFIG": str(retained.kubeconfig),
+                "PATH": os.pathsep.join([str(tmp_path), str(python.parent), retained.variables["PATH"]]),
                 "SKYPILOT_DISABLE_USAGE_COLLECTION": "1",
             },
             cwd=tmp_path,
@@ -68,8 +68,8 @@ def launch(python: Path, kept: RetainedCluster, api: Api, tmp_path: Path) -> Ite
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return told
+        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return answer
 
     yield ask
     for pod in api.list(PODS, labelSelector="parent=skypilot"):
@@ -81,18 +81,18 @@ def nodes(api: Api) -> list[str]:
     return [node["metadata"]["name"] for node in api.list("/api/v1/nodes", labelSelector=f"{POOL_LABEL}={POOL}")]
 
 
-def test_told_who_scales_the_cluster_it_wakes_an_empty_pool(launch: Launch, api: Api) -> None:
-    told = launch(autoscaler="gke")
-    assert told["gpus"] == [], "a list of what nodes have, and there are none"
-    assert told["error"] is None
-    (pod,) = api.list(PODS, labelSelector=f"skypilot-cluster={told['cluster']}")
+def test_with_the_autoscaler_named_it_scales_up_an_empty_pool(launch: Launch, api: Api) -> None:
+    answer = launch(autoscaler="gke")
+    assert answer["gpus"] == [], "a list of what nodes have, and there are none"
+    assert answer["error"] is None
+    (pod,) = api.list(PODS, labelSelector=f"skypilot-cluster={answer['cluster']}")
     assert pod["status"]["phase"] == "Running"
     assert pod["spec"]["nodeName"] in nodes(api)
     assert launch(autoscaler="gke")["gpus"] == ["T4"]
 
 
-def test_told_nothing_it_launches_nothing(launch: Launch, api: Api) -> None:
+def test_without_an_autoscaler_named_it_launches_nothing(launch: Launch, api: Api) -> None:
     """The negative: why `autoscaler` has to be written."""
-    told = launch()
-    assert (told["gpus"], told["feasible"]) == ([], [])
+    answer = launch()
+    assert (answer["gpus"], answer["feasible"]) == ([], [])
     assert api.list(PODS, labelSelector="parent=skypilot") == []

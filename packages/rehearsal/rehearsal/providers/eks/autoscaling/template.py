@@ -93,9 +93,9 @@ def observed_node(base: SimulatedNodeGroup, node_info: TemplateNodeInfo, zones: 
         if base.offered_gpus is None and node_info.gpus != base.machine.gpus
         else base.offered_gpus,
         labels={key: value for key, value in base.labels.items() if key in known},
-        unseen_labels={key: value for key, value in base.labels.items() if key not in known},
+        late_labels={key: value for key, value in base.labels.items() if key not in known},
         taints=planned,
-        unseen_taints=tuple(taint for taint in base.taints if taint not in planned),
+        late_taints=tuple(taint for taint in base.taints if taint not in planned),
     )
 
 

@@ -43,7 +43,7 @@ class Supply:
     _used_up: set[str] = field(default_factory=set)
     _announced: dict[str, ScheduledEvent] = field(default_factory=dict)
 
-    def run_dry(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
+    def exhaust(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
         """Exhaust the capacity for new instances of the type in the zone and market."""
         with self._lock:
             self._dry.add((zone, instance_type, market))

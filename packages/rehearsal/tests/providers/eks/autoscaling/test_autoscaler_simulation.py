@@ -114,8 +114,8 @@ def test_every_pool_of_the_program_scales_with_all_its_labels_and_taints(stage: 
         group = groups[name]
         assert (group.autoscaled, group.not_scaled_because, group.min_nodes) == (True, "", 0)
         assert group.max_nodes > 0
-        assert {key for key in group.unseen_labels if not key.startswith(("eks.amazonaws.com/", "beta."))} == set()
-        assert group.unseen_taints == ()
+        assert {key for key in group.late_labels if not key.startswith(("eks.amazonaws.com/", "beta."))} == set()
+        assert group.late_taints == ()
         assert len(group.zones) == 1, "the autoscaler plans with the first zone"
     assert groups["t4-4-spot"].machine.gpus == 4
 
@@ -164,7 +164,7 @@ def test_a_tag_that_is_missing_hides_a_label_once_the_group_has_had_a_node(stage
         assert "nvidia.com/gpu.present" in stage.groups()["t4-1"].labels, "DescribeNodegroup tells it"
         stage.fleet.with_history.add("t4-1")
         group = stage.groups()["t4-1"]
-        assert group.unseen_labels["nvidia.com/gpu.present"] == "true"
+        assert group.late_labels["nvidia.com/gpu.present"] == "true"
         assert "nvidia.com/gpu.present" not in group.labels
     finally:
         whole = {**tag, "Value": "true", "PropagateAtLaunch": False}

@@ -45,7 +45,7 @@ def test_with_everything_in_place_the_group_scales() -> None:
     group = evaluate(seen(), declared(), asg(), never)
     assert group.autoscaled
     assert (group.min_nodes, group.max_nodes, group.not_scaled_because) == (0, 4, "")
-    assert (group.rank, group.unseen_taints) == (None, ())
+    assert (group.rank, group.late_taints) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ def test_labels_known_only_to_describe_nodegroup_vanish_once_the_group_has_had_a
     untagged = asg(tags=EKS_TAGS)
     fresh = evaluate(seen(), declared(), untagged, never)
     used = evaluate(seen(), declared(), untagged, always)
-    assert LABELS.items() & fresh.unseen_labels.items() == set()
-    assert LABELS.items() <= used.unseen_labels.items()
-    assert (fresh.unseen_taints, used.unseen_taints) == ((), declared().base.taints)
-    assert {**used.labels, **used.unseen_labels} == declared().base.labels, "a node has them all the same"
+    assert LABELS.items() & fresh.late_labels.items() == set()
+    assert LABELS.items() <= used.late_labels.items()
+    assert (fresh.late_taints, used.late_taints) == ((), declared().base.taints)
+    assert {**used.labels, **used.late_labels} == declared().base.labels, "a node has them all the same"
     assert used.autoscaled, "it scales for pods that ask for none of these labels"
     assert evaluate(seen(), declared(), asg(), always) == evaluate(seen(), declared(), asg(), never)
 
@@ -143,7 +143,7 @@ def test_without_describe_nodegroup_the_group_scales_by_its_tags_alone() -> None
     document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
     group = evaluate(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
     assert group.autoscaled
-    assert LABELS.items() <= group.unseen_labels.items()
+    assert LABELS.items() <= group.late_labels.items()
 
 
 def test_describe_nodegroup_may_be_limited_to_the_clusters_groups() -> None:
@@ -153,7 +153,7 @@ def test_describe_nodegroup_may_be_limited_to_the_clusters_groups() -> None:
         resource = f"arn:aws:eks:us-west-2:123456789012:nodegroup/{cluster}/*"
         document["Statement"].append({"Effect": "Allow", "Action": "eks:DescribeNodegroup", "Resource": resource})
         group = evaluate(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
-        assert (LABELS.items() <= group.unseen_labels.items()) is hidden
+        assert (LABELS.items() <= group.late_labels.items()) is hidden
 
 
 def test_priorities_become_ranks() -> None:

@@ -31,17 +31,17 @@ def view(tags: dict[str, str], described: ObservedNode | None = None, gpus: int 
 
 def test_with_all_tags_only_the_clouds_own_labels_stay_unseen() -> None:
     group = view(TEMPLATE_TAGS)
-    assert group.unseen_labels == HIDDEN
+    assert group.late_labels == HIDDEN
     assert {**group.labels, **HIDDEN} == declared().base.labels
     assert not group.labels.keys() & HIDDEN.keys()
-    assert (group.taints, group.unseen_taints) == ((TAINT,), ())
+    assert (group.taints, group.late_taints) == ((TAINT,), ())
 
 
 @pytest.mark.parametrize("key", sorted(LABELS))
 def test_a_label_without_its_tag_is_unseen(key: str) -> None:
     tags = {name: value for name, value in TEMPLATE_TAGS.items() if name != f"{TEMPLATE}label/{key}"}
-    assert view(tags).unseen_labels == {**HIDDEN, key: LABELS[key]}
-    assert view({**tags, f"{TEMPLATE}label/{key}": "other"}).unseen_labels == {**HIDDEN, key: LABELS[key]}
+    assert view(tags).late_labels == {**HIDDEN, key: LABELS[key]}
+    assert view({**tags, f"{TEMPLATE}label/{key}": "other"}).late_labels == {**HIDDEN, key: LABELS[key]}
 
 
 @pytest.mark.parametrize(
@@ -57,24 +57,24 @@ def test_a_label_without_its_tag_is_unseen(key: str) -> None:
 )
 def test_a_taint_is_known_by_value_and_effect(text: str, known: bool) -> None:
     group = view({**TEMPLATE_TAGS, f"{TEMPLATE}taint/nvidia.com/gpu": text})
-    assert (group.taints, group.unseen_taints) == (((TAINT,), ()) if known else ((), (TAINT,)))
+    assert (group.taints, group.late_taints) == (((TAINT,), ()) if known else ((), (TAINT,)))
 
 
 def test_describe_nodegroup_tells_what_tags_do_not() -> None:
-    assert view(EKS_TAGS).unseen_labels == {**HIDDEN, **LABELS}
-    assert view(EKS_TAGS).unseen_taints == (TAINT,)
+    assert view(EKS_TAGS).late_labels == {**HIDDEN, **LABELS}
+    assert view(EKS_TAGS).late_taints == (TAINT,)
     group = view(EKS_TAGS, DESCRIBED)
-    assert (group.unseen_labels, group.unseen_taints) == (HIDDEN, ())
+    assert (group.late_labels, group.late_taints) == (HIDDEN, ())
 
 
 def test_describe_nodegroup_is_asked_only_about_groups_that_eks_has_tagged() -> None:
-    assert view({}, DESCRIBED).unseen_labels == {**HIDDEN, **LABELS}
-    assert view({"eks:cluster-name": "demo"}, DESCRIBED).unseen_labels == {**HIDDEN, **LABELS}
+    assert view({}, DESCRIBED).late_labels == {**HIDDEN, **LABELS}
+    assert view({"eks:cluster-name": "demo"}, DESCRIBED).late_labels == {**HIDDEN, **LABELS}
 
 
 def test_labels_of_describe_nodegroup_win_over_tags() -> None:
     tags = {**EKS_TAGS, f"{TEMPLATE}label/gpucluster.dev/pool": "old"}
-    assert view(tags, DESCRIBED).unseen_labels == HIDDEN
+    assert view(tags, DESCRIBED).late_labels == HIDDEN
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,14 @@ def test_without_capacity_the_next_zone_and_then_the_next_type_is_tried(karpente
     supply = karpenter.controller.amazon.account.supply
     template = karpenter.template(ec2)
     wanted = [karpenter.override(kind, zone) for zone in "ab" for kind in ("g4dn.xlarge", "g4dn.2xlarge")]
-    supply.run_dry(f"{REGION}a", "g4dn.xlarge", "spot")
+    supply.exhaust(f"{REGION}a", "g4dn.xlarge", "spot")
     first = karpenter.fleet(ec2, template, *wanted, spot=True)
     assert errors(first) == [("g4dn.xlarge", f"{REGION}a", "InsufficientInstanceCapacity")]
     assert first["Instances"][0]["LaunchTemplateAndOverrides"]["Overrides"]["AvailabilityZone"] == f"{REGION}b"
-    supply.run_dry(instance_type="g4dn.xlarge")
+    supply.exhaust(instance_type="g4dn.xlarge")
     second = karpenter.fleet(ec2, template, *wanted)
     assert second["Instances"][0]["InstanceType"] == "g4dn.2xlarge"
-    supply.run_dry()
+    supply.exhaust()
     third = karpenter.fleet(ec2, template, *wanted)
     assert (third["Instances"], len(third["Errors"])) == ([], 4)
     supply.refill()

@@ -27,7 +27,7 @@ def test_a_reservation_that_nobody_made_is_not_there() -> None:
 
 def test_one_market_runs_dry_and_the_other_does_not() -> None:
     supply = Supply()
-    supply.run_dry("us-west-2a", "g4dn.xlarge", "spot")
+    supply.exhaust("us-west-2a", "g4dn.xlarge", "spot")
     assert supply.is_dry("us-west-2a", "g4dn.xlarge", "spot")
     assert not supply.is_dry("us-west-2a", "g4dn.xlarge", "on-demand")
     assert not supply.is_dry("us-west-2b", "g4dn.xlarge", "spot")

@@ -117,7 +117,7 @@ def test_spot_first_then_on_demand_where_ec2_has_none(world: KarpenterWorld) -> 
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
     zone = label(node, "topology.kubernetes.io/zone")
 
-    supply.run_dry(zone=zone, market="spot")
+    supply.exhaust(zone=zone, market="spot")
     submit(world, "nvidia-t4", "second")
     (node,) = run(world, "second")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
@@ -127,17 +127,17 @@ def test_spot_first_then_on_demand_where_ec2_has_none(world: KarpenterWorld) -> 
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
     assert label(node, "topology.kubernetes.io/zone") == zone
 
-    supply.run_dry(instance_type="g4dn.xlarge", market="spot")
+    supply.exhaust(instance_type="g4dn.xlarge", market="spot")
     submit(world, "nvidia-t4", "third")
     (node,) = run(world, "third")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.2xlarge")
 
-    supply.run_dry(market="spot")
+    supply.exhaust(market="spot")
     submit(world, "nvidia-t4", "fourth")
     (node,) = run(world, "fourth")
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
 
-    supply.run_dry()
+    supply.exhaust()
     submit(world, "nvidia-t4", "fifth")
     waits(world, "fifth", "InsufficientInstanceCapacity")
     supply.refill()

@@ -52,7 +52,7 @@ class RetainedCluster:
 
 
 @contextlib.contextmanager
-def kept_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
+def retained_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
     """The stack rehearsed with further ``arguments`` and kept, then stopped.
 
     ``stop`` ends all rehearsals of the file's name, so that has to be its own.

@@ -1,4 +1,4 @@
-"""What the stand-ins tell Prometheus: what the exporters' documentation says, and nothing of what is not there."""
+"""The replacements export what the exporters' documentation says, and nothing for objects that do not exist."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ WAITING["status"] |= {
 }
 
 
-def told(*objects: dict[str, Any], allowed: tuple[str, ...] = (POOL, GPU)) -> list[Sample]:
+def samples(*objects: dict[str, Any], allowed: tuple[str, ...] = (POOL, GPU)) -> list[Sample]:
     return [*state_metrics.samples([NODE], objects, allowed)]
 
 
 def test_of_state_what_the_documentation_says() -> None:
-    told_now = told(WAITING, pod("p", nodeName="n1"))
-    assert {each.name: {*each.labels} for each in told_now} == {
+    now = samples(WAITING, pod("p", nodeName="n1"))
+    assert {each.name: {*each.labels} for each in now} == {
         name: {*labels} for name, labels in EXPORTED["kube-state-metrics"].items()
     }
-    lines = text(told_now)
+    lines = text(now)
     assert (
         'kube_node_labels{node="n1",label_gpucluster_dev_pool="t4-2",label_gpucluster_dev_gpu="nvidia-t4"} 1' in lines
     )
     assert 'kube_node_status_allocatable{node="n1",resource="cpu",unit="core"} 3.92' in lines
     assert "team" not in lines
-    assert "kube_node_labels" not in text(told(allowed=()))
+    assert "kube_node_labels" not in text(samples(allowed=()))
 
 
 def test_of_each_pod_one_phase_and_why_it_waits_if_it_does() -> None:
     def ones(*objects: dict[str, Any]) -> list[tuple[str, str | None]]:
-        found = (each for each in told(*objects) if each.name.startswith("kube_pod_status") and each.value == 1)
-        return [(each.name, each.labels.get("phase")) for each in found]
+        statuses = (each for each in samples(*objects) if each.name.startswith("kube_pod_status") and each.value == 1)
+        return [(each.name, each.labels.get("phase")) for each in statuses]
 
     assert ones(pod("p")) == [("kube_pod_status_phase", "Running")]
     assert ones(WAITING) == [("kube_pod_status_phase", "Pending"), ("kube_pod_status_unschedulable", None)]
@@ -65,7 +65,7 @@ def test_of_each_pod_one_phase_and_why_it_waits_if_it_does() -> None:
     ("allowlist", "through"),
     [(["nodes=[a,b]"], ("a", "b")), (["pods=[a]", "nodes=[b]"], ("b",)), (["pods=[a]"], ()), ([], ())],
 )
-def test_the_charts_list_says_which_labels_of_nodes_are_told(allowlist: list[str], through: tuple[str, ...]) -> None:
+def test_the_charts_list_decides_which_node_labels_are_exported(allowlist: list[str], through: tuple[str, ...]) -> None:
     assert state_metrics.allowed_labels(allowlist, "nodes") == through
 
 
@@ -80,7 +80,7 @@ def test_of_gpus_what_the_documentation_says_and_whose_they_are() -> None:
     }
 
 
-def test_pods_are_found_by_port_with_the_labels_of_their_node() -> None:
+def test_pods_are_discovered_by_port_with_the_labels_of_their_node() -> None:
     asked = {"role": "pod", "namespaces": {"names": ["a"]}, "attach_metadata": {"node": True}}
     first, second = discovery.targets([pod("p", nodeName="n1")], {"n1": NODE}, asked)
     assert (first["targets"], second["targets"]) == (["p-uid:9400"], ["p-uid:80"])

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from packages.gpu.tests.readme import SESSION, STACK, comparable
-from packages.rehearsal.tests.kept_cluster import RetainedCluster, kept_cluster
+from packages.rehearsal.tests.retained_cluster import RetainedCluster, retained_cluster
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
@@ -30,49 +30,49 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedCluster]:
+def retained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedCluster]:
     folder = tmp_path_factory.mktemp("kept")
     stack = Path(shutil.copy(STACK, folder / f"{NAME}.yaml"))
     (folder / "gpu").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpu "$@"\n')
     (folder / "gpu").chmod(0o755)
-    with kept_cluster(stack) as cluster:
+    with retained_cluster(stack) as cluster:
         path = f"{folder}{os.pathsep}{cluster.variables['PATH']}"
         yield replace(cluster, variables={**cluster.variables, "PATH": path})
 
 
-def test_the_readme_shows_what_people_see(kept: RetainedCluster) -> None:
+def test_the_readme_shows_what_people_see(retained: RetainedCluster) -> None:
     """In the README's order, at 80 columns: its commands, as they stand there, print what stands below them."""
     assert {command.split()[1] for command, _ in SESSION} == {*ASKS, "submit", "stop"}
     for command, shown in SESSION:
-        wanted = comparable(command, shown.replace(STACK.stem, NAME))
-        assert _answer(kept, command, wanted) == wanted, command
+        expected = comparable(command, shown.replace(STACK.stem, NAME))
+        assert _answer(retained, command, expected) == expected, command
 
 
-def _answer(kept: RetainedCluster, command: str, wanted: str) -> str:
+def _answer(retained: RetainedCluster, command: str, expected: str) -> str:
     """What it prints; of what may be asked again the first answer that is wanted, or else the last."""
-    code = 1 if wanted.startswith("no pool fits") else 0
+    code = 1 if expected.startswith("no pool fits") else 0
     deadline = time.monotonic() + (PATIENCE if command.split()[1] in ASKS else 0)
-    while (answer := comparable(command, kept.shell(command, code))) != wanted and time.monotonic() < deadline:
+    while (answer := comparable(command, retained.shell(command, code))) != expected and time.monotonic() < deadline:
         time.sleep(0.5)
     return answer
 
 
-def test_the_first_job_runs_by_the_commands_that_are_printed(kept: RetainedCluster) -> None:
-    apply = next(line for line in kept.printed.splitlines() if "kubectl apply -f" in line)
+def test_the_first_job_runs_by_the_commands_that_are_printed(retained: RetainedCluster) -> None:
+    apply = next(line for line in retained.printed.splitlines() if "kubectl apply -f" in line)
     manifest = yaml.safe_load(Path(apply.split()[-1]).read_text())
-    jobs = json.loads(kept.output(f"pulumi stack output -s {NAME} gpuJobs --json"))
+    jobs = json.loads(retained.output(f"pulumi stack output -s {NAME} gpuJobs --json"))
     assert [yaml.safe_load(text) for text in jobs.values()] == [manifest]
-    assert "created" in kept.output(apply)
+    assert "created" in retained.output(apply)
     job = f"job/{manifest['metadata']['name']}"
     # Its log goes with its node, so that it is read as soon as there is one.
-    eventually("it says something", lambda: "did not run" in kept.output(f"kubectl logs {job} || true"))
-    kept.output(f"kubectl wait --for=condition=complete {job} --timeout={PATIENCE:.0f}s")
-    kept.output(f"kubectl delete {job}")
+    eventually("it says something", lambda: "did not run" in retained.output(f"kubectl logs {job} || true"))
+    retained.output(f"kubectl wait --for=condition=complete {job} --timeout={PATIENCE:.0f}s")
+    retained.output(f"kubectl delete {job}")
 
 
-def test_a_developer_gets_what_is_promised(kept: RetainedCluster) -> None:
+def test_a_developer_gets_what_is_promised(retained: RetainedCluster) -> None:
     """Who may not see nodes: a pod as large as the pool's, a sweep, workers, and what ``--json`` says of them."""
-    developer = kept.as_developer()
+    developer = retained.as_developer()
     shell = developer.shell
 
     def ask(command: str, code: int = 0) -> Any:
@@ -106,9 +106,9 @@ IN_A_QUEUE: Final = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}
 
 
 @pytest.mark.exhaustive
-def test_what_would_wait_for_ever_is_said_to(kept: RetainedCluster) -> None:
+def test_a_job_that_would_wait_for_ever_is_reported(retained: RetainedCluster) -> None:
     """A job for a pool that is not there, and one in a queue where there are none, which runs as soon as it is let."""
-    shell = kept.as_developer().output
+    shell = retained.as_developer().output
     manifest = "gpu submit --name {} --image busybox --dry-run -- true | {} | kubectl apply -f -"
     queued = f"kubectl patch --local -f - --type=merge -p '{json.dumps(IN_A_QUEUE)}' -o yaml"
     shell(manifest.format("unlike", "sed s/gpu-1/gpu-2/"))
@@ -118,12 +118,12 @@ def test_what_would_wait_for_ever_is_said_to(kept: RetainedCluster) -> None:
         reason: dict[str, str] = json.loads(shell(f"gpu why {name} --json"))
         return reason
 
-    told = why("patient")
-    assert told["kind"] == "queued"
-    assert "Kueue is not installed" in told["summary"]
+    answer = why("patient")
+    assert answer["kind"] == "queued"
+    assert "Kueue is not installed" in answer["summary"]
     eventually("no pool could run it", lambda: why("unlike")["kind"] == "no-pool")
     rows = {row["name"]: row for row in json.loads(shell("gpu list --json"))}
     assert {name: row["kind"] for name, row in rows.items()} == {"patient": "queued", "unlike": "no-pool"}
-    shell(re.findall(r"^`(.*)` starts it$", told["remedy"])[0])
+    shell(re.findall(r"^`(.*)` starts it$", answer["remedy"])[0])
     eventually("it is let run", lambda: why("patient")["kind"] != "queued")
     shell("gpu stop patient unlike")
