@@ -140,9 +140,9 @@ def test_a_change_in_place(case: Case) -> None:
     if case.step.update is None:
         pytest.skip("every input of a grant is part of what it is")
     made = case.make()
-    found = case.account.diff(case.step.type, case.step.inputs, case.step.update)
-    assert found.changes
-    assert found.replaces == ()
+    difference = case.account.diff(case.step.type, case.step.inputs, case.step.update)
+    assert difference.changes
+    assert difference.replaces == ()
     others = case.others()
     foreseen = case.account.update(case.step.type, made, case.step.update, preview=True)
     assert case.others() == others
@@ -158,13 +158,13 @@ def test_a_change_that_replaces(untouched: Case) -> None:
     step = untouched.step
     if step.replace is None:
         pytest.skip("every input can be changed in place")
-    found = untouched.account.diff(step.type, step.inputs, step.replace)
-    assert found.replaces
-    assert set(found.replaces) <= set(found.changes)
+    difference = untouched.account.diff(step.type, step.inputs, step.replace)
+    assert difference.replaces
+    assert set(difference.replaces) <= set(difference.changes)
 
 
 @every_row
-def test_an_update_of_what_is_gone_is_refused(case: Case) -> None:
+def test_an_update_of_a_deleted_resource_is_refused(case: Case) -> None:
     made = case.make()
     case.account.delete(case.step.type, made)
     with pytest.raises(ProviderError, match=case.account.missing):
@@ -172,7 +172,7 @@ def test_an_update_of_what_is_gone_is_refused(case: Case) -> None:
 
 
 @every_row
-def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Case) -> None:
+def test_a_deletion_removes_the_resource_and_its_machines_and_nothing_else(case: Case) -> None:
     others, groups, clusters = case.others(), dict(case.account.fleet.groups), dict(case.account.fleet.clusters)
     before = {*case.account.provider.inventory()}
     made = case.make()
@@ -239,18 +239,18 @@ def _named(cloud: type[Account], step: Step, references: Reference) -> Step | No
 def _put(inputs: Properties, path: str, value: str) -> Properties | None:
     """``inputs`` with another name at ``path``; ``None`` if they name nothing there."""
     key, _, rest = path.partition(".")
-    found = inputs.get(key)
-    if found is None:
+    child = inputs.get(key)
+    if child is None:
         return None
     if not rest:
-        return {**inputs, key: [value, *found[1:]] if isinstance(found, list) else value}
-    blocks = found if isinstance(found, list) else [found]
+        return {**inputs, key: [value, *child[1:]] if isinstance(child, list) else value}
+    blocks = child if isinstance(child, list) else [child]
     if not blocks:
         return None
     changed = [_put(block, rest, value) for block in blocks]
     if None in changed:
         return None
-    return {**inputs, key: changed if isinstance(found, list) else changed[0]}
+    return {**inputs, key: changed if isinstance(child, list) else changed[0]}
 
 
 @every_reference
@@ -262,7 +262,7 @@ def test_what_is_named_must_exist(
         pytest.skip("the example names none")
     case = before(cloud, step, tmp_path)
     others = case.others()
-    # Some services say beforehand that nothing can be called so.
+    # Some services refuse the name itself, before they look anything up.
     with pytest.raises(ProviderError, match=f"{cloud.missing}|does not match"):
         case.account.create(step.type, inputs)
     assert case.others() == others
@@ -278,8 +278,8 @@ def test_what_is_used_stays_and_what_is_part_goes_along(
         pytest.skip("the example names none")
     case = before(cloud, step, tmp_path)
     target = case.account.create(named.type, named.inputs) if named == step else None
-    found = next(record for record in case.account.store().all(references.token))
-    target = target or Created(found.id, found.state, found.inputs)
+    holder = next(record for record in case.account.store().all(references.token))
+    target = target or Created(holder.id, holder.state, holder.inputs)
     made = case.make()
     if references.tie == "uses":
         with pytest.raises(ProviderError, match=cloud.in_use):

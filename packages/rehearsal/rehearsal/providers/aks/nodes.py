@@ -172,9 +172,9 @@ def _count(pool: Mapping[str, Any]) -> int:
 
 
 def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
-    left = cloud.catalog.allocatable(machine)
+    allocatable = cloud.catalog.allocatable(machine)
     whole_mib = int(1024 * machine.memory_gib)
-    reserved = whole_mib - left.memory_mib
+    reserved = whole_mib - allocatable.memory_mib
     # The catalogue counts with its own number of pods; more of them cost memory, up to a quarter of the machine.
     more = _MEMORY_PER_POD_MIB * (pods - reservations.MAX_PODS)
     return NodeShape(
@@ -183,7 +183,7 @@ def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
         memory_gib=machine.memory_gib,
         gpus=machine.gpus,
         gpu_name=cloud.catalog.accelerators[machine.gpu].name if machine.gpu else "",
-        reserved_milli_cpu=1000 * machine.vcpus - left.milli_cpu,
+        reserved_milli_cpu=1000 * machine.vcpus - allocatable.milli_cpu,
         reserved_memory_mib=max(0, min(reserved + more, whole_mib // 4 + 100)),
         max_pods=pods,
     )

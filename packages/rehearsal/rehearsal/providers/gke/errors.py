@@ -66,11 +66,11 @@ def _quota(short: Shortage) -> str:
 
 def _at_once(short: Shortage) -> str:
     """https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795"""
-    left = max(0, short.limit - short.used)
+    available = max(0, short.limit - short.used)
     message = (
         f'Insufficient regional quota to satisfy request: resource "{short.name}": request requires '
-        f"'{short.needed}.0' and is short '{short.needed - left}.0'. project has a quota of '{short.limit}.0' with "
-        f"'{left}.0' available."
+        f"'{short.needed}.0' and is short '{short.needed - available}.0'. project has a quota of '{short.limit}.0' "
+        f"with '{available}.0' available."
     )
     return str(api_error(HTTPStatus.FORBIDDEN, message))
 

@@ -40,8 +40,8 @@ class ObjectClient:
         others = [entry for entry in live.get("managedFields") or [] if entry.get("manager") != manager]
         # An empty entry, not an empty list, takes the last owner away:
         # https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields
-        left = {"resourceVersion": live["resourceVersion"], "managedFields": others or [{}]}
-        self._api.merge(self.resource(kind).path(name, namespace), {"metadata": left})
+        metadata = {"resourceVersion": live["resourceVersion"], "managedFields": others or [{}]}
+        self._api.merge(self.resource(kind).path(name, namespace), {"metadata": metadata})
 
     def delete(self, kind: Kind, name: str, namespace: str | None, propagation: str) -> None:
         """Start the deletion; what is gone already is fine."""

@@ -98,7 +98,7 @@ def test_a_changed_config_map_reorders_the_pools(azure: Microsoft) -> None:
     assert ranks(azure)["t4spot"] is None
 
 
-def test_pools_are_told_only_news(azure: Microsoft) -> None:
+def test_pools_receive_only_changes(azure: Microsoft) -> None:
     azure.fleet.objects[CONFIG_MAPS] = [config_map("10: [.*]")]
     azure.cluster(autoScalerProfile=PRIORITY)
     azure.provider.close()

@@ -70,7 +70,7 @@ def test_so_for_a_pool_inside_a_cluster(azure: Microsoft, sent: int, refused: bo
     assert azure.read(CLUSTER, CLUSTER_ID).state.get("tags") == (None if refused else {"day": "two"})
 
 
-def test_a_pool_without_autoscaling_has_the_size_that_it_is_given(azure: Microsoft) -> None:
+def test_a_pool_without_autoscaling_has_the_declared_size(azure: Microsoft) -> None:
     azure.cluster()
     pool = azure.create(POOL, gpu_pool(**FIXED, count=1))
     has(azure, t4spot=1)

@@ -236,7 +236,7 @@ def test_an_addon_brings_identities_for_its_own_service_accounts(amazon: Amazon)
     assert amazon.account.pod_identity("gpu-dev", "kube-system", "other") is None
 
 
-def test_pods_are_given_no_role_that_pod_identity_may_not_assume(amazon: Amazon) -> None:
+def test_an_association_needs_a_role_that_pod_identity_may_assume(amazon: Amazon) -> None:
     amazon.cluster()
     of_nodes = amazon.role("other", "ec2.amazonaws.com").state["arn"]
     where = {"clusterName": "gpu-dev", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
@@ -249,7 +249,7 @@ def test_pods_are_given_no_role_that_pod_identity_may_not_assume(amazon: Amazon)
         )
 
 
-def test_a_deleted_key_is_gone_and_cannot_encrypt_a_cluster(amazon: Amazon) -> None:
+def test_a_deleted_key_cannot_encrypt_a_cluster(amazon: Amazon) -> None:
     key = amazon.create(KEY, {"deletionWindowInDays": 7})
     amazon.delete(KEY, key)
     assert amazon.read(KEY, key.id, key.inputs).id == ""

@@ -60,7 +60,7 @@ def test_the_next_engine_finds_what_the_last_one_made(amazon: Amazon) -> None:
 
 
 def test_a_new_account_is_empty(amazon: Amazon, tmp_path: Path) -> None:
-    """A process has one account; its life is the world's."""
+    """A process has one account. It lives as long as the simulation."""
     vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
     amazon.stop()
     other = Amazon(tmp_path)
@@ -84,7 +84,7 @@ def test_an_import_returns_every_input(amazon: Amazon) -> None:
     assert amazon.read(VPC, vpc.id).inputs == vpc.inputs
 
 
-def test_what_was_deleted_behind_the_programs_back_is_gone(amazon: Amazon) -> None:
+def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: Amazon) -> None:
     vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
     amazon.account.call("ec2", "DeleteVpc", VpcId=vpc.id)
     assert amazon.read(VPC, vpc.id, vpc.inputs).id == ""

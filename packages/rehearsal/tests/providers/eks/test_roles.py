@@ -21,8 +21,8 @@ def amazon(tmp_path: Path) -> Iterator[Amazon]:
 
 
 def boundary(amazon: Amazon) -> str | None:
-    found = amazon.account.call("iam", "GetRole", RoleName="nodes")["Role"].get("PermissionsBoundary") or {}
-    return found.get("PermissionsBoundaryArn")
+    attached = amazon.account.call("iam", "GetRole", RoleName="nodes")["Role"].get("PermissionsBoundary") or {}
+    return attached.get("PermissionsBoundaryArn")
 
 
 def test_a_boundary_comes_changes_and_goes_and_has_to_be_there(amazon: Amazon) -> None:

@@ -51,9 +51,9 @@ def diff(google: Google, type: str, old: Properties, new: Properties, ignored: t
     ],
 )
 def test_pool_changes_made_in_place(google: Google, new: Properties, path: str) -> None:
-    found = diff(google, POOL, gpu_pool(), new)
-    assert path in found.changes
-    assert found.replaces == ()
+    difference = diff(google, POOL, gpu_pool(), new)
+    assert path in difference.changes
+    assert difference.replaces == ()
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_pool_changes_made_in_place(google: Google, new: Properties, path: str) 
     ],
 )
 def test_pool_changes_that_replace(google: Google, new: Properties, path: str) -> None:
-    found = diff(google, POOL, gpu_pool(), new)
-    assert path in found.replaces
+    difference = diff(google, POOL, gpu_pool(), new)
+    assert path in difference.replaces
 
 
 def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
@@ -119,9 +119,9 @@ def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
     ],
 )
 def test_what_replaces(google: Google, type: str, old: Properties, new: Properties, replaces: list[str]) -> None:
-    found = diff(google, type, old, new)
-    assert found.changes
-    assert list(found.replaces) == replaces
+    difference = diff(google, type, old, new)
+    assert difference.changes
+    assert list(difference.replaces) == replaces
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_ignored_elements(google: Google) -> None:
 
 def test_unknown_values_count_as_changes(google: Google) -> None:
     old = google.check(NAT, {"name": "n", "router": "r", "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS"})
-    found = google.provider.diff(google.request(NAT), "id", Previous(old, old), {**old, "router": UNKNOWN}, ())
-    assert found.replaces == ("router",)
+    difference = google.provider.diff(google.request(NAT), "id", Previous(old, old), {**old, "router": UNKNOWN}, ())
+    assert difference.replaces == ("router",)
 
 
 def test_keys_that_need_quotes(google: Google) -> None:

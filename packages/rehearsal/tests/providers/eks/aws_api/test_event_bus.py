@@ -56,8 +56,8 @@ def declare(amazon: Amazon, pattern: Any = PATTERN, policy: Any = (SEND, TLS_ONL
 
 
 def messages(amazon: Amazon, url: str) -> list[dict[str, Any]]:
-    found = amazon.account.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10).get("Messages") or []
-    return [json.loads(each["Body"]) for each in found]
+    received = amazon.account.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10).get("Messages") or []
+    return [json.loads(each["Body"]) for each in received]
 
 
 def test_a_warning_arrives_as_eventbridge_writes_it(amazon: Amazon) -> None:
