@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,6 +91,15 @@ every_row_untouched = pytest.mark.parametrize("untouched", ROWS, ids=NAMES, indi
 @pytest.mark.parametrize("cloud", CLOUDS)
 def test_every_row_is_tried(cloud: type[Account]) -> None:
     assert {step.type for step in cloud.steps()} == set(cloud.provider_type.rows)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_every_rule_has_one_source_and_is_on_its_clouds_page(cloud: type[Account]) -> None:
+    rules = {(rule.id, rule.source) for row in cloud.provider_type.rows.values() for rule in row.rules}
+    folder = Path(__file__).parents[2] / "docs"
+    page = (folder / f"{Path(inspect.getfile(cloud)).parent.name}.md").read_text(encoding="utf-8")
+    assert len({id for id, _ in rules}) == len(rules) > 40
+    assert [id for id, source in sorted(rules) if f"`{id}`" not in page or not source.startswith("https://")] == []
 
 
 @every_row

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from facts.concepts.unknown import UNKNOWN
@@ -33,11 +31,6 @@ from rehearsal.providers.base import Previous, Properties, ProviderError
 PRINCIPAL = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 ASSIGNED = role(principalId=PRINCIPAL, roleAssignmentName=PRINCIPAL)
 ELSEWHERE = SUBNET_ID.replace("nodes", "others")
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 @pytest.mark.parametrize(

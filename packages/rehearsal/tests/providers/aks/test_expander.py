@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +18,6 @@ from rehearsal.providers.store import Store
 
 PRIORITY = {"expander": "priority"}
 CONFIG_MAPS = "/api/v1/configmaps"
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 def config_map(priorities: str, name: str = NAME, namespace: str = NAMESPACE) -> dict[str, Any]:

@@ -52,11 +52,6 @@ STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standar
 ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"}
 
 
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
-
-
 def nat(address: Created) -> Properties:
     return {**STANDARD, "natGatewayName": "nat", "publicIpAddresses": [{"id": address.id}]}
 

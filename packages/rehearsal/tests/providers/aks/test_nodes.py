@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,11 +26,6 @@ from rehearsal.simulation import SimulatedNodeGroup
 SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
 REGULAR: Properties = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
 A100: Properties = {"vmSize": "Standard_NC48ads_A100_v4", **REGULAR}
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 def group(azure: Microsoft, **changes: Any) -> SimulatedNodeGroup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +25,6 @@ FIXED: dict[str, Any] = {"enableAutoScaling": False, "minCount": None, "maxCount
 
 def growing(**changes: Any) -> dict[str, Any]:
     return system_pool(**{"enableAutoScaling": True, "minCount": 1, "maxCount": 5, **changes})
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 def has(azure: Microsoft, **nodes: int) -> None:

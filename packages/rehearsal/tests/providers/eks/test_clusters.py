@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,13 +27,6 @@ from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
 from rehearsal.providers.eks.rules.cluster_rules import version_step
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: Amazon) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,6 @@ from packages.rehearsal.tests.providers.eks.account import (
     subnet,
 )
 from rehearsal.providers.base import Properties, ProviderError
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def test_a_whole_account_comes_and_goes(amazon: Amazon) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,13 +24,6 @@ from packages.rehearsal.tests.providers.eks.account import (
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
 from rehearsal.providers.eks.resources.groups import NodeGroups
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def asg_of(amazon: Amazon, group: Created) -> dict[str, Any]:

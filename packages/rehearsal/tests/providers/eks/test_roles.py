@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from packages.rehearsal.tests.providers.eks.account import AWS_POLICY, ROLE, Amazon, trust
 from rehearsal.providers.base import ProviderError
 
 POWER = f"{AWS_POLICY}/PowerUserAccess"
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def boundary(amazon: Amazon) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from facts.concepts.unknown import UNKNOWN
@@ -21,11 +19,6 @@ from packages.rehearsal.tests.providers.gke.account import (
 )
 from rehearsal.providers.base import Diff, Previous, Properties
 from rehearsal.providers.paths import parse_path
-
-
-@pytest.fixture
-def google(tmp_path: Path) -> Google:
-    return Google(tmp_path)
 
 
 def diff(google: Google, type: str, old: Properties, new: Properties, ignored: tuple[str, ...] = ()) -> Diff:

@@ -32,11 +32,6 @@ from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.store import Record, Store
 
 
-@pytest.fixture
-def google(tmp_path: Path) -> Google:
-    return Google(tmp_path)
-
-
 def test_a_whole_stack_comes_and_goes(google: Google) -> None:
     network, subnet = google.network()
     router = google.create(ROUTER, {"name": "r", "network": network.id})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +22,6 @@ EVERYTHING: Properties = {
     "monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "DCGM"]},
     "addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}},
 }
-
-
-@pytest.fixture
-def google(tmp_path: Path) -> Google:
-    return Google(tmp_path)
 
 
 def group(google: Google, pool: Properties) -> SimulatedNodeGroup:

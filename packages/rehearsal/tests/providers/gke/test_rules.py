@@ -270,18 +270,10 @@ def test_a_rule_waits_for_unknown_values(
     assert first_broken([matching], unknown, cloud) is None
 
 
-def test_every_rule_is_tested_named_once_and_sourced() -> None:
+def test_every_rule_is_broken_once() -> None:
     ids = [rule.id for book in BOOKS for rule in book.rules]
     assert len(ids) == len(set(ids))
     assert set(ids) == {rule for _, rule, _ in BROKEN}
-    assert all(rule.source.startswith("https://") for book in BOOKS for rule in book.rules)
-
-
-def test_every_rule_is_documented() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "gke.md").read_text(encoding="utf-8")
-    for book in BOOKS:
-        for rule in book.rules:
-            assert f"[`{rule.id}`]({rule.source})" in text
 
 
 def test_a_broken_rule_reads_like_googles_answer(tmp_path: Path) -> None:

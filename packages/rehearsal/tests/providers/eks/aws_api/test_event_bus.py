@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,13 +33,6 @@ TLS_ONLY = {
     "Resource": ARN,
     "Condition": {"Bool": {"aws:SecureTransport": "false"}},
 }
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def declare(amazon: Amazon, pattern: Any = PATTERN, policy: Any = (SEND, TLS_ONLY), target: str = ARN) -> str:

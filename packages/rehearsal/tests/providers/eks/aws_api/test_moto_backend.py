@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from packages.rehearsal.tests.providers.eks.account import VPC, Amazon
 from rehearsal.providers.eks.aws_api import moto_backend
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def _types(amazon: Amazon, *names: str) -> set[str]:
