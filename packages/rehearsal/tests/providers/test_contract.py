@@ -191,13 +191,13 @@ def test_a_deletion_removes_the_resource_and_its_machines_and_nothing_else(case:
     assert bool({*case.account.provider.inventory()} - before) is (whole is None)
     assert whole is None or any(each.startswith(f"{whole} ") for each in before)
     case.account.delete(case.step.type, made)
-    case.account.delete(case.step.type, made)  # gone already is fine
+    case.account.delete(case.step.type, made)  # a second deletion is no error
     assert case.account.read(case.step.type, made.id).id == ""
     assert case.others() == others
     assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
 
 
-# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' providers for rows.
+# A type that the inventory does not list by itself → the type that it is part of.
 PART_OF: dict[str, str] = {
     **dict.fromkeys(
         ("aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable", "aws:ec2/vpcEndpoint:VpcEndpoint"), "VPC"

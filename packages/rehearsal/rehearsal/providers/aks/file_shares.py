@@ -97,7 +97,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         references={
             **IN_GROUP,
             "subnet.id": Reference(SUBNET),
-            # The account may go before it: the connection is then disconnected, which is no one's use.
+            # The account may be deleted first. A disconnected endpoint does not count as a use.
             "privateLinkServiceConnections.privateLinkServiceId": Reference(ACCOUNT, "names"),
         },
         replaces=("subnet", "privateLinkServiceConnections"),

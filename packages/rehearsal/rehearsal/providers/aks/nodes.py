@@ -44,7 +44,7 @@ def can_mig(machine: Machine) -> bool:
 
 
 def zones_of(region: str, pool: Mapping[str, Any]) -> tuple[str, ...]:
-    """The pool's zones as its nodes' label has them; ``0`` where the pool has none.
+    """The pool's zones as values of the nodes' zone label; ``0`` if the pool has none.
 
     https://learn.microsoft.com/azure/aks/availability-zones
     """
@@ -133,7 +133,7 @@ def node_group(
         autoscaled=autoscaled,
         min_nodes=low,
         max_nodes=int(pool.get("maxCount") or 0) if autoscaled else count,
-        # A count is over all zones; what does not divide by them is left to the minimum.
+        # A count is for all zones. A remainder is left to the minimum.
         initial_nodes=count // len(zones) if autoscaled else 0,
         spot=is_spot(pool),
         hourly_usd=_hourly_usd(cloud, machine, region, spot=is_spot(pool)),
@@ -160,7 +160,7 @@ def _packing(cluster: Properties) -> Packing:
 
 
 def taint(text: str) -> dict[str, str]:
-    """``key=value:Effect`` as Kubernetes has it."""
+    """A taint ``key=value:Effect`` as a Kubernetes object."""
     pair, _, effect = text.rpartition(":")
     key, _, value = pair.partition("=")
     return {"key": key, "effect": effect, **({"value": value} if value else {})}

@@ -54,7 +54,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
 def _inline_pools(cluster: Properties) -> Iterator[NestedResource]:
     """The pools declared inside a cluster: its ``nodePools``, else the default pool.
 
-    A default pool that is to be removed is gone before anything can use it: no machine is made.
+    A default pool that is to be removed gets no machines: it is deleted before anything can use it.
     """
     shared = {"project": cluster.get("project"), "location": cluster.get("location"), "cluster": cluster.get("name")}
     pools: Any = cluster.get("nodePools")

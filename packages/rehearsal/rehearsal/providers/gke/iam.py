@@ -169,7 +169,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         absent=ABSENT,
     ),
     _grant("gcp:projects/iAMMember:IAMMember", "{project}"),
-    # The repository, the bucket and the secret are taken to exist.
+    # The repository, the bucket and the secret are assumed to exist.
     _grant(KEY_GRANT, "{cryptoKeyId}", requires=_known_key),
     _grant(
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",

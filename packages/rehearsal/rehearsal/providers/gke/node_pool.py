@@ -154,7 +154,7 @@ def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
 
 def _autoscaling(pending: Pending[SimulatedCloud]) -> Properties | None:
     scaling = pending.inputs.get("autoscaling")
-    # What Google picks where the request says nothing:
+    # Google's default:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#default-values
     chosen = "ANY" if _config(pending).get("spot") or _config(pending).get("preemptible") else "BALANCED"
     return {"locationPolicy": chosen, **without_none(scaling)} if scaling else None

@@ -222,7 +222,7 @@ def _gpu_labels(gpus: Gpus) -> dict[str, str]:
 
 def _hourly_usd(cloud: SimulatedCloud, config: Mapping[str, Any], machine: Machine, region: str) -> float:
     spot = bool(config.get("spot") or config.get("preemptible"))
-    # The price only orders pools here, so where the region's is not known the best known one of another region serves.
+    # The price only orders pools, so a region without a known price uses that of another region.
     for place in (region, PRICED_REGION):
         price = cloud.catalog.prices.machine(place, machine, spot=spot)
         if price is not None:

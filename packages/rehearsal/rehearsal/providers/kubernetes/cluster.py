@@ -16,11 +16,11 @@ class ObjectClient:
         self.namespace = namespace
 
     def resource(self, kind: Kind) -> ApiResource:
-        """Where ``kind`` lives. Raises ``NoSuchKindError``."""
+        """The API resource of ``kind``. Raises ``NoSuchKindError``."""
         return self._api.resource(kind.api_version, kind.kind)
 
     def get(self, kind: Kind, name: str, namespace: str | None) -> Properties:
-        """The live object. Raises ``ApiError`` (404 if it is gone)."""
+        """The live object. Raises ``ApiError`` (404 if it does not exist)."""
         return self._api.get(self.resource(kind).path(name, namespace))
 
     def list(self, kind: Kind, namespace: str | None = None, **selectors: str) -> list[Properties]:
@@ -44,5 +44,5 @@ class ObjectClient:
         self._api.merge(self.resource(kind).path(name, namespace), {"metadata": metadata})
 
     def delete(self, kind: Kind, name: str, namespace: str | None, propagation: str) -> None:
-        """Start the deletion; what is gone already is fine."""
+        """Start the deletion; no error if the object no longer exists."""
         self._api.delete(self.resource(kind).path(name, namespace), propagationPolicy=propagation)
