@@ -1,4 +1,4 @@
-"""Shares of Azure Files, and private endpoints. What is stored in them, and who mounts them, is not simulated."""
+"""Azure Files shares and private endpoints. Contents and mounts of shares are not simulated."""
 
 from __future__ import annotations
 

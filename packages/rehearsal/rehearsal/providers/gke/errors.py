@@ -59,7 +59,7 @@ def forbidden(right: str, id: str) -> ProviderError:
 
 
 def _quota(short: Shortage) -> str:
-    """As an instance group says it; GKE's autoscaler calls it ``scale.up.error.quota.exceeded``:
+    """The message of an instance group. GKE's autoscaler calls it ``scale.up.error.quota.exceeded``:
     https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-autoscaler-visibility."""
     return f"Quota '{short.name}' exceeded. Limit: {short.limit}.0 in region {short.region}."
 

@@ -1,4 +1,4 @@
-"""Instances of Filestore. What is stored in them, and who mounts them, is not simulated.
+"""Filestore instances. Their contents and mounts are not simulated.
 
 Replacement: https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/products/filestore/Instance.yaml
 """

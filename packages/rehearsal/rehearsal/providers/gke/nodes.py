@@ -40,12 +40,12 @@ class Gpus:
 
     @property
     def parts(self) -> int:
-        """Of each GPU. https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"""
+        """MIG partitions of each GPU: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"""
         return MIG_SLICES[self.partition.partition(".")[0]] if self.partition else 1
 
     @property
     def offered(self) -> int:
-        """What pods can have on one node."""
+        """How many GPUs pods can request on one node."""
         return self.count * self.parts * self.shared_by
 
     @property
