@@ -118,7 +118,7 @@ def test_a_namespace_that_is_no_longer_named_stays(cloud: str) -> None:
         one for one in program(cloud).of_type("kubernetes:core/v1:Namespace") if one.name.startswith("access-")
     ]
     assert "research" in {one.inputs["metadata"]["name"] for one in namespaces}
-    assert all(one.retained for one in namespaces)
+    assert all(one.retain_on_delete for one in namespaces)
 
 
 @each_cloud

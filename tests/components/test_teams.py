@@ -40,7 +40,9 @@ def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
         "research": {GPUS: "2"},
         "vision": {GPUS: "0", "requests.cpu": "32", "requests.memory": "1Ti"},
     }
-    made = {one.inputs["metadata"]["name"]: one.retained for one in found.of_type("kubernetes:core/v1:Namespace")}
+    made = {
+        one.inputs["metadata"]["name"]: one.retain_on_delete for one in found.of_type("kubernetes:core/v1:Namespace")
+    }
     assert made == {"research": True, "vision": True}, "a team that is no longer named keeps what runs"
 
 

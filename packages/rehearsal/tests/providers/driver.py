@@ -92,8 +92,8 @@ class Account:
     def resolved(self, value: Any) -> Any:
         """``value`` with what was made in the place of each ``Of``."""
         if isinstance(value, Of):
-            found = [created for type, created in self.made if type == value.type][value.nth]
-            part: Any = {**found.state, "id": found.id}
+            resource = [created for type, created in self.made if type == value.type][value.nth]
+            part: Any = {**resource.state, "id": resource.id}
             for key in value.output.split("."):
                 part = part[int(key) if isinstance(part, list) else key]
             return part

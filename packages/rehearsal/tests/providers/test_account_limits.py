@@ -117,7 +117,7 @@ def test_a_pool_gets_no_node_without_quota_and_as_many_as_the_quota_allows(case:
     assert not none.autoscaled
     two = case.limited(group, quotas={name: 2 * case.per_node})
     assert (two.max_nodes, two.autoscaled, two.not_scaled_because) == (2, True, "")
-    # Of which there is enough, or that counts for the other kind of machine alone.
+    # There is enough of it, or it counts for the other kind of machine alone.
     assert case.limited(group, quotas={name: 4 * case.per_node}) == group
     if case.cloud != "gke":  # where spot counts against the standard quota unless the project has the other
         assert case.limited(group, quotas={other: 0}) == group
@@ -154,9 +154,9 @@ def test_two_pools_share_a_quota(case: Case) -> None:
 def test_a_reservation_must_exist_and_gives_what_it_holds(
     case: Case, held: Mapping[str, int], most: int, why: str
 ) -> None:
-    found = case.limited(case.group(reservation="mine"), reservations=held)
-    assert (found.max_nodes if found.autoscaled else 0) == most
-    assert bool(found.not_scaled_because) is bool(why)
+    limited = case.limited(case.group(reservation="mine"), reservations=held)
+    assert (limited.max_nodes if limited.autoscaled else 0) == most
+    assert bool(limited.not_scaled_because) is bool(why)
     assert case.limited(case.group(), reservations=held) == case.group()
 
 
@@ -240,7 +240,7 @@ def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None
         ("keys: [", "flow"),
     ],
 )
-def test_a_mistake_in_the_file_is_told_with_what_to_write(written: str, words: str, tmp_path: Path) -> None:
+def test_a_mistake_in_the_file_is_reported_with_what_to_write(written: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "account.yaml"
     file.write_text(written)
     known = [quota.name for quota in quotas(from_stack_file(ROOT / "examples" / "gke-tips.yaml"))]
@@ -250,7 +250,7 @@ def test_a_mistake_in_the_file_is_told_with_what_to_write(written: str, words: s
     assert read(file, known) == AccountLimits({"SSD_TOTAL_GB": 500}, {"mine": 2}, (), ("container.*",))
 
 
-def test_gpus_are_given_in_zones_that_have_them(tmp_path: Path) -> None:
+def test_gpus_start_only_in_zones_that_have_them(tmp_path: Path) -> None:
     gke = google.Google(tmp_path / "gke")
     gke.cluster()
     p100 = {"machineType": "n1-standard-4", "guestAccelerators": [google.gpu("nvidia-tesla-p100", 1, "DEFAULT")]}

@@ -50,7 +50,7 @@ KNOWN = Schema(
 WORDS = check.InputMessages("{api} knows none in {object}", "{version} of the provider lacks it", "is the server's")
 
 
-def found(inputs: dict[str, Any]) -> list[tuple[str, str]]:
+def failures(inputs: dict[str, Any]) -> list[tuple[str, str]]:
     return [(each.property, each.reason) for each in check.failures(KNOWN, "some:a:B", inputs, WORDS)]
 
 
@@ -97,8 +97,8 @@ def found(inputs: dict[str, Any]) -> list[tuple[str, str]]:
         ({"zones": "a" * 99}, "zones", f"must be a list, not '{'a' * 56}..."),
     ],
 )
-def test_one_thing_wrong_is_found_where_it_is(inputs: dict[str, Any], path: str, reason: str) -> None:
-    assert found({"name": "a", **inputs}) == [(path, reason)]
+def test_one_error_is_reported_at_its_path(inputs: dict[str, Any], path: str, reason: str) -> None:
+    assert failures({"name": "a", **inputs}) == [(path, reason)]
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_one_thing_wrong_is_found_where_it_is(inputs: dict[str, Any], path: str,
     ],
 )
 def test_what_the_schema_allows_passes(inputs: dict[str, Any]) -> None:
-    assert found({"name": "a", **inputs}) == []
+    assert failures({"name": "a", **inputs}) == []
 
 
-def test_everything_wrong_is_told_at_once() -> None:
-    assert len(found({"mode": "x", "size": "y", "block": {}})) == 4
+def test_all_errors_are_reported_at_once() -> None:
+    assert len(failures({"mode": "x", "size": "y", "block": {}})) == 4

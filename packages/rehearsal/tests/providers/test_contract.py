@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -92,6 +93,15 @@ def test_every_row_is_tried(cloud: type[Account]) -> None:
     assert {step.type for step in cloud.steps()} == set(cloud.provider_type.rows)
 
 
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_every_rule_has_one_source_and_is_on_its_clouds_page(cloud: type[Account]) -> None:
+    rules = {(rule.id, rule.source) for row in cloud.provider_type.rows.values() for rule in row.rules}
+    folder = Path(__file__).parents[2] / "docs"
+    page = (folder / f"{Path(inspect.getfile(cloud)).parent.name}.md").read_text(encoding="utf-8")
+    assert len({id for id, _ in rules}) == len(rules) > 40
+    assert [id for id, source in sorted(rules) if f"`{id}`" not in page or not source.startswith("https://")] == []
+
+
 @every_row
 def test_a_preview_makes_nothing_and_announces_every_output(case: Case) -> None:
     nothing = case.others()
@@ -140,9 +150,9 @@ def test_a_change_in_place(case: Case) -> None:
     if case.step.update is None:
         pytest.skip("every input of a grant is part of what it is")
     made = case.make()
-    found = case.account.diff(case.step.type, case.step.inputs, case.step.update)
-    assert found.changes
-    assert found.replaces == ()
+    difference = case.account.diff(case.step.type, case.step.inputs, case.step.update)
+    assert difference.changes
+    assert difference.replaces == ()
     others = case.others()
     foreseen = case.account.update(case.step.type, made, case.step.update, preview=True)
     assert case.others() == others
@@ -158,13 +168,13 @@ def test_a_change_that_replaces(untouched: Case) -> None:
     step = untouched.step
     if step.replace is None:
         pytest.skip("every input can be changed in place")
-    found = untouched.account.diff(step.type, step.inputs, step.replace)
-    assert found.replaces
-    assert set(found.replaces) <= set(found.changes)
+    difference = untouched.account.diff(step.type, step.inputs, step.replace)
+    assert difference.replaces
+    assert set(difference.replaces) <= set(difference.changes)
 
 
 @every_row
-def test_an_update_of_what_is_gone_is_refused(case: Case) -> None:
+def test_an_update_of_a_deleted_resource_is_refused(case: Case) -> None:
     made = case.make()
     case.account.delete(case.step.type, made)
     with pytest.raises(ProviderError, match=case.account.missing):
@@ -172,7 +182,7 @@ def test_an_update_of_what_is_gone_is_refused(case: Case) -> None:
 
 
 @every_row
-def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Case) -> None:
+def test_a_deletion_removes_the_resource_and_its_machines_and_nothing_else(case: Case) -> None:
     others, groups, clusters = case.others(), dict(case.account.fleet.groups), dict(case.account.fleet.clusters)
     before = {*case.account.provider.inventory()}
     made = case.make()
@@ -181,13 +191,13 @@ def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Cas
     assert bool({*case.account.provider.inventory()} - before) is (whole is None)
     assert whole is None or any(each.startswith(f"{whole} ") for each in before)
     case.account.delete(case.step.type, made)
-    case.account.delete(case.step.type, made)  # gone already is fine
+    case.account.delete(case.step.type, made)  # a second deletion is no error
     assert case.account.read(case.step.type, made.id).id == ""
     assert case.others() == others
     assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
 
 
-# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' providers for rows.
+# A type that the inventory does not list by itself → the type that it is part of.
 PART_OF: dict[str, str] = {
     **dict.fromkeys(
         ("aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable", "aws:ec2/vpcEndpoint:VpcEndpoint"), "VPC"
@@ -239,18 +249,18 @@ def _named(cloud: type[Account], step: Step, references: Reference) -> Step | No
 def _put(inputs: Properties, path: str, value: str) -> Properties | None:
     """``inputs`` with another name at ``path``; ``None`` if they name nothing there."""
     key, _, rest = path.partition(".")
-    found = inputs.get(key)
-    if found is None:
+    child = inputs.get(key)
+    if child is None:
         return None
     if not rest:
-        return {**inputs, key: [value, *found[1:]] if isinstance(found, list) else value}
-    blocks = found if isinstance(found, list) else [found]
+        return {**inputs, key: [value, *child[1:]] if isinstance(child, list) else value}
+    blocks = child if isinstance(child, list) else [child]
     if not blocks:
         return None
     changed = [_put(block, rest, value) for block in blocks]
     if None in changed:
         return None
-    return {**inputs, key: changed if isinstance(found, list) else changed[0]}
+    return {**inputs, key: changed if isinstance(child, list) else changed[0]}
 
 
 @every_reference
@@ -262,7 +272,7 @@ def test_what_is_named_must_exist(
         pytest.skip("the example names none")
     case = before(cloud, step, tmp_path)
     others = case.others()
-    # Some services say beforehand that nothing can be called so.
+    # Some services refuse the name itself, before they look anything up.
     with pytest.raises(ProviderError, match=f"{cloud.missing}|does not match"):
         case.account.create(step.type, inputs)
     assert case.others() == others
@@ -278,8 +288,8 @@ def test_what_is_used_stays_and_what_is_part_goes_along(
         pytest.skip("the example names none")
     case = before(cloud, step, tmp_path)
     target = case.account.create(named.type, named.inputs) if named == step else None
-    found = next(record for record in case.account.store().all(references.token))
-    target = target or Created(found.id, found.state, found.inputs)
+    holder = next(record for record in case.account.store().all(references.token))
+    target = target or Created(holder.id, holder.state, holder.inputs)
     made = case.make()
     if references.tie == "uses":
         with pytest.raises(ProviderError, match=cloud.in_use):

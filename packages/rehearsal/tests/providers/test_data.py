@@ -132,12 +132,10 @@ def test_amazon_keeps_what_is_not_empty_unless_it_is_forced(forced: bool, tmp_pa
 
 
 @pytest.mark.parametrize(("cloud", "account"), [("gke", GKE), ("eks", EKS), ("aks", AKS)])
-def test_what_only_a_creation_sets_and_the_cloud_answers_wants_no_replacement_of_kept_data(
-    cloud: str, account: type[Account]
-) -> None:
-    kept = [each for each in only(cloud, registry={}, checkpoints={}).resources if each.retain_on_delete]
-    assert kept
-    for each in kept:
+def test_inputs_that_only_a_creation_sets_never_replace_retained_data(cloud: str, account: type[Account]) -> None:
+    retained = [each for each in only(cloud, registry={}, checkpoints={}).resources if each.retain_on_delete]
+    assert retained
+    for each in retained:
         row = account.provider_type.rows[each.type]
         answered = {key for key, value in row.imported(dict(each.inputs)).items() if value != each.inputs.get(key)}
         assert answered & {*row.replaces} <= {*each.ignore_changes}, each.urn
@@ -147,8 +145,8 @@ def test_an_import_finds_what_azure_answers_by_itself(tmp_path: Path) -> None:
     here = AKS(tmp_path)
     here.group()
     made = here.create(azure.STORAGE, {**STORAGE, "accountName": "gpudev", "minimumTlsVersion": "TLS1_2"})
-    found = here.read(azure.STORAGE, made.id).inputs or {}
-    assert (found["isHnsEnabled"], found["minimumTlsVersion"]) == (False, "TLS1_2")
+    refreshed = here.read(azure.STORAGE, made.id).inputs or {}
+    assert (refreshed["isHnsEnabled"], refreshed["minimumTlsVersion"]) == (False, "TLS1_2")
     assert "isHnsEnabled" not in (here.read(azure.STORAGE, made.id, made.inputs).inputs or {})
 
 
@@ -214,7 +212,7 @@ def test_azure_undeletes_for_a_year_at_most(days: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "kept", "passed"),
+    ("leftovers", "retained", "passed"),
     [
         ([], [], {"nothing-left": True}),
         (["S3 bucket a"], [], {"nothing-left": False}),
@@ -223,6 +221,6 @@ def test_azure_undeletes_for_a_year_at_most(days: int, tmp_path: Path) -> None:
         ([], ["a"], {"nothing-left": True, "kept": False}),
     ],
 )
-def test_what_is_kept_is_left_and_nothing_else(left: list[str], kept: list[str], passed: dict[str, bool]) -> None:
-    checks = leftover_checks(left, frozenset(kept))
+def test_only_retained_resources_may_remain(leftovers: list[str], retained: list[str], passed: dict[str, bool]) -> None:
+    checks = leftover_checks(leftovers, frozenset(retained))
     assert {check.id: check.passed for check in checks} == passed

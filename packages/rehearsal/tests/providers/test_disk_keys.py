@@ -1,4 +1,4 @@
-"""A node with a customer's key on its disk starts only where whoever starts it may use the key."""
+"""A node whose disk is encrypted with a customer's key starts only if the account that starts it may use the key."""
 
 from __future__ import annotations
 

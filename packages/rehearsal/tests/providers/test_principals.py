@@ -43,7 +43,7 @@ def test_google_wants_the_security_group_called_so(tmp_path: Path) -> None:
         google.Google(tmp_path).cluster(authenticatorGroupsConfig={"securityGroup": "ops@example.com"})
 
 
-def test_amazon_lets_in_whoever_has_an_entry_as_its_groups(tmp_path: Path) -> None:
+def test_on_eks_an_access_entry_grants_its_groups(tmp_path: Path) -> None:
     cloud = amazon.Amazon(tmp_path)
     cluster = cloud.cluster()
     role = f"arn:aws:iam::{cloud.account.id}:role/research"

@@ -51,7 +51,7 @@ def _require(pending: Pending[Subscription]) -> None:
 
 
 def _runs(pending: Pending[Subscription]) -> str:
-    """The nodes' version: the control plane's when they come, and later as a request says."""
+    """The nodes' version: the control plane's at creation, later the one of the request."""
     cluster = require(pending.cloud, cluster_of(pending.id), CLUSTER)
     now = cluster.outputs["currentKubernetesVersion"] if pending.before is None else pending.before.outputs[_VERSION]
     return run_by(pending.inputs.get("orchestratorVersion"), now)
@@ -104,7 +104,7 @@ def live(cloud: Subscription, pool: Record) -> Record:
         return pool
     nodes = (node["metadata"].get("labels", {}) for node in cloud.fleet.list_objects("/api/v1/nodes"))
     its_own = sum(labels.get(POOL_LABEL) == last_part(pool.id) for labels in nodes)
-    # A pool whose machines failed to start is to have its minimum all the same.
+    # A pool whose machines failed to start still gets its minimum.
     count = {"count": max(its_own, int(pool.inputs.get("minCount") or 0))}
     return replace(pool, inputs={**pool.inputs, **count}, outputs={**pool.outputs, **count})
 
@@ -180,7 +180,7 @@ def pools_of(cloud: Subscription, cluster: str) -> list[Record]:
 
 
 def start_nodes(cloud: Subscription, pool: Record) -> None:
-    """Give the pool its machines, or change them to what the pool now says."""
+    """Start the pool's machines, or change them to the pool's current inputs."""
     cluster = require(cloud, cluster_of(pool.id), CLUSTER)
     name = last_part(pool.id)
     rank = rank_of(cloud, cluster, name)

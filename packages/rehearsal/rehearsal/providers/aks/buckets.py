@@ -1,4 +1,4 @@
-"""Storage accounts, whose names are in one domain for everybody, and their containers of blobs."""
+"""Storage accounts, whose names are globally unique, and their blob containers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLOB_RULES: Final = Rules()
 
 ACCOUNT_ID: Final = GROUP_ID + "/providers/Microsoft.Storage/storageAccounts/{accountName}"
 TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
-"""Words that others took long ago: https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name"""
+"""Names that other accounts own: https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name"""
 
 _RETENTION: Final = "https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview"
 
@@ -74,7 +74,7 @@ def _public(pending: Pending[Subscription]) -> None:
 
 
 def _imported_account(inputs: Properties) -> Properties:
-    """With Azure's defaults for an account, which an import reads as inputs.
+    """The inputs with Azure's defaults for an account, which an import reads as inputs.
 
     https://github.com/pulumi/pulumi-azure-native/issues/2246 shows such a state. Those of a creation alone then want a
     replacement: https://github.com/pulumi/pulumi-azure-native/issues/4401, …/issues/2003.

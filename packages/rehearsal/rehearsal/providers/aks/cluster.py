@@ -73,7 +73,7 @@ def _require(pending: Pending[Subscription]) -> None:
 
 
 def _require_pools_of_before(cloud: Subscription, before: Record, inputs: Properties) -> None:
-    """An update of a cluster brings no pool, and speaks of the versions of all its pools or of none."""
+    """400 if an update of a cluster adds a pool, or names versions of only some of its pools."""
     exist = {last_part(pool.id) for pool in pools_of(cloud, before.id)}
     # Those of a cluster whose start failed are still to come.
     exist |= {str(pool["name"]) for pool in inline_pools(before.inputs)}
@@ -159,7 +159,7 @@ def _kubelet(pending: Pending[Subscription]) -> Properties:
 
 
 def _start(cloud: Subscription, cluster: Record, before: Record | None) -> Record:
-    """Start the control plane, unless an earlier attempt did, and order the pools anew if their order changed."""
+    """Start the control plane unless an earlier attempt did. Reorder the pools if their order changed."""
     if cloud.store.get("endpoint", endpoint_path(cluster)) is None:
         _start_control_plane(cloud, cluster)
     if before is not None and (uses_priorities(cluster) or uses_priorities(before)):
@@ -174,7 +174,7 @@ def _stop(cloud: Subscription, cluster: Record) -> None:
 
 
 def endpoint_path(cluster: Record) -> str:
-    """Where the store keeps how the control plane is really reached: the ``fqdn`` leads nowhere."""
+    """The store's key for the control plane's real address. The ``fqdn`` does not resolve."""
     return f"{cluster.id}#endpoint"
 
 

@@ -47,7 +47,7 @@ def in_use(code: str, what: str, by: str) -> ProviderError:
 
 
 def already_exists(id: str) -> ProviderError:
-    """The provider looks before it writes, because Azure itself would take the request for an update.
+    """The provider reads before it creates, because Azure would treat the request as an update.
 
     https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
     """

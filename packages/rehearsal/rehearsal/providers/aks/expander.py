@@ -29,7 +29,7 @@ def uses_priorities(cluster: Record) -> bool:
 
 
 def rank_of(cloud: Subscription, cluster: Record, pool: str) -> float | None:
-    """The pool's place by the cluster's ConfigMap, smaller first; ``None`` where that says nothing about it.
+    """The pool's place by the cluster's ConfigMap, smaller first; ``None`` if the ConfigMap does not rank it.
 
     Without a place, the simulated autoscaler takes the cheapest pool: an approximation of AKS's other expanders.
     """
@@ -51,7 +51,7 @@ def _priorities(cloud: Subscription) -> Mapping[int, Sequence[str]]:
 
 
 def parse(text: str) -> Mapping[int, Sequence[str]]:
-    """The ConfigMap's ``priorities``; nothing if any part of it is unusable, as the autoscaler has it."""
+    """The ConfigMap's ``priorities``; empty if any part of it is invalid, as in the autoscaler."""
     try:
         loaded = yaml.safe_load(text) or {}
         priorities = {int(number): [str(pattern) for pattern in patterns] for number, patterns in loaded.items()}

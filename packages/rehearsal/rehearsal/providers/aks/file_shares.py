@@ -1,4 +1,4 @@
-"""Shares of Azure Files, and private endpoints. What is stored in them, and who mounts them, is not simulated."""
+"""Azure Files shares and private endpoints. Contents and mounts of shares are not simulated."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         references={
             **IN_GROUP,
             "subnet.id": Reference(SUBNET),
-            # The account may go before it: the connection is then disconnected, which is no one's use.
+            # The account may be deleted first. A disconnected endpoint does not count as a use.
             "privateLinkServiceConnections.privateLinkServiceId": Reference(ACCOUNT, "names"),
         },
         replaces=("subnet", "privateLinkServiceConnections"),

@@ -21,7 +21,7 @@ from rehearsal.providers.base import Properties
 
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
-    """Type and inputs of each, in groups that are named as well; none where the stack names none."""
+    """Type and inputs of each resource, with their resource groups; empty if the stack names none."""
     yield from _network(settings)
     existing = settings.network.existing
     network = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
@@ -65,7 +65,7 @@ def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properti
 
 
 def _own(form: re.Pattern[str], ids: Iterable[str], settings: Settings) -> list[re.Match[str]]:
-    """Those of the form and of the stack's own subscription."""
+    """The ids of the right form that are in the stack's own subscription."""
     matches = filter(None, map(form.fullmatch, ids))
     return [each for each in matches if each["subscription"].lower() == (settings.project or "").lower()]
 

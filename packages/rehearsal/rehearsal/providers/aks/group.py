@@ -1,4 +1,4 @@
-"""Resource groups, which take everything in them along when they go."""
+"""Resource groups. Deleting one deletes its contents."""
 
 from __future__ import annotations
 

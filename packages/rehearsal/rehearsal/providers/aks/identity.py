@@ -1,4 +1,4 @@
-"""Managed identities, grants of roles, and disk encryption with a key of one's own."""
+"""Managed identities, role assignments, and disk encryption with a customer-managed key."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ OPERATOR_ROLES: Final = {
     "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
 }
 CONTRIBUTORS: Final = tuple(OPERATOR_ROLES)[1:]
-"""The roles that may change everything in their scope."""
+"""Roles with every permission to change resources in their scope."""
 NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
-"""Those that may change networks in it: Network Contributor first."""
+"""Roles with permission to change networks: Network Contributor first."""
 GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 ROLE: Final = re.compile(
     r"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/" + GUID.pattern, re.IGNORECASE
@@ -66,7 +66,7 @@ def _grantable(pending: Pending[Subscription]) -> None:
             raise api_error(HTTPStatus.CONFLICT, "RoleAssignmentExists", "The role assignment already exists.")
     require_scope(cloud, inputs["scope"])
     principal = inputs["principalId"]
-    # People and groups of the directory cannot be known here; managed identities can.
+    # Managed identities are known here; users and groups of the directory are not.
     if inputs.get("principalType") == "ServicePrincipal" and principal not in set(principals(cloud)):
         message = f"Principal {principal.replace('-', '')} does not exist in the directory {cloud.tenant}."
         raise bad_request(message, "PrincipalNotFound")
@@ -87,7 +87,7 @@ def _one_subject(pending: Pending[Subscription]) -> None:
         raise api_error(HTTPStatus.CONFLICT, "Conflict", message)
     known = {at(each.outputs, "oidcIssuerProfile.issuerURL") for each in cloud.store.all(_CLUSTER)}
     if f"/{cloud.tenant}/" in inputs["issuer"] and inputs["issuer"] not in known:
-        # Azure takes it; the first token would be refused (AADSTS700211), which nothing here would show.
+        # Azure accepts it and refuses the first token (AADSTS700211), which no check here would show.
         raise bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
 
 

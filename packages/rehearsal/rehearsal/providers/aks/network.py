@@ -41,7 +41,7 @@ def _guid(pending: Pending[Subscription]) -> str:
 
 
 def _inline_subnets(network: Properties) -> Iterator[NestedResource]:
-    """Subnets declared inside a network are recorded like those of their own."""
+    """Subnets declared inside a network are recorded like separate resources."""
     subnets: Any = network.get("subnets")
     for subnet in subnets if isinstance(subnets, list) else ():
         if isinstance(subnet, dict):
@@ -210,7 +210,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         replaces=("publicIPAddressVersion", "publicIPPrefix", "sku"),
         immutable={"zones": []},
     ),
-    # Their rules and routes change nothing here.
+    # Their rules and routes have no effect here.
     SimulatedResource(
         token=SECURITY_GROUP,
         id=_ID + "/networkSecurityGroups/{networkSecurityGroupName}",

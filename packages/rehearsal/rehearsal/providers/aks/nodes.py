@@ -44,7 +44,7 @@ def can_mig(machine: Machine) -> bool:
 
 
 def zones_of(region: str, pool: Mapping[str, Any]) -> tuple[str, ...]:
-    """The pool's zones as its nodes' label has them; ``0`` where the pool has none.
+    """The pool's zones as values of the nodes' zone label; ``0`` if the pool has none.
 
     https://learn.microsoft.com/azure/aks/availability-zones
     """
@@ -133,7 +133,7 @@ def node_group(
         autoscaled=autoscaled,
         min_nodes=low,
         max_nodes=int(pool.get("maxCount") or 0) if autoscaled else count,
-        # A count is over all zones; what does not divide by them is left to the minimum.
+        # A count is for all zones. A remainder is left to the minimum.
         initial_nodes=count // len(zones) if autoscaled else 0,
         spot=is_spot(pool),
         hourly_usd=_hourly_usd(cloud, machine, region, spot=is_spot(pool)),
@@ -160,7 +160,7 @@ def _packing(cluster: Properties) -> Packing:
 
 
 def taint(text: str) -> dict[str, str]:
-    """``key=value:Effect`` as Kubernetes has it."""
+    """A taint ``key=value:Effect`` as a Kubernetes object."""
     pair, _, effect = text.rpartition(":")
     key, _, value = pair.partition("=")
     return {"key": key, "effect": effect, **({"value": value} if value else {})}
@@ -172,9 +172,9 @@ def _count(pool: Mapping[str, Any]) -> int:
 
 
 def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
-    left = cloud.catalog.allocatable(machine)
+    allocatable = cloud.catalog.allocatable(machine)
     whole_mib = int(1024 * machine.memory_gib)
-    reserved = whole_mib - left.memory_mib
+    reserved = whole_mib - allocatable.memory_mib
     # The catalogue counts with its own number of pods; more of them cost memory, up to a quarter of the machine.
     more = _MEMORY_PER_POD_MIB * (pods - reservations.MAX_PODS)
     return NodeShape(
@@ -183,7 +183,7 @@ def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
         memory_gib=machine.memory_gib,
         gpus=machine.gpus,
         gpu_name=cloud.catalog.accelerators[machine.gpu].name if machine.gpu else "",
-        reserved_milli_cpu=1000 * machine.vcpus - left.milli_cpu,
+        reserved_milli_cpu=1000 * machine.vcpus - allocatable.milli_cpu,
         reserved_memory_mib=max(0, min(reserved + more, whole_mib // 4 + 100)),
         max_pods=pods,
     )

@@ -17,7 +17,7 @@ from rehearsal.providers.aks.errors import api_error
 
 
 class Operations:
-    """What is under way, by the cluster's id. Threads share it."""
+    """Running operations by cluster id. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,7 +25,7 @@ class Operations:
 
     @contextmanager
     def only(self, cluster: str, what: str) -> Iterator[None]:
-        """Do ``what`` to a cluster; 409 while it does something else."""
+        """Run an operation on a cluster; 409 while another one runs."""
         key = cluster.lower()
         with self._lock:
             other = self._running.get(key)

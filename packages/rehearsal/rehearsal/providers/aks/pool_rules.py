@@ -163,7 +163,7 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
     windows = str(pool.get("osSKU") or "").startswith("Windows")
     if windows != (pool.get("osType") == "Windows") and pool.get("osSKU") is not None:
         return f"osSKU {pool['osSKU']} does not go with osType {pool.get('osType') or 'Linux'}."
-    # How AKS says it is not known.
+    # AKS's wording is not known.
     machine, driven = cloud.catalog.machines.get(pool.get("vmSize") or ""), at(pool, "gpuProfile.driver") != "None"
     if machine is not None and machine.gpu in DRIVER_ON_UBUNTU_ONLY and driven and pool.get("osSKU") == "AzureLinux":
         return f"VM size {machine.type} is not supported with osSKU AzureLinux: its driver is on Ubuntu only."
@@ -312,7 +312,7 @@ def count_at_creation(pool: Properties) -> str | None:
 
 
 def _amount(pool: Properties, key: str) -> int | None:
-    """How many nodes, or how much of them; ``None`` where the pool says nothing that can be understood."""
+    """How many nodes, or how much of them; ``None`` if it is missing or not valid."""
     value = at(pool, f"upgradeSettings.{key}")
     return int(str(value).rstrip("%")) if value is not None and AMOUNT.fullmatch(str(value)) else None
 

@@ -112,7 +112,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
             super().delete(request, id, inputs, state, timeout)
 
     def _operation(self, request: CallContext, id: str, action: str) -> AbstractContextManager[None]:
-        """The cluster's only operation while it lasts, if it is about a cluster or a pool."""
+        """Lock the cluster for an operation on it or on one of its pools."""
         if request.preview or request.type not in (cluster.CLUSTER, agent_pool.POOL):
             return nullcontext()
         changed = agent_pool.cluster_of(id) if request.type == agent_pool.POOL else id
@@ -127,7 +127,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
 
     @override
     def with_provider_defaults(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
-        """``inputs`` with the provider's location, else the resource group's, where the program gave none."""
+        """``inputs`` with a location: the declared one, else the provider's, else the resource group's."""
         if not self._located(row) or inputs.get("location") is not None:
             return inputs
         location: Any = self._cloud.config.get("location")
@@ -135,7 +135,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         if location is None and name is not None and row.token != GROUP:
             id = GROUP_ID.format(subscription=self._cloud.subscription, resourceGroupName=name)
             group = None if name is UNKNOWN else self._cloud.find(id, GROUP)
-            # A group that comes with the same update decides later.
+            # A group that is created by the same update decides later.
             location = group.inputs["location"] if group else UNKNOWN
         return {**inputs, "location": location}
 
@@ -182,7 +182,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     def require_unchanged(
         self, row: SimulatedResource[Subscription], old: Properties, new: Properties, *, nested: bool
     ) -> None:
-        """The provider does not know what is fixed, so it sends an update that fails."""
+        """The provider does not know which inputs are immutable, so it sends an update that fails."""
         # What the provider would replace a resource of its own for, nobody replaces inside another.
         immutable = {**row.immutable, **(dict.fromkeys(row.replaces) if nested else {})}
         for path, default in immutable.items():

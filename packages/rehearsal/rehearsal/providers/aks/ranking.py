@@ -1,4 +1,4 @@
-"""Keeps the order of pools as the ConfigMap in the cluster says, also when that changes between two updates."""
+"""Orders the pools by the cluster's ConfigMap, also when it changes between two updates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 
 class Ranking:
-    """Looks after the clusters of one subscription that have the priority expander, while there are any."""
+    """Watches the clusters of one subscription that use the priority expander, while there are any."""
 
     def __init__(self, cloud: Subscription) -> None:
         self._cloud = cloud
@@ -28,27 +28,27 @@ class Ranking:
         self._known: dict[str, float | None] = {}
 
     def watch(self) -> None:
-        """Start looking once a cluster needs it."""
+        """Start to watch once a cluster needs it."""
         with self._lock:
             if self._thread is None and self._cloud.fleet is not None and self._clusters():
                 self._thread = Ranks(self.look)
                 self._thread.start()
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop to watch."""
         with self._lock:
             thread, self._thread = self._thread, None
         if thread is not None:
             thread.close()
 
     def look(self) -> None:
-        """Tell the machines of every pool whose place changed."""
+        """Apply the new rank to the machines of every pool whose rank changed."""
         for cluster in self._clusters():
             for pool in pools_of(self._cloud, cluster.id):
                 rank = rank_of(self._cloud, cluster, last_part(pool.id))
                 if self._known.get(pool.id, _UNSEEN) != rank:
                     with self._cloud.changing:
-                        # The pool may have changed, or gone, since it was looked at.
+                        # The pool may have been changed or deleted since it was read.
                         present = self._cloud.store.get(POOL, pool.id)
                         if present is not None:
                             start_nodes(self._cloud, present)

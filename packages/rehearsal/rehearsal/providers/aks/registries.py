@@ -1,4 +1,4 @@
-"""Container registries, whose names are in one domain for everybody. What is pushed into them is not simulated."""
+"""Container registries, whose names are globally unique. What is pushed into them is not simulated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REGISTRY: Final = "azure-native:containerregistry:Registry"
 REGISTRY_RULES: Final = Rules()
 
 TAKEN: Final = ("checkpoints", "images", "models", "registry", "training")
-"""Words that others took long ago: NAME.azurecr.io is one name for everybody
+"""Names that other accounts own: NAME.azurecr.io is globally unique
 (https://learn.microsoft.com/azure/container-registry/container-registry-get-started-azure-cli)."""
 
 _TIERS: Final = "https://learn.microsoft.com/azure/container-registry/container-registry-skus"
@@ -80,7 +80,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         rules=REGISTRY_RULES.rules,
         references=IN_GROUP,
         requires=_available,
-        # Whether a registry is in several zones is settled when it is made:
+        # Zone redundancy is fixed at creation:
         # https://learn.microsoft.com/azure/container-registry/zone-redundancy
         replaces=("zoneRedundancy",),
         # As https://learn.microsoft.com/rest/api/containerregistry/registries/get answers.

@@ -21,7 +21,7 @@ BUCKET: Final = "gcp:storage/bucket:Bucket"
 BUCKET_RULES: Final = Rules()
 
 TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
-"""Words that others took long ago: https://cloud.google.com/storage/docs/buckets#naming (one global namespace)."""
+"""Names that other accounts own: https://cloud.google.com/storage/docs/buckets#naming (one global namespace)."""
 
 _NAMES: Final = "https://cloud.google.com/storage/docs/buckets#naming"
 _NAME: Final = re.compile(r"[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9]")

@@ -1,4 +1,4 @@
-"""Places of Google Cloud, and its rules about a request."""
+"""Regions and zones of Google Cloud, and its rules about a request."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
 def _inline_pools(cluster: Properties) -> Iterator[NestedResource]:
     """The pools declared inside a cluster: its ``nodePools``, else the default pool.
 
-    A default pool that is to be removed is gone before anything can use it: no machine is made.
+    A default pool that is to be removed gets no machines: it is deleted before anything can use it.
     """
     shared = {"project": cluster.get("project"), "location": cluster.get("location"), "cluster": cluster.get("name")}
     pools: Any = cluster.get("nodePools")
@@ -113,8 +113,8 @@ def _master_auth(pending: Pending[SimulatedCloud]) -> Properties:
     return {**(pending.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
 
 
-def _ways_in(pending: Pending[SimulatedCloud]) -> Properties:
-    """The endpoint by name is always there; what it does depends on whether it takes traffic from outside Google:
+def _endpoints(pending: Pending[SimulatedCloud]) -> Properties:
+    """The cluster's endpoints. The DNS endpoint always exists; its setting decides whether it admits external traffic:
     https://cloud.google.com/python/docs/reference/container/latest/google.cloud.container_v1beta1.types.ControlPlaneEndpointsConfig.DNSEndpointConfig
     """
     endpoints = pending.inputs.get("controlPlaneEndpointsConfig") or {}
@@ -139,7 +139,7 @@ def _moved(old: Properties, new: Properties) -> tuple[str, ...]:
 
 
 def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Record:
-    """Start the control plane, unless an earlier attempt did, and open the ways in.
+    """Start the control plane, unless an earlier attempt did, and open its endpoints.
 
     A private endpoint is an address in the cluster's network:
     https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation. At the endpoint by name, Google's front
@@ -185,7 +185,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         id="projects/{project}/locations/{location}/clusters/{name}",
         outputs={
             "clusterIpv4Cidr": lambda pending: _range(pending, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
-            "controlPlaneEndpointsConfig": _ways_in,
+            "controlPlaneEndpointsConfig": _endpoints,
             "endpoint": lambda pending: pending.before.outputs["endpoint"] if pending.before else "",
             "labelFingerprint": "",
             "masterAuth": _master_auth,

@@ -349,7 +349,7 @@ def explicit_ranges(cluster: Properties) -> list[str]:
 
 
 def zones_outside(region: str, zones: list[str], cloud: SimulatedCloud) -> str | None:
-    """What is wrong with ``zones`` as node locations in ``region``."""
+    """The error in ``zones`` as node locations of ``region``; ``None`` if they are valid."""
     for zone in zones:
         if zone not in cloud.catalog.regions.get(region, ()):
             return f'Node location "{zone}" is not a zone of region "{region}".'

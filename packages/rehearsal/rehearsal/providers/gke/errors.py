@@ -59,18 +59,18 @@ def forbidden(right: str, id: str) -> ProviderError:
 
 
 def _quota(short: Shortage) -> str:
-    """As an instance group says it; GKE's autoscaler calls it ``scale.up.error.quota.exceeded``:
+    """The message of an instance group. GKE's autoscaler calls it ``scale.up.error.quota.exceeded``:
     https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-autoscaler-visibility."""
     return f"Quota '{short.name}' exceeded. Limit: {short.limit}.0 in region {short.region}."
 
 
 def _at_once(short: Shortage) -> str:
     """https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795"""
-    left = max(0, short.limit - short.used)
+    available = max(0, short.limit - short.used)
     message = (
         f'Insufficient regional quota to satisfy request: resource "{short.name}": request requires '
-        f"'{short.needed}.0' and is short '{short.needed - left}.0'. project has a quota of '{short.limit}.0' with "
-        f"'{left}.0' available."
+        f"'{short.needed}.0' and is short '{short.needed - available}.0'. project has a quota of '{short.limit}.0' "
+        f"with '{available}.0' available."
     )
     return str(api_error(HTTPStatus.FORBIDDEN, message))
 

@@ -1,4 +1,4 @@
-"""Instances of Filestore. What is stored in them, and who mounts them, is not simulated.
+"""Filestore instances. Their contents and mounts are not simulated.
 
 Replacement: https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/products/filestore/Instance.yaml
 """
@@ -72,7 +72,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         name="name",
         defaults={"deletionPolicy": "DELETE", "protocol": "NFS_V3", "deletionProtectionEnabled": False},
         rules=INSTANCE_RULES.rules,
-        # Google peers the two, and a network that is peered stays:
+        # Google peers the two. A peered network cannot be deleted:
         # https://github.com/GoogleCloudPlatform/magic-modules/pull/18476
         references={"networks.network": Reference(NETWORK)},
         requires=_not_smaller,

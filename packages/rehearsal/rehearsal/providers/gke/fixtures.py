@@ -11,9 +11,9 @@ from rehearsal.providers.gke.network import NETWORK, ROUTER, SUBNETWORK
 
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
-    """Type and inputs of each; none where the stack makes its own network.
+    """Type and inputs of each resource; empty if the stack creates its own network.
 
-    Ranges in the usual sizes: nodes for 4,000, pods for 1,024 nodes.
+    Ranges of common sizes: 4,000 nodes, and pods of 1,024 nodes.
     """
     existing = settings.network.existing
     written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None

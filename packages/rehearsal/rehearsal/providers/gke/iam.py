@@ -1,4 +1,4 @@
-"""Service accounts, grants of roles, and enabled services.
+"""Service accounts, role grants, and enabled services.
 
 Replacement: the provider's sources under
 https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/third_party/terraform/services/resourcemanager and
@@ -129,7 +129,7 @@ def _grant(
     derive_inputs: Callable[[SimulatedCloud, Properties], Properties] = lambda _, inputs: inputs,
     requires: Callable[[Pending[SimulatedCloud]], None] | None = None,
 ) -> SimulatedResource[SimulatedCloud]:
-    """One member's role on something; granting it twice is the same as once, as in IAM policies."""
+    """One member's role on a resource. A second grant changes nothing, as in IAM policies."""
     return SimulatedResource(
         token=token,
         id=on + "/{role}/{member}",
@@ -169,7 +169,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         absent=ABSENT,
     ),
     _grant("gcp:projects/iAMMember:IAMMember", "{project}"),
-    # The repository, the bucket and the secret are taken to exist.
+    # The repository, the bucket and the secret are assumed to exist.
     _grant(KEY_GRANT, "{cryptoKeyId}", requires=_known_key),
     _grant(
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",

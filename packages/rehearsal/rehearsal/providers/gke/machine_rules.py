@@ -1,4 +1,4 @@
-"""What does not go together on one machine of a node pool: its family, disks, partitions and image."""
+"""What GKE refuses to combine in a node pool: machine family, disks, GPU partitions and image."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _resource_labels(pool: Properties, cloud: SimulatedCloud) -> str | None:
 
 
 def bad_resource_label(labels: Mapping[str, str]) -> str | None:
-    """What is wrong with labels of Compute Engine's resources: lower case, at most 63 characters each."""
+    """The error in labels of Compute Engine resources: lower case, at most 63 characters each."""
     for key, value in labels.items():
         if not LABEL_KEY.fullmatch(key):
             return f"Invalid label key '{key}': a lower-case letter, then letters, digits, '-' and '_'; at most 63."

@@ -27,12 +27,12 @@ RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
 
 
 def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
-    """The network that ``inputs``, which were looked up, name."""
+    """The network that ``inputs`` name, after its lookup."""
     return _existing(cloud, NETWORK, _linked(inputs["network"], f"projects/{inputs['project']}/global/networks"))
 
 
 def subnetwork_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
-    """The subnetwork that a cluster's inputs, which were looked up, name."""
+    """The subnetwork that a cluster's inputs name, after its lookup."""
     region = region_of(inputs["location"])
     folder = f"projects/{inputs['project']}/regions/{region}/subnetworks"
     return _existing(cloud, SUBNETWORK, _linked(inputs["subnetwork"], folder))
@@ -116,7 +116,7 @@ def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
 
 
 ROWS: Final = (
-    # Subnetworks of auto mode are not made.
+    # Subnetworks of auto mode are not created.
     SimulatedResource(
         token=NETWORK,
         id="projects/{project}/global/networks/{name}",

@@ -154,7 +154,7 @@ def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
 
 def _autoscaling(pending: Pending[SimulatedCloud]) -> Properties | None:
     scaling = pending.inputs.get("autoscaling")
-    # What Google picks where the request says nothing:
+    # Google's default:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#default-values
     chosen = "ANY" if _config(pending).get("spot") or _config(pending).get("preemptible") else "BALANCED"
     return {"locationPolicy": chosen, **without_none(scaling)} if scaling else None
@@ -166,7 +166,7 @@ def pools_of(cloud: SimulatedCloud, cluster: str) -> list[Record]:
 
 
 def _start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
-    """Give the pool its machines, or change them to what the pool now says."""
+    """Start the pool's machines, or change them to the pool's current inputs."""
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
     name = cluster.inputs["name"]
@@ -181,7 +181,7 @@ def _stop(cloud: SimulatedCloud, pool: Record) -> None:
 
 
 def _imported(inputs: Properties) -> Properties:
-    """Without its taints, which the provider does not read: https://github.com/pulumi/pulumi-gcp/issues/3441."""
+    """The pool without its taints, which the provider does not read: https://github.com/pulumi/pulumi-gcp/issues/3441."""
     config = {key: value for key, value in (inputs.get("nodeConfig") or {}).items() if key != "taints"}
     return {**inputs, "nodeConfig": config or None}
 

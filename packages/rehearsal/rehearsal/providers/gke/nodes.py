@@ -40,12 +40,12 @@ class Gpus:
 
     @property
     def parts(self) -> int:
-        """Of each GPU. https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"""
+        """MIG partitions of each GPU: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"""
         return MIG_SLICES[self.partition.partition(".")[0]] if self.partition else 1
 
     @property
     def offered(self) -> int:
-        """What pods can have on one node."""
+        """How many GPUs pods can request on one node."""
         return self.count * self.parts * self.shared_by
 
     @property
@@ -222,7 +222,7 @@ def _gpu_labels(gpus: Gpus) -> dict[str, str]:
 
 def _hourly_usd(cloud: SimulatedCloud, config: Mapping[str, Any], machine: Machine, region: str) -> float:
     spot = bool(config.get("spot") or config.get("preemptible"))
-    # The price only orders pools here, so where the region's is not known the best known one of another region serves.
+    # The price only orders pools, so a region without a known price uses that of another region.
     for place in (region, PRICED_REGION):
         price = cloud.catalog.prices.machine(place, machine, spot=spot)
         if price is not None:

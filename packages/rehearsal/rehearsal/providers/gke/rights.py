@@ -1,7 +1,7 @@
-"""The permission that Google wants for making, changing or removing a resource.
+"""The permission that Google requires to create, update or delete a resource.
 
 https://cloud.google.com/iam/docs/permissions-reference. Node pools are part of their cluster,
-and who grants something changes a policy:
+and a grant changes a policy:
 https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/create
 """
 

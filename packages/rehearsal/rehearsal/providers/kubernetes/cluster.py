@@ -16,11 +16,11 @@ class ObjectClient:
         self.namespace = namespace
 
     def resource(self, kind: Kind) -> ApiResource:
-        """Where ``kind`` lives. Raises ``NoSuchKindError``."""
+        """The API resource of ``kind``. Raises ``NoSuchKindError``."""
         return self._api.resource(kind.api_version, kind.kind)
 
     def get(self, kind: Kind, name: str, namespace: str | None) -> Properties:
-        """The live object. Raises ``ApiError`` (404 if it is gone)."""
+        """The live object. Raises ``ApiError`` (404 if it does not exist)."""
         return self._api.get(self.resource(kind).path(name, namespace))
 
     def list(self, kind: Kind, namespace: str | None = None, **selectors: str) -> list[Properties]:
@@ -40,9 +40,9 @@ class ObjectClient:
         others = [entry for entry in live.get("managedFields") or [] if entry.get("manager") != manager]
         # An empty entry, not an empty list, takes the last owner away:
         # https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields
-        left = {"resourceVersion": live["resourceVersion"], "managedFields": others or [{}]}
-        self._api.merge(self.resource(kind).path(name, namespace), {"metadata": left})
+        metadata = {"resourceVersion": live["resourceVersion"], "managedFields": others or [{}]}
+        self._api.merge(self.resource(kind).path(name, namespace), {"metadata": metadata})
 
     def delete(self, kind: Kind, name: str, namespace: str | None, propagation: str) -> None:
-        """Start the deletion; what is gone already is fine."""
+        """Start the deletion; no error if the object no longer exists."""
         self._api.delete(self.resource(kind).path(name, namespace), propagationPolicy=propagation)

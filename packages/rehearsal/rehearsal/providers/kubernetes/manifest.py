@@ -132,7 +132,7 @@ def with_namespace(manifest: Properties, namespace: str | None) -> Properties:
 
 
 def normal(manifest: Properties) -> Properties:
-    """``manifest`` without what the server owns or rewrites, so that two forms of one wish compare equal.
+    """``manifest`` without what the server owns or rewrites, so that two spellings of one object compare equal.
 
     Nulls, read-only metadata and ``status`` go; a Secret's ``stringData`` becomes ``data``.
     """

@@ -177,7 +177,7 @@ class SimulatedKubernetes(Provider):
                 return Created("", inputs)
             raise ProviderError(str(error)) from error
         except ApiError as error:
-            # Dry runs may not be allowed; namespace or kind are still to come; the predecessor is still there.
+            # Dry runs may be forbidden, the namespace or kind may not exist yet, or the old object still exists.
             if request.preview and (error.status in (403, 404) or error.reason == "AlreadyExists"):
                 return Created("", inputs)
             where = object_id(inputs) if metadata(inputs).get("name") else request.name

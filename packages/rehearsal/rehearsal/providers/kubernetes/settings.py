@@ -12,7 +12,7 @@ from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.providers.base import CheckFailure, Properties, ProviderError
 
 IDENTITY: Final = ("kubeconfig", "context", "cluster")
-"""The inputs that say which cluster it is."""
+"""The inputs that identify the cluster."""
 
 _NOT_SIMULATED: Final[Mapping[str, str]] = {
     "alwaysRender": "rendering to YAML is not simulated; leave it out",
@@ -46,7 +46,7 @@ class ProviderSettings:
 
 
 def failures(config: Properties) -> list[CheckFailure]:
-    """Everything that is wrong with the provider's inputs as far as they are known."""
+    """All errors in the known inputs of the provider."""
     problems = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if _flag(config, key)]
     if "enableServerSideApply" in config and not _flag(config, "enableServerSideApply"):
         problems.append(CheckFailure("enableServerSideApply", "only server-side apply is simulated; leave it out"))

@@ -1,4 +1,4 @@
-"""Waiting until an object is ready or gone, and saying what is missing when that takes too long."""
+"""Waits until an object is ready or deleted, and reports what is missing after a timeout."""
 
 from __future__ import annotations
 

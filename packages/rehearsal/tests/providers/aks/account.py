@@ -206,8 +206,8 @@ def address(**changes: Any) -> Properties:
 
 def nat(**changes: Any) -> Properties:
     addresses = [{"id": f"{GROUP_ID}/providers/Microsoft.Network/publicIPAddresses/out"}]
-    given = {"sku": {"name": "Standard"}, "publicIpAddresses": addresses}
-    return in_group("natGatewayName", "nat", **{**given, **changes})
+    base = {"sku": {"name": "Standard"}, "publicIpAddresses": addresses}
+    return in_group("natGatewayName", "nat", **{**base, **changes})
 
 
 _NETWORK_RESOURCES = f"{GROUP_ID}/providers/Microsoft.Network"

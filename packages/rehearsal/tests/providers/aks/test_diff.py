@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from facts.concepts.unknown import UNKNOWN
@@ -33,11 +31,6 @@ from rehearsal.providers.base import Previous, Properties, ProviderError
 PRINCIPAL = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 ASSIGNED = role(principalId=PRINCIPAL, roleAssignmentName=PRINCIPAL)
 ELSEWHERE = SUBNET_ID.replace("nodes", "others")
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +70,9 @@ def azure(tmp_path: Path) -> Microsoft:
 def test_what_the_provider_replaces(
     azure: Microsoft, type: str, old: Properties, new: Properties, replaces: list[str]
 ) -> None:
-    found = azure.diff(type, old, new)
-    assert found.changes
-    assert list(found.replaces) == replaces
+    difference = azure.diff(type, old, new)
+    assert difference.changes
+    assert list(difference.replaces) == replaces
 
 
 @pytest.mark.parametrize(
@@ -100,9 +93,9 @@ def test_most_of_a_clusters_network_is_replaced_with_it(
     azure: Microsoft, key: str, value: object, replaces: bool
 ) -> None:
     profile = {**cluster()["networkProfile"], key: value}
-    found = azure.diff(CLUSTER, cluster(), cluster(networkProfile=profile))
-    assert [path.split(".")[1] for path in found.changes] == [key]
-    assert bool(found.replaces) is replaces
+    difference = azure.diff(CLUSTER, cluster(), cluster(networkProfile=profile))
+    assert [path.split(".")[1] for path in difference.changes] == [key]
+    assert bool(difference.replaces) is replaces
 
 
 def test_a_replacement_in_the_same_place_deletes_first(azure: Microsoft) -> None:
@@ -144,8 +137,8 @@ def test_ignored_changes(azure: Microsoft) -> None:
 
 def test_unknown_values_count_as_changes(azure: Microsoft) -> None:
     old = azure.check(POOL, gpu_pool())
-    found = azure.provider.diff(azure.request(POOL), "id", Previous(old, old), {**old, "vmSize": UNKNOWN}, ())
-    assert found.replaces == ("vmSize",)
+    difference = azure.provider.diff(azure.request(POOL), "id", Previous(old, old), {**old, "vmSize": UNKNOWN}, ())
+    assert difference.replaces == ("vmSize",)
 
 
 @pytest.mark.parametrize(

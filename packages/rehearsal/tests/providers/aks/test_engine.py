@@ -111,8 +111,8 @@ def test_a_pool_through_the_engine(azure: Azure) -> None:
     assert "1 replaced" in resized.text
     assert azure.fleet.groups["t4spot"].machine.type == "Standard_NC8as_T4_v3"
 
-    gone = azure.project.destroy()
-    assert gone.code == 0, gone.text
+    destruction = azure.project.destroy()
+    assert destruction.code == 0, destruction.text
     assert azure.fleet.groups == {}
     assert azure.fleet.clusters == {}
 

@@ -1,4 +1,4 @@
-"""What a stack names is there beforehand, and is found with its subnets."""
+"""What a stack names exists before it runs, and is read with its subnets."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ LOOK_UP = "azure-native:network:getVirtualNetwork"
 PLACE = {"resourceGroupName": "company", "virtualNetworkName": "company"}
 
 
-def test_what_a_stack_names_is_there_beforehand(tmp_path: Path) -> None:
+def test_what_a_stack_names_exists_before_it_runs(tmp_path: Path) -> None:
     azure = AzureNativeProvider(tmp_path, None)
     create_fixtures(ROOT / "examples" / "aks-company.yaml", azure)
     azure.configure({"subscriptionId": "00000000-0000-0000-0000-000000000000"})
-    found = azure.invoke(LOOK_UP, PLACE)
-    assert (found["location"], found["addressSpace"]) == ("eastus", {"addressPrefixes": ["10.20.0.0/16"]})
-    (subnet,) = found["subnets"]
+    network = azure.invoke(LOOK_UP, PLACE)
+    assert (network["location"], network["addressSpace"]) == ("eastus", {"addressPrefixes": ["10.20.0.0/16"]})
+    (subnet,) = network["subnets"]
     assert (subnet["name"], subnet["addressPrefix"]) == ("gpu-nodes", "10.20.0.0/22")
-    assert subnet["id"] == f"{found['id']}/subnets/gpu-nodes"
+    assert subnet["id"] == f"{network['id']}/subnets/gpu-nodes"
     assert subnet["routeTable"]["id"].endswith("/routeTables/company-routes")
     with pytest.raises(ProviderError, match="NotFound"):
         azure.invoke(LOOK_UP, {**PLACE, "virtualNetworkName": "other"})
 
 
-def test_data_of_its_own_subscription_is_there_beforehand_and_no_other_is_looked_into(tmp_path: Path) -> None:
+def test_data_of_its_own_subscription_exists_and_other_subscriptions_are_not_read(tmp_path: Path) -> None:
     own = "00000000-0000-0000-0000-000000000000"
     data = "/resourceGroups/data/providers/Microsoft.Storage/storageAccounts/lab/blobServices/default/containers"
     others = f"/subscriptions/11111111-2222-3333-4444-555555555555{data}/theirs"

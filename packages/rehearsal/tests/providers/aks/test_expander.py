@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +18,6 @@ from rehearsal.providers.store import Store
 
 PRIORITY = {"expander": "priority"}
 CONFIG_MAPS = "/api/v1/configmaps"
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 def config_map(priorities: str, name: str = NAME, namespace: str = NAMESPACE) -> dict[str, Any]:
@@ -98,7 +92,7 @@ def test_a_changed_config_map_reorders_the_pools(azure: Microsoft) -> None:
     assert ranks(azure)["t4spot"] is None
 
 
-def test_pools_are_told_only_news(azure: Microsoft) -> None:
+def test_pools_receive_only_changes(azure: Microsoft) -> None:
     azure.fleet.objects[CONFIG_MAPS] = [config_map("10: [.*]")]
     azure.cluster(autoScalerProfile=PRIORITY)
     azure.provider.close()

@@ -23,10 +23,10 @@ def test_an_endpoint_has_an_address_of_its_subnet_on_an_interface_of_its_own(tmp
     endpoint = azure.create(ENDPOINT, in_group("privateEndpointName", "files", **link))
     (interface,) = endpoint.state["networkInterfaces"]
     assert interface["id"].startswith(f"{GROUP_ID}/providers/Microsoft.Network/networkInterfaces/")
-    asked = {"resourceGroupName": "gpu-dev", "networkInterfaceName": interface["id"].rpartition("/")[2]}
-    (found,) = azure.provider.invoke(LOOK_UP, asked)["ipConfigurations"]
-    address = found["privateIPAddress"]
+    request = {"resourceGroupName": "gpu-dev", "networkInterfaceName": interface["id"].rpartition("/")[2]}
+    (configuration,) = azure.provider.invoke(LOOK_UP, request)["ipConfigurations"]
+    address = configuration["privateIPAddress"]
     assert ipaddress.ip_address(address) in ipaddress.ip_network("10.0.0.0/20")
     assert [names["ipAddresses"] for names in endpoint.state["customDnsConfigs"]] == [[address]]
     with pytest.raises(ProviderError, match="ResourceNotFound"):
-        azure.provider.invoke(LOOK_UP, {**asked, "networkInterfaceName": "other"})
+        azure.provider.invoke(LOOK_UP, {**request, "networkInterfaceName": "other"})

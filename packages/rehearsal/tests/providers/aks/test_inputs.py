@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from packages.rehearsal.tests.providers.aks.account import (
@@ -22,11 +20,6 @@ from packages.rehearsal.tests.providers.aks.account import (
     system_pool,
 )
 from rehearsal.providers.base import Properties, ProviderError
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 @pytest.mark.parametrize(

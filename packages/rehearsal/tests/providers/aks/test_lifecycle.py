@@ -52,11 +52,6 @@ STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standar
 ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"}
 
 
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
-
-
 def nat(address: Created) -> Properties:
     return {**STANDARD, "natGatewayName": "nat", "publicIpAddresses": [{"id": address.id}]}
 
@@ -154,8 +149,8 @@ def test_a_refresh_sees_what_changed_behind_the_programs_back(azure: Microsoft, 
     record = store.get(SUBNET, created.id)
     assert record is not None
     store.put(Record(record.id, record.type, {**record.inputs, "addressPrefix": "10.0.0.0/21"}, record.outputs))
-    found = azure.read(SUBNET, created.id, created.inputs)
-    assert found.inputs == subnet(addressPrefix="10.0.0.0/21")
+    refreshed = azure.read(SUBNET, created.id, created.inputs)
+    assert refreshed.inputs == subnet(addressPrefix="10.0.0.0/21")
 
 
 def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: Microsoft) -> None:
@@ -168,7 +163,7 @@ def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: Microsoft) ->
 
 
 @pytest.mark.parametrize("call", ["create_cluster", "apply_group"])
-def test_a_cluster_that_fails_to_start_is_kept_and_resumed(azure: Microsoft, call: str) -> None:
+def test_a_cluster_that_fails_to_start_is_recorded_and_resumed(azure: Microsoft, call: str) -> None:
     azure.network()
     azure.identity()
     azure.fleet.fail = call
@@ -182,7 +177,7 @@ def test_a_cluster_that_fails_to_start_is_kept_and_resumed(azure: Microsoft, cal
     assert set(azure.fleet.groups) == {"system"}
 
 
-def test_a_pool_whose_machines_fail_is_kept(azure: Microsoft) -> None:
+def test_a_pool_whose_machines_fail_is_recorded(azure: Microsoft) -> None:
     azure.cluster()
     azure.fleet.fail = "apply_group"
     with pytest.raises(ProviderError, match="no machines left") as failed:
@@ -212,7 +207,7 @@ def test_a_location_comes_from_the_provider_else_from_the_resource_group(tmp_pat
     assert azure.check(NETWORK, network(resourceGroupName="not-yet"))["location"] is UNKNOWN
 
 
-def test_names_are_made_and_kept(azure: Microsoft) -> None:
+def test_names_are_generated_and_do_not_change(azure: Microsoft) -> None:
     made = azure.check(IDENTITY, {"resourceGroupName": "gpu-dev"}, name="nodes")["resourceName"]
     assert made.startswith("nodes")
     assert len(made) == len("nodes") + 8
@@ -237,8 +232,8 @@ def test_the_users_kubeconfig(azure: Microsoft) -> None:
     azure.cluster()
     place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
     azure.restart()
-    (found,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
-    config: Any = yaml.safe_load(base64.b64decode(found["value"]))
+    (credential,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
+    config: Any = yaml.safe_load(base64.b64decode(credential["value"]))
     assert config["clusters"][0]["cluster"] == {
         "certificate-authority-data": "Q0E=",
         "server": "https://127.0.0.1:6443",
@@ -258,8 +253,8 @@ def test_a_private_control_plane_answers_inside_only(azure: Microsoft, inside: b
     azure.fleet.inside = inside
     azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True})
     place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
-    (found,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
-    assert yaml.safe_load(base64.b64decode(found["value"]))["clusters"][0]["cluster"]["server"] == server
+    (credential,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
+    assert yaml.safe_load(base64.b64decode(credential["value"]))["clusters"][0]["cluster"]["server"] == server
 
 
 def test_without_entra_there_is_no_kubeconfig_to_give(azure: Microsoft) -> None:
@@ -273,7 +268,7 @@ def test_the_version_is_the_one_that_the_control_plane_runs() -> None:
     assert f"k8s.io/kubernetes v{KUBERNETES}" in module.read_text()
 
 
-def test_the_stand_in_needs_none_of_the_vendors_packages(tmp_path: Path) -> None:
+def test_the_simulated_provider_needs_none_of_the_vendors_packages(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from rehearsal.providers.aks import AzureNativeProvider as P;"
         f"P(Path({str(tmp_path)!r}), None).schema;"
@@ -376,8 +371,10 @@ def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: Micros
     azure.cluster()
     azure.create(POOL, gpu_pool())
     azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": {"agentpool": "t4spot"}}}] * 2
-    found = azure.provider.invoke(
+    described = azure.provider.invoke(
         "azure-native:containerservice:getManagedCluster", {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
     )
-    pools = {pool["name"]: (pool["count"], pool["currentOrchestratorVersion"]) for pool in found["agentPoolProfiles"]}
+    pools = {
+        pool["name"]: (pool["count"], pool["currentOrchestratorVersion"]) for pool in described["agentPoolProfiles"]
+    }
     assert pools == {"system": (1, KUBERNETES), "t4spot": (2, KUBERNETES)}

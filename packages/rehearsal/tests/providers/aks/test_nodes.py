@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,11 +26,6 @@ from rehearsal.simulation import SimulatedNodeGroup
 SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
 REGULAR: Properties = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
 A100: Properties = {"vmSize": "Standard_NC48ads_A100_v4", **REGULAR}
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 def group(azure: Microsoft, **changes: Any) -> SimulatedNodeGroup:
@@ -122,9 +116,9 @@ def test_the_autoscaler_does_not_know_of_slices(azure: Microsoft, profile: str |
     assert made.offered_gpus == offered
 
 
-@pytest.mark.parametrize(("zones", "found"), [(None, ("0",)), ([], ("0",)), (["3", "1"], ("eastus-1", "eastus-3"))])
-def test_zones_are_labels_of_nodes(azure: Microsoft, zones: list[str] | None, found: tuple[str, ...]) -> None:
-    assert group(azure, availabilityZones=zones).zones == found
+@pytest.mark.parametrize(("zones", "expected"), [(None, ("0",)), ([], ("0",)), (["3", "1"], ("eastus-1", "eastus-3"))])
+def test_zones_are_labels_of_nodes(azure: Microsoft, zones: list[str] | None, expected: tuple[str, ...]) -> None:
+    assert group(azure, availabilityZones=zones).zones == expected
 
 
 @pytest.mark.parametrize(("count", "per_zone"), [(0, 0), (1, 0), (2, 1), (4, 2)])
@@ -163,18 +157,18 @@ def test_a_changed_pool_changes_its_machines(azure: Microsoft) -> None:
 def test_nodes_leave_for_pods_what_the_catalogue_says(azure: Microsoft, size: str) -> None:
     machine = of("aks").machines.get(size)
     assert machine is not None
-    left = of("aks").allocatable(machine)
+    expected = of("aks").allocatable(machine)
     gpus = {} if machine.gpus else {"gpuProfile": None}
-    found = allocatable(group(azure, vmSize=size, maxPods=110, **gpus).machine)
-    assert (found.cpu_millicores, found.memory_mib, found.pods) == (left.milli_cpu, left.memory_mib, 110)
+    actual = allocatable(group(azure, vmSize=size, maxPods=110, **gpus).machine)
+    assert (actual.cpu_millicores, actual.memory_mib, actual.pods) == (expected.milli_cpu, expected.memory_mib, 110)
 
 
 def test_more_pods_cost_memory_up_to_a_quarter(azure: Microsoft) -> None:
     def reserved(pods: int | None, size: str) -> int:
         azure.create(POOL, gpu_pool(agentPoolName="x", vmSize=size, maxPods=pods, gpuProfile=None))
-        found = azure.fleet.groups["x"].machine
+        machine = azure.fleet.groups["x"].machine
         azure.delete(POOL, azure.read(POOL, f"{CLUSTER_ID}/agentPools/x"))
-        return found.reserved_memory_mib or 0
+        return machine.reserved_memory_mib or 0
 
     azure.cluster()
     # Overlay's own limit is 250 pods: https://learn.microsoft.com/azure/aks/node-resource-reservations
@@ -189,7 +183,7 @@ def test_pods_per_node_without_overlay(azure: Microsoft) -> None:
     assert azure.fleet.groups["system"].machine.max_pods == 30
 
 
-def test_spot_is_no_dearer_than_its_twin(azure: Microsoft) -> None:
+def test_spot_costs_no_more_than_on_demand(azure: Microsoft) -> None:
     spot = group(azure)
     azure.create(POOL, gpu_pool(agentPoolName="t4", **REGULAR))
     assert 0 < spot.hourly_usd <= azure.fleet.groups["t4"].hourly_usd < 10
@@ -203,15 +197,15 @@ def test_a_cluster_brings_its_system_pods(azure: Microsoft) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "gone"),
+    ("changes", "absent"),
     [
         ({"securityProfile": None, "oidcIssuerProfile": None}, "azure-wi-webhook-controller-manager"),
         ({"networkProfile": {"networkPlugin": "none"}}, "azure-cns"),
     ],
 )
-def test_parts_of_the_system_come_with_what_they_are_for(changes: Properties, gone: str) -> None:
-    assert gone in {each["metadata"]["name"] for each in system_objects(cluster())}
-    assert gone not in {each["metadata"]["name"] for each in system_objects(cluster(**changes))}
+def test_parts_of_the_system_come_with_what_they_are_for(changes: Properties, absent: str) -> None:
+    assert absent in {each["metadata"]["name"] for each in system_objects(cluster())}
+    assert absent not in {each["metadata"]["name"] for each in system_objects(cluster(**changes))}
 
 
 def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
@@ -233,7 +227,7 @@ def test_every_deployment_of_two_may_lose_one() -> None:
 
 
 def test_system_pods_ask_for_what_the_catalogue_says() -> None:
-    asked: dict[str, tuple[int, int]] = {}
+    requested: dict[str, tuple[int, int]] = {}
     for each in system_objects(cluster()):
         if each["kind"] in ("Deployment", "DaemonSet"):
             (container,) = each["spec"]["template"]["spec"]["containers"]
@@ -241,9 +235,9 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
             cpu = int(requests["cpu"].removesuffix("m"))
             memory = int(requests.get("memory", "0Mi").removesuffix("Mi"))
             name = each["metadata"]["name"].removesuffix("-controller-manager")
-            asked[name] = (replicas * cpu, replicas * memory)
+            requested[name] = (replicas * cpu, replicas * memory)
     known = {pod.name: (pod.request.milli_cpu, pod.request.memory_mib) for pod in of("aks").system_pods}
-    assert asked == known
+    assert requested == known
 
 
 def test_callers_get_their_own_copy_of_the_system_objects() -> None:

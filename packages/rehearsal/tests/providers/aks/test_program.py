@@ -42,9 +42,9 @@ class Sent(recorder.Cloud):
         if not args.typ.startswith("azure-native:"):
             return super().new_resource(args)
         if args.resource_id:
-            found = self.azure.read(args.typ, args.resource_id)
-            assert found.id, f"{args.name} is not there"
-            return found.id, found.state
+            existing = self.azure.read(args.typ, args.resource_id)
+            assert existing.id, f"{args.name} is not there"
+            return existing.id, existing.state
         made = self.azure.create(args.typ, dict(args.inputs), args.name)
         return made.id, made.state
 
@@ -78,7 +78,7 @@ def test_a_new_private_cluster_is_refused_before_anything_is_made(run: Run, monk
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_the_stand_in_accepts_the_whole_program(run: Run, stack: str) -> None:
+def test_the_simulated_provider_accepts_the_whole_program(run: Run, stack: str) -> None:
     recording, azure = run(stack)
     sent = {each.type for each in recording.resources if each.type.startswith("azure-native:")}
     assert {CLUSTER, POOL} <= sent <= set(AzureNativeProvider.rows)
@@ -90,7 +90,9 @@ def test_the_stand_in_accepts_the_whole_program(run: Run, stack: str) -> None:
     assert all(group.min_nodes == group.initial_nodes == 0 and group.autoscaled for group in empty)
 
 
-def test_the_stand_in_accepts_a_cluster_in_a_companys_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simulated_provider_accepts_a_cluster_in_a_companys_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whose DNS servers are its own, and whose disks have its own key."""
     company = ROOT / "examples" / "aks-company.yaml"
     azure = Microsoft(tmp_path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from packages.rehearsal.tests.providers.aks.account import (
@@ -39,11 +37,6 @@ ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicI
 
 def nat(address: Created) -> Properties:
     return {**STANDARD, "natGatewayName": "nat", "publicIpAddresses": [{"id": address.id}]}
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 def missing(azure: Microsoft, type: str, inputs: Properties, code: str) -> None:

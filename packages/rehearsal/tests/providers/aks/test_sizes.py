@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +25,6 @@ FIXED: dict[str, Any] = {"enableAutoScaling": False, "minCount": None, "maxCount
 
 def growing(**changes: Any) -> dict[str, Any]:
     return system_pool(**{"enableAutoScaling": True, "minCount": 1, "maxCount": 5, **changes})
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Microsoft:
-    return Microsoft(tmp_path)
 
 
 def has(azure: Microsoft, **nodes: int) -> None:
@@ -70,7 +64,7 @@ def test_so_for_a_pool_inside_a_cluster(azure: Microsoft, sent: int, refused: bo
     assert azure.read(CLUSTER, CLUSTER_ID).state.get("tags") == (None if refused else {"day": "two"})
 
 
-def test_a_pool_without_autoscaling_has_the_size_that_it_is_given(azure: Microsoft) -> None:
+def test_a_pool_without_autoscaling_has_the_declared_size(azure: Microsoft) -> None:
     azure.cluster()
     pool = azure.create(POOL, gpu_pool(**FIXED, count=1))
     has(azure, t4spot=1)

@@ -68,7 +68,7 @@ class Amazon(Account):
     provider: AwsProvider
 
     def __init__(self, directory: Path, patience: float = 0, machines: Fleet | None = None, **config: str) -> None:
-        """``machines`` are in the place of the noting fleet, which then is told nothing."""
+        """``machines`` are in the place of the noting fleet, which then receives nothing."""
         # Nothing else is under way in most tests, so nothing is worth waiting for.
         self._patience, self._machines = patience, machines
         super().__init__(directory, **config)
@@ -82,11 +82,11 @@ class Amazon(Account):
     @override
     def needed(cls, step: Step) -> Sequence[Step]:
         """Those that it names, with those that they name; a whole account takes too long for each."""
-        wanted, every = {step.type}, list(STEPS[: STEPS.index(step)])
+        types, every = {step.type}, list(STEPS[: STEPS.index(step)])
         for each in reversed((*every, step)):
-            if each.type in wanted:
-                wanted |= _named([each.inputs, each.update, each.replace]) | {*AFTER.get(each.type, ())}
-        return [each for each in every if each.type in wanted - {step.type}]
+            if each.type in types:
+                types |= _named([each.inputs, each.update, each.replace]) | {*AFTER.get(each.type, ())}
+        return [each for each in every if each.type in types - {step.type}]
 
     @override
     def new_provider(self) -> AwsProvider:

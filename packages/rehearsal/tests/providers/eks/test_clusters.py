@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,13 +27,6 @@ from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
 from rehearsal.providers.eks.rules.cluster_rules import version_step
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: Amazon) -> None:
@@ -236,7 +227,7 @@ def test_an_addon_brings_identities_for_its_own_service_accounts(amazon: Amazon)
     assert amazon.account.pod_identity("gpu-dev", "kube-system", "other") is None
 
 
-def test_pods_are_given_no_role_that_pod_identity_may_not_assume(amazon: Amazon) -> None:
+def test_an_association_needs_a_role_that_pod_identity_may_assume(amazon: Amazon) -> None:
     amazon.cluster()
     of_nodes = amazon.role("other", "ec2.amazonaws.com").state["arn"]
     where = {"clusterName": "gpu-dev", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
@@ -249,7 +240,7 @@ def test_pods_are_given_no_role_that_pod_identity_may_not_assume(amazon: Amazon)
         )
 
 
-def test_a_deleted_key_is_gone_and_cannot_encrypt_a_cluster(amazon: Amazon) -> None:
+def test_a_deleted_key_cannot_encrypt_a_cluster(amazon: Amazon) -> None:
     key = amazon.create(KEY, {"deletionWindowInDays": 7})
     amazon.delete(KEY, key)
     assert amazon.read(KEY, key.id, key.inputs).id == ""

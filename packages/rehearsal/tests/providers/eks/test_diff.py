@@ -72,9 +72,9 @@ SIZES = {"minSize": 0, "maxSize": 8, "desiredSize": 0}
     ],
 )
 def test_changes_made_in_place(amazon: Amazon, type_: str, old: Properties, new: Properties, path: str) -> None:
-    found = amazon.diff(type_, old, new)
-    assert path in found.changes
-    assert found.replaces == ()
+    difference = amazon.diff(type_, old, new)
+    assert path in difference.changes
+    assert difference.replaces == ()
 
 
 @pytest.mark.parametrize(

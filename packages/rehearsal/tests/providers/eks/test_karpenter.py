@@ -1,7 +1,7 @@
 """What the hand-written judgement of Karpenter used to say, Karpenter itself says now.
 
 Every part that it needs is taken away once, and its own words tell which. The program's components declare the cluster;
-one world serves all tests.
+one sandbox serves all tests.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from packages.rehearsal.tests.providers.eks.account import ENTRY
 from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, without
-from packages.rehearsal.tests.providers.eks.karpenter_world import CLASSES, POOLS, KarpenterWorld, karpenter_world
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import CLASSES, POOLS, KarpenterSandbox, karpenter_sandbox
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, PODS, eventually, pod
 from rehearsal.cluster.api import Object
 from rehearsal.simulation import NO_NODE
@@ -32,15 +32,15 @@ SECONDS: Final = 600
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterWorld]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterSandbox]:
     # Bottlerocket offers its GPUs itself: the device plugin is not among these components.
     pool = eks_specs.gpu_pool(POOL, zones=eks_specs.THREE_ZONES, max_nodes=2, image="bottlerocket")
-    with karpenter_world(tmp_path_factory.mktemp("karpenter"), pool) as world:
-        yield world
+    with karpenter_sandbox(tmp_path_factory.mktemp("karpenter"), pool) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
-def world(running: KarpenterWorld) -> Iterator[KarpenterWorld]:
+def sandbox(running: KarpenterSandbox) -> Iterator[KarpenterSandbox]:
     running.mark()
     yield running
     running.settle()
@@ -50,49 +50,49 @@ def gpu_pod(name: str, **fields: Any) -> Object:
     return pod(name, gpus=1, seconds=3600, nodeSelector={"gpucluster.dev/pool": POOL}, **fields)
 
 
-def runs(world: KarpenterWorld, name: str) -> None:
-    eventually(f"{name} runs", lambda: world.phase(name) == "Running", SECONDS)
+def runs(sandbox: KarpenterSandbox, name: str) -> None:
+    eventually(f"{name} runs", lambda: sandbox.phase(name) == "Running", SECONDS)
 
 
-def stays_pending(world: KarpenterWorld, name: str, said: str) -> None:
+def stays_pending(sandbox: KarpenterSandbox, name: str, message: str) -> None:
     """The pod waits, and Karpenter says why, with ``said``."""
-    eventually(f"Karpenter says: {said}", lambda: said in world.words(), SECONDS)
-    assert world.phase(name) == "Pending"
+    eventually(f"Karpenter says: {message}", lambda: message in sandbox.words(), SECONDS)
+    assert sandbox.phase(name) == "Pending"
 
 
-def node_class(world: KarpenterWorld) -> str:
-    name: str = world.api.get(POOL_PATH)["spec"]["template"]["spec"]["nodeClassRef"]["name"]
+def node_class(sandbox: KarpenterSandbox) -> str:
+    name: str = sandbox.api.get(POOL_PATH)["spec"]["template"]["spec"]["nodeClassRef"]["name"]
     return f"{CLASSES}/{name}"
 
 
-def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(world: KarpenterWorld) -> None:
-    assert world.instances() == []
-    world.submit(gpu_pod("first"))
-    runs(world, "first")
-    (instance,) = world.instances()
+def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(sandbox: KarpenterSandbox) -> None:
+    assert sandbox.instances() == []
+    sandbox.submit(gpu_pod("first"))
+    runs(sandbox, "first")
+    (instance,) = sandbox.instances()
     assert instance["InstanceType"] == "g4dn.xlarge"
     (node,) = [
-        each for each in world.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
+        each for each in sandbox.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
     ]
     assert node["spec"]["providerID"].endswith(instance["InstanceId"])
-    pool = world.api.get(POOL_PATH)["spec"]["template"]
+    pool = sandbox.api.get(POOL_PATH)["spec"]["template"]
     assert pool["metadata"]["labels"].items() <= node["metadata"]["labels"].items()
     assert GPU_TAINT in node["spec"]["taints"]
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
-    world.api.delete(f"{PODS}/first", gracePeriodSeconds=0)
-    eventually("the machine is gone", lambda: not world.instances("pending", "running"), SECONDS)
-    eventually("so is its claim", lambda: not world.claims(), SECONDS)
+    sandbox.api.delete(f"{PODS}/first", gracePeriodSeconds=0)
+    eventually("the machine is gone", lambda: not sandbox.instances("pending", "running"), SECONDS)
+    eventually("so is its claim", lambda: not sandbox.claims(), SECONDS)
     assert [
-        each for each in world.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
+        each for each in sandbox.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
     ] == []
 
 
-def test_no_more_nodes_than_the_limit(world: KarpenterWorld) -> None:
+def test_no_more_nodes_than_the_limit(sandbox: KarpenterSandbox) -> None:
     for name in ("a", "b", "c"):
-        world.submit(gpu_pod(name))
-    eventually("two run", lambda: sum(world.phase(name) == "Running" for name in "abc") == 2, SECONDS)
-    eventually("the third is told", lambda: "limit" in " ".join(world.events("Pod")), SECONDS)
-    assert len(world.instances()) == 2
+        sandbox.submit(gpu_pod(name))
+    eventually("two run", lambda: sum(sandbox.phase(name) == "Running" for name in "abc") == 2, SECONDS)
+    eventually("the third pod gets an event", lambda: "limit" in " ".join(sandbox.events("Pod")), SECONDS)
+    assert len(sandbox.instances()) == 2
 
 
 def _subnets(spec: Any) -> None:
@@ -114,7 +114,7 @@ def _profile(spec: Any) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (_subnets, "SubnetSelector did not match any Subnets"),
         (_groups, "SecurityGroupSelector did not match any SecurityGroups"),
@@ -122,12 +122,12 @@ def _profile(spec: Any) -> None:
         (_profile, "absent"),
     ],
 )
-def test_what_a_node_class_lacks(world: KarpenterWorld, change: Callable[[Any], None], said: str) -> None:
-    with changed(world, node_class(world), change):
-        world.submit(gpu_pod("waits"))
-        stays_pending(world, "waits", said)
-        assert world.instances() == []
-    runs(world, "waits")
+def test_what_a_node_class_lacks(sandbox: KarpenterSandbox, change: Callable[[Any], None], message: str) -> None:
+    with changed(sandbox, node_class(sandbox), change):
+        sandbox.submit(gpu_pod("waits"))
+        stays_pending(sandbox, "waits", message)
+        assert sandbox.instances() == []
+    runs(sandbox, "waits")
 
 
 def _type(spec: Any) -> None:
@@ -144,99 +144,101 @@ def _zone(spec: Any) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("change", [_type, _zone])
-def test_a_pool_that_no_machine_meets(world: KarpenterWorld, change: Callable[[Any], None]) -> None:
-    with changed(world, POOL_PATH, change):
-        world.submit(gpu_pod("waits"))
-        stays_pending(world, "waits", "nodepool requirements filtered out all available instance types")
-        assert world.instances() == []
+def test_a_pool_that_no_machine_meets(sandbox: KarpenterSandbox, change: Callable[[Any], None]) -> None:
+    with changed(sandbox, POOL_PATH, change):
+        sandbox.submit(gpu_pod("waits"))
+        stays_pending(sandbox, "waits", "nodepool requirements filtered out all available instance types")
+        assert sandbox.instances() == []
 
 
 @pytest.mark.exhaustive
-def test_idle_nodes_that_are_to_stay_do_stay(world: KarpenterWorld) -> None:
+def test_idle_nodes_that_are_to_stay_do_stay(sandbox: KarpenterSandbox) -> None:
     def never(spec: Any) -> None:
         spec["disruption"]["consolidateAfter"] = "Never"
 
-    with changed(world, POOL_PATH, never):
-        world.submit(gpu_pod("short"))
-        runs(world, "short")
-        world.api.delete(f"{PODS}/short", gracePeriodSeconds=0)
-        eventually("the pod is gone", lambda: world.phase("short") == "")
+    with changed(sandbox, POOL_PATH, never):
+        sandbox.submit(gpu_pod("short"))
+        runs(sandbox, "short")
+        sandbox.api.delete(f"{PODS}/short", gracePeriodSeconds=0)
+        eventually("the pod is gone", lambda: sandbox.phase("short") == "")
 
-        eventually("it has long been idle", lambda: idle_seconds(world) > LONG, SECONDS)
-        assert "Consolidatable" not in conditions(world)
-    eventually("then it may go", lambda: conditions(world).get("Consolidatable", "True") == "True", SECONDS)
+        eventually("it has long been idle", lambda: idle_seconds(sandbox) > LONG, SECONDS)
+        assert "Consolidatable" not in conditions(sandbox)
+    eventually("then it may go", lambda: conditions(sandbox).get("Consolidatable", "True") == "True", SECONDS)
 
 
-def conditions(world: KarpenterWorld) -> dict[str, str]:
+def conditions(sandbox: KarpenterSandbox) -> dict[str, str]:
     """Of the only NodeClaim; none once it is gone."""
-    return {each["type"]: each["status"] for claim in world.claims() for each in claim["status"].get("conditions", [])}
+    return {
+        each["type"]: each["status"] for claim in sandbox.claims() for each in claim["status"].get("conditions", [])
+    }
 
 
-def idle_seconds(world: KarpenterWorld) -> float:
+def idle_seconds(sandbox: KarpenterSandbox) -> float:
     """Since the node's last pod came or went; 0 before it was initialized."""
-    (claim,) = world.claims()
-    told = claim["status"].get("lastPodEventTime")
-    if told is None or conditions(world).get("Initialized") != "True":
+    (claim,) = sandbox.claims()
+    last_event = claim["status"].get("lastPodEventTime")
+    if last_event is None or conditions(sandbox).get("Initialized") != "True":
         return 0.0
-    moment = datetime.datetime.fromisoformat(told.replace("Z", "+00:00"))
+    moment = datetime.datetime.fromisoformat(last_event.replace("Z", "+00:00"))
     return (datetime.datetime.now(datetime.timezone.utc) - moment).total_seconds()
 
 
 @pytest.mark.exhaustive
-def test_a_machine_whose_role_is_not_let_in_makes_no_node(world: KarpenterWorld) -> None:
-    store = world.account.store
+def test_a_machine_whose_role_is_not_let_in_makes_no_node(sandbox: KarpenterSandbox) -> None:
+    store = sandbox.account.store
     record = next(each for each in store.all(ENTRY) if each.inputs.get("type") == "EC2_LINUX")
     store.remove(ENTRY, record.id)
     try:
-        world.submit(gpu_pod("waits"))
-        told = eventually(
-            "it is told",
-            lambda: [each["message"] for each in world.api.list("/api/v1/events") if each["reason"] == NO_NODE],
+        sandbox.submit(gpu_pod("waits"))
+        events = eventually(
+            "Karpenter reports it",
+            lambda: [each["message"] for each in sandbox.api.list("/api/v1/events") if each["reason"] == NO_NODE],
             SECONDS,
         )
-        assert "has no access entry" in told[0]
-        assert world.phase("waits") == "Pending"
+        assert "has no access entry" in events[0]
+        assert sandbox.phase("waits") == "Pending"
         store.put(record)
-        runs(world, "waits")
+        runs(sandbox, "waits")
     finally:
         store.put(record)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"settings": {"clusterName": "other"}}, "unauthorized to call ec2:CreateLaunchTemplate"),
         ({"serviceAccount": {"name": "nobody"}}, "credentials"),
         ({"controller": {"image": {"tag": "1.14.0", "digest": ""}}}, "carries version 1.14.1"),
     ],
 )
-def test_what_the_installation_lacks(world: KarpenterWorld, values: dict[str, Any], said: str) -> None:
-    world.release("karpenter", {**values, "strategy": {"rollingUpdate": None, "type": "Recreate"}}, wait=False)
+def test_what_the_installation_lacks(sandbox: KarpenterSandbox, values: dict[str, Any], message: str) -> None:
+    sandbox.release("karpenter", {**values, "strategy": {"rollingUpdate": None, "type": "Recreate"}}, wait=False)
     try:
-        world.submit(gpu_pod("waits"))
-        stays_pending(world, "waits", said)
-        assert world.instances() == []
+        sandbox.submit(gpu_pod("waits"))
+        stays_pending(sandbox, "waits", message)
+        assert sandbox.instances() == []
     finally:
-        world.api.delete(PODS, gracePeriodSeconds=0)
-        world.release("karpenter")
+        sandbox.api.delete(PODS, gracePeriodSeconds=0)
+        sandbox.release("karpenter")
 
 
 @pytest.mark.exhaustive
-def test_without_its_queue_it_says_so_and_goes_on(world: KarpenterWorld) -> None:
-    world.release("karpenter", {"settings": {"interruptionQueue": "absent"}})
+def test_without_its_queue_it_says_so_and_goes_on(sandbox: KarpenterSandbox) -> None:
+    sandbox.release("karpenter", {"settings": {"interruptionQueue": "absent"}})
     try:
-        eventually("it is told", lambda: "failed to create valid sqs provider" in world.words(), SECONDS)
-        world.submit(gpu_pod("runs"))
-        runs(world, "runs")
+        eventually("Karpenter reports it", lambda: "failed to create valid sqs provider" in sandbox.words(), SECONDS)
+        sandbox.submit(gpu_pod("runs"))
+        runs(sandbox, "runs")
     finally:
-        world.release("karpenter")
+        sandbox.release("karpenter")
 
 
 @pytest.mark.parametrize("action", ["ec2:CreateFleet", "iam:PassRole"])
-def test_a_right_that_its_role_lacks(world: KarpenterWorld, action: str) -> None:
+def test_a_right_that_its_role_lacks(sandbox: KarpenterSandbox, action: str) -> None:
     """Last of all: what could not be launched, Karpenter tries again only minutes later."""
-    with without(world, action):
-        world.submit(gpu_pod("waits"))
-        stays_pending(world, "waits", f"not authorized to perform: {action}")
-        assert world.instances() == []
+    with without(sandbox, action):
+        sandbox.submit(gpu_pod("waits"))
+        stays_pending(sandbox, "waits", f"not authorized to perform: {action}")
+        assert sandbox.instances() == []

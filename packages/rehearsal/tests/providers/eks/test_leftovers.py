@@ -1,4 +1,4 @@
-"""What is left in the account is seen, whoever made it; what costs nothing and is always there is not."""
+"""Leftovers in the account are reported no matter who made them. Free resources that always exist are not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_a_new_account_holds_nothing_that_counts(tmp_path: Path) -> None:
     assert amazon.provider.inventory() == []
 
 
-def test_what_the_program_made_and_what_others_made_counts_until_it_is_gone(tmp_path: Path) -> None:
+def test_resources_of_the_program_and_of_others_count_until_they_are_deleted(tmp_path: Path) -> None:
     amazon = Amazon(tmp_path)
     vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
     amazon.account.call("logs", "CreateLogGroup", logGroupName="/aws/eks/demo/cluster")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,6 @@ from packages.rehearsal.tests.providers.eks.account import (
     subnet,
 )
 from rehearsal.providers.base import Properties, ProviderError
-
-
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
 
 
 def test_a_whole_account_comes_and_goes(amazon: Amazon) -> None:
@@ -60,7 +52,7 @@ def test_the_next_engine_finds_what_the_last_one_made(amazon: Amazon) -> None:
 
 
 def test_a_new_account_is_empty(amazon: Amazon, tmp_path: Path) -> None:
-    """A process has one account; its life is the world's."""
+    """A process has one account. It lives as long as the simulation."""
     vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
     amazon.stop()
     other = Amazon(tmp_path)
@@ -84,7 +76,7 @@ def test_an_import_returns_every_input(amazon: Amazon) -> None:
     assert amazon.read(VPC, vpc.id).inputs == vpc.inputs
 
 
-def test_what_was_deleted_behind_the_programs_back_is_gone(amazon: Amazon) -> None:
+def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: Amazon) -> None:
     vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
     amazon.account.call("ec2", "DeleteVpc", VpcId=vpc.id)
     assert amazon.read(VPC, vpc.id, vpc.inputs).id == ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,18 +26,11 @@ from rehearsal.providers.eks.resources import node_group
 from rehearsal.providers.eks.resources.groups import NodeGroups
 
 
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
-
-
 def asg_of(amazon: Amazon, group: Created) -> dict[str, Any]:
     name = group.state["resources"][0]["autoscalingGroups"][0]["name"]
     answer = amazon.account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=[name])
-    found: dict[str, Any] = answer["AutoScalingGroups"][0]
-    return found
+    scaling_group: dict[str, Any] = answer["AutoScalingGroups"][0]
+    return scaling_group
 
 
 def test_a_node_groups_tags_stay_off_its_auto_scaling_group(amazon: Amazon) -> None:
@@ -73,8 +64,8 @@ def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: Amazon) -> None
     machine, catalogued = group.base.machine, of("eks").machines.get("g4dn.xlarge")
     assert catalogued is not None
     assert (machine.type, machine.gpus, machine.cpu) == ("g4dn.xlarge", 1, catalogued.vcpus)
-    left = of("eks").allocatable(catalogued)
-    assert machine.reserved_milli_cpu == 1000 * catalogued.vcpus - left.milli_cpu
+    allocatable = of("eks").allocatable(catalogued)
+    assert machine.reserved_milli_cpu == 1000 * catalogued.vcpus - allocatable.milli_cpu
     assert group.base.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
     assert group.base.labels["eks.amazonaws.com/nodegroup"] == "t4-1"
     assert group.base.labels["eks.amazonaws.com/capacityType"] == "SPOT"
@@ -126,9 +117,11 @@ def test_a_group_changes_in_place(amazon: Amazon) -> None:
     )
     state = amazon.update(NODE_GROUP, group, changed)
     assert state["labels"] == {"team": "speech"}
-    found = amazon.account.call("eks", "DescribeNodegroup", clusterName="gpu-dev", nodegroupName="t4-1")["nodegroup"]
-    assert (found["labels"], found["tags"]) == ({"team": "speech"}, {"cost": "sales"})
-    assert [taint["value"] for taint in found["taints"]] == ["yes"]
+    described = amazon.account.call("eks", "DescribeNodegroup", clusterName="gpu-dev", nodegroupName="t4-1")[
+        "nodegroup"
+    ]
+    assert (described["labels"], described["tags"]) == ({"team": "speech"}, {"cost": "sales"})
+    assert [taint["value"] for taint in described["taints"]] == ["yes"]
     asg = asg_of(amazon, group)
     assert (asg["MinSize"], asg["MaxSize"], asg["DesiredCapacity"]) == (1, 6, 1)
     assert amazon.fleet.groups["t4-1"].labels["team"] == "speech"
@@ -141,9 +134,9 @@ def test_a_refresh_sees_the_size_that_the_group_has(amazon: Amazon) -> None:
     group = amazon.node_group()
     name = asg_of(amazon, group)["AutoScalingGroupName"]
     amazon.account.call("autoscaling", "SetDesiredCapacity", AutoScalingGroupName=name, DesiredCapacity=3)
-    found = amazon.read(NODE_GROUP, group.id, group.inputs).inputs
-    assert found is not None
-    assert found["scalingConfig"]["desiredSize"] == 3
+    refreshed = amazon.read(NODE_GROUP, group.id, group.inputs).inputs
+    assert refreshed is not None
+    assert refreshed["scalingConfig"]["desiredSize"] == 3
 
 
 def test_machines_that_do_not_leave_keep_the_group(amazon: Amazon) -> None:
@@ -207,9 +200,9 @@ def test_machines_that_fail_leave_a_group_to_resume(amazon: Amazon) -> None:
         amazon.admin_group()
     assert caught.value.partial is not None
     amazon.fleet.fail = ""
-    kept = caught.value.partial
+    partial = caught.value.partial
     inputs = amazon.check(NODE_GROUP, {**cpu_group(amazon.subnets())})
-    amazon.update(NODE_GROUP, Created(kept.id, kept.state, inputs), inputs)
+    amazon.update(NODE_GROUP, Created(partial.id, partial.state, inputs), inputs)
     assert amazon.fleet.groups["admin"].min_nodes == 2
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from packages.rehearsal.tests.providers.eks.account import AWS_POLICY, ROLE, Amazon, trust
@@ -13,16 +10,9 @@ from rehearsal.providers.base import ProviderError
 POWER = f"{AWS_POLICY}/PowerUserAccess"
 
 
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
-
-
 def boundary(amazon: Amazon) -> str | None:
-    found = amazon.account.call("iam", "GetRole", RoleName="nodes")["Role"].get("PermissionsBoundary") or {}
-    return found.get("PermissionsBoundaryArn")
+    attached = amazon.account.call("iam", "GetRole", RoleName="nodes")["Role"].get("PermissionsBoundary") or {}
+    return attached.get("PermissionsBoundaryArn")
 
 
 def test_a_boundary_comes_changes_and_goes_and_has_to_be_there(amazon: Amazon) -> None:

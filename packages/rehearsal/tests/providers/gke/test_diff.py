@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from facts.concepts.unknown import UNKNOWN
@@ -19,19 +17,8 @@ from packages.rehearsal.tests.providers.gke.account import (
     gpu_pool,
     subnetwork,
 )
-from rehearsal.providers.base import Diff, Previous, Properties
+from rehearsal.providers.base import Previous, Properties
 from rehearsal.providers.paths import parse_path
-
-
-@pytest.fixture
-def google(tmp_path: Path) -> Google:
-    return Google(tmp_path)
-
-
-def diff(google: Google, type: str, old: Properties, new: Properties, ignored: tuple[str, ...] = ()) -> Diff:
-    before = google.check(type, old)
-    after = google.check(type, new, before)
-    return google.provider.diff(google.request(type), "id", Previous(before, before), after, ignored)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +38,9 @@ def diff(google: Google, type: str, old: Properties, new: Properties, ignored: t
     ],
 )
 def test_pool_changes_made_in_place(google: Google, new: Properties, path: str) -> None:
-    found = diff(google, POOL, gpu_pool(), new)
-    assert path in found.changes
-    assert found.replaces == ()
+    difference = google.diff(POOL, gpu_pool(), new)
+    assert path in difference.changes
+    assert difference.replaces == ()
 
 
 @pytest.mark.parametrize(
@@ -76,15 +63,15 @@ def test_pool_changes_made_in_place(google: Google, new: Properties, path: str) 
     ],
 )
 def test_pool_changes_that_replace(google: Google, new: Properties, path: str) -> None:
-    found = diff(google, POOL, gpu_pool(), new)
-    assert path in found.replaces
+    difference = google.diff(POOL, gpu_pool(), new)
+    assert path in difference.replaces
 
 
 def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
-    assert diff(google, POOL, gpu_pool(), gpu_pool(nodeConfig={"spot": False})).delete_before_replace
-    assert not diff(google, POOL, gpu_pool(), gpu_pool(name="other")).delete_before_replace
+    assert google.diff(POOL, gpu_pool(), gpu_pool(nodeConfig={"spot": False})).delete_before_replace
+    assert not google.diff(POOL, gpu_pool(), gpu_pool(name="other")).delete_before_replace
     auto_named = gpu_pool(name=None)
-    assert not diff(google, POOL, auto_named, gpu_pool(name=None, nodeConfig={"spot": False})).delete_before_replace
+    assert not google.diff(POOL, auto_named, gpu_pool(name=None, nodeConfig={"spot": False})).delete_before_replace
 
 
 @pytest.mark.parametrize(
@@ -119,9 +106,9 @@ def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
     ],
 )
 def test_what_replaces(google: Google, type: str, old: Properties, new: Properties, replaces: list[str]) -> None:
-    found = diff(google, type, old, new)
-    assert found.changes
-    assert list(found.replaces) == replaces
+    difference = google.diff(type, old, new)
+    assert difference.changes
+    assert list(difference.replaces) == replaces
 
 
 @pytest.mark.parametrize(
@@ -144,7 +131,7 @@ def test_what_replaces(google: Google, type: str, old: Properties, new: Properti
     ],
 )
 def test_spellings_that_mean_the_same(google: Google, type: str, old: Properties, new: Properties) -> None:
-    assert diff(google, type, old, new).changes == ()
+    assert google.diff(type, old, new).changes == ()
 
 
 @pytest.mark.parametrize(
@@ -153,8 +140,8 @@ def test_spellings_that_mean_the_same(google: Google, type: str, old: Properties
 )
 def test_ignored_changes(google: Google, ignored: str) -> None:
     new = gpu_pool(nodeConfig={"labels": {"team": "speech"}})
-    assert diff(google, POOL, gpu_pool(), new, (ignored,)).changes == ()
-    assert diff(google, POOL, gpu_pool(), new, ("nodeConfig.label", "autoscaling")).changes == (
+    assert google.diff(POOL, gpu_pool(), new, (ignored,)).changes == ()
+    assert google.diff(POOL, gpu_pool(), new, ("nodeConfig.label", "autoscaling")).changes == (
         "nodeConfig.labels.team",
     )
 
@@ -162,22 +149,22 @@ def test_ignored_changes(google: Google, ignored: str) -> None:
 def test_ignored_elements(google: Google) -> None:
     new = gpu_pool(nodeConfig={"taints": [{"key": "nvidia.com/gpu", "value": "no", "effect": "NO_SCHEDULE"}]})
     for path in ("nodeConfig.taints[*].value", "nodeConfig.taints[0]", "nodeConfig.taints[*]"):
-        assert diff(google, POOL, gpu_pool(), new, (path,)).changes == ()
+        assert google.diff(POOL, gpu_pool(), new, (path,)).changes == ()
 
 
 def test_unknown_values_count_as_changes(google: Google) -> None:
     old = google.check(NAT, {"name": "n", "router": "r", "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS"})
-    found = google.provider.diff(google.request(NAT), "id", Previous(old, old), {**old, "router": UNKNOWN}, ())
-    assert found.replaces == ("router",)
+    difference = google.provider.diff(google.request(NAT), "id", Previous(old, old), {**old, "router": UNKNOWN}, ())
+    assert difference.replaces == ("router",)
 
 
 def test_keys_that_need_quotes(google: Google) -> None:
     old = gpu_pool(nodeConfig={"labels": {"gpucluster.dev/pool": "a"}})
     new = gpu_pool(nodeConfig={"labels": {"gpucluster.dev/pool": "b"}})
     path = 'nodeConfig.labels["gpucluster.dev/pool"]'
-    assert diff(google, POOL, old, new).changes == (path,)
-    assert diff(google, POOL, old, new, (path,)).changes == ()
-    assert diff(google, POOL, old, new, ("nodeConfig.labels",)).changes == ()
+    assert google.diff(POOL, old, new).changes == (path,)
+    assert google.diff(POOL, old, new, (path,)).changes == ()
+    assert google.diff(POOL, old, new, ("nodeConfig.labels",)).changes == ()
 
 
 def test_a_key_is_no_index() -> None:

@@ -26,13 +26,13 @@ def google(tmp_path: Path) -> Google:
     return google
 
 
-def test_a_subnetwork_of_another_project_is_found(google: Google) -> None:
-    found = google.provider.invoke(LOOK_UP, NODES)
-    assert found["network"] == f"{HOST}/global/networks/net"
-    assert found["selfLink"] == f"{HOST}/regions/us-central1/subnetworks/sub"
-    assert found["ipCidrRange"] == "10.0.0.0/20"
-    assert {each["rangeName"] for each in found["secondaryIpRanges"]} == {"pods", "services"}
-    assert found["privateIpGoogleAccess"] is False
+def test_a_subnetwork_of_another_project_can_be_read(google: Google) -> None:
+    subnetwork = google.provider.invoke(LOOK_UP, NODES)
+    assert subnetwork["network"] == f"{HOST}/global/networks/net"
+    assert subnetwork["selfLink"] == f"{HOST}/regions/us-central1/subnetworks/sub"
+    assert subnetwork["ipCidrRange"] == "10.0.0.0/20"
+    assert {each["rangeName"] for each in subnetwork["secondaryIpRanges"]} == {"pods", "services"}
+    assert subnetwork["privateIpGoogleAccess"] is False
 
 
 @pytest.mark.parametrize("wrong", [{"project": "other"}, {"region": "us-east1"}, {"name": "subs"}])
@@ -53,12 +53,12 @@ def test_a_network_of_its_own_project_is_not_the_hosts(google: Google) -> None:
         google.create(CLUSTER, cluster())
 
 
-def test_what_a_stack_names_is_there_beforehand(tmp_path: Path) -> None:
+def test_what_a_stack_names_exists_before_it_runs(tmp_path: Path) -> None:
     google = Google(tmp_path)
     create_fixtures(COMPANY, google.provider)
     existing = from_stack_file(COMPANY).network.existing
     assert existing is not None
-    asked = {"project": "my-host-project", "region": "us-central1", "name": existing.subnets[0]}
-    found = google.provider.invoke(LOOK_UP, asked)
-    names = {each["rangeName"] for each in found["secondaryIpRanges"]}
+    request = {"project": "my-host-project", "region": "us-central1", "name": existing.subnets[0]}
+    subnetwork = google.provider.invoke(LOOK_UP, request)
+    names = {each["rangeName"] for each in subnetwork["secondaryIpRanges"]}
     assert names == {existing.pod_range, existing.service_range}

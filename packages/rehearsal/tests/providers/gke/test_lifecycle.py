@@ -32,11 +32,6 @@ from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.store import Record, Store
 
 
-@pytest.fixture
-def google(tmp_path: Path) -> Google:
-    return Google(tmp_path)
-
-
 def test_a_whole_stack_comes_and_goes(google: Google) -> None:
     network, subnet = google.network()
     router = google.create(ROUTER, {"name": "r", "network": network.id})
@@ -95,9 +90,9 @@ def test_a_refresh_sees_what_changed_behind_the_programs_back(google: Google, tm
     assert record is not None
     store.put(Record(record.id, record.type, {**record.inputs, "mtu": 1500}, record.outputs))
     # mtu is not among the program's inputs, so it is state and no drift of the inputs.
-    found = google.read(NETWORK, network.id, network.inputs)
-    assert found.state["mtu"] == 1500
-    assert found.inputs == network.inputs
+    refreshed = google.read(NETWORK, network.id, network.inputs)
+    assert refreshed.state["mtu"] == 1500
+    assert refreshed.inputs == network.inputs
 
 
 def test_a_control_plane_that_fails_is_recorded_and_resumed(google: Google) -> None:
@@ -171,9 +166,9 @@ def test_protection_is_the_default(google: Google) -> None:
 
 
 def test_deletion_policies(google: Google) -> None:
-    kept = google.create(NETWORK, {"name": "kept", "deletionPolicy": "ABANDON"})
-    google.delete(NETWORK, kept)
-    assert google.read(NETWORK, kept.id).id == kept.id
+    abandoned = google.create(NETWORK, {"name": "kept", "deletionPolicy": "ABANDON"})
+    google.delete(NETWORK, abandoned)
+    assert google.read(NETWORK, abandoned.id).id == abandoned.id
     guarded = google.create(NETWORK, {"name": "guarded", "deletionPolicy": "PREVENT"})
     with pytest.raises(ProviderError, match='without setting deletion_policy="DELETE"'):
         google.delete(NETWORK, guarded)
@@ -244,9 +239,9 @@ def test_a_project_is_needed(tmp_path: Path) -> None:
 
 
 def test_data_sources(google: Google) -> None:
-    found = google.provider.invoke("gcp:organizations/getProject:getProject", {})
-    assert found["projectId"] == PROJECT
-    assert len(found["number"]) == 12
+    project = google.provider.invoke("gcp:organizations/getProject:getProject", {})
+    assert project["projectId"] == PROJECT
+    assert len(project["number"]) == 12
     zones = google.provider.invoke("gcp:compute/getZones:getZones", {"region": "us-central1"})
     assert zones["names"] == sorted(zones["names"])
     assert "us-central1-a" in zones["names"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +22,6 @@ EVERYTHING: Properties = {
     "monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "DCGM"]},
     "addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}},
 }
-
-
-@pytest.fixture
-def google(tmp_path: Path) -> Google:
-    return Google(tmp_path)
 
 
 def group(google: Google, pool: Properties) -> SimulatedNodeGroup:
@@ -137,10 +131,10 @@ def test_gpus_that_belong_to_the_machine(google: Google) -> None:
     assert made.labels[ACCELERATOR] == "nvidia-tesla-a100"
 
 
-def test_spot_is_cheaper_than_its_twin(google: Google) -> None:
+def test_spot_is_cheaper_than_on_demand(google: Google) -> None:
     google.cluster()
     spot = group(google, gpu_pool())
-    on_demand = group(google, gpu_pool(name="twin", nodeConfig={"spot": False}))
+    on_demand = group(google, gpu_pool(name="on-demand", nodeConfig={"spot": False}))
     assert 0 < spot.hourly_usd < on_demand.hourly_usd
 
 
@@ -241,47 +235,47 @@ def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
 
 def test_system_pods_ask_for_what_the_catalogue_says() -> None:
     """Settings size the admin pool by the catalogue; the rehearsal must ask for the same."""
-    asked = {
+    requests = {
         item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
         for item in system_objects(EVERYTHING)
         if item["kind"] in ("Deployment", "DaemonSet")
     }
     known = {pod.name: pod.request for pod in of("gke").system_pods}
-    shared = known.keys() & asked.keys()
+    shared = known.keys() & requests.keys()
     assert len(shared) >= 12
     for name in shared:
-        assert asked[name]["cpu"] == f"{known[name].milli_cpu}m", name
-        assert asked[name].get("memory", "0Mi") == f"{known[name].memory_mib}Mi", name
+        assert requests[name]["cpu"] == f"{known[name].milli_cpu}m", name
+        assert requests[name].get("memory", "0Mi") == f"{known[name].memory_mib}Mi", name
 
 
 def test_the_catalogue_counts_every_pod_that_google_runs_on_a_gpu_node() -> None:
     """What jobs are offered of a node is less by these: one that is not counted makes a job wait for ever."""
     nodes = {"cloud.google.com/gke-os-distribution": "cos", "kubernetes.io/os": "linux", ACCELERATOR: "nvidia-tesla-t4"}
     nodes["iam.gke.io/gke-metadata-server-enabled"] = "true"
-    asked: dict[str, list[str]] = {"cpu": [], "memory": []}
+    totals: dict[str, list[str]] = {"cpu": [], "memory": []}
     for item in system_objects(EVERYTHING):
         if item["kind"] == "DaemonSet" and _lands(item["spec"]["template"]["spec"], nodes):
             requests = item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
-            for resource, found in asked.items():
-                found.append(requests.get(resource, "0"))
-    assert len(asked["cpu"]) >= 10
+            for resource, amounts in totals.items():
+                amounts.append(requests.get(resource, "0"))
+    assert len(totals["cpu"]) >= 10
     google = of("gke")
     counted = [pod.request for pod in (*google.system_pods, *google.gpu_node_pods) if pod.per_node]
-    assert sum(map(quantity, asked["cpu"])) * 1000 <= sum(each.milli_cpu for each in counted)
-    assert sum(map(quantity, asked["memory"])) <= 1024 * 1024 * sum(each.memory_mib for each in counted)
+    assert sum(map(quantity, totals["cpu"])) * 1000 <= sum(each.milli_cpu for each in counted)
+    assert sum(map(quantity, totals["memory"])) <= 1024 * 1024 * sum(each.memory_mib for each in counted)
 
 
 def _lands(pod: dict[str, Any], labels: dict[str, str]) -> bool:
     """Whether a daemon's pod is for nodes with these labels; all of them tolerate everything."""
     terms = at(pod, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms") or [{}]
-    wanted = [each for term in terms for each in term.get("matchExpressions", ())]
+    expressions = [each for term in terms for each in term.get("matchExpressions", ())]
     fits = {
         "Exists": lambda each: each["key"] in labels,
         "DoesNotExist": lambda each: each["key"] not in labels,
         "In": lambda each: labels.get(each["key"]) in each["values"],
     }
     return (pod.get("nodeSelector") or {}).items() <= labels.items() and all(
-        fits[each["operator"]](each) for each in wanted
+        fits[each["operator"]](each) for each in expressions
     )
 
 
@@ -291,7 +285,7 @@ def test_callers_get_their_own_copy_of_the_system_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "initial", "kept"),
+    ("limits", "initial", "minimum"),
     [
         ({"totalMinNodeCount": 2, "totalMaxNodeCount": 2}, 0, 0),
         ({"totalMinNodeCount": 2, "totalMaxNodeCount": 6}, 1, 2),
@@ -299,9 +293,11 @@ def test_callers_get_their_own_copy_of_the_system_objects() -> None:
         ({"minNodeCount": 2, "maxNodeCount": 2}, 1, 1),
     ],
 )
-def test_a_minimum_keeps_nodes_and_makes_none(google: Google, limits: dict[str, int], initial: int, kept: int) -> None:
+def test_a_minimum_keeps_nodes_and_makes_none(
+    google: Google, limits: dict[str, int], initial: int, minimum: int
+) -> None:
     google.cluster(nodeLocations=["us-central1-b", "us-central1-c"])
-    assert group(google, cpu_pool(nodeCount=None, initialNodeCount=initial, autoscaling=limits)).min_nodes == kept
+    assert group(google, cpu_pool(nodeCount=None, initialNodeCount=initial, autoscaling=limits)).min_nodes == minimum
 
 
 def test_a_minimum_raised_later_makes_no_node(google: Google) -> None:

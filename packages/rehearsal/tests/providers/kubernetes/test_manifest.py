@@ -64,7 +64,7 @@ def test_types_that_are_refused(type: str, inputs: Properties, reason: str) -> N
         kind_of(type, inputs)
 
 
-def test_names_are_given_adopted_or_made() -> None:
+def test_names_are_declared_adopted_or_generated() -> None:
     made = with_name({"metadata": {"labels": {"a": "b"}}}, {}, "web", b"seed")
     assert made["metadata"]["name"] == with_name({}, {}, "web", b"seed")["metadata"]["name"], "the seed decides"
     assert made["metadata"]["name"] != with_name({}, {}, "web", b"other")["metadata"]["name"]
@@ -87,8 +87,8 @@ def test_normal_form_drops_what_the_server_owns() -> None:
 
 def test_prune_keeps_what_the_program_speaks_of() -> None:
     live = {"spec": {"replicas": 2, "paused": False, "items": [{"a": 1, "default": 2}], "args": ["x", "y"]}}
-    wanted = {"spec": {"replicas": 1, "items": [{"a": 1}], "args": ["x"]}}
-    assert prune(live, wanted) == {"spec": {"replicas": 2, "items": [{"a": 1}], "args": ["x", "y"]}}
+    declared = {"spec": {"replicas": 1, "items": [{"a": 1}], "args": ["x"]}}
+    assert prune(live, declared) == {"spec": {"replicas": 2, "items": [{"a": 1}], "args": ["x", "y"]}}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_provider_inputs_are_checked_as_far_as_they_are_known() -> None:
     provider = SimulatedKubernetes()
     assert provider.check_config({"kubeconfig": UNKNOWN, "context": "x"}) == []
     assert provider.check_config({"suppressDeprecationWarnings": True}) == []
-    found = provider.check_config(
+    failures = provider.check_config(
         {
             "kubeconfig": yaml.safe_dump(KUBECONFIG),
             "context": "x",
@@ -157,7 +157,7 @@ def test_provider_inputs_are_checked_as_far_as_they_are_known() -> None:
             "alwaysRender": True,
         }
     )
-    assert [failure.property for failure in found] == ["alwaysRender", "enableServerSideApply", "kubeconfig"]
+    assert [failure.property for failure in failures] == ["alwaysRender", "enableServerSideApply", "kubeconfig"]
 
 
 def test_any_setting_may_be_unknown_in_a_preview() -> None:

@@ -39,9 +39,9 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 @pytest.fixture
 def provider(control_plane: ControlPlane) -> SimulatedKubernetes:
-    found = SimulatedKubernetes()
-    found.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
-    return found
+    simulated = SimulatedKubernetes()
+    simulated.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
+    return simulated
 
 
 @pytest.fixture
@@ -72,14 +72,14 @@ def test_create_update_delete(provider: SimulatedKubernetes, namespace: str) -> 
     assert thing.refresh().id == ""
 
 
-def test_deleting_what_is_gone_is_no_error(provider: SimulatedKubernetes, namespace: str) -> None:
+def test_deleting_what_no_longer_exists_is_no_error(provider: SimulatedKubernetes, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     thing.create(config_map("once"))
     thing.delete()
     thing.delete()
 
 
-def test_a_generated_name_is_kept_by_updates_and_renewed_by_replacements(
+def test_a_generated_name_survives_updates_and_changes_with_replacements(
     provider: SimulatedKubernetes, namespace: str
 ) -> None:
     thing = Resource(provider, CONFIG_MAP, name="settings")
@@ -93,7 +93,9 @@ def test_a_generated_name_is_kept_by_updates_and_renewed_by_replacements(
     assert thing.check(config_map(a="2"))["metadata"]["name"] == first
 
 
-def test_a_given_name_is_deleted_before_it_is_replaced(provider: SimulatedKubernetes, namespace: str) -> None:
+def test_an_object_with_a_declared_name_is_deleted_before_it_is_replaced(
+    provider: SimulatedKubernetes, namespace: str
+) -> None:
     thing = Resource(provider, DEPLOYMENT)
     thing.create({**workload("web", replicas=0)})
     other = workload("web", {"app": "other"}, replicas=0)
@@ -181,11 +183,11 @@ def test_another_managers_field_is_a_conflict_until_forced(
     first = Resource(provider, account).create({"metadata": {"name": "robot", "labels": {"owner": "us", "ours": "1"}}})
     patch = Resource(provider, account + "Patch")
     metadata: dict[str, Any] = {"name": "robot", "labels": {"owner": "them", "extra": "1"}}
-    wanted = {"kind": "ServiceAccount", "metadata": metadata}
+    service_account = {"kind": "ServiceAccount", "metadata": metadata}
     with pytest.raises(ProviderError, match=r"(?s)conflict with.*metadata\.labels\.owner.*pulumi\.com/patchForce"):
-        patch.create(wanted)
+        patch.create(service_account)
     metadata["annotations"] = {"pulumi.com/patchForce": "true"}
-    assert patch.create(wanted)["metadata"]["labels"] == {"owner": "them", "extra": "1", "ours": "1"}
+    assert patch.create(service_account)["metadata"]["labels"] == {"owner": "them", "extra": "1", "ours": "1"}
 
     patch.delete()
     live = Resource(provider, account, id=patch.id).refresh()
@@ -247,16 +249,16 @@ def test_a_deployment_that_cannot_run_says_why_and_stays_in_the_state(
     events = f"/api/v1/namespaces/{namespace}/events?fieldSelector=reason%3DFailedScheduling"
     made = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
 
-    def seen() -> bool:
+    def failing() -> bool:
         status = (control_plane.api.find(made) or {}).get("status", {})
         return "observedGeneration" in status and bool(control_plane.api.list(events))
 
-    said = r"(?s)waiting for pods to become ready \(0 of 1\).*no nodes available"
-    with interrupted(provider, seen), pytest.raises(ProviderError, match=said) as told:
+    message = r"(?s)waiting for pods to become ready \(0 of 1\).*no nodes available"
+    with interrupted(provider, failing), pytest.raises(ProviderError, match=message) as caught:
         Resource(provider, DEPLOYMENT).create(workload("web"), timeout=3600)
-    assert told.value.partial is not None
-    assert told.value.partial.id == f"{namespace}/web"
-    assert told.value.partial.state["metadata"]["uid"]
+    assert caught.value.partial is not None
+    assert caught.value.partial.id == f"{namespace}/web"
+    assert caught.value.partial.state["metadata"]["uid"]
 
 
 def test_waiting_is_skipped_shortened_and_interrupted(
@@ -343,16 +345,16 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
 def test_an_unreachable_cluster(tmp_path: Path, control_plane: ControlPlane) -> None:
     kubeconfig = yaml.safe_load(control_plane.kubeconfig.read_text())
     kubeconfig["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:9"
-    gone = SimulatedKubernetes()
-    gone.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
-    thing = Resource(gone, CONFIG_MAP, id="default/x")
-    assert Resource(gone, CONFIG_MAP).preview(config_map("x"))["metadata"]["name"] == "x"
+    unreachable = SimulatedKubernetes()
+    unreachable.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
+    thing = Resource(unreachable, CONFIG_MAP, id="default/x")
+    assert Resource(unreachable, CONFIG_MAP).preview(config_map("x"))["metadata"]["name"] == "x"
     for call in (thing.refresh, thing.delete):
         with pytest.raises(ProviderError, match=r"127\.0\.0\.1:9 does not answer.*PULUMI_K8S_DELETE_UNREACHABLE"):
             call()
     with pytest.raises(ProviderError, match="does not answer"):
-        Resource(gone, CONFIG_MAP).create(config_map("x"))
+        Resource(unreachable, CONFIG_MAP).create(config_map("x"))
 
-    gone.configure({"kubeconfig": yaml.safe_dump(kubeconfig), "deleteUnreachable": True})
+    unreachable.configure({"kubeconfig": yaml.safe_dump(kubeconfig), "deleteUnreachable": True})
     thing.delete()
     assert thing.refresh().id == ""

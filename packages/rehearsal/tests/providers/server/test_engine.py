@@ -123,7 +123,7 @@ def test_a_refused_input_fails_the_preview(made: Things) -> None:
     assert "refused is not a kind; write round" in failed.text
 
 
-def test_refresh_drops_what_is_gone(made: Things) -> None:
+def test_refresh_drops_what_no_longer_exists(made: Things) -> None:
     made.project.write(one={}, two={})
     assert made.project.up().code == 0
     del made.provider.things["two"]
@@ -131,11 +131,11 @@ def test_refresh_drops_what_is_gone(made: Things) -> None:
     assert [resource["id"] for resource in made.project.resources(THING)] == ["one"]
 
 
-def test_a_launcher_without_its_world_says_so(made: Things) -> None:
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    write_launchers(made.project.directory / "home" / "plugins", {made.provider: 1}, pid=gone.pid)
+def test_a_launcher_whose_rehearsal_ended_says_so(made: Things) -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    write_launchers(made.project.directory / "home" / "plugins", {made.provider: 1}, pid=process.pid)
     made.project.write(one={})
     failed = made.project.up()
     assert failed.code != 0
-    assert f"the rehearsal (process {gone.pid}) that serves memory is gone" in failed.text
+    assert f"the rehearsal (process {process.pid}) that serves memory is gone" in failed.text

@@ -55,13 +55,13 @@ def test_a_new_handshake_forgets_the_old_configuration(server: Server) -> None:
     assert engine.create("thing")["prefix"] is None
 
 
-def test_a_connection_without_handshake_is_told_to_start_again(server: Server) -> None:
+def test_a_connection_without_handshake_must_start_again(server: Server) -> None:
     channel = grpc.insecure_channel(f"127.0.0.1:{server.port}", options=(("grpc.use_local_subchannel_pool", 1),))
     stub = provider_pb2_grpc.ResourceProviderStub(channel)
-    with pytest.raises(grpc.RpcError) as told:
+    with pytest.raises(grpc.RpcError) as caught:
         stub.Create(provider_pb2.CreateRequest(type=THING))
-    assert told.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert "run the command again" in str(told.value.details())
+    assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert "run the command again" in str(caught.value.details())
 
 
 def test_errors_leave_other_calls_alone(server: Server) -> None:
@@ -86,9 +86,9 @@ def test_errors_leave_other_calls_alone(server: Server) -> None:
     ],
 )
 def test_what_is_not_simulated_is_named(server: Server, call: str, request_: Any, words: str) -> None:
-    with pytest.raises(grpc.RpcError) as told:
+    with pytest.raises(grpc.RpcError) as caught:
         getattr(Engine(server).stub, call)(request_)
-    assert words in str(told.value.details())
+    assert words in str(caught.value.details())
 
 
 def test_diffs_say_what_is_added_changed_deleted_and_replaced(server: Server) -> None:
@@ -100,17 +100,17 @@ def test_diffs_say_what_is_added_changed_deleted_and_replaced(server: Server) ->
         return answer
 
     kinds = provider_pb2.PropertyDiff
-    found = diff({"a": 1, "b": {"c": 1, "d": 2}, "kind": "round"}, {"b": {"c": 2}, "e": [1], "kind": "square"})
-    assert {path: change.kind for path, change in found.detailedDiff.items()} == {
+    difference = diff({"a": 1, "b": {"c": 1, "d": 2}, "kind": "round"}, {"b": {"c": 2}, "e": [1], "kind": "square"})
+    assert {path: change.kind for path, change in difference.detailedDiff.items()} == {
         "a": kinds.DELETE,
         "b.c": kinds.UPDATE,
         "b.d": kinds.DELETE,
         "e": kinds.ADD,
         "kind": kinds.UPDATE_REPLACE,
     }
-    assert list(found.diffs) == ["a", "b", "e", "kind"]
-    assert list(found.replaces) == ["kind"]
-    assert found.deleteBeforeReplace
+    assert list(difference.diffs) == ["a", "b", "e", "kind"]
+    assert list(difference.replaces) == ["kind"]
+    assert difference.deleteBeforeReplace
 
     ignored = diff({"a": 1, "b": [{"c": 1}]}, {"a": 2, "b": [{"c": 2}]}, "a", "b[*].c")
     assert ignored.changes == provider_pb2.DiffResponse.DIFF_NONE

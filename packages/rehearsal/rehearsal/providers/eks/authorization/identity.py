@@ -41,8 +41,8 @@ class Role:
             return ""
         on = next((f" on {call.resource}" for call in refused if call.resource != "*"), "")
         actions = ", ".join(dict.fromkeys(call.action for call in refused))
-        whose = f"the permissions boundary of the role {self.arn}" if bounded else f"the role {self.arn}"
-        return f"{whose} does not allow {actions}{on}; add the action or correct the statement's condition"
+        subject = f"the permissions boundary of the role {self.arn}" if bounded else f"the role {self.arn}"
+        return f"{subject} does not allow {actions}{on}; add the action or correct the statement's condition"
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Row(SimulatedResource[Account]):
         live: its inputs as they are now, where something else than the program changes them.
         tagged: its type in EC2's tag specifications and in AWS's messages (``vpc``).
         name_limit: how long a made-up name may be.
-        one_of: inputs of which exactly one must be given.
+        one_of: inputs; a program must declare exactly one of them.
         wrong: further mistakes that need no server to tell.
     """
 

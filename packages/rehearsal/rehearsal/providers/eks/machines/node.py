@@ -140,11 +140,11 @@ def _allocatable(
             capacity["ephemeral-storage"] * _EVICTION_DISK,
         ),
     }
-    left = {
+    allocatable = {
         key: max(0.0, capacity[key] - reserved.get(key, 0.0) - system.get(key, 0.0) - evicted.get(key, 0.0))
         for key in _RESOURCES
     }
-    return {**left, "pods": capacity["pods"]}
+    return {**allocatable, "pods": capacity["pods"]}
 
 
 def _threshold(text: Any, whole: float, otherwise: float) -> float:

@@ -31,8 +31,8 @@ def reclaim(account: Account, node: str) -> bool:
     if not instance.spot:
         _end(account, instance.id)
         return True
-    heard = spot_interruption(account, instance.id)
-    _log.info("interruption warning for instance %s, delivered to: %s", instance.id, ", ".join(heard) or "nobody")
+    queues = spot_interruption(account, instance.id)
+    _log.info("interruption warning for instance %s, delivered to: %s", instance.id, ", ".join(queues) or "nobody")
     timer = threading.Timer(NOTICE_SECONDS, _end, (account, instance.id))
     timer.daemon = True
     timer.start()

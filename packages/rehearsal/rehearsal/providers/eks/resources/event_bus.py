@@ -43,7 +43,7 @@ def deliver(account: Account, detail_type: str, instance: str, detail: Mapping[s
         "resources": [account.arn("ec2", f"instance/{instance}")],
         "detail": {"instance-id": instance, **detail},
     }
-    heard = []
+    queues = []
     with account.store.held():
         for rule in account.call("events", "ListRules")["Rules"]:
             if rule.get("State") != "ENABLED" or not _fits(rule.get("EventPattern"), event):
@@ -54,8 +54,8 @@ def deliver(account: Account, detail_type: str, instance: str, detail: Mapping[s
                     # As in AWS, the failure is silent: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html.
                     _log.warning("event %r was not delivered to %s: %s", detail_type, target["Arn"], problem)
                 else:
-                    heard.append(str(target["Arn"]))
-    return heard
+                    queues.append(str(target["Arn"]))
+    return queues
 
 
 def _fits(pattern: str | None, event: Any) -> bool:

@@ -117,7 +117,7 @@ def _is_bottlerocket(ami_type: str) -> bool:
 
 
 def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
-    left = account.catalog.allocatable(machine)
+    allocatable = account.catalog.allocatable(machine)
     accelerator = account.catalog.accelerators.get(machine.gpu or "")
     return NodeShape(
         type=machine.type,
@@ -125,8 +125,8 @@ def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
         memory_gib=machine.memory_gib,
         gpus=machine.gpus,
         gpu_name=accelerator.name if accelerator else machine.gpu or "",
-        reserved_milli_cpu=machine.vcpus * 1000 - left.milli_cpu,
-        reserved_memory_mib=int(machine.memory_gib * 1024) - left.memory_mib,
+        reserved_milli_cpu=machine.vcpus * 1000 - allocatable.milli_cpu,
+        reserved_memory_mib=int(machine.memory_gib * 1024) - allocatable.memory_mib,
         max_pods=max_pods(machine),
         disk_mib=disk,
     )

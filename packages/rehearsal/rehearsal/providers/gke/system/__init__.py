@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
-
-import yaml
+from typing import Any
 
 from rehearsal.providers.base import Properties
+from rehearsal.providers.system_manifests import manifests
 from rehearsal.providers.values import at
-
-MANIFESTS: Final = Path(__file__).parent
 
 
 def system_objects(cluster: Properties) -> list[dict[str, Any]]:
@@ -30,10 +25,4 @@ def system_objects(cluster: Properties) -> list[dict[str, Any]]:
     # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
     if at(cluster, "addonsConfig.gcpFilestoreCsiDriverConfig.enabled"):
         files.append("filestore")
-    return [copy.deepcopy(each) for name in files for each in _objects(name)]
-
-
-@cache
-def _objects(name: str) -> list[dict[str, Any]]:
-    text = (MANIFESTS / f"{name}.yaml").read_text("utf-8")
-    return [document for document in yaml.safe_load_all(text) if document]
+    return manifests(Path(__file__).parent, *files)

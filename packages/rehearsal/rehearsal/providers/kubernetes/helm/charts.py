@@ -1,5 +1,5 @@
-"""Where a release's chart comes from: a path of the program, a folder of the user, the tools, or, empty, from what is
-known of it. Nothing is fetched."""
+"""Where a release's chart comes from: a path of the program, a folder of the user, the tools, or a placeholder.
+Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts,
 from rehearsal.tools.modules import MODULES
 
 FOLDER: Final = "GPUCLUSTER_CHARTS"
-"""Environment variable: a folder of charts of the user's, packed (``<name>-<version>.tgz``) or not."""
+"""Environment variable: the user's folder of charts, packed (``<name>-<version>.tgz``) or not."""
 
 
 class ChartError(Exception):
-    """The rehearsal has no such chart; ``property`` is the input to change, the message says to what."""
+    """The rehearsal has no such chart; ``property`` is the input to change; the message says what to write."""
 
     def __init__(self, property: str, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class ChartError(Exception):
 
 @dataclass(frozen=True)
 class LocalChart:
-    """A chart on this machine: a folder or an archive; ``empty`` where it only stands for the real one."""
+    """A chart on this machine: a folder or an archive; ``empty`` if it is a placeholder."""
 
     path: Path
     name: str
@@ -40,7 +40,7 @@ class LocalChart:
 
     @classmethod
     def read(cls, path: Path) -> LocalChart | None:
-        """What ``path`` says that it is; ``None`` if it is no chart."""
+        """The chart at ``path``; ``None`` if there is none."""
         content = _chart_yaml(path)
         return None if content is None else cls(path, str(content.get("name")), str(content.get("version")))
 

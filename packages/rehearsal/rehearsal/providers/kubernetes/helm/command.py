@@ -70,7 +70,7 @@ class Helm:
             self._run(command, *where, "--values", str(file), *flags, stops=self._cancelled)
 
     def uninstall(self, release: str, namespace: str, *flags: str) -> None:
-        """Remove what the chart made, but the definitions of its ``crds`` folder. Raises HelmError."""
+        """Delete the release's objects, except the definitions of the chart's ``crds`` folder. Raises HelmError."""
         self._run("uninstall", release, "--namespace", namespace, *flags, stops=self._cancelled)
 
     def live(self, release: str, namespace: str) -> Live | None:
@@ -118,7 +118,7 @@ class Helm:
         return output
 
     def _environ(self, home: str) -> dict[str, str]:
-        """The user's, without the user's own Helm: its plugins, repositories and settings."""
+        """The user's environment without the user's Helm plugins, repositories and settings."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith("HELM_")}
         own = {f"HELM_{kind}_HOME": home for kind in ("CACHE", "CONFIG", "DATA")}
         path = os.pathsep.join([*map(str, self._path), os.environ.get("PATH", os.defpath)])

@@ -33,7 +33,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "verify": "the rehearsal fetches no charts, so there is nothing to verify; leave it out",
 }
 _OUTPUTS: Final = ("resourceNames", "status", "compat")
-"""Properties of a program's inputs that are none."""
+"""Outputs that the SDK also lists among a release's inputs."""
 
 # Input → flag, as the plugin sets Helm's options for each action.
 _INSTALL: Final[Mapping[str, str]] = {
@@ -109,7 +109,7 @@ class Releases:
         return Created(id, _state(inputs, live))
 
     def read(self, id: str, inputs: Properties, state: Properties) -> Created:
-        """The release as Helm has it; gone if Helm does not know it. Without ``inputs``, those of an import."""
+        """The release as Helm reports it; empty if Helm does not know it. Without ``inputs``, those of an import."""
         namespace, name = split_id(id)
         with _explained(id):
             live = self._helm.live(name, namespace or "default")

@@ -73,13 +73,13 @@ def role(document: Mapping[str, Any] | None = None) -> Role:
 
 
 def installed(*flags: str, **more: Any) -> Installation:
-    """The Deployment as the governor sees it."""
-    found = cluster_autoscaler([deployment(*flags, **more)])
-    assert found is not None
-    return found
+    """The Deployment as the autoscaler simulation reads it."""
+    autoscaler = cluster_autoscaler([deployment(*flags, **more)])
+    assert autoscaler is not None
+    return autoscaler
 
 
-def seen(**changes: Any) -> ClusterSnapshot:
+def snapshot(**changes: Any) -> ClusterSnapshot:
     """Everything as it must be, with ``changes``."""
     return replace(ClusterSnapshot(installed(), role(), {}, CONTEXT), **changes)
 

@@ -1,4 +1,4 @@
-"""The governor on what the program itself declares: everything scales, and each part that is taken away stops it."""
+"""The autoscaler simulation on the program's own resources: every group scales, and each missing part stops it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AGENT = "eks-pod-identity-agent"
 
 @dataclass
 class Stage:
-    """A program's resources in the account, its objects in a cluster, and a governor that looks at both."""
+    """A program's resources in the account, its objects in a cluster, and an autoscaler simulation that reads both."""
 
     account: Account
     objects: Mapping[str, list[dict[str, Any]]]
@@ -85,12 +85,12 @@ def run_program(folder: Any, name: str) -> Iterator[Stage]:
 
 def in_cluster(recording: recorder.Recording, applied: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The declared objects and the add-ons' by API path, as they are once their pods run."""
-    found = list(applied)
+    manifests = list(applied)
     for each in recording.resources:
         if each.type.startswith("kubernetes:"):
-            found.append(each.inputs)
+            manifests.append(each.inputs)
     objects: dict[str, list[dict[str, Any]]] = {path: [] for path in _PATHS.values()}
-    for each in found:
+    for each in manifests:
         if each.get("kind") in _PATHS:
             status = {"Deployment": {"readyReplicas": 1}, "DaemonSet": {"numberReady": 1}}.get(each["kind"], {})
             objects[_PATHS[each["kind"]]].append({**copy.deepcopy(each), "status": status})
@@ -130,20 +130,20 @@ def test_the_priority_expander_orders_the_programs_pools(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "said"),
+    ("kind", "name", "reason"),
     [
         ("Deployment", "cluster-autoscaler", "no autoscaler runs"),
         ("DaemonSet", AGENT, f"no pod of {AGENT} is ready"),
     ],
 )
 def test_what_the_cluster_lacks_turns_the_groups_off_and_on_again(
-    stage: Stage, kind: str, name: str, said: str
+    stage: Stage, kind: str, name: str, reason: str
 ) -> None:
     assert stage.groups()["t4-1"].autoscaled
     taken = stage.one(kind, name)
     stage.remove(kind, name)
     assert not stage.groups()["t4-1"].autoscaled
-    assert said in stage.groups()["t4-1"].not_scaled_because
+    assert reason in stage.groups()["t4-1"].not_scaled_because
     stage.fleet.objects[_PATHS[kind]].append(taken)
     group = stage.groups()["t4-1"]
     assert (group.autoscaled, group.not_scaled_because) == (True, "")
@@ -201,14 +201,14 @@ def test_a_boundary_takes_what_the_policy_gives(stage: Stage) -> None:
 
 def test_the_fleet_hears_only_what_is_new(stage: Stage) -> None:
     stage.groups()
-    told: list[str] = []
+    applied: list[str] = []
     apply = stage.fleet.apply_group
-    stage.fleet.apply_group = lambda group: (told.append(group.name), apply(group))[1]
+    stage.fleet.apply_group = lambda group: (applied.append(group.name), apply(group))[1]
     stage.autoscaler.refresh()
-    assert told == []
+    assert applied == []
     stage.remove("Deployment", "cluster-autoscaler")
     stage.autoscaler.refresh()
-    assert set(told) == {"t4-1", "t4-4-spot", "cpu"}, "the admin pool's size is fixed"
+    assert set(applied) == {"t4-1", "t4-4-spot", "cpu"}, "the admin pool's size is fixed"
 
 
 def has(stage: Stage, **nodes: int) -> None:
@@ -221,7 +221,7 @@ def has(stage: Stage, **nodes: int) -> None:
 
 
 def sizes(stage: Stage) -> dict[str, int]:
-    """What a program is told of the size of each node group."""
+    """What a program reads of the size of each node group."""
     stage.groups()
     return {
         group.name: get_scaling_group(stage.account, {"name": group.asg_name})["desiredCapacity"]
@@ -270,7 +270,7 @@ def test_a_group_on_its_way_out_is_left_alone(stage: Stage) -> None:
     before = stage.fleet.groups.pop("cpu")
     stage.account.store.put(leaving)
     try:
-        assert "cpu" not in stage.groups(), "whoever deletes it has taken it from the fleet"
+        assert "cpu" not in stage.groups(), "the deletion removed it from the fleet"
         stage.fleet.groups["cpu"] = before
         assert stage.groups()["cpu"] is before, "and takes its time for that"
     finally:
@@ -282,29 +282,29 @@ def test_a_deletion_that_begins_during_a_look_wins(stage: Stage) -> None:
     stage.groups()
     record = next(each for each in stage.account.store.all(NODE_GROUP) if each.inputs["nodeGroupName"] == "cpu")
     leaving = replace(record, outputs={**record.outputs, "status": "DELETING"})
-    told: list[str] = []
-    stage.fleet.apply_group = lambda group: (told.append(group.name), stage.account.store.put(leaving))[0]
+    applied: list[str] = []
+    stage.fleet.apply_group = lambda group: (applied.append(group.name), stage.account.store.put(leaving))[0]
     try:
         stage.groups()
     finally:
         stage.account.store.put(record)
-    assert told[0] != "cpu"
-    assert "cpu" not in told
+    assert applied[0] != "cpu"
+    assert "cpu" not in applied
 
 
 def test_the_thread_notices_by_itself(stage: Stage) -> None:
-    seen = threading.Event()
+    noticed = threading.Event()
     apply = stage.fleet.apply_group
 
     def apply_group(group: SimulatedNodeGroup) -> None:
         apply(group)
         if group.name == "t4-1" and group.not_scaled_because:
-            seen.set()
+            noticed.set()
 
     stage.fleet.apply_group = apply_group
     stage.autoscaler.start()
     try:
         stage.remove("Deployment", "cluster-autoscaler")
-        assert seen.wait(PATIENCE)
+        assert noticed.wait(PATIENCE)
     finally:
         stage.autoscaler.stop()

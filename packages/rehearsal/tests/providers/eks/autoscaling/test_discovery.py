@@ -22,10 +22,10 @@ DISCOVERY = "--node-group-auto-discovery=asg:tag="
     ],
 )
 def test_the_deployment_is_known_by_its_image(image: str, minor: int | None) -> None:
-    found = cluster_autoscaler([deployment(image="nginx:1"), deployment(image=image)])
-    assert found is not None
-    assert (found.where, found.service_account) == ("kube-system/cluster-autoscaler", "cluster-autoscaler")
-    assert found.minor == minor
+    autoscaler = cluster_autoscaler([deployment(image="nginx:1"), deployment(image=image)])
+    assert autoscaler is not None
+    assert (autoscaler.where, autoscaler.service_account) == ("kube-system/cluster-autoscaler", "cluster-autoscaler")
+    assert autoscaler.minor == minor
 
 
 @pytest.mark.parametrize("image", ["registry.k8s.io/cpa/cluster-proportional-autoscaler:v1.9.0", "vertical-autoscaler"])
@@ -34,13 +34,13 @@ def test_other_autoscalers_are_not_it(image: str) -> None:
 
 
 def test_of_two_the_one_that_is_ready() -> None:
-    found = cluster_autoscaler([deployment(ready=0), deployment("--v=4"), deployment(ready=0)])
-    assert found is not None
-    assert found.ready == 1
+    autoscaler = cluster_autoscaler([deployment(ready=0), deployment("--v=4"), deployment(ready=0)])
+    assert autoscaler is not None
+    assert autoscaler.ready == 1
 
 
 @pytest.mark.parametrize(
-    ("flags", "ready", "said"),
+    ("flags", "ready", "reason"),
     [
         (FLAGS, 1, ""),
         (FLAGS, 0, "has no ready pod"),
@@ -53,9 +53,9 @@ def test_of_two_the_one_that_is_ready() -> None:
         ((*FLAGS, "--expander=priority,least-waste"), 1, ""),
     ],
 )
-def test_why_it_scales_nothing(flags: tuple[str, ...], ready: int, said: str) -> None:
-    found = why_idle(installed(*flags, ready=ready))
-    assert said in found if said else found == ""
+def test_why_it_scales_nothing(flags: tuple[str, ...], ready: int, reason: str) -> None:
+    actual = why_idle(installed(*flags, ready=ready))
+    assert reason in actual if reason else actual == ""
 
 
 def test_without_a_deployment_nothing_scales() -> None:
@@ -77,7 +77,7 @@ def test_spellings_of_flags(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "said"),
+    ("flag", "message"),
     [
         ("--cloudprovider=aws", "--cloudprovider is not a flag"),
         ("-cloud-provider=aws", "-cloud-provider is not a flag"),
@@ -90,8 +90,8 @@ def test_spellings_of_flags(words: list[str]) -> None:
         ("--scale-down-enabled=maybe", "neither true nor false"),
     ],
 )
-def test_flags_that_end_the_autoscaler(flag: str, said: str) -> None:
-    with pytest.raises(FlagError, match=said):
+def test_flags_that_end_the_autoscaler(flag: str, message: str) -> None:
+    with pytest.raises(FlagError, match=message):
         parse([*FLAGS, flag])
 
 
@@ -107,14 +107,14 @@ def test_flags_that_end_the_autoscaler(flag: str, said: str) -> None:
     ],
 )
 def test_discovery_by_tag_keys(tags: dict[str, str], lacks: str) -> None:
-    found = find(parse(FLAGS), "eks-gpu", tags, 0, 4)
-    assert found == Bounds(0, 4) if not lacks else f"lacks the tag {lacks} that" in str(found)
+    bounds = find(parse(FLAGS), "eks-gpu", tags, 0, 4)
+    assert bounds == Bounds(0, 4) if not lacks else f"lacks the tag {lacks} that" in str(bounds)
 
 
-@pytest.mark.parametrize(("value", "found"), [("a", True), ("b", False)])
-def test_discovery_by_a_tags_value(value: str, found: bool) -> None:
+@pytest.mark.parametrize(("value", "matches"), [("a", True), ("b", False)])
+def test_discovery_by_a_tags_value(value: str, matches: bool) -> None:
     flags = parse(["--cloud-provider=aws", f"{DISCOVERY}team=a"])
-    assert (find(flags, "eks-gpu", {"team": value}, 0, 4) == Bounds(0, 4)) is found
+    assert (find(flags, "eks-gpu", {"team": value}, 0, 4) == Bounds(0, 4)) is matches
 
 
 def test_one_of_several_discoveries_suffices() -> None:

@@ -21,7 +21,7 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     installed,
     policy,
     role,
-    seen,
+    snapshot,
     trust,
 )
 from rehearsal.providers.eks.authorization.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
@@ -42,14 +42,14 @@ def always() -> bool:
 
 
 def test_with_everything_in_place_the_group_scales() -> None:
-    group = evaluate(seen(), declared(), asg(), never)
+    group = evaluate(snapshot(), declared(), asg(), never)
     assert group.autoscaled
     assert (group.min_nodes, group.max_nodes, group.not_scaled_because) == (0, 4, "")
     assert (group.rank, group.late_taints) == (None, ())
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         ({"installation": None}, "no autoscaler runs"),
         ({"installation": installed(ready=0)}, "has no ready pod"),
@@ -63,10 +63,10 @@ def test_with_everything_in_place_the_group_scales() -> None:
         ],
     ],
 )
-def test_what_is_missing_is_named(change: dict[str, Any], said: str) -> None:
-    group = evaluate(seen(**change), declared(), asg(), never)
+def test_what_is_missing_is_named(change: dict[str, Any], reason: str) -> None:
+    group = evaluate(snapshot(**change), declared(), asg(), never)
     assert not group.autoscaled
-    assert said in group.not_scaled_because
+    assert reason in group.not_scaled_because
     assert group == replace(declared().base, not_scaled_because=group.not_scaled_because)
 
 
@@ -75,9 +75,9 @@ def test_what_is_missing_is_named(change: dict[str, Any], said: str) -> None:
 )
 def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
     immutable = asg(min_size=2, max_size=2)
-    assert evaluate(seen(**change), declared(), immutable, never) == declared().base
+    assert evaluate(snapshot(**change), declared(), immutable, never) == declared().base
     almost = asg(min_size=2, max_size=3)
-    assert bool(evaluate(seen(**change), declared(), almost, never).not_scaled_because) is bool(change)
+    assert bool(evaluate(snapshot(**change), declared(), almost, never).not_scaled_because) is bool(change)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
     ],
 )
 def test_discovery_needs_the_groups_tags(tags: dict[str, str], scales: bool) -> None:
-    group = evaluate(seen(), declared(), asg(tags=tags), never)
+    group = evaluate(snapshot(), declared(), asg(tags=tags), never)
     assert group.autoscaled is scales
     assert scales or "lacks the tag" in group.not_scaled_because
 
@@ -107,7 +107,7 @@ def test_discovery_needs_the_groups_tags(tags: dict[str, str], scales: bool) -> 
     ],
 )
 def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) -> None:
-    group = evaluate(seen(role=role(policy(**condition))), declared(), asg(), never)
+    group = evaluate(snapshot(role=role(policy(**condition))), declared(), asg(), never)
     assert group.autoscaled is scales
     assert scales or "autoscaling:SetDesiredCapacity" in group.not_scaled_because
 
@@ -116,32 +116,32 @@ def test_reads_cannot_be_conditioned_on_a_tag() -> None:
     document = policy()
     document["Statement"][0]["Condition"] = OWN_TAG
     assert "does not allow autoscaling:Describe" in (
-        evaluate(seen(role=role(document)), declared(), asg(), never).not_scaled_because
+        evaluate(snapshot(role=role(document)), declared(), asg(), never).not_scaled_because
     )
 
 
 def test_an_unjudged_condition_is_named() -> None:
     document = policy(NumericLessThan={"aws:MultiFactorAuthAge": "60"})
-    group = evaluate(seen(role=role(document)), declared(), asg(), never)
+    group = evaluate(snapshot(role=role(document)), declared(), asg(), never)
     assert "NumericLessThan" in group.not_scaled_because
 
 
 def test_labels_known_only_to_describe_nodegroup_vanish_once_the_group_has_had_a_node() -> None:
     untagged = asg(tags=EKS_TAGS)
-    fresh = evaluate(seen(), declared(), untagged, never)
-    used = evaluate(seen(), declared(), untagged, always)
+    fresh = evaluate(snapshot(), declared(), untagged, never)
+    used = evaluate(snapshot(), declared(), untagged, always)
     assert LABELS.items() & fresh.late_labels.items() == set()
     assert LABELS.items() <= used.late_labels.items()
     assert (fresh.late_taints, used.late_taints) == ((), declared().base.taints)
     assert {**used.labels, **used.late_labels} == declared().base.labels, "a node has them all the same"
     assert used.autoscaled, "it scales for pods that ask for none of these labels"
-    assert evaluate(seen(), declared(), asg(), always) == evaluate(seen(), declared(), asg(), never)
+    assert evaluate(snapshot(), declared(), asg(), always) == evaluate(snapshot(), declared(), asg(), never)
 
 
 def test_without_describe_nodegroup_the_group_scales_by_its_tags_alone() -> None:
     document = policy()
     document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
-    group = evaluate(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
+    group = evaluate(snapshot(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
     assert group.autoscaled
     assert LABELS.items() <= group.late_labels.items()
 
@@ -152,22 +152,22 @@ def test_describe_nodegroup_may_be_limited_to_the_clusters_groups() -> None:
         document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
         resource = f"arn:aws:eks:us-west-2:123456789012:nodegroup/{cluster}/*"
         document["Statement"].append({"Effect": "Allow", "Action": "eks:DescribeNodegroup", "Resource": resource})
-        group = evaluate(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
+        group = evaluate(snapshot(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
         assert (LABELS.items() <= group.late_labels.items()) is hidden
 
 
 def test_priorities_become_ranks() -> None:
     both: dict[str, Any] = {"installation": installed(*FLAGS, "--expander=priority")}
-    found = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
-    assert evaluate(seen(**both, priorities=found), declared(), asg(), never).rank == -30
-    assert evaluate(seen(priorities=found), declared(), asg(), never).rank is None
+    priorities = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
+    assert evaluate(snapshot(**both, priorities=priorities), declared(), asg(), never).rank == -30
+    assert evaluate(snapshot(priorities=priorities), declared(), asg(), never).rank is None
 
 
 ROLES = {ROLE: role()}
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reason"),
     [
         ({}, ""),
         ({"agent": False}, "no pod of eks-pod-identity-agent is ready"),
@@ -180,9 +180,9 @@ ROLES = {ROLE: role()}
         ({"annotated": ROLE}, "no IAM OIDC provider"),
     ],
 )
-def test_where_credentials_come_from(change: dict[str, Any], said: str) -> None:
-    found = role_of(replace(FACTS, **change), ROLES)
-    assert said in str(found) if said else isinstance(found, Role)
+def test_where_credentials_come_from(change: dict[str, Any], reason: str) -> None:
+    actual = role_of(replace(FACTS, **change), ROLES)
+    assert reason in str(actual) if reason else isinstance(actual, Role)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ def test_where_credentials_come_from(change: dict[str, Any], said: str) -> None:
     [(trust(), True), (trust("ec2.amazonaws.com"), False), ({"Statement": []}, False)],
 )
 def test_pod_identity_needs_the_roles_trust(document: dict[str, Any], trusted: bool) -> None:
-    found = role_of(FACTS, {ROLE: replace(role(), trust=document)})
-    assert isinstance(found, Role) is trusted
-    assert trusted or "does not trust pods.eks.amazonaws.com" in str(found)
+    actual = role_of(FACTS, {ROLE: replace(role(), trust=document)})
+    assert isinstance(actual, Role) is trusted
+    assert trusted or "does not trust pods.eks.amazonaws.com" in str(actual)
 
 
 @pytest.mark.parametrize(("namespace", "expected"), [("kube-system", ROLE), ("default", None)])

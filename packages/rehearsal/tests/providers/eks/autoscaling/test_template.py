@@ -29,7 +29,7 @@ def view(tags: dict[str, str], described: ObservedNode | None = None, gpus: int 
     return observed_node(base, template(gpus, tags, described), base.zones)
 
 
-def test_with_all_tags_only_the_clouds_own_labels_stay_unseen() -> None:
+def test_with_all_tags_only_the_clouds_own_labels_are_unknown_to_the_autoscaler() -> None:
     group = view(TEMPLATE_TAGS)
     assert group.late_labels == HIDDEN
     assert {**group.labels, **HIDDEN} == declared().base.labels
@@ -38,7 +38,7 @@ def test_with_all_tags_only_the_clouds_own_labels_stay_unseen() -> None:
 
 
 @pytest.mark.parametrize("key", sorted(LABELS))
-def test_a_label_without_its_tag_is_unseen(key: str) -> None:
+def test_a_label_without_its_tag_is_unknown_to_the_autoscaler(key: str) -> None:
     tags = {name: value for name, value in TEMPLATE_TAGS.items() if name != f"{TEMPLATE}label/{key}"}
     assert view(tags).late_labels == {**HIDDEN, key: LABELS[key]}
     assert view({**tags, f"{TEMPLATE}label/{key}": "other"}).late_labels == {**HIDDEN, key: LABELS[key]}
@@ -78,7 +78,7 @@ def test_labels_of_describe_nodegroup_win_over_tags() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "node_group_tags", "seen"),
+    ("tags", "node_group_tags", "gpus"),
     [
         ({}, {}, 2),
         ({f"{TEMPLATE}resources/nvidia.com/gpu": "8"}, {}, 8),
@@ -93,12 +93,12 @@ def test_labels_of_describe_nodegroup_win_over_tags() -> None:
     ],
 )
 def test_gpus_of_the_type_unless_a_tag_says_otherwise(
-    tags: dict[str, str], node_group_tags: dict[str, str], seen: int
+    tags: dict[str, str], node_group_tags: dict[str, str], gpus: int
 ) -> None:
     described = ObservedNode(tags=node_group_tags)
     group = view(tags, described, gpus=2)
-    assert group.machine.gpus == seen
-    assert group.offered_gpus == (None if seen == 2 else 2), "a node has what its machine has"
+    assert group.machine.gpus == gpus
+    assert group.offered_gpus == (None if gpus == 2 else 2), "a node has what its machine has"
 
 
 def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
@@ -118,20 +118,20 @@ def config_map(text: str, namespace: str = "kube-system") -> dict[str, Any]:
 
 
 def test_the_highest_number_that_matches_ranks_first() -> None:
-    found = priorities([config_map("10: ['.*']\n50: ['spot']\n30: ['^eks-gpu-1-']")], "kube-system")
-    assert not isinstance(found, str)
+    numbers = priorities([config_map("10: ['.*']\n50: ['spot']\n30: ['^eks-gpu-1-']")], "kube-system")
+    assert not isinstance(numbers, str)
     names = ["eks-gpu-8-x", "eks-gpu-1-x", "eks-gpu-1-spot-x"]
-    assert sorted(names, key=lambda name: rank(name, found)) == ["eks-gpu-1-spot-x", "eks-gpu-1-x", "eks-gpu-8-x"]
+    assert sorted(names, key=lambda name: rank(name, numbers)) == ["eks-gpu-1-spot-x", "eks-gpu-1-x", "eks-gpu-8-x"]
 
 
 def test_a_group_that_nothing_matches_ranks_last() -> None:
-    found = priorities([config_map("0: ['^eks-a$']")], "kube-system")
-    assert not isinstance(found, str)
-    assert rank("eks-a", found) < rank("eks-ab", found)
+    numbers = priorities([config_map("0: ['^eks-a$']")], "kube-system")
+    assert not isinstance(numbers, str)
+    assert rank("eks-a", numbers) < rank("eks-ab", numbers)
 
 
 @pytest.mark.parametrize(
-    ("maps", "said"),
+    ("maps", "reason"),
     [
         ([], "does not exist"),
         ([config_map("1: ['a']", namespace="default")], "does not exist"),
@@ -142,8 +142,8 @@ def test_a_group_that_nothing_matches_ranks_last() -> None:
         ([{"metadata": {"namespace": "kube-system", "name": CONFIG_MAP}}], "not a map"),
     ],
 )
-def test_priorities_that_cannot_be_read(maps: list[dict[str, Any]], said: str) -> None:
-    assert said in str(priorities(maps, "kube-system"))
+def test_priorities_that_cannot_be_read(maps: list[dict[str, Any]], reason: str) -> None:
+    assert reason in str(priorities(maps, "kube-system"))
 
 
 @pytest.mark.parametrize(

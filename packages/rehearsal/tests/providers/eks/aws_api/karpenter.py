@@ -36,8 +36,8 @@ class Karpenter:
 
     def subnet(self, letter: str = "a") -> str:
         amazon = self.controller.amazon
-        found = (made for type_, made in amazon.made if type_ == SUBNET)
-        return next(made.id for made in found if made.state["availabilityZone"] == REGION + letter)
+        subnets = (made for type_, made in amazon.made if type_ == SUBNET)
+        return next(made.id for made in subnets if made.state["availabilityZone"] == REGION + letter)
 
     def template_data(self, **changes: Any) -> dict[str, Any]:
         disk = {"VolumeSize": 100, "VolumeType": "gp3", "Encrypted": True, "DeleteOnTermination": True}

@@ -100,8 +100,8 @@ def test_ec2s_refusal_can_be_decoded(controller: Controller) -> None:
     with pytest.raises(ClientError, match="Encoded authorization failure message") as refused:
         controller.client("ec2").describe_subnets()
     encoded = str(refused.value).rpartition(" ")[2]
-    told = json.loads(base64.urlsafe_b64decode(encoded))
-    assert (told["explicitDeny"], told["context"]["action"]) == (False, "ec2:DescribeSubnets")
+    decision = json.loads(base64.urlsafe_b64decode(encoded))
+    assert (decision["explicitDeny"], decision["context"]["action"]) == (False, "ec2:DescribeSubnets")
 
 
 def test_a_right_for_one_region_is_none_for_another(controller: Controller) -> None:

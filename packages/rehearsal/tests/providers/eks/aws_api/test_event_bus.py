@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,13 +35,6 @@ TLS_ONLY = {
 }
 
 
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
-
-
 def declare(amazon: Amazon, pattern: Any = PATTERN, policy: Any = (SEND, TLS_ONLY), target: str = ARN) -> str:
     """The queue's URL."""
     queue = amazon.create(QUEUE, {"name": "gpu-dev", "sqsManagedSseEnabled": True})
@@ -56,8 +47,8 @@ def declare(amazon: Amazon, pattern: Any = PATTERN, policy: Any = (SEND, TLS_ONL
 
 
 def messages(amazon: Amazon, url: str) -> list[dict[str, Any]]:
-    found = amazon.account.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10).get("Messages") or []
-    return [json.loads(each["Body"]) for each in found]
+    received = amazon.account.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10).get("Messages") or []
+    return [json.loads(each["Body"]) for each in received]
 
 
 def test_a_warning_arrives_as_eventbridge_writes_it(amazon: Amazon) -> None:

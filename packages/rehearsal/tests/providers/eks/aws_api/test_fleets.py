@@ -34,8 +34,8 @@ def ec2(karpenter: Karpenter) -> Any:
 
 
 def instances(client: Any, *ids: str) -> list[dict[str, Any]]:
-    found = client.describe_instances(InstanceIds=list(ids))["Reservations"]
-    return [each for reservation in found for each in reservation["Instances"]]
+    reservations = client.describe_instances(InstanceIds=list(ids))["Reservations"]
+    return [each for reservation in reservations for each in reservation["Instances"]]
 
 
 def errors(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -66,15 +66,17 @@ def test_an_instance_has_what_template_and_override_say(karpenter: Karpenter, ec
     assert "SpotInstanceRequestId" not in instance
     assert TAGS.items() <= {tag["Key"]: tag["Value"] for tag in instance["Tags"]}.items()
     account = karpenter.controller.amazon.account
-    told = account.call("ec2", "DescribeInstanceAttribute", InstanceId=instance["InstanceId"], Attribute="userData")
-    assert told["UserData"]["Value"] == "Ym9vdA=="
+    attribute = account.call(
+        "ec2", "DescribeInstanceAttribute", InstanceId=instance["InstanceId"], Attribute="userData"
+    )
+    assert attribute["UserData"]["Value"] == "Ym9vdA=="
     (disk,) = instance["BlockDeviceMappings"]
     volume = account.call("ec2", "DescribeVolumes", VolumeIds=[disk["Ebs"]["VolumeId"]])["Volumes"][0]
     assert (disk["DeviceName"], volume["Size"], volume["VolumeType"]) == ("/dev/xvda", 100, "gp3")
     assert TAGS.items() <= {tag["Key"]: tag["Value"] for tag in volume["Tags"]}.items()
 
 
-def test_an_instance_asked_for_twice_is_found_once(karpenter: Karpenter, ec2: Any) -> None:
+def test_an_instance_listed_twice_is_described_once(karpenter: Karpenter, ec2: Any) -> None:
     """Karpenter's batches do that."""
     (id,) = karpenter.fleet(ec2, karpenter.template(ec2))["Instances"][0]["InstanceIds"]
     assert [each["InstanceId"] for each in instances(ec2, id, id)] == [id]
@@ -88,8 +90,8 @@ def test_a_spot_instance_says_so(karpenter: Karpenter, ec2: Any) -> None:
 
 
 def test_the_cheapest_is_taken_first(karpenter: Karpenter, ec2: Any) -> None:
-    wanted = karpenter.override("g4dn.2xlarge"), karpenter.override("g4dn.xlarge")
-    answer = karpenter.fleet(ec2, karpenter.template(ec2), *wanted, count=2)
+    overrides = karpenter.override("g4dn.2xlarge"), karpenter.override("g4dn.xlarge")
+    answer = karpenter.fleet(ec2, karpenter.template(ec2), *overrides, count=2)
     (launched,) = answer["Instances"]
     assert (launched["InstanceType"], len(launched["InstanceIds"])) == ("g4dn.xlarge", 2)
 
@@ -97,19 +99,19 @@ def test_the_cheapest_is_taken_first(karpenter: Karpenter, ec2: Any) -> None:
 def test_without_capacity_the_next_zone_and_then_the_next_type_is_tried(karpenter: Karpenter, ec2: Any) -> None:
     supply = karpenter.controller.amazon.account.supply
     template = karpenter.template(ec2)
-    wanted = [karpenter.override(kind, zone) for zone in "ab" for kind in ("g4dn.xlarge", "g4dn.2xlarge")]
+    overrides = [karpenter.override(kind, zone) for zone in "ab" for kind in ("g4dn.xlarge", "g4dn.2xlarge")]
     supply.exhaust(f"{REGION}a", "g4dn.xlarge", "spot")
-    first = karpenter.fleet(ec2, template, *wanted, spot=True)
+    first = karpenter.fleet(ec2, template, *overrides, spot=True)
     assert errors(first) == [("g4dn.xlarge", f"{REGION}a", "InsufficientInstanceCapacity")]
     assert first["Instances"][0]["LaunchTemplateAndOverrides"]["Overrides"]["AvailabilityZone"] == f"{REGION}b"
     supply.exhaust(instance_type="g4dn.xlarge")
-    second = karpenter.fleet(ec2, template, *wanted)
+    second = karpenter.fleet(ec2, template, *overrides)
     assert second["Instances"][0]["InstanceType"] == "g4dn.2xlarge"
     supply.exhaust()
-    third = karpenter.fleet(ec2, template, *wanted)
+    third = karpenter.fleet(ec2, template, *overrides)
     assert (third["Instances"], len(third["Errors"])) == ([], 4)
     supply.refill()
-    assert karpenter.fleet(ec2, template, *wanted)["Errors"] == []
+    assert karpenter.fleet(ec2, template, *overrides)["Errors"] == []
 
 
 @pytest.mark.parametrize(("spot", "code"), [(True, "MaxSpotInstanceCountExceeded"), (False, "VcpuLimitExceeded")])
@@ -179,7 +181,7 @@ def test_an_image_or_type_that_is_not_there_is_the_fleets_error(karpenter: Karpe
     assert errors(karpenter.fleet(ec2, template, elsewhere))[0][2] == "Unsupported"
 
 
-def test_a_template_that_is_gone_fails_the_whole_request(karpenter: Karpenter, ec2: Any) -> None:
+def test_a_deleted_template_fails_the_whole_request(karpenter: Karpenter, ec2: Any) -> None:
     with pytest.raises(ClientError) as refused:
         karpenter.fleet(ec2, "karpenter.k8s.aws/gone")
     assert refused.value.response["Error"]["Code"] == "InvalidLaunchTemplateName.NotFoundException"
@@ -240,13 +242,13 @@ def test_announced_maintenance_is_in_the_status_of_that_instance_alone(karpenter
     karpenter.controller.amazon.account.supply.announce(first, ScheduledEvent("instance-reboot", day))
 
     def having(name: str, value: str) -> set[str]:
-        found = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]
-        return {each["InstanceId"] for each in found}
+        statuses = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]
+        return {each["InstanceId"] for each in statuses}
 
     assert having("event.code", "instance-reboot") == {first}
     assert having("event.code", "instance-stop") == set()
     assert having("system-status.status", "impaired") == set()
     assert {first, second} <= having("system-status.status", "ok")
-    (told,) = ec2.describe_instance_status(InstanceIds=[first])["InstanceStatuses"]
-    (event,) = told["Events"]
+    (status,) = ec2.describe_instance_status(InstanceIds=[first])["InstanceStatuses"]
+    (event,) = status["Events"]
     assert (event["Code"], event["NotBefore"]) == ("instance-reboot", day)

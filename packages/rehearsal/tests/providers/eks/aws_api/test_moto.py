@@ -53,8 +53,8 @@ def fleet(ec2: Any, *overrides: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def launched(ec2: Any, answer: dict[str, Any]) -> dict[str, Any]:
     ids = answer["Instances"][0]["InstanceIds"]
-    found: dict[str, Any] = ec2.describe_instances(InstanceIds=ids)["Reservations"][0]["Instances"][0]
-    return found
+    instance: dict[str, Any] = ec2.describe_instances(InstanceIds=ids)["Reservations"][0]["Instances"][0]
+    return instance
 
 
 @shows("ec2", "CreateFleet")
@@ -113,9 +113,9 @@ def test_every_instance_has_the_status_and_the_events_that_are_asked_for(moto: N
     ec2 = client("ec2")
     ec2.run_instances(ImageId="ami-1", MinCount=1, MaxCount=1)
     for name, value in (("event.code", "instance-reboot"), ("system-status.status", "impaired")):
-        found = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]
-        assert [each["SystemStatus"]["Status"] for each in found] == ["ok"]
-        assert "Events" not in found[0]
+        statuses = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]
+        assert [each["SystemStatus"]["Status"] for each in statuses] == ["ok"]
+        assert "Events" not in statuses[0]
 
 
 @shows("ec2", "DescribeSpotPriceHistory")

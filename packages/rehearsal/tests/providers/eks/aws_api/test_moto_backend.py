@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,16 +10,9 @@ from packages.rehearsal.tests.providers.eks.account import VPC, Amazon
 from rehearsal.providers.eks.aws_api import moto_backend
 
 
-@pytest.fixture
-def amazon(tmp_path: Path) -> Iterator[Amazon]:
-    amazon = Amazon(tmp_path)
-    yield amazon
-    amazon.stop()
-
-
 def _types(amazon: Amazon, *names: str) -> set[str]:
-    found = amazon.account.call("ec2", "DescribeInstanceTypes", InstanceTypes=list(names))
-    return {each["InstanceType"] for each in found["InstanceTypes"]}
+    answer = amazon.account.call("ec2", "DescribeInstanceTypes", InstanceTypes=list(names))
+    return {each["InstanceType"] for each in answer["InstanceTypes"]}
 
 
 def test_a_machine_type_is_written_down_once(amazon: Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,10 +20,10 @@ def test_a_machine_type_is_written_down_once(amazon: Amazon, monkeypatch: pytest
     monkeypatch.setattr(moto_backend, "_written", {})
     assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
 
-    def asked(request: Any) -> None:
+    def refuse(request: Any) -> None:
         raise AssertionError(f"moto was asked again: {request.body}")
 
-    monkeypatch.setattr(moto_backend, "_asked", asked)
+    monkeypatch.setattr(moto_backend, "_asked", refuse)
     assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
     with pytest.raises(AssertionError, match="asked again"):
         _types(amazon, "g5.xlarge")

@@ -30,16 +30,16 @@ def test_the_program_finds_what_a_controller_made(controller: Controller) -> Non
         LaunchTemplateName="own", LaunchTemplateData={"ImageId": "ami-1"}
     )
     id = made["LaunchTemplate"]["LaunchTemplateId"]
-    found = controller.amazon.account.call("ec2", "DescribeLaunchTemplates", LaunchTemplateIds=[id])
-    assert found["LaunchTemplates"][0]["LaunchTemplateName"] == "own"
+    templates = controller.amazon.account.call("ec2", "DescribeLaunchTemplates", LaunchTemplateIds=[id])
+    assert templates["LaunchTemplates"][0]["LaunchTemplateName"] == "own"
 
 
 def test_the_cluster_is_described_as_the_program_sees_it(controller: Controller) -> None:
     controller.install(EVERYTHING)
-    found = controller.client("eks").describe_cluster(name="gpu-dev")["cluster"]
-    assert found["endpoint"] == "https://127.0.0.1:6443"
-    assert found["certificateAuthority"]["data"] == "Q0E="
-    assert found["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == "10.100.0.0/16"
+    cluster = controller.client("eks").describe_cluster(name="gpu-dev")["cluster"]
+    assert cluster["endpoint"] == "https://127.0.0.1:6443"
+    assert cluster["certificateAuthority"]["data"] == "Q0E="
+    assert cluster["kubernetesNetworkConfig"]["serviceIpv4Cidr"] == "10.100.0.0/16"
 
 
 def test_credentials_are_the_associated_roles(controller: Controller) -> None:
@@ -48,47 +48,47 @@ def test_credentials_are_the_associated_roles(controller: Controller) -> None:
     assert caller["Arn"].startswith("arn:aws:sts::123456789012:assumed-role/controller/eks-gpu-dev-karpenter-0-")
 
 
-def test_without_an_association_a_pod_is_not_told_of_the_agent(controller: Controller) -> None:
+def test_a_pod_without_an_association_gets_no_credentials_variables(controller: Controller) -> None:
     controller.install(EVERYTHING)
     assert "AWS_CONTAINER_CREDENTIALS_FULL_URI" in controller.environment
     association = next(made for type_, made in controller.amazon.made if type_ == POD_IDENTITY)
     controller.amazon.delete(POD_IDENTITY, association)
     assert set(controller.environment) == {"AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION"}
-    status, said = controller.ask_agent()
+    status, answer = controller.ask_agent()
     assert status == 404
-    assert "(ResourceNotFoundException)" in said
+    assert "(ResourceNotFoundException)" in answer
 
 
 def test_a_role_that_does_not_trust_pod_identity_any_more_gives_no_credentials(controller: Controller) -> None:
     controller.install(EVERYTHING)
     changed = {"RoleName": "controller", "PolicyDocument": trust("ec2.amazonaws.com")}
     controller.amazon.account.call("iam", "UpdateAssumeRolePolicy", **changed)
-    status, said = controller.ask_agent()
+    status, answer = controller.ask_agent()
     assert status == 400
-    assert "(AccessDeniedException)" in said
-    assert "does not trust pods.eks.amazonaws.com" in said
+    assert "(AccessDeniedException)" in answer
+    assert "does not trust pods.eks.amazonaws.com" in answer
 
 
 def test_a_token_that_the_api_server_does_not_know_is_refused(controller: Controller) -> None:
     controller.install(EVERYTHING)
-    status, said = controller.ask_agent("made-up")
-    assert (status, "(InvalidTokenException)" in said) == (400, True)
+    status, answer = controller.ask_agent("made-up")
+    assert (status, "(InvalidTokenException)" in answer) == (400, True)
 
 
 def test_another_service_account_has_another_association(controller: Controller) -> None:
     controller.install(EVERYTHING)
     controller.know_token("default")
-    status, said = controller.ask_agent()
+    status, answer = controller.ask_agent()
     assert status == 404
-    assert "kube-system/default" in said
+    assert "kube-system/default" in answer
 
 
 def test_without_the_agent_nobody_answers(controller: Controller) -> None:
     controller.install(EVERYTHING)
     controller.run_agent(0)
-    status, said = controller.ask_agent()
+    status, answer = controller.ask_agent()
     assert status == 503
-    assert "declare the EKS add-on eks-pod-identity-agent" in said
+    assert "declare the EKS add-on eks-pod-identity-agent" in answer
 
 
 @pytest.mark.parametrize(
@@ -139,23 +139,23 @@ def test_what_is_not_signed_is_no_request_to_aws(controller: Controller) -> None
     assert b"not signed" in answer.data
 
 
-def test_whoever_waits_for_a_message_leaves_others_their_turn(controller: Controller) -> None:
+def test_waiting_for_a_message_blocks_no_other_request(controller: Controller) -> None:
     controller.install(EVERYTHING)
     queue = controller.amazon.create(QUEUE, {"name": "gpu-dev", "sqsManagedSseEnabled": True})
     sqs, ec2, url = controller.client("sqs"), controller.client("ec2"), queue.state["url"]
-    heard: list[str] = []
+    bodies: list[str] = []
 
     def listen() -> None:
-        found = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)
-        heard.extend(each["Body"] for each in found["Messages"])
+        answer = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)
+        bodies.extend(each["Body"] for each in answer["Messages"])
 
     listener = threading.Thread(target=listen)
     listener.start()
     ec2.describe_subnets()
-    assert heard == []
+    assert bodies == []
     controller.amazon.account.call("sqs", "SendMessage", QueueUrl=url, MessageBody="hello")
     listener.join()
-    assert heard == ["hello"]
+    assert bodies == ["hello"]
 
 
 def test_profiles_are_listed_by_path(controller: Controller) -> None:

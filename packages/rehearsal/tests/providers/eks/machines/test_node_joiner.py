@@ -26,7 +26,7 @@ NODES = f"arn:aws:iam::{ACCOUNT}:role/nodes"
 
 
 class Stage:
-    """A cluster, a role that may join it, and a bridge that looks when it is told to."""
+    """A cluster, a role that may join it, and a node joiner that runs on request."""
 
     def __init__(self, folder: Path) -> None:
         self.amazon = Amazon(folder)
@@ -38,9 +38,9 @@ class Stage:
         self.joiner = NodeJoiner(self.account)
 
     def image(self, variant: str = "nvidia", family: str = "al2023") -> str:
-        found = published().items()
+        images = published().items()
         return next(
-            id for id, each in found if (each.family, each.variant, each.architecture) == (family, variant, "x86_64")
+            id for id, each in images if (each.family, each.variant, each.architecture) == (family, variant, "x86_64")
         )
 
     def run(self, **changes: Any) -> str:
@@ -146,7 +146,7 @@ def _own_image(stage: Stage) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "reason"),
     [
         (_own_image, "'my-own-image' and is not an EKS node image"),
         (lambda _: {"UserData": ""}, "no user data"),
@@ -161,13 +161,15 @@ def _own_image(stage: Stage) -> dict[str, Any]:
         (lambda stage: {"ImageId": stage.image(), "InstanceType": "m7g.large"}, "its image is for x86_64"),
     ],
 )
-def test_without_one_of_its_conditions_it_stays_a_machine_and_says_why(stage: Stage, broken: Break, said: str) -> None:
+def test_without_one_of_its_conditions_it_stays_a_machine_and_says_why(
+    stage: Stage, broken: Break, reason: str
+) -> None:
     stage.run(**broken(stage))
     stage.look()
     stage.look()
     assert stage.amazon.fleet.nodes == {}
     (because,) = stage.reports
-    assert said in because
+    assert reason in because
 
 
 def test_a_public_endpoint_needs_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: Stage) -> None:

@@ -60,29 +60,29 @@ def archive(*parts: tuple[str, str]) -> str:
     ],
 )
 def test_both_families_say_the_same_in_their_own_words(family: str, text: str) -> None:
-    found = bootstrap(family, text)  # type: ignore[arg-type]
-    assert (found.cluster, found.endpoint, found.ca) == ("demo", "https://127.0.0.1:6443", "Q0E=")
-    assert found.labels == {"a": "b", "karpenter.sh/nodepool": "gpu"}
-    assert [(each["key"], each["effect"]) for each in found.taints] == [("karpenter.sh/unregistered", "NoExecute")]
-    assert found.settings["maxPods"] == 29
-    assert not found.raid0
+    actual = bootstrap(family, text)  # type: ignore[arg-type]
+    assert (actual.cluster, actual.endpoint, actual.ca) == ("demo", "https://127.0.0.1:6443", "Q0E=")
+    assert actual.labels == {"a": "b", "karpenter.sh/nodepool": "gpu"}
+    assert [(each["key"], each["effect"]) for each in actual.taints] == [("karpenter.sh/unregistered", "NoExecute")]
+    assert actual.settings["maxPods"] == 29
+    assert not actual.raid0
 
 
 def test_later_parts_win_over_earlier_ones() -> None:
     own = "kind: NodeConfig\nspec: {kubelet: {config: {maxPods: 8, kubeReserved: {cpu: 100m}}}}"
-    found = bootstrap("al2023", archive(("application/node.eks.aws", own), ("application/node.eks.aws", NODE_CONFIG)))
-    assert found.settings == {"maxPods": 29, "kubeReserved": {"cpu": "100m"}}
+    actual = bootstrap("al2023", archive(("application/node.eks.aws", own), ("application/node.eks.aws", NODE_CONFIG)))
+    assert actual.settings == {"maxPods": 29, "kubeReserved": {"cpu": "100m"}}
 
 
 def test_flags_win_over_the_configuration() -> None:
     text = NODE_CONFIG.replace("flags:", "flags:\n    - --max-pods=8 --register-with-taints=k=v:NoSchedule")
-    found = bootstrap("al2023", text)
-    assert found.settings["maxPods"] == 8
-    assert found.taints == ({"key": "k", "value": "v", "effect": "NoSchedule"},)
+    actual = bootstrap("al2023", text)
+    assert actual.settings["maxPods"] == 8
+    assert actual.taints == ({"key": "k", "value": "v", "effect": "NoSchedule"},)
 
 
 @pytest.mark.parametrize(
-    ("family", "text", "said"),
+    ("family", "text", "message"),
     [
         ("al2023", "", "no user data"),
         ("al2023", "#!/bin/bash\n/etc/eks/bootstrap.sh demo", "no part of type application/node.eks.aws"),
@@ -94,8 +94,8 @@ def test_flags_win_over_the_configuration() -> None:
         ("bottlerocket", BOTTLEROCKET.replace("api-server", "api"), "the cluster's endpoint"),
     ],
 )
-def test_what_makes_no_node(family: str, text: str, said: str) -> None:
-    with pytest.raises(UserDataError, match=said):
+def test_what_makes_no_node(family: str, text: str, message: str) -> None:
+    with pytest.raises(UserDataError, match=message):
         bootstrap(family, text)  # type: ignore[arg-type]
 
 
@@ -113,5 +113,5 @@ def test_what_makes_no_node(family: str, text: str, said: str) -> None:
     ],
 )
 def test_images_that_boot_into_a_kubelet(name: str, ami_type: str | None) -> None:
-    found = node_image(name)
-    assert (None if found is None else found.ami_type) == ami_type
+    actual = node_image(name)
+    assert (None if actual is None else actual.ami_type) == ami_type

@@ -13,7 +13,7 @@ import pytest
 
 from facts.concepts.pool import GPU_LABEL, POOL_LABEL, Pool
 from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, class_path, pool_path, without
-from packages.rehearsal.tests.providers.eks.karpenter_world import KarpenterWorld, karpenter_world
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import KarpenterSandbox, karpenter_sandbox
 from packages.rehearsal.tests.simulated_cluster import eventually, pod
 from rehearsal.cluster.api import Object
 from rehearsal.providers.eks.aws_api.gaps.launch import SPOT_ROLE
@@ -48,34 +48,34 @@ POOLS: Final = (
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterWorld]:
-    with karpenter_world(tmp_path_factory.mktemp("capacity"), *POOLS) as world:
-        yield world
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterSandbox]:
+    with karpenter_sandbox(tmp_path_factory.mktemp("capacity"), *POOLS) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
-def world(running: KarpenterWorld) -> Iterator[KarpenterWorld]:
+def sandbox(running: KarpenterSandbox) -> Iterator[KarpenterSandbox]:
     running.mark()
     yield running
     running.account.supply.refill()
     running.settle()
 
 
-def submit(world: KarpenterWorld, gpu: str, *names: str, **selector: str) -> None:
+def submit(sandbox: KarpenterSandbox, gpu: str, *names: str, **selector: str) -> None:
     for name in names:
-        world.submit(gpu_pod(name, {GPU_LABEL: gpu, **selector}))
+        sandbox.submit(gpu_pod(name, {GPU_LABEL: gpu, **selector}))
 
 
 def gpu_pod(name: str, selector: Object) -> Object:
     return pod(name, gpus=1, seconds=3600, nodeSelector=selector)
 
 
-def run(world: KarpenterWorld, *names: str) -> list[Object]:
+def run(sandbox: KarpenterSandbox, *names: str) -> list[Object]:
     """The nodes on which the pods run."""
     for name in names:
-        eventually(f"{name} runs", lambda name=name: world.phase(name) == "Running", SECONDS)
-    placed = [world.api.get(f"/api/v1/namespaces/default/pods/{name}")["spec"]["nodeName"] for name in names]
-    return [world.api.get(f"/api/v1/nodes/{name}") for name in placed]
+        eventually(f"{name} runs", lambda name=name: sandbox.phase(name) == "Running", SECONDS)
+    placed = [sandbox.api.get(f"/api/v1/namespaces/default/pods/{name}")["spec"]["nodeName"] for name in names]
+    return [sandbox.api.get(f"/api/v1/nodes/{name}") for name in placed]
 
 
 def label(node: Object, key: str) -> str:
@@ -90,115 +90,115 @@ def facts(node: Object) -> tuple[str, str, str]:
     return pool, capacity, type
 
 
-def waits(world: KarpenterWorld, name: str, said: str) -> None:
+def waits(sandbox: KarpenterSandbox, name: str, message: str) -> None:
     """The pod waits, and Karpenter says why."""
-    eventually(f"Karpenter says: {said}", lambda: said in world.words(), SECONDS)
-    assert world.phase(name) == "Pending"
+    eventually(f"Karpenter says: {message}", lambda: message in sandbox.words(), SECONDS)
+    assert sandbox.phase(name) == "Pending"
 
 
-def test_without_the_role_of_spot_karpenter_says_so_and_takes_machines_on_demand(world: KarpenterWorld) -> None:
-    with without(world, "iam:CreateServiceLinkedRole"):
-        submit(world, "nvidia-t4", "first")
-        (node,) = run(world, "first")
+def test_without_the_role_of_spot_karpenter_says_so_and_takes_machines_on_demand(sandbox: KarpenterSandbox) -> None:
+    with without(sandbox, "iam:CreateServiceLinkedRole"):
+        submit(sandbox, "nvidia-t4", "first")
+        (node,) = run(sandbox, "first")
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
-    assert "AuthFailure.ServiceLinkedRoleCreationNotPermitted" in world.words()
-    world.settle()
-    world.restart()
-    submit(world, "nvidia-t4", "second")
-    (node,) = run(world, "second")
+    assert "AuthFailure.ServiceLinkedRoleCreationNotPermitted" in sandbox.words()
+    sandbox.settle()
+    sandbox.restart()
+    submit(sandbox, "nvidia-t4", "second")
+    (node,) = run(sandbox, "second")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
-    assert world.aws("iam", "GetRole", RoleName=SPOT_ROLE)["Role"]
+    assert sandbox.aws("iam", "GetRole", RoleName=SPOT_ROLE)["Role"]
 
 
-def test_spot_first_then_on_demand_where_ec2_has_none(world: KarpenterWorld) -> None:
-    supply = world.account.supply
-    submit(world, "nvidia-t4", "first")
-    (node,) = run(world, "first")
+def test_spot_first_then_on_demand_where_ec2_has_none(sandbox: KarpenterSandbox) -> None:
+    supply = sandbox.account.supply
+    submit(sandbox, "nvidia-t4", "first")
+    (node,) = run(sandbox, "first")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
     zone = label(node, "topology.kubernetes.io/zone")
 
     supply.exhaust(zone=zone, market="spot")
-    submit(world, "nvidia-t4", "second")
-    (node,) = run(world, "second")
+    submit(sandbox, "nvidia-t4", "second")
+    (node,) = run(sandbox, "second")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
     assert label(node, "topology.kubernetes.io/zone") != zone
-    submit(world, "nvidia-t4", "here", **{"topology.kubernetes.io/zone": zone})
-    (node,) = run(world, "here")
+    submit(sandbox, "nvidia-t4", "here", **{"topology.kubernetes.io/zone": zone})
+    (node,) = run(sandbox, "here")
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
     assert label(node, "topology.kubernetes.io/zone") == zone
 
     supply.exhaust(instance_type="g4dn.xlarge", market="spot")
-    submit(world, "nvidia-t4", "third")
-    (node,) = run(world, "third")
+    submit(sandbox, "nvidia-t4", "third")
+    (node,) = run(sandbox, "third")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.2xlarge")
 
     supply.exhaust(market="spot")
-    submit(world, "nvidia-t4", "fourth")
-    (node,) = run(world, "fourth")
+    submit(sandbox, "nvidia-t4", "fourth")
+    (node,) = run(sandbox, "fourth")
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
 
     supply.exhaust()
-    submit(world, "nvidia-t4", "fifth")
-    waits(world, "fifth", "InsufficientInstanceCapacity")
+    submit(sandbox, "nvidia-t4", "fifth")
+    waits(sandbox, "fifth", "InsufficientInstanceCapacity")
     supply.refill()
-    world.restart()
-    (node,) = run(world, "fifth")
+    sandbox.restart()
+    (node,) = run(sandbox, "fifth")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
 
 
-def test_two_pools_of_one_size_are_used_in_order(world: KarpenterWorld) -> None:
-    submit(world, "nvidia-a10g", "first")
-    (node,) = run(world, "first")
+def test_two_pools_of_one_size_are_used_in_order(sandbox: KarpenterSandbox) -> None:
+    submit(sandbox, "nvidia-a10g", "first")
+    (node,) = run(sandbox, "first")
     assert facts(node)[0] == "cheap"
-    submit(world, "nvidia-a10g", "second", "third")
-    eventually("the dear one is used", lambda: "Running" in (world.phase("second"), world.phase("third")), SECONDS)
-    waiting = next(name for name in ("second", "third") if world.phase(name) == "Pending")
-    waits(world, waiting, "limit")
-    assert sorted(each["InstanceType"] for each in world.instances()) == ["g5.2xlarge", "g5.xlarge"]
+    submit(sandbox, "nvidia-a10g", "second", "third")
+    eventually("the dear one is used", lambda: "Running" in (sandbox.phase("second"), sandbox.phase("third")), SECONDS)
+    waiting = next(name for name in ("second", "third") if sandbox.phase(name) == "Pending")
+    waits(sandbox, waiting, "limit")
+    assert sorted(each["InstanceType"] for each in sandbox.instances()) == ["g5.2xlarge", "g5.xlarge"]
 
 
-def test_only_the_weight_orders_pools(world: KarpenterWorld) -> None:
-    weights = {name: world.api.get(pool_path(name))["spec"]["weight"] for name in ("cheap", "dear")}
+def test_only_the_weight_orders_pools(sandbox: KarpenterSandbox) -> None:
+    weights = {name: sandbox.api.get(pool_path(name))["spec"]["weight"] for name in ("cheap", "dear")}
     assert weights["cheap"] > weights["dear"]
-    with changed(world, pool_path("cheap"), lambda spec: spec.update(weight=weights["dear"] - 1)):
-        submit(world, "nvidia-a10g", "first")
-        (node,) = run(world, "first")
+    with changed(sandbox, pool_path("cheap"), lambda spec: spec.update(weight=weights["dear"] - 1)):
+        submit(sandbox, "nvidia-a10g", "first")
+        (node,) = run(sandbox, "first")
         assert facts(node)[0] == "dear"
 
 
-def test_reserved_machines_are_used_first_and_others_when_they_are_all_in_use(world: KarpenterWorld) -> None:
-    world.account.supply.reserve(CapacityReservation(RESERVED, "g6.xlarge", ZONES[0], 1))
-    seen = class_path(world, "l4-a")
-    eventually("Karpenter sees it", lambda: world.api.get(seen)["status"].get("capacityReservations"), SECONDS)
-    submit(world, "nvidia-l4", "first")
-    (node,) = run(world, "first")
+def test_reserved_machines_are_used_first_and_others_when_they_are_all_in_use(sandbox: KarpenterSandbox) -> None:
+    sandbox.account.supply.reserve(CapacityReservation(RESERVED, "g6.xlarge", ZONES[0], 1))
+    node_class = class_path(sandbox, "l4-a")
+    eventually("Karpenter sees it", lambda: sandbox.api.get(node_class)["status"].get("capacityReservations"), SECONDS)
+    submit(sandbox, "nvidia-l4", "first")
+    (node,) = run(sandbox, "first")
     assert facts(node) == ("l4-a", "reserved", "g6.xlarge")
-    (instance,) = world.instances()
+    (instance,) = sandbox.instances()
     assert instance["CapacityReservationId"] == RESERVED
-    submit(world, "nvidia-l4", "second")
-    (node,) = run(world, "second")
+    submit(sandbox, "nvidia-l4", "second")
+    (node,) = run(sandbox, "second")
     assert facts(node) == ("l4-b", "on-demand", "g6.xlarge")
     # Only its reservation holds the pool back, not its limit.
-    submit(world, "nvidia-l4", "third", **{POOL_LABEL: "l4-a"})
-    waits(world, "third", "Failed to schedule pod")
-    assert len(world.instances()) == 2
-    world.account.supply.reserve(CapacityReservation(RESERVED, "g6.xlarge", ZONES[0], 2))
-    world.restart()
-    (node,) = run(world, "third")
+    submit(sandbox, "nvidia-l4", "third", **{POOL_LABEL: "l4-a"})
+    waits(sandbox, "third", "Failed to schedule pod")
+    assert len(sandbox.instances()) == 2
+    sandbox.account.supply.reserve(CapacityReservation(RESERVED, "g6.xlarge", ZONES[0], 2))
+    sandbox.restart()
+    (node,) = run(sandbox, "third")
     assert facts(node) == ("l4-a", "reserved", "g6.xlarge")
 
 
-def test_pods_of_one_batch_get_no_more_nodes_than_the_limit(world: KarpenterWorld) -> None:
+def test_pods_of_one_batch_get_no_more_nodes_than_the_limit(sandbox: KarpenterSandbox) -> None:
     batch = ["a", "b", "c", "d", "e", "f"]
-    submit(world, "nvidia-t4", *batch, **{POOL_LABEL: "t4-1"})
-    eventually("four run", lambda: sum(world.phase(name) == "Running" for name in batch) == 4, SECONDS)
-    waits(world, next(name for name in batch if world.phase(name) == "Pending"), "limit")
-    assert len(world.instances()) == 4
+    submit(sandbox, "nvidia-t4", *batch, **{POOL_LABEL: "t4-1"})
+    eventually("four run", lambda: sum(sandbox.phase(name) == "Running" for name in batch) == 4, SECONDS)
+    waits(sandbox, next(name for name in batch if sandbox.phase(name) == "Pending"), "limit")
+    assert len(sandbox.instances()) == 4
 
 
-def test_it_is_the_limit_of_gpus_that_holds_within_a_batch(world: KarpenterWorld) -> None:
+def test_it_is_the_limit_of_gpus_that_holds_within_a_batch(sandbox: KarpenterSandbox) -> None:
     """Karpenter deducts a planned node's resources from the limits at once, and the node itself only when it exists."""
     batch = ["a", "b", "c", "d", "e", "f"]
-    with changed(world, pool_path("t4-1"), lambda spec: spec["limits"].update({"nvidia.com/gpu": None})):
-        submit(world, "nvidia-t4", *batch, **{POOL_LABEL: "t4-1"})
-        eventually("too many come", lambda: len(world.instances()) > 4, SECONDS)
+    with changed(sandbox, pool_path("t4-1"), lambda spec: spec["limits"].update({"nvidia.com/gpu": None})):
+        submit(sandbox, "nvidia-t4", *batch, **{POOL_LABEL: "t4-1"})
+        eventually("too many come", lambda: len(sandbox.instances()) > 4, SECONDS)

@@ -15,7 +15,7 @@ import pytest
 from components.outputs import gpu_job
 from facts.jobs.job import TrainingJobSpec, manifests
 from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, class_path, pool_path
-from packages.rehearsal.tests.providers.eks.karpenter_world import CLUSTER, KarpenterWorld, karpenter_world
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import CLUSTER, KarpenterSandbox, karpenter_sandbox
 from packages.rehearsal.tests.simulated_cluster import JOBS, PODS, eventually, job, pod
 from rehearsal.cluster.api import Object
 from rehearsal.providers.eks.base.supply import ScheduledEvent
@@ -38,116 +38,114 @@ _RULE: Final = f"{CLUSTER}-spot-interruption"
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterWorld]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterSandbox]:
     spot = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES)
     steady = eks_specs.gpu_pool(STEADY, zones=eks_specs.THREE_ZONES, spot=False, preference=1)
-    with karpenter_world(tmp_path_factory.mktemp("disruption"), spot, steady) as world:
-        yield world
+    with karpenter_sandbox(tmp_path_factory.mktemp("disruption"), spot, steady) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
-def world(running: KarpenterWorld) -> Iterator[KarpenterWorld]:
+def sandbox(running: KarpenterSandbox) -> Iterator[KarpenterSandbox]:
     running.mark()
     yield running
     running.api.delete(JOBS)
     running.settle()
 
 
-def submit(world: KarpenterWorld, name: str, pool: str) -> None:
+def submit(sandbox: KarpenterSandbox, name: str, pool: str) -> None:
     """A job of one pod for an hour, which may be interrupted."""
     made = job(name, 1, seconds=3600, nodeSelector={"gpucluster.dev/pool": pool})
-    world.api.create(JOBS, {**made, "spec": {**made["spec"], "backoffLimit": 3}})
+    sandbox.api.create(JOBS, {**made, "spec": {**made["spec"], "backoffLimit": 3}})
 
 
-def node_of(world: KarpenterWorld, name: str, *, but: str = "") -> str:
+def node_of(sandbox: KarpenterSandbox, name: str, *, but: str = "") -> str:
     """The node on which the job's pod runs, another than ``but``."""
 
-    def found() -> str:
-        pods = world.api.list(PODS, labelSelector=f"job-name={name}")
+    def assigned() -> str:
+        pods = sandbox.api.list(PODS, labelSelector=f"job-name={name}")
         placed = [each["spec"].get("nodeName", "") for each in pods if each["status"].get("phase") == "Running"]
         return next((node for node in placed if node not in ("", but)), "")
 
-    node: str = eventually(f"{name} runs", found, SECONDS)
+    node: str = eventually(f"{name} runs", assigned, SECONDS)
     return node
 
 
-def instance_of(world: KarpenterWorld, node: str) -> str:
-    provider: str = world.api.get(f"{_NODES}/{node}")["spec"]["providerID"]
+def instance_of(sandbox: KarpenterSandbox, node: str) -> str:
+    provider: str = sandbox.api.get(f"{_NODES}/{node}")["spec"]["providerID"]
     return provider.rpartition("/")[2]
 
 
-def state_of(world: KarpenterWorld, instance: str) -> str:
-    (group,) = world.aws("ec2", "DescribeInstances", InstanceIds=[instance])["Reservations"]
+def state_of(sandbox: KarpenterSandbox, instance: str) -> str:
+    (group,) = sandbox.aws("ec2", "DescribeInstances", InstanceIds=[instance])["Reservations"]
     state: str = group["Instances"][0]["State"]["Name"]
     return state
 
 
-def claim(world: KarpenterWorld) -> Object:
-    (found,) = world.claims()
-    return found
+def claim(sandbox: KarpenterSandbox) -> Object:
+    (node_claim,) = sandbox.claims()
+    return node_claim
 
 
-def conditions(world: KarpenterWorld) -> dict[str, str]:
+def conditions(sandbox: KarpenterSandbox) -> dict[str, str]:
     """The only claim's."""
-    return conditions_of(claim(world))
+    return conditions_of(claim(sandbox))
 
 
-def conditions_of(found: Object) -> dict[str, str]:
-    return {each["type"]: each["status"] for each in found["status"].get("conditions", [])}
+def conditions_of(node_claim: Object) -> dict[str, str]:
+    return {each["type"]: each["status"] for each in node_claim["status"].get("conditions", [])}
 
 
-def running_pod(world: KarpenterWorld, name: str) -> str:
+def running_pod(sandbox: KarpenterSandbox, name: str) -> str:
     """The uid of the pod of the job that runs and is not being ended."""
-    pods = world.api.list(PODS, labelSelector=f"job-name={name}")
+    pods = sandbox.api.list(PODS, labelSelector=f"job-name={name}")
     running = [each for each in pods if each["status"].get("phase") == "Running"]
-    (found,) = [each["metadata"]["uid"] for each in running if "deletionTimestamp" not in each["metadata"]]
-    return str(found)
+    (uid,) = [each["metadata"]["uid"] for each in running if "deletionTimestamp" not in each["metadata"]]
+    return str(uid)
 
 
-def test_from_zero_and_back_twice(world: KarpenterWorld) -> None:
+def test_from_zero_and_back_twice(sandbox: KarpenterSandbox) -> None:
     for name in ("once", "again"):
-        assert world.instances() == []
-        submit(world, name, SPOT)
-        node = node_of(world, name)
-        instance = instance_of(world, node)
-        assert state_of(world, instance) == "running"
-        world.api.delete(f"{JOBS}/{name}")
-        eventually("the node is gone", lambda node=node: world.api.find(f"{_NODES}/{node}") is None, SECONDS)
-        eventually("so is the machine", lambda id=instance: state_of(world, id) == "terminated", SECONDS)
+        assert sandbox.instances() == []
+        submit(sandbox, name, SPOT)
+        node = node_of(sandbox, name)
+        instance = instance_of(sandbox, node)
+        assert state_of(sandbox, instance) == "running"
+        sandbox.api.delete(f"{JOBS}/{name}")
+        eventually("the node is gone", lambda node=node: sandbox.api.find(f"{_NODES}/{node}") is None, SECONDS)
+        eventually("so is the machine", lambda id=instance: state_of(sandbox, id) == "terminated", SECONDS)
 
 
-def test_an_interrupted_machine_is_drained_and_replaced_and_the_job_goes_on(world: KarpenterWorld) -> None:
-    submit(world, "long", SPOT)
-    first = node_of(world, "long")
-    zone = world.api.get(f"{_NODES}/{first}")["metadata"]["labels"]["topology.kubernetes.io/zone"]
-    lost = instance_of(world, first)
-    (queue,) = spot_interruption(world.account, lost)
+def test_an_interrupted_machine_is_drained_and_replaced_and_the_job_goes_on(sandbox: KarpenterSandbox) -> None:
+    submit(sandbox, "long", SPOT)
+    first = node_of(sandbox, "long")
+    zone = sandbox.api.get(f"{_NODES}/{first}")["metadata"]["labels"]["topology.kubernetes.io/zone"]
+    lost = instance_of(sandbox, first)
+    (queue,) = spot_interruption(sandbox.account, lost)
     assert queue.endswith(f":{CLUSTER}-interruptions")
-    second = node_of(world, "long", but=first)
-    eventually("the warned machine is ended", lambda: state_of(world, lost) == "terminated", SECONDS)
-    eventually("its node is gone", lambda: world.api.find(f"{_NODES}/{first}") is None, SECONDS)
-    labels = world.api.get(f"{_NODES}/{second}")["metadata"]["labels"]
+    second = node_of(sandbox, "long", but=first)
+    eventually("the warned machine is ended", lambda: state_of(sandbox, lost) == "terminated", SECONDS)
+    eventually("its node is gone", lambda: sandbox.api.find(f"{_NODES}/{first}") is None, SECONDS)
+    labels = sandbox.api.get(f"{_NODES}/{second}")["metadata"]["labels"]
     # Where spot machines are taken away now, there is none to be had.
     assert (labels["karpenter.sh/capacity-type"], labels["topology.kubernetes.io/zone"] != zone) == ("spot", True)
 
 
 @pytest.mark.parametrize("spot", [True, False], ids=["as submitted", "with do-not-disrupt"])
 def test_a_submitted_job_hears_of_the_interruption_because_it_does_not_hold_its_node(
-    world: KarpenterWorld, monkeypatch: pytest.MonkeyPatch, spot: bool
+    sandbox: KarpenterSandbox, monkeypatch: pytest.MonkeyPatch, spot: bool
 ) -> None:
     taints = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES).taints
-    wanted = TrainingJobSpec(
-        name="train", namespace="default", image="train:1", pools=(SPOT,), taints=taints, spot=spot
-    )
-    (made,) = manifests(wanted)
+    spec = TrainingJobSpec(name="train", namespace="default", image="train:1", pools=(SPOT,), taints=taints, spot=spot)
+    (made,) = manifests(spec)
     made["spec"]["template"]["metadata"]["annotations"][HELD] = "3600"
     timeline = Timeline()
-    watcher = Watcher(world.api, timeline)
-    world.api.create(JOBS, made)
-    node = node_of(world, "train")
+    watcher = Watcher(sandbox.api, timeline)
+    sandbox.api.create(JOBS, made)
+    node = node_of(sandbox, "train")
     monkeypatch.setattr(machines_reclaim, "NOTICE_SECONDS", 120.0 if spot else 20.0)
-    assert machines_reclaim.reclaim(world.account, node)
-    assert node_of(world, "train", but=node)
+    assert machines_reclaim.reclaim(sandbox.account, node)
+    assert node_of(sandbox, "train", but=node)
 
     def ended() -> str:
         return next((one.disrupted for one in timeline.pods_of("train") if one.node == node), "")
@@ -155,53 +153,53 @@ def test_a_submitted_job_hears_of_the_interruption_because_it_does_not_hold_its_
     # Who holds the node is on it when the machine goes, and has heard of nothing.
     assert eventually("its end is known", ended, SECONDS) == ("EvictionByEvictionAPI" if spot else "DeletionByPodGC")
     watcher.stop()
-    assert not world.api.get(f"{JOBS}/train")["status"].get("failed")
+    assert not sandbox.api.get(f"{JOBS}/train")["status"].get("failed")
 
 
 @pytest.mark.parametrize("part", ["target", "rule", "policy"])
-def test_without_the_way_to_the_queue_nobody_hears_of_an_interruption(world: KarpenterWorld, part: str) -> None:
-    targets = world.aws("events", "ListTargetsByRule", Rule=_RULE)["Targets"]
-    url = world.aws("sqs", "GetQueueUrl", QueueName=f"{CLUSTER}-interruptions")["QueueUrl"]
-    policy = world.aws("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=["Policy"])["Attributes"]
+def test_without_the_way_to_the_queue_nobody_hears_of_an_interruption(sandbox: KarpenterSandbox, part: str) -> None:
+    targets = sandbox.aws("events", "ListTargetsByRule", Rule=_RULE)["Targets"]
+    url = sandbox.aws("sqs", "GetQueueUrl", QueueName=f"{CLUSTER}-interruptions")["QueueUrl"]
+    policy = sandbox.aws("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=["Policy"])["Attributes"]
     if part == "target":
-        world.aws("events", "RemoveTargets", Rule=_RULE, Ids=[each["Id"] for each in targets])
+        sandbox.aws("events", "RemoveTargets", Rule=_RULE, Ids=[each["Id"] for each in targets])
     elif part == "rule":
-        world.aws("events", "DisableRule", Name=_RULE)
+        sandbox.aws("events", "DisableRule", Name=_RULE)
     else:
-        world.aws("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={"Policy": ""})
+        sandbox.aws("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={"Policy": ""})
     try:
-        assert spot_interruption(world.account, "i-0123456789abcdef0") == []
+        assert spot_interruption(sandbox.account, "i-0123456789abcdef0") == []
     finally:
-        world.aws("events", "PutTargets", Rule=_RULE, Targets=targets)
-        world.aws("events", "EnableRule", Name=_RULE)
-        world.aws("sqs", "SetQueueAttributes", QueueUrl=url, Attributes=policy)
+        sandbox.aws("events", "PutTargets", Rule=_RULE, Targets=targets)
+        sandbox.aws("events", "EnableRule", Name=_RULE)
+        sandbox.aws("sqs", "SetQueueAttributes", QueueUrl=url, Attributes=policy)
 
 
 @pytest.mark.parametrize("program", [True, False], ids=["the programs job", "a job without the annotation"])
-def test_an_announced_reboot_waits_for_the_job_that_the_program_gives(world: KarpenterWorld, program: bool) -> None:
+def test_an_announced_reboot_waits_for_the_job_that_the_program_gives(sandbox: KarpenterSandbox, program: bool) -> None:
     """Karpenter gives a node up the minute that EC2 announces anything for it, two weeks ahead here."""
     made = job("long", 1, seconds=3600, nodeSelector={"gpucluster.dev/pool": STEADY})
-    wanted = gpu_job(eks_specs.gpu_pool(STEADY, spot=False), "karpenter" if program else "cluster-autoscaler")
+    training_job = gpu_job(eks_specs.gpu_pool(STEADY, spot=False), "karpenter" if program else "cluster-autoscaler")
     annotations = made["spec"]["template"]["metadata"]["annotations"]
-    annotations.update(wanted["spec"]["template"]["metadata"]["annotations"])
-    world.api.create(JOBS, {**made, "spec": {**made["spec"], "backoffLimit": 3}})
-    node = node_of(world, "long")
-    pod = running_pod(world, "long")
+    annotations.update(training_job["spec"]["template"]["metadata"]["annotations"])
+    sandbox.api.create(JOBS, {**made, "spec": {**made["spec"], "backoffLimit": 3}})
+    node = node_of(sandbox, "long")
+    pod = running_pod(sandbox, "long")
     in_two_weeks = datetime.now(timezone.utc) + timedelta(days=14)
-    world.account.supply.announce(instance_of(world, node), ScheduledEvent("instance-reboot", in_two_weeks))
+    sandbox.account.supply.announce(instance_of(sandbox, node), ScheduledEvent("instance-reboot", in_two_weeks))
     if not program:
-        assert node_of(world, "long", but=node)
+        assert node_of(sandbox, "long", but=node)
         return
-    name = claim(world)["metadata"]["name"]
-    eventually("the machine is to go", lambda: _claimed(world, name)["metadata"].get("deletionTimestamp"), SECONDS)
-    eventually("its pod holds it", lambda: "Drained" in conditions_of(_claimed(world, name)), SECONDS)
-    assert running_pod(world, "long") == pod
-    world.api.delete(f"{JOBS}/long", propagationPolicy="Background")
-    eventually("then it goes", lambda: world.api.find(f"{_NODES}/{node}") is None, SECONDS)
+    name = claim(sandbox)["metadata"]["name"]
+    eventually("the machine is to go", lambda: _claimed(sandbox, name)["metadata"].get("deletionTimestamp"), SECONDS)
+    eventually("its pod holds it", lambda: "Drained" in conditions_of(_claimed(sandbox, name)), SECONDS)
+    assert running_pod(sandbox, "long") == pod
+    sandbox.api.delete(f"{JOBS}/long", propagationPolicy="Background")
+    eventually("then it goes", lambda: sandbox.api.find(f"{_NODES}/{node}") is None, SECONDS)
 
 
-def _claimed(world: KarpenterWorld, name: str) -> Object:
-    return world.api.get(f"{_CLAIMS}/{name}")
+def _claimed(sandbox: KarpenterSandbox, name: str) -> Object:
+    return sandbox.api.get(f"{_CLAIMS}/{name}")
 
 
 def _disk(spec: Any) -> None:
@@ -218,122 +216,122 @@ def _image(spec: Any) -> None:
 
 @pytest.mark.parametrize("change", [_disk, _tag, _image])
 def test_a_job_keeps_its_node_when_what_nodes_are_made_from_changes(
-    world: KarpenterWorld, change: Callable[[Any], None]
+    sandbox: KarpenterSandbox, change: Callable[[Any], None]
 ) -> None:
-    submit(world, "long", STEADY)
-    node = node_of(world, "long")
-    with changed(world, class_path(world, STEADY), change):
-        eventually("Karpenter sees it", lambda: conditions(world).get("Drifted") == "True", SECONDS)
-        said = "No allowed disruptions for disruption reason Drifted due to blocking budget"
-        eventually("and may not act on it", lambda: said in "\n".join(world.events("NodePool", STEADY)), SECONDS)
-        assert node_of(world, "long") == node
-        assert len(world.claims()) == 1
+    submit(sandbox, "long", STEADY)
+    node = node_of(sandbox, "long")
+    with changed(sandbox, class_path(sandbox, STEADY), change):
+        eventually("Karpenter sees it", lambda: conditions(sandbox).get("Drifted") == "True", SECONDS)
+        message = "No allowed disruptions for disruption reason Drifted due to blocking budget"
+        eventually("and may not act on it", lambda: message in "\n".join(sandbox.events("NodePool", STEADY)), SECONDS)
+        assert node_of(sandbox, "long") == node
+        assert len(sandbox.claims()) == 1
 
 
-def test_only_the_budget_protects_a_job_from_drift(world: KarpenterWorld) -> None:
-    submit(world, "long", STEADY)
-    node = node_of(world, "long")
+def test_only_the_budget_protects_a_job_from_drift(sandbox: KarpenterSandbox) -> None:
+    submit(sandbox, "long", STEADY)
+    node = node_of(sandbox, "long")
 
     def unprotected(spec: Any) -> None:
         spec["disruption"]["budgets"] = [{"nodes": "100%"}]
 
-    with changed(world, pool_path(STEADY), unprotected), changed(world, class_path(world, STEADY), _disk):
-        assert node_of(world, "long", but=node)
+    with changed(sandbox, pool_path(STEADY), unprotected), changed(sandbox, class_path(sandbox, STEADY), _disk):
+        assert node_of(sandbox, "long", but=node)
 
 
-def test_a_job_keeps_its_node_for_ever_and_only_the_pool_says_so(world: KarpenterWorld) -> None:
-    submit(world, "long", STEADY)
-    assert node_of(world, "long")
-    assert claim(world)["spec"]["expireAfter"] == "Never"
-    world.api.delete(f"{JOBS}/long")
-    world.settle()
+def test_a_job_keeps_its_node_for_ever_and_only_the_pool_says_so(sandbox: KarpenterSandbox) -> None:
+    submit(sandbox, "long", STEADY)
+    assert node_of(sandbox, "long")
+    assert claim(sandbox)["spec"]["expireAfter"] == "Never"
+    sandbox.api.delete(f"{JOBS}/long")
+    sandbox.settle()
 
     def soon(spec: Any) -> None:
         spec["template"]["spec"]["expireAfter"] = "20s"
 
-    with changed(world, pool_path(STEADY), soon):
-        submit(world, "expires", STEADY)
-        node = node_of(world, "expires")
-        eventually("its node is gone", lambda: world.api.find(f"{_NODES}/{node}") is None, SECONDS)
+    with changed(sandbox, pool_path(STEADY), soon):
+        submit(sandbox, "expires", STEADY)
+        node = node_of(sandbox, "expires")
+        eventually("its node is gone", lambda: sandbox.api.find(f"{_NODES}/{node}") is None, SECONDS)
 
 
-def test_a_pool_that_is_removed_takes_its_machines_along(world: KarpenterWorld) -> None:
+def test_a_pool_that_is_removed_takes_its_machines_along(sandbox: KarpenterSandbox) -> None:
     """``pulumi destroy`` removes the pool first, then what its nodes are made from, and Karpenter last."""
-    submit(world, "long", STEADY)
-    instance = instance_of(world, node_of(world, "long"))
-    pool, made_from = pool_path(STEADY), class_path(world, STEADY)
-    kept = {path: world.api.get(path) for path in (pool, made_from)}
+    submit(sandbox, "long", STEADY)
+    instance = instance_of(sandbox, node_of(sandbox, "long"))
+    pool, made_from = pool_path(STEADY), class_path(sandbox, STEADY)
+    backup = {path: sandbox.api.get(path) for path in (pool, made_from)}
     try:
-        world.api.delete(pool, propagationPolicy="Foreground")
-        eventually("the pool is gone", lambda: world.api.find(pool) is None, SECONDS)
-        eventually("so is its machine", lambda: state_of(world, instance) == "terminated", SECONDS)
-        assert world.claims() == []
-        eventually("the job waits", lambda: _pending(world, "long"), SECONDS)
+        sandbox.api.delete(pool, propagationPolicy="Foreground")
+        eventually("the pool is gone", lambda: sandbox.api.find(pool) is None, SECONDS)
+        eventually("so is its machine", lambda: state_of(sandbox, instance) == "terminated", SECONDS)
+        assert sandbox.claims() == []
+        eventually("the job waits", lambda: _pending(sandbox, "long"), SECONDS)
     finally:
-        _restore(world, kept)
+        _restore(sandbox, backup)
 
 
-def test_what_nodes_are_made_from_stays_until_the_last_of_them_is_gone(world: KarpenterWorld) -> None:
+def test_a_node_class_stays_until_its_last_node_is_deleted(sandbox: KarpenterSandbox) -> None:
     made = pod("held", gpus=1, seconds=3600, nodeSelector={"gpucluster.dev/pool": STEADY})
     made["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] = "true"
-    world.submit(made)
-    eventually("held runs", lambda: world.phase("held") == "Running", SECONDS)
-    (instance,) = world.instances()
-    pool, made_from = pool_path(STEADY), class_path(world, STEADY)
-    kept = {path: world.api.get(path) for path in (pool, made_from)}
+    sandbox.submit(made)
+    eventually("held runs", lambda: sandbox.phase("held") == "Running", SECONDS)
+    (instance,) = sandbox.instances()
+    pool, made_from = pool_path(STEADY), class_path(sandbox, STEADY)
+    backup = {path: sandbox.api.get(path) for path in (pool, made_from)}
     try:
-        world.api.delete(pool)
-        world.api.delete(made_from)
-        eventually("the machine is to go", lambda: claim(world)["metadata"].get("deletionTimestamp"), SECONDS)
-        eventually("its pod holds it", lambda: "Drained" in conditions(world), SECONDS)
-        assert state_of(world, instance["InstanceId"]) == "running"
-        assert world.phase("held") == "Running"
-        assert world.api.find(made_from) is not None
-        world.api.delete(f"{PODS}/held", gracePeriodSeconds=0)
-        eventually("then it goes", lambda: world.api.find(made_from) is None, SECONDS)
-        assert state_of(world, instance["InstanceId"]) in ("shutting-down", "terminated")
+        sandbox.api.delete(pool)
+        sandbox.api.delete(made_from)
+        eventually("the machine is to go", lambda: claim(sandbox)["metadata"].get("deletionTimestamp"), SECONDS)
+        eventually("its pod holds it", lambda: "Drained" in conditions(sandbox), SECONDS)
+        assert state_of(sandbox, instance["InstanceId"]) == "running"
+        assert sandbox.phase("held") == "Running"
+        assert sandbox.api.find(made_from) is not None
+        sandbox.api.delete(f"{PODS}/held", gracePeriodSeconds=0)
+        eventually("then it goes", lambda: sandbox.api.find(made_from) is None, SECONDS)
+        assert state_of(sandbox, instance["InstanceId"]) in ("shutting-down", "terminated")
     finally:
         # For five minutes Karpenter takes the launch templates that went with it for there, and the new one for broken:
         # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/launchtemplate/launchtemplate.go
-        world.restart()
-        _restore(world, kept)
+        sandbox.restart()
+        _restore(sandbox, backup)
 
 
-def test_without_karpenter_a_removed_pool_leaves_its_machines_behind(world: KarpenterWorld) -> None:
+def test_without_karpenter_a_removed_pool_leaves_its_machines_behind(sandbox: KarpenterSandbox) -> None:
     """Why the program removes Karpenter last."""
-    submit(world, "long", STEADY)
-    instance = instance_of(world, node_of(world, "long"))
+    submit(sandbox, "long", STEADY)
+    instance = instance_of(sandbox, node_of(sandbox, "long"))
     pool = pool_path(STEADY)
-    kept = {pool: world.api.get(pool)}
-    world.release("karpenter", {"replicas": 0}, wait=False)
+    backup = {pool: sandbox.api.get(pool)}
+    sandbox.release("karpenter", {"replicas": 0}, wait=False)
     try:
-        eventually("Karpenter is gone", lambda: not world.controllers(), SECONDS)
-        world.api.delete(pool)
-        eventually("the machine is to go", lambda: claim(world)["metadata"].get("deletionTimestamp"), SECONDS)
-        assert state_of(world, instance) == "running"
+        eventually("Karpenter is gone", lambda: not sandbox.controllers(), SECONDS)
+        sandbox.api.delete(pool)
+        eventually("the machine is to go", lambda: claim(sandbox)["metadata"].get("deletionTimestamp"), SECONDS)
+        assert state_of(sandbox, instance) == "running"
     finally:
-        world.release("karpenter")
-        eventually("Karpenter ends it", lambda: state_of(world, instance) == "terminated", SECONDS)
-        _restore(world, kept)
+        sandbox.release("karpenter")
+        eventually("Karpenter ends it", lambda: state_of(sandbox, instance) == "terminated", SECONDS)
+        _restore(sandbox, backup)
 
 
-def _pending(world: KarpenterWorld, name: str) -> bool:
-    pods = world.api.list(PODS, labelSelector=f"job-name={name}")
+def _pending(sandbox: KarpenterSandbox, name: str) -> bool:
+    pods = sandbox.api.list(PODS, labelSelector=f"job-name={name}")
     return any(each["status"].get("phase") == "Pending" for each in pods)
 
 
-def _restore(world: KarpenterWorld, kept: dict[str, Object]) -> None:
-    for path, found in kept.items():
-        eventually(f"{path} is gone", lambda path=path: "deletionTimestamp" not in str(world.api.find(path)), SECONDS)
-        if world.api.find(path) is None:
+def _restore(sandbox: KarpenterSandbox, backup: dict[str, Object]) -> None:
+    for path, live in backup.items():
+        eventually(f"{path} is gone", lambda path=path: "deletionTimestamp" not in str(sandbox.api.find(path)), SECONDS)
+        if sandbox.api.find(path) is None:
             metadata = {
-                key: found["metadata"][key] for key in ("name", "labels", "annotations") if key in found["metadata"]
+                key: live["metadata"][key] for key in ("name", "labels", "annotations") if key in live["metadata"]
             }
-            world.api.create(path.rpartition("/")[0], {**found, "metadata": metadata, "status": {}})
+            sandbox.api.create(path.rpartition("/")[0], {**live, "metadata": metadata, "status": {}})
     ready = {"type": "Ready", "status": "True"}.items()
 
     def all_ready() -> bool:
-        told = [world.api.get(path).get("status", {}).get("conditions", []) for path in kept]
-        return all(any(ready <= each.items() for each in found) for found in told)
+        conditions_of_all = [sandbox.api.get(path).get("status", {}).get("conditions", []) for path in backup]
+        return all(any(ready <= each.items() for each in listed) for listed in conditions_of_all)
 
     eventually("they are ready again", all_ready, SECONDS)

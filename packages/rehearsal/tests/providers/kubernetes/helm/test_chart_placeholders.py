@@ -60,10 +60,10 @@ def test_an_empty_chart_stands_for_a_known_one(published: str) -> None:
     by = inputs(published)
     if not published.startswith("oci://"):
         by = {"chart": name, "version": known.version, "repositoryOpts": {"repo": repository}}
-    found = locate(by, None)
-    assert found is not None
-    assert (found.name, found.version, found.empty) == (name, known.version, True)
-    assert not (found.path / "templates").exists()
+    chart = locate(by, None)
+    assert chart is not None
+    assert (chart.name, chart.version, chart.empty) == (name, known.version, True)
+    assert not (chart.path / "templates").exists()
 
 
 def test_another_version_is_refused_with_the_one_that_is_known() -> None:
@@ -75,9 +75,9 @@ def test_another_version_is_refused_with_the_one_that_is_known() -> None:
 def test_the_users_own_copy_is_the_real_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
     write_chart(tmp_path / "kueue", "kueue", known_charts()[KUEUE].version)
-    found = locate(inputs(KUEUE), None)
-    assert found is not None
-    assert (found.path, found.empty) == (tmp_path / "kueue", False)
+    chart = locate(inputs(KUEUE), None)
+    assert chart is not None
+    assert (chart.path, chart.empty) == (tmp_path / "kueue", False)
 
 
 def test_kinds_that_a_chart_brings_can_be_made_without_it() -> None:
@@ -91,7 +91,7 @@ def test_kinds_that_a_chart_brings_can_be_made_without_it() -> None:
 @pytest.mark.rehearsal
 @pytest.mark.skipif(_HELM is None, reason="helm is not on PATH (make tools builds it)")
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"controllerManager": {"replicas": 2}}, None),
         ({"controllerManager": {"nodeSelector": {"a": "b"}}}, None),
@@ -100,14 +100,14 @@ def test_kinds_that_a_chart_brings_can_be_made_without_it() -> None:
     ],
 )
 def test_helm_itself_refuses_what_the_chart_does_not_take(
-    values: dict[str, Any], said: str | None, tmp_path: Path
+    values: dict[str, Any], message: str | None, tmp_path: Path
 ) -> None:
     assert _HELM is not None
     (tmp_path / "values.json").write_text(json.dumps(values))
     command = [_HELM, "template", "x", str(placeholder(KUEUE)), "--values", str(tmp_path / "values.json")]
     done = subprocess.run(command, text=True, capture_output=True, check=False)
-    assert (done.returncode == 0) == (said is None), done.stderr
-    assert (said or "") in done.stderr
+    assert (done.returncode == 0) == (message is None), done.stderr
+    assert (message or "") in done.stderr
 
 
 def test_what_is_known_is_read_from_a_charts_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,25 +61,25 @@ def test_a_relative_path_is_looked_up_in_the_project(web: Path, monkeypatch: pyt
 @pytest.mark.parametrize("chart", [KARPENTER, DEFINITIONS], ids=lambda chart: chart.name)
 def test_a_published_chart_comes_from_the_tools(chart: Any, tools: Path) -> None:
     inputs = {"chart": chart.published, "version": NUMBER}
-    found = locate(inputs, tools)
-    assert found == LocalChart(tools / f"{chart.name}-{NUMBER}.tgz", chart.name, NUMBER)
+    located = locate(inputs, tools)
+    assert located == LocalChart(tools / f"{chart.name}-{NUMBER}.tgz", chart.name, NUMBER)
     assert locate(inputs, None) is None, "without tools nobody can tell"
 
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_folder_of_the_user_comes_before_the_tools(users: Path, tools: Path, tmp_path: Path, packed: bool) -> None:
-    wanted = {"chart": KARPENTER.published, "version": "1.0.0"}
+    release = {"chart": KARPENTER.published, "version": "1.0.0"}
     if packed:
         expected = pack(write_chart(tmp_path / "karpenter-1", "karpenter", "1.0.0"), users / "karpenter-1.0.0.tgz")
     else:
         expected = write_chart(users / "karpenter", "karpenter", "1.0.0")
-    assert locate(wanted, tools) == LocalChart(expected, "karpenter", "1.0.0")
+    assert locate(release, tools) == LocalChart(expected, "karpenter", "1.0.0")
     with pytest.raises(ChartError, match=f"carries .* {NUMBER}, not 1.0.1"):
-        locate({**wanted, "version": "1.0.1"}, tools)
+        locate({**release, "version": "1.0.1"}, tools)
 
 
 @pytest.mark.parametrize(
-    ("inputs", "property", "said"),
+    ("inputs", "property", "message"),
     [
         ({"chart": "redis", "version": "20.1"}, "chart", r"redis 20\.1 is not here.*CHARTS=DIR.*redis-20\.1\.tgz"),
         ({"chart": "oci://example.org/web", "version": "1"}, "chart", f"It carries {KARPENTER.published}"),
@@ -90,9 +90,9 @@ def test_a_folder_of_the_user_comes_before_the_tools(users: Path, tools: Path, t
     ],
 )
 def test_what_is_not_here_is_named_with_what_to_do(
-    inputs: dict[str, Any], property: str, said: str, tools: Path
+    inputs: dict[str, Any], property: str, message: str, tools: Path
 ) -> None:
-    with pytest.raises(ChartError, match=said) as caught:
+    with pytest.raises(ChartError, match=message) as caught:
         locate(inputs, tools)
     assert caught.value.property == property
 

@@ -64,9 +64,9 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 def configured(control_plane: ControlPlane) -> SimulatedKubernetes:
     """One more plugin process: an interruption is the old one's."""
     assert _HELM is not None
-    found = SimulatedKubernetes(tools=Path(_HELM).parent)
-    found.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
-    return found
+    simulated = SimulatedKubernetes(tools=Path(_HELM).parent)
+    simulated.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
+    return simulated
 
 
 @pytest.fixture
@@ -76,11 +76,11 @@ def provider(control_plane: ControlPlane) -> SimulatedKubernetes:
 
 @pytest.fixture
 def release(control_plane: ControlPlane, provider: SimulatedKubernetes) -> Iterator[Resource]:
-    found = Resource(provider, RELEASE, "web")
-    yield found
-    if found.id:
-        found.provider = configured(control_plane)
-        found.delete()
+    resource = Resource(provider, RELEASE, "web")
+    yield resource
+    if resource.id:
+        resource.provider = configured(control_plane)
+        resource.delete()
 
 
 @pytest.fixture
@@ -100,13 +100,13 @@ def inputs(chart: Path, values: dict[str, Any] | None = None, **more: Any) -> di
     return {**usual, "values": values or {}, **more}
 
 
-def fail(release: Resource, wanted: dict[str, Any], said: str) -> None:
+def fail(release: Resource, properties: dict[str, Any], message: str) -> None:
     """Create or update what fails half-way, and remember it as the engine does."""
     act = release.update if release.id else release.create
-    with pytest.raises(ProviderError, match=said) as caught:
-        act(wanted)
+    with pytest.raises(ProviderError, match=message) as caught:
+        act(properties)
     assert caught.value.partial is not None
-    release.id, release.inputs, release.state = caught.value.partial.id, wanted, caught.value.partial.state
+    release.id, release.inputs, release.state = caught.value.partial.id, properties, caught.value.partial.state
 
 
 def test_install_upgrade_uninstall(control_plane: ControlPlane, release: Resource, chart: Path) -> None:
@@ -178,7 +178,7 @@ def test_the_real_charts_of_karpenter(
     node_class.create(NODE_CLASS)
     node_class.delete()
     node_class.id = ""
-    for path, value, said in (
+    for path, value, message in (
         (("spec", "role"), "nodes", "instanceProfile"),
         (("spec", "instanceprofile"), "nodes", "field not declared in schema"),
         (("spec", "subnetSelectorTerms"), [], "subnetSelectorTerms"),
@@ -187,7 +187,7 @@ def test_the_real_charts_of_karpenter(
     ):
         wrong = copy.deepcopy(NODE_CLASS)
         wrong[path[0]][path[1]] = value
-        with pytest.raises(ProviderError, match=said):
+        with pytest.raises(ProviderError, match=message):
             node_class.preview(wrong)
     serve_everything(control_plane)
     crds.delete()
@@ -206,7 +206,7 @@ def test_what_the_program_declares_for_charts_that_are_not_here_is_validated(
         Resource(provider, each.type, each.name).create(each.inputs)
     assert len({each.type for each in declared}) == 5
     manifests = {each.inputs["kind"]: each for each in declared}
-    for kind, keys, value, said in (
+    for kind, keys, value, message in (
         ("ScaledObject", ("triggers",), None, "triggers: Required value"),
         ("ScaledObject", ("coolDownPeriod",), 60, "field not declared in schema"),
         ("InterceptorRoute", ("target", "portName"), "http", "exactly one of 'port' or 'portName'"),
@@ -222,14 +222,14 @@ def test_what_the_program_declares_for_charts_that_are_not_here_is_validated(
         if value is None:
             del place[last]
         wrong["metadata"]["name"] = "wrong"
-        with pytest.raises(ProviderError, match=said):
+        with pytest.raises(ProviderError, match=message):
             Resource(provider, right.type, "wrong").preview(wrong)
 
 
 def test_what_is_not_ready_in_time_stays_as_a_failed_release(release: Resource, chart: Path) -> None:
     nowhere = inputs(chart, {"replicas": 1, "nodeSelector": {"no": "node"}}, timeout=10)
-    said = r"failed to initialize completely.*deadline exceeded \(.* is not ready: default/web"
-    fail(release, nowhere, said)
+    message = r"failed to initialize completely.*deadline exceeded \(.* is not ready: default/web"
+    fail(release, nowhere, message)
     assert release.state["status"]["status"] == "failed"
     fail(release, {**nowhere, "timeout": 1}, r'"default/web" failed to initialize completely')
     assert release.update(inputs(chart, {"replicas": 1}))["status"]["status"] == "deployed", "the next update mends it"
@@ -261,7 +261,7 @@ def test_atomic_undoes_what_failed(control_plane: ControlPlane, release: Resourc
 
 
 @pytest.mark.parametrize("skip", [True, False])
-def test_definitions_are_installed_unless_told_otherwise(
+def test_definitions_are_installed_unless_skipped(
     control_plane: ControlPlane, release: Resource, chart: Path, skip: bool
 ) -> None:
     release.create(inputs(chart, skipCrds=skip))
@@ -318,7 +318,7 @@ def test_somebody_elses_upgrade_shows_and_is_undone(
     assert control_plane.api.get(f"{CONFIG_MAPS}/web-red")["data"] == {"size": "big"}
 
 
-def test_uninstalled_by_hand_is_gone_at_the_next_refresh(
+def test_a_refresh_drops_a_release_uninstalled_by_hand(
     control_plane: ControlPlane, release: Resource, chart: Path
 ) -> None:
     release.create(inputs(chart))
@@ -345,10 +345,10 @@ def test_a_newer_chart_at_the_same_place_is_an_upgrade(release: Resource, chart:
 
 def test_import(provider: SimulatedKubernetes, release: Resource, chart: Path) -> None:
     release.create(inputs(chart, {"size": "big"}))
-    found = Resource(provider, RELEASE, id=release.id).refresh()
-    assert found.inputs is not None
-    assert (found.inputs["chart"], found.inputs["version"]) == ("web", "1.2.3")
-    assert (found.inputs["values"], found.state["status"]["revision"]) == ({"size": "big"}, 1)
+    imported = Resource(provider, RELEASE, id=release.id).refresh()
+    assert imported.inputs is not None
+    assert (imported.inputs["chart"], imported.inputs["version"]) == ("web", "1.2.3")
+    assert (imported.inputs["values"], imported.state["status"]["revision"]) == ({"size": "big"}, 1)
 
 
 def test_previews_and_checks(provider: SimulatedKubernetes, chart: Path) -> None:
@@ -367,8 +367,12 @@ def test_without_the_tools_only_a_preview_works(control_plane: ControlPlane) -> 
     bare = SimulatedKubernetes()
     bare.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
     published, *_ = KARPENTER_AWS.charts
-    wanted = {"chart": published.published, "version": KARPENTER_AWS.stamped("{number}", published.module), "name": "k"}
+    properties = {
+        "chart": published.published,
+        "version": KARPENTER_AWS.stamped("{number}", published.module),
+        "name": "k",
+    }
     thing = Resource(bare, RELEASE)
-    assert thing.preview(wanted)["status"] is UNKNOWN
+    assert thing.preview(properties)["status"] is UNKNOWN
     with pytest.raises(ProviderError, match="make rehearse"):
-        thing.create(wanted)
+        thing.create(properties)

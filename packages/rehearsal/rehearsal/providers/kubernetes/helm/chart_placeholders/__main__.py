@@ -1,4 +1,4 @@
-"""Writes what is known of a chart from its source.
+"""Writes a chart's placeholder from its source.
 
 ``python -m rehearsal.providers.kubernetes.helm.chart_placeholders SOURCE REPOSITORY``, with options
 ``[--only KEY …] [--open PATH …] [--kinds …]``
@@ -81,7 +81,7 @@ def _kinds(source: Path, kinds: Collection[str]) -> Iterator[dict[str, Any]]:
 
 
 def _undescribed(schema: Any) -> Any:
-    """Without its prose."""
+    """The schema without its descriptions."""
     if isinstance(schema, dict):
         return {
             key: _undescribed(below)

@@ -41,7 +41,7 @@ POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
 
 
 @dataclass
-class KarpenterWorld:
+class KarpenterSandbox:
     """What a test may look at and change. ``releases`` are the program's, by name, with their values."""
 
     api: Api
@@ -50,7 +50,7 @@ class KarpenterWorld:
     kubeconfig: Path
     releases: dict[str, Mapping[str, Any]]
     _read: dict[Path, int] = field(default_factory=dict)
-    _told: dict[str, Any] = field(default_factory=dict)
+    _reported: dict[str, Any] = field(default_factory=dict)
 
     @property
     def account(self) -> Account:
@@ -63,21 +63,23 @@ class KarpenterWorld:
     def instances(self, *states: str) -> list[dict[str, Any]]:
         """EC2's instances that are in no Auto Scaling group, in these states (default: running)."""
         answer = self.aws("ec2", "DescribeInstances")
-        found = [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
-        wanted = states or ("running",)
+        answered = [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
+        accepted = states or ("running",)
         mine = [
-            each for each in found if not any(tag["Key"].startswith("aws:autoscaling") for tag in each.get("Tags", []))
+            each
+            for each in answered
+            if not any(tag["Key"].startswith("aws:autoscaling") for tag in each.get("Tags", []))
         ]
-        return [each for each in mine if each["State"]["Name"] in wanted]
+        return [each for each in mine if each["State"]["Name"] in accepted]
 
     def release(self, name: str, values: Mapping[str, Any] | None = None, *, wait: bool = True) -> None:
         """Install or upgrade one of the program's releases, with ``values`` over the program's."""
-        given = merged(self.releases[name], values or {})
+        chart_values = merged(self.releases[name], values or {})
         version = "1.14.1"
         command = [tools() / "helm", "upgrade", "--install", name, tools() / f"{name}-{version}.tgz"]
         command += ["--namespace", "kube-system", "--values", "-", "--kubeconfig", self.kubeconfig, "--skip-crds"]
         command += ["--wait", "--timeout", "600s"] if wait else []
-        done = subprocess.run([*map(str, command)], input=yaml.safe_dump(given), text=True, capture_output=True)
+        done = subprocess.run([*map(str, command)], input=yaml.safe_dump(chart_values), text=True, capture_output=True)
         assert done.returncode == 0, f"{done.stderr}\n{self.words()}"
 
     def controllers(self) -> list[Object]:
@@ -90,32 +92,34 @@ class KarpenterWorld:
         self.api.delete(f"{_PODS}?{urlencode({'labelSelector': _CONTROLLER})}")
 
         def ready() -> bool:
-            found = self.controllers()
-            return any(each["metadata"]["uid"] not in before and condition(each, "Ready") for each in found)
+            pods = self.controllers()
+            return any(each["metadata"]["uid"] not in before and condition(each, "Ready") for each in pods)
 
         eventually("Karpenter is ready", ready, 600)
 
     def logs(self) -> dict[Path, str]:
-        """What every Karpenter of this world has written, by its file."""
+        """What every Karpenter of this sandbox has written, by its file."""
         return {path: path.read_text() for path in sorted((self.run_dir / "logs" / "pods").glob("karpenter*.log"))}
 
     def mark(self) -> None:
         """From here on, ``words`` are new ones."""
         self._read = {path: len(text) for path, text in self.logs().items()}
-        self._told = {event["metadata"]["uid"]: event.get("count") for event in self.api.list("/api/v1/events")}
+        self._reported = {event["metadata"]["uid"]: event.get("count") for event in self.api.list("/api/v1/events")}
 
     def words(self) -> str:
         """Everything that Karpenter and the machines have said since ``mark``: logs, events, and how classes are."""
         logs = [text[self._read.get(path, 0) :] for path, text in self.logs().items()]
         events = self.api.list("/api/v1/events")
-        told = [each["message"] for each in events if self._told.get(each["metadata"]["uid"], 0) != each.get("count")]
+        messages = [
+            each["message"] for each in events if self._reported.get(each["metadata"]["uid"], 0) != each.get("count")
+        ]
         classes = [json.dumps(each.get("status", {})) for each in self.api.list(CLASSES)]
-        return "\n".join([*logs, *told, *classes])
+        return "\n".join([*logs, *messages, *classes])
 
     def events(self, kind: str, name: str = "") -> list[str]:
         """The messages of events about objects of a kind."""
-        found = [each for each in self.api.list("/api/v1/events") if each["involvedObject"].get("kind") == kind]
-        return [each["message"] for each in found if not name or each["involvedObject"].get("name") == name]
+        matching = [each for each in self.api.list("/api/v1/events") if each["involvedObject"].get("kind") == kind]
+        return [each["message"] for each in matching if not name or each["involvedObject"].get("name") == name]
 
     def claims(self) -> list[Object]:
         """The NodeClaims."""
@@ -129,8 +133,8 @@ class KarpenterWorld:
 
     def phase(self, pod: str) -> str:
         """The pod's phase, ``""`` once it is gone."""
-        found = self.api.find(f"{PODS}/{pod}")
-        return "" if found is None else str(found["status"].get("phase"))
+        live = self.api.find(f"{PODS}/{pod}")
+        return "" if live is None else str(live["status"].get("phase"))
 
     def calls(self) -> list[dict[str, Any]]:
         """Every call that the log of AWS has."""
@@ -155,7 +159,7 @@ class KarpenterWorld:
 
 
 @contextmanager
-def karpenter_world(folder: Path, *pools: Any, **cluster: Any) -> Iterator[KarpenterWorld]:
+def karpenter_sandbox(folder: Path, *pools: Any, **cluster: Any) -> Iterator[KarpenterSandbox]:
     """The program's cluster with Karpenter and these pools."""
     with ExitStack() as started:
         control_plane = started.enter_context(ControlPlane(folder, tools=tools()))
@@ -163,23 +167,25 @@ def karpenter_world(folder: Path, *pools: Any, **cluster: Any) -> Iterator[Karpe
         started.callback(fleet.close)
         amazon = Amazon(folder / "logs", patience=60, machines=fleet)
         started.callback(amazon.stop)
-        world = KarpenterWorld(control_plane.api, amazon, folder, control_plane.kubeconfig, {})
+        sandbox = KarpenterSandbox(control_plane.api, amazon, folder, control_plane.kubeconfig, {})
         recording = _run_program(amazon, pools, cluster)
         objects = []
         for each in recording.resources:
             if each.type == RELEASE:
-                world.releases[each.inputs["name"]] = each.inputs.get("values", {})
+                sandbox.releases[each.inputs["name"]] = each.inputs.get("values", {})
             elif each.type.startswith("kubernetes:"):
                 objects.append({key: value for key, value in each.inputs.items() if not key.startswith("__")})
         plugins = gpu_daemons([each for each in pools if each.role == "gpu"])
         objects += [made(each) for each in plugins for made in (config_map, daemon_set)]
         ours = [each for each in objects if "karpenter" in each["apiVersion"]]
         fleet.apply_objects([each for each in objects if each not in ours])
-        world.release("karpenter-crd", wait=False)
-        world.release("karpenter")
+        sandbox.release("karpenter-crd", wait=False)
+        sandbox.release("karpenter")
         fleet.apply_objects(ours)
-        eventually("its pools are ready", lambda: all(condition(each, "Ready") for each in world.api.list(POOLS)), 600)
-        yield world
+        eventually(
+            "its pools are ready", lambda: all(condition(each, "Ready") for each in sandbox.api.list(POOLS)), 600
+        )
+        yield sandbox
 
 
 def _run_program(amazon: Amazon, pools: tuple[Any, ...], cluster: Mapping[str, Any]) -> recorder.Recording:
