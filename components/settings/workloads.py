@@ -180,14 +180,14 @@ class Workloads(Section):
     @property
     def tools(self) -> Mapping[str, Tool]:
         """What runs on the admin pool, by key."""
-        given = {
+        declared = {
             "services": Keda() if self.services else None,
             "monitoring": self.monitoring,
             "queue": self.queue,
             "notebook": self.notebook,
             "dashboard": self.dashboard,
         }
-        return {key: tool for key, tool in given.items() if tool is not None}
+        return {key: tool for key, tool in declared.items() if tool is not None}
 
 
 class Identity(Section):

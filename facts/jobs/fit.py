@@ -138,7 +138,7 @@ def names(gpu: str, asked: str) -> bool:
 
 
 def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
-    """Pools of one type and size: twins, and those of several zones."""
+    """Pools of one type and size: fallback pools, and those of several zones."""
     groups: dict[tuple[str, int, int], list[PoolOffer]] = {}
     for pool in offer.pools:
         groups.setdefault((pool.gpu, pool.gpus_per_node, pool.allocatable_gpus), []).append(pool)

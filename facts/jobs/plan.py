@@ -26,14 +26,14 @@ class AskError(ValueError):
 class NothingFits(Exception):
     """No pool takes the job. ``misses``: the pools, nearest first, with what stands against each."""
 
-    def __init__(self, found: Sequence[Miss]) -> None:
-        nearest = found[0] if found else None
+    def __init__(self, misses: Sequence[Miss]) -> None:
+        nearest = misses[0] if misses else None
         super().__init__(
             "the cluster has no GPU pool"
             if nearest is None
             else f"no pool fits; the nearest is {nearest.pool.name}: {'; '.join(nearest.lacks)}"
         )
-        self.misses = tuple(found)
+        self.misses = tuple(misses)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,7 +107,7 @@ def no_queue(autoscaler: str, other: str) -> Problem:
 
 
 def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, remedy: str) -> Iterator[Problem]:
-    """Whoever of ``access`` is not ``written`` as the cloud writes people; ``is_not`` says what such a text is not."""
+    """Entries of ``access`` whose ``who`` does not match ``written``; ``is_not`` names what the text should be."""
     for index, entry in enumerate(settings.access):
         if not written.fullmatch(entry.who):
             yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
@@ -186,7 +186,7 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
 
 def _room(settings: Settings) -> Iterator[Problem]:
     if settings.network.existing is not None:
-        return  # Whoever reads it knows its ranges.
+        return  # Its ranges are known where the network is looked up.
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
     per_node, reserved = known.pod_addresses_per_node, known.reserved_addresses
     own = IPv4Network(settings.network.node_cidr)

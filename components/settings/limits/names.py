@@ -28,8 +28,8 @@ def name_problems(settings: Settings, names: Names) -> Iterator[Problem]:
             ("write", identity.write, names.bucket, names.bucket_example),
             ("secrets", identity.secrets, names.secret, names.secret_example),
         )
-        for key, given, pattern, example in kinds:
-            for name in given:
+        for key, chosen, pattern, example in kinds:
+            for name in chosen:
                 if not pattern.fullmatch(name):
                     what = "secret" if key == "secrets" else "bucket"
                     yield Problem(

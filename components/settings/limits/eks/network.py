@@ -105,7 +105,7 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
 def _room(settings: Settings) -> Iterator[Problem]:
     """Whether each zone's subnet holds the nodes that may come together in that zone, and their pods."""
     if settings.network.existing is not None:
-        return  # Whoever reads it knows its ranges.
+        return  # Its ranges are known where the network is looked up.
     whole = IPv4Network(settings.network.node_cidr)
     if whole.prefixlen not in subnets.VPC_PREFIXES:
         yield Problem(
