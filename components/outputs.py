@@ -45,7 +45,7 @@ def raw(settings: Settings) -> dict[str, Any]:
 
 
 def pools(specs: Sequence[Pool]) -> dict[str, Any]:
-    """Pool name to what a workload's author needs to know; ``gpusPerNode`` counts physical GPUs."""
+    """Pool name → what a workload needs to select it; ``gpusPerNode`` counts physical GPUs."""
     return {
         spec.name: {
             "gpu": spec.gpus.type,
@@ -62,12 +62,12 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
 
 
 def gpu_jobs(specs: Sequence[Pool], autoscaler: str) -> dict[str, str]:
-    """Pool name to the YAML of a Job that uses all GPUs of one node of that pool and prints them."""
+    """Pool name → the YAML of a Job that uses all GPUs of one node of that pool and prints them."""
     return {spec.name: yaml.dump(gpu_job(spec, autoscaler), Dumper=_DUMPER, sort_keys=False) for spec in specs}
 
 
 def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
-    """The Job: one pod with all GPUs of a node, or, as a pod gets one share at most, one pod per share of a GPU."""
+    """The Job: one pod with all GPUs of a node, or, on shared GPUs, one pod per share."""
     pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.gpus.shares > 1 else (1, spec.gpus_per_node)
     container = {
         "name": "cuda",
@@ -114,9 +114,9 @@ def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
 def cost(settings: Settings) -> dict[str, Any]:
     """List prices in US dollars an hour; ``None`` where one is not known, and ``notes`` say which."""
     notes = [
-        "list prices without traffic, logging, discounts and taxes",
-        "maximum counts both spot pools and their on-demand fallbacks",
-        "a spot node without a known price counts at its on-demand price, which it never exceeds",
+        "list prices, without traffic, logging, discounts and taxes",
+        "the maximum counts both spot pools and their on-demand fallback pools",
+        "a spot node without a known price counts at its on-demand price, the upper limit",
     ]
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
@@ -130,7 +130,7 @@ def cost(settings: Settings) -> dict[str, Any]:
     if fixed_fees := fees(known, settings.region, settings.workloads, settings.network):
         notes.append(f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, used or not")
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
-        notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
+        notes.append(f"without the nodes' boot disks: their price in {settings.region} is unknown")
     support = support_of(known, settings.kubernetes.version)
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
@@ -143,7 +143,7 @@ def cost(settings: Settings) -> dict[str, Any]:
 
         floor = floor_usd(settings)
     if floor is None:
-        notes.append("without the services' minimum replicas: a price of their nodes is not known")
+        notes.append("without the services' minimum replicas: the price of their nodes is unknown")
     elif floor:
         notes.append(f"idle includes {floor:.2f} for the services' minimum replicas")
     idle = settings.cost_idle_hourly
@@ -156,7 +156,7 @@ def cost(settings: Settings) -> dict[str, Any]:
 
 
 def quotas(settings: Settings) -> list[dict[str, Any]]:
-    """The account quotas that the stack needs with every pool at its maximum.
+    """The account quotas that the stack needs with all pools at maxNodes.
 
     ``instead`` is the quota that applies if the account never received the named one.
     """

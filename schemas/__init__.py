@@ -1,8 +1,8 @@
 """What each cloud's provider takes and answers, resource type by resource type; generated (``make schemas``).
 
-``plugins.json`` has the version of each provider's plugin. ``<cloud>.json`` is for the stand-ins, which check inputs
-against it; ``<cloud>.pyi`` holds the same as ``TypedDict``s, for type checkers alone. The vendors' packages that both
-are made of are needed only to make them.
+``plugins.json`` has the version of each provider's plugin. The simulated providers check inputs against
+``<cloud>.json``. ``<cloud>.pyi`` holds the same as ``TypedDict``s, for type checkers. Both are generated from the
+vendors' packages, which nothing else needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The resource types that the program declares or the stand-ins simulate: those that the schemas describe."""
+"""The resource types that the program declares or the simulated providers hold: those that the schemas describe."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ def file(cloud: str) -> Path:
     """The stack file on disk; it lives as long as the process."""
     if cloud == "gke":
         return EXAMPLE
-    given: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["config"]
-    (pool,) = given["gpucluster:gpuPools"]
-    (service,) = given["gpucluster:workloads"]["services"]
+    example: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())["config"]
+    (pool,) = example["gpucluster:gpuPools"]
+    (service,) = example["gpucluster:workloads"]["services"]
     pool["gpusPerNode"] = [1, 4]
     service["image"] = "registry.example/jobs:serve-1"
-    config = {**given, "gpucluster:cloud": cloud, **WORDS[cloud]}
+    config = {**example, "gpucluster:cloud": cloud, **WORDS[cloud]}
     config.pop("gcp:project")
     return stack_file(f"research-lab-{cloud}", config)

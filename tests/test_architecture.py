@@ -78,19 +78,19 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name in modules())
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
-                found = (name for name in (f"{node.module}.{alias.name}", node.module) if name in modules())
-                yield from list(found)[:1]
+                imported = (name for name in (f"{node.module}.{alias.name}", node.module) if name in modules())
+                yield from list(imported)[:1]
 
 
 @functools.cache
 def classes() -> Mapping[str, tuple[str, ...]]:
     """Name of a public class → the modules that have one of that name."""
-    found: dict[str, tuple[str, ...]] = {}
+    by_name: dict[str, tuple[str, ...]] = {}
     for module, tree in parsed().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name] = (*found.get(node.name, ()), module)
-    return found
+                by_name[node.name] = (*by_name.get(node.name, ()), module)
+    return by_name
 
 
 def ambiguous(named: Mapping[str, Iterable[str]]) -> list[str]:
@@ -148,14 +148,14 @@ def circles(edges: Mapping[str, Iterable[str]]) -> list[set[str]]:
 
 
 def _reached(module: str, edges: Mapping[str, Iterable[str]]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = [*edges.get(module, ())]
     while waiting:
         one = waiting.pop()
-        if one not in found:
-            found.add(one)
+        if one not in reached:
+            reached.add(one)
             waiting += edges.get(one, ())
-    return found
+    return reached
 
 
 def test_every_module_is_in_the_table() -> None:

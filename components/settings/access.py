@@ -1,4 +1,4 @@
-"""``access``: who besides the cluster's maker may do what inside it."""
+"""``access``: the roles of principals in the cluster, besides the one that creates it."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ class Access(Section):
     def _namespaces(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         role = info.data.get("role")
         if len(set(value)) < len(value):
-            raise wrong("a namespace is there twice", "Write each namespace once")
+            raise wrong("a namespace is listed twice", "Write each namespace once")
         if role == "developer" and not value:
-            raise wrong("a developer works in namespaces, and none is given", "Write for example namespaces: [default]")
+            raise wrong("a developer needs at least one namespace", "Write for example namespaces: [default]")
         if role == "admin" and value:
-            raise wrong("an admin may do everything in all namespaces", "Leave it out, or write role: developer")
+            raise wrong("an admin has access to all namespaces", "Leave it out, or write role: developer")
         return value
 
 
 def each_once(value: tuple[Access, ...]) -> tuple[Access, ...]:
-    """Names of objects, and at most one role for everybody: a cloud keeps one entry of each."""
+    """Unique names, and at most one role per principal: a cloud has one entry for each."""
     for word, values in (("name", [entry.name for entry in value]), ("who", [entry.who for entry in value])):
         twice = sorted({each for each in values if values.count(each) > 1})
         if twice:
             raise wrong(
-                f"the {word} '{twice[0]}' is there twice", "Write each once; a developer may have several namespaces"
+                f"the {word} '{twice[0]}' is listed twice", "Write each once; a developer may have several namespaces"
             )
     return value
 

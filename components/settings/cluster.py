@@ -126,7 +126,7 @@ class Network(Section):
             )
         ranges = [entry.cidr for entry in value]
         if len(set(ranges)) < len(ranges):
-            raise wrong("a range is there twice", "Write each range once")
+            raise wrong("a range is listed twice", "Write each range once")
         return value
 
     @field_validator("node_cidr", "pod_cidr", "service_cidr")

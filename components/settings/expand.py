@@ -79,7 +79,7 @@ class Variant:
 
     @property
     def spot(self) -> bool:
-        """Whether it is of spot machines."""
+        """Whether it has spot nodes."""
         return self.capacity_type == "spot"
 
 
@@ -98,7 +98,7 @@ def _pool_variants(pool: GpuPool | CpuPool, place: Place, zones: Sequence[str]) 
 
 
 def _fallback_pools(pool: GpuPool | CpuPool, zones: tuple[str, ...]) -> list[Variant]:
-    """What a size becomes: a pool for each capacity type, and for each reservation of it.
+    """The pools of one size: one for each capacity type, and one for each reservation.
 
     Their ``name`` is the end of the pool's name; empty if there is one pool only.
     """
@@ -285,7 +285,7 @@ def _distinct(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 
 
 def name_problems(raw: Mapping[str, object], where: ValidationContext) -> list[Problem]:
-    """Names of resulting pools that are too long, or that two pools would have."""
+    """Names of resulting pools that are too long or not unique."""
     known = where.catalog
     if known is None:
         return []
@@ -299,8 +299,8 @@ def name_problems(raw: Mapping[str, object], where: ValidationContext) -> list[P
             problems.append(
                 Problem(
                     f"{path}.name",
-                    f"there would be two pools called '{clash}', here and from {owners[clash]}",
-                    "Choose another name; every resulting pool needs its own",
+                    f"two pools would be named '{clash}': this one and one of {owners[clash]}",
+                    "Choose another name: each resulting pool needs a unique name",
                 )
             )
         longest, limit = max(names, key=len), known.max_name_length

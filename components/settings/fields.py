@@ -42,7 +42,7 @@ RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", GPU_RESOURCE.split("/")[0]
 
 
 NO_ZONE: Final = "none"
-"""What a stack file writes for machines that are in no zone."""
+"""The value of ``zones`` for nodes without a zone."""
 
 
 class Section(BaseModel):
@@ -96,12 +96,12 @@ def context(info: ValidationInfo) -> ValidationContext:
 
 
 def _zones(value: object, info: ValidationInfo) -> object:
-    """``none``: wherever the region has room."""
+    """``none``: no zone; the cloud chooses."""
     where = context(info)
     if value != NO_ZONE or where.catalog is None or where.region is None:
         return () if value == NO_ZONE else value
     if where.outside_zones is None:
-        raise wrong(f"every machine on {where.cloud} is in a zone", "Leave zones out, or list zones")
+        raise wrong(f"every node on {where.cloud} is in a zone", "Leave zones out, or list zones")
     return (where.outside_zones,)
 
 
@@ -198,9 +198,9 @@ def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
     labels = info.data.get("labels") or {}
     lower = [key.lower() for key in (*labels, *tags)]
     if twice := next((key for key in (*labels, *tags) if lower.count(key.lower()) > 1), None):
-        raise wrong(f"'{twice}' is written twice (case does not count, and labels do)", "Write each key once")
+        raise wrong(f"'{twice}' is written twice (case is ignored, and labels count as tags)", "Write each key once")
     if len(lower) > grammar.most:
-        raise wrong(f"labels and tags are {len(lower)} in all, but a resource takes {grammar.most}", "Leave some out")
+        raise wrong(f"there are {len(lower)} labels and tags, but a resource may have {grammar.most}", "Remove some")
     return tags
 
 
@@ -242,7 +242,7 @@ class TaintSetting(Section):
     key: Annotated[StrictStr, AfterValidator(label_key)] = Field(description="key, outside the reserved domains")
     value: Annotated[StrictStr, AfterValidator(label_value)] = Field(default="", description="value; may be empty")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        description="what happens to pods that do not tolerate it"
+        description="effect on pods that do not tolerate it"
     )
 
     def node_taint(self) -> NodeTaint:

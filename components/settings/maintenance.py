@@ -1,4 +1,4 @@
-"""``maintenance``: when the cloud may change what runs, by itself."""
+"""``maintenance``: when the cloud may upgrade the cluster by itself."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Maintenance(Section):
     def _once(cls, value: tuple[Exclusion, ...]) -> tuple[Exclusion, ...]:
         names = [each.name for each in value]
         if len(set(names)) < len(names):
-            raise wrong("two exclusions have one name", "Give each its own")
+            raise wrong("two exclusions have the same name", "Give each a unique name")
         return value
 
     @property

@@ -1,4 +1,4 @@
-"""What is wrong with a stack file, in words that let its author mend it; pydantic's errors in such words."""
+"""Problems of a stack file, each with a remedy; also made from pydantic's errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing to mend: the key's ``path`` (``gpuPools[1].gpusPerNode``), what is wrong, what to write instead."""
+    """One problem: the key's ``path`` (``gpuPools[1].gpusPerNode``), what is wrong, what to write instead."""
 
     path: str
     message: str

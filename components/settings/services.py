@@ -1,4 +1,4 @@
-"""``workloads.services``: programs that answer requests on GPUs, and cost nothing while nobody asks."""
+"""``workloads.services``: inference services on GPUs that scale to zero without requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,48}[a-z0-9])?")
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise wrong(
-            f"'{text}' is no name of a Service: lower-case letters, digits and '-', a letter first, 50 at most",
+            f"'{text}' is not a valid Service name: lower-case letters, digits and '-', a letter first, 50 at most",
             "Write for example llama",
         )
     return text
@@ -66,10 +66,10 @@ class InferenceService(Section):
 
 
 def distinct_names(services: tuple[InferenceService, ...]) -> tuple[InferenceService, ...]:
-    """A name is one service of a namespace."""
+    """Names are unique in a namespace."""
     names: set[tuple[str, str]] = set()
     for each in services:
         if (each.namespace, each.name) in names:
-            raise wrong(f"'{each.name}' is there twice in {each.namespace}", "Give each its own name")
+            raise wrong(f"'{each.name}' is listed twice in {each.namespace}", "Give each a unique name")
         names.add((each.namespace, each.name))
     return services

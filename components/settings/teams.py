@@ -1,4 +1,4 @@
-"""``teams``: namespaces with a part of the cluster's GPUs."""
+"""``teams``: namespaces with a GPU quota."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ _SLICE: Final = re.compile(r"[1-9]g\.\d{1,3}gb(\.[a-z.]+)?")
 
 def _name(name: str) -> str:
     if name == DEFAULT_NAMESPACE:
-        raise wrong(f"the namespace '{name}' is everybody's", "Write one for each team, such as 'research'")
+        raise wrong(
+            f"the namespace '{name}' is shared by everyone", "Write a namespace of the team's own, such as 'research'"
+        )
     return own_namespace(name)
 
 
 def _slice(profile: str) -> str:
     if not _SLICE.fullmatch(profile):
-        raise wrong(f"'{profile}' is no slice of a GPU", "Write its profile, such as 1g.10gb")
+        raise wrong(f"'{profile}' is not a MIG profile", "Write for example 1g.10gb")
     return profile
 
 
@@ -36,7 +38,7 @@ def _memory(text: str) -> str:
     except (ValueError, ArithmeticError):
         amount = quantity("0")
     if amount <= 0:
-        raise wrong(f"'{text}' is no amount of memory", "Write for example 512Gi")
+        raise wrong(f"'{text}' is not an amount of memory", "Write for example 512Gi")
     return text
 
 
@@ -76,7 +78,7 @@ def each_once(value: tuple[Team, ...]) -> tuple[Team, ...]:
     names = [team.name for team in value]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise wrong(f"the team '{twice[0]}' is there twice", "Write each team once, with all that it may have")
+        raise wrong(f"the team '{twice[0]}' is listed twice", "Write each team once, with its whole quota")
     return value
 
 

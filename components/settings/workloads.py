@@ -29,7 +29,7 @@ def service_account(text: str) -> str:
     own_namespace(namespace)
     if name == "default":
         raise wrong(
-            f"every pod of the namespace '{namespace}' that names no other is '{text}'",
+            f"'{text}' is the service account of every pod of '{namespace}' that names no other",
             f"Name one for the pods that need it, such as {namespace}/trainer",
         )
     return text
@@ -38,34 +38,37 @@ def service_account(text: str) -> str:
 def _image(text: str) -> str:
     if not _IMAGE.fullmatch(text):
         raise wrong(
-            f"'{text}' is not a name of an image: lower-case letters and digits, '.', '_', '-' and '/' between them",
+            f"'{text}' is not a valid image name: lower-case letters and digits, '.', '_', '-' and '/' between them",
             "Write for example jobs, or vision/train",
         )
     return text
 
 
 def _pulled(registries: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-    """Registries that the cloud can grant the nodes' identity; on some it is the owner who lets others in."""
+    """Registries to which the cloud can grant the nodes' identity access; on some only the owner can grant it."""
     known = context(info).catalog
     if known is None or not registries:
         return registries
     name = known.registry_name
     if name.written is None:
         raise wrong(
-            f"on {context(info).cloud} it is a registry's owner who lets nodes of others pull",
+            f"on {context(info).cloud} the owner of a registry grants pull access to nodes of other accounts",
             f"Leave it out; {name.instead}",
         )
     for each in registries:
         if not name.written.fullmatch(each):
-            raise wrong(f"'{each}' is not a registry as {context(info).cloud} names it", f"Write {name.example}")
+            raise wrong(f"'{each}' is not a registry name on {context(info).cloud}", f"Write {name.example}")
     if len(set(registries)) < len(registries):
-        raise wrong("a registry is there twice", "Write each once")
+        raise wrong("a registry is listed twice", "Write each once")
     return registries
 
 
 def _some(images: tuple[str, ...]) -> tuple[str, ...]:
     if not images or len(set(images)) < len(images):
-        raise wrong("each image once, and at least one", "Leave it out, or write for example images: [jobs]")
+        raise wrong(
+            "the list must have at least one image, and each only once",
+            "Leave it out, or write for example images: [jobs]",
+        )
     return images
 
 
@@ -78,9 +81,7 @@ OnDestroy = Annotated[
 ]
 Adopt = Annotated[
     Flag,
-    Field(
-        description="adopt what an earlier stack of this name, account and region kept, instead of creating a new one"
-    ),
+    Field(description="adopt what an earlier stack of this name, account and region retained, instead of creating it"),
 ]
 
 
@@ -129,7 +130,7 @@ class SharedVolume(Section):
 
 
 Lasting = Registry | Checkpoints | SharedVolume
-"""What outlives its stack unless the stack file says otherwise."""
+"""Retained on `pulumi destroy` unless the stack file says otherwise."""
 
 
 class Workloads(Section):
@@ -167,12 +168,12 @@ class Workloads(Section):
                 continue
             if self.checkpoints is None:
                 raise wrong(
-                    f"service {each.name} serves checkpoints, and the stack has none", "Write checkpoints: {} beside it"
+                    f"service {each.name} loads checkpoints, but the stack has none", "Add checkpoints: {} to workloads"
                 )
             owner = self.checkpoints.service_account
             if not owner.startswith(f"{each.namespace}/"):
                 raise wrong(
-                    f"service {each.name} is in {each.namespace}, and only {owner} may read the checkpoints",
+                    f"service {each.name} is in {each.namespace}, but only {owner} can read the checkpoints",
                     f"Write namespace: {owner.partition('/')[0]}",
                 )
         return self
@@ -180,14 +181,14 @@ class Workloads(Section):
     @property
     def tools(self) -> Mapping[str, Tool]:
         """What runs on the admin pool, by key."""
-        given = {
+        declared = {
             "services": Keda() if self.services else None,
             "monitoring": self.monitoring,
             "queue": self.queue,
             "notebook": self.notebook,
             "dashboard": self.dashboard,
         }
-        return {key: tool for key, tool in given.items() if tool is not None}
+        return {key: tool for key, tool in declared.items() if tool is not None}
 
 
 class Identity(Section):
@@ -205,12 +206,13 @@ class Identity(Section):
         named = (*self.read, *self.write, *self.secrets)
         if not named:
             raise wrong(
-                f"'{self.service_account}' may reach nothing", "Write read, write or secrets, each a list of names"
+                f"'{self.service_account}' has no access to anything",
+                "Write read, write or secrets, each a list of names",
             )
         both = sorted({*self.read} & {*self.write})
         if both or len(set(named)) < len(named):
             what = ", ".join(both) or "a name"
-            raise wrong(f"{what} is there twice", "Write each once: what may be written may be read, too")
+            raise wrong(f"{what} is listed twice", "Write each once: write access includes read access")
         return self
 
 
@@ -219,6 +221,6 @@ def distinct_accounts(identities: tuple[Identity, ...]) -> tuple[Identity, ...]:
     accounts: set[str] = set()
     for each in identities:
         if each.service_account in accounts:
-            raise wrong(f"'{each.service_account}' is there twice", "Write it once, with all that it may reach")
+            raise wrong(f"'{each.service_account}' is listed twice", "Write it once, with all its access")
         accounts.add(each.service_account)
     return identities

@@ -126,7 +126,7 @@ def _login(notebook: Notebook) -> dict[str, Any]:
     return {
         "config": {
             "JupyterHub": {"admin_access": False, "authenticator_class": "shared-password"},
-            # Whoever knows the password.
+            # Every user who knows the password.
             "Authenticator": {"allow_all": True},
         },
         "extraEnv": {_VARIABLE: {"valueFrom": {"secretKeyRef": {"name": LOGIN, "key": "password"}}}},

@@ -22,7 +22,7 @@ from urllib.parse import urlparse
 import boto3
 
 POINTS = [(x / 10, 3 * x / 10 + 1) for x in range(10)]
-KEPT = 2
+CHECKPOINTS_RETAINED = 2
 """Checkpoints that stay: the newest, and the one before in case it is damaged."""
 
 
@@ -64,7 +64,7 @@ class Checkpoints:
         """Write first, delete afterwards: whenever this stops, a whole checkpoint is there."""
         key = f"{self._prefix}{model.step:012d}.json"
         self._client.put_object(Bucket=self._bucket, Key=key, Body=json.dumps(asdict(model)).encode())
-        for old in self._keys()[:-KEPT]:
+        for old in self._keys()[:-CHECKPOINTS_RETAINED]:
             self._client.delete_object(Bucket=self._bucket, Key=old)
 
     def _keys(self) -> list[str]:

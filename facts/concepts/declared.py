@@ -104,7 +104,7 @@ class NodeGroup:
     scaling: ScalingGroup | None = None
     """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
     idle: IdleTime | None = None
-    """How long its idle nodes stay; ``None`` where its declaration leaves that to whoever scales it."""
+    """How long its idle nodes stay; ``None`` where its declaration leaves that to the autoscaler."""
     unknown_reasons: Mapping[str, UnknownReason] = field(default_factory=dict)
     """Field that is ``UNKNOWN`` for good → why; a field that only the update will tell is not among them."""
     resource: str = ""
@@ -236,7 +236,7 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Machines that are kept, and billed, for whoever declared them, in use or not."""
+    """Machines that are reserved and billed, in use or not."""
 
     what: str
     """In words: ``capacity reservation 'h100'``."""

@@ -165,7 +165,7 @@ def _names(pattern: Any, resource: str) -> Maybe[bool]:
         return UNKNOWN
     parts = zip(str(pattern).split(":", 5), resource.split(":", 5), strict=False)
     return both(
-        True if part == "?" else _like(wanted, part) or (UNKNOWN if "?" in part else False) for wanted, part in parts
+        True if part == "?" else _like(literal, part) or (UNKNOWN if "?" in part else False) for literal, part in parts
     )
 
 
@@ -176,13 +176,13 @@ def _meets(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     if call.context is None:
         return True if at(statement, "Effect") == "Allow" else UNKNOWN
     return both(
-        _judge(operator, _seen(key, call), [_filled(each, call) for each in _listed(values)])
+        _judge(operator, _context_value(key, call), [_filled(each, call) for each in _listed(values)])
         for operator, keys in conditions.items()
         for key, values in (keys.items() if isinstance(keys, Mapping) else (("", UNKNOWN),))
     )
 
 
-def _seen(key: str, call: AuthorizationRequest) -> Value | None:
+def _context_value(key: str, call: AuthorizationRequest) -> Value | None:
     """The request's value for a condition key: ``None`` for one that the request, or the resource, certainly lacks."""
     context_value = next((value for name, value in (call.context or {}).items() if _folded(name) == _folded(key)), None)
     if context_value is not None:
@@ -236,7 +236,7 @@ def _filled(value: Any, call: AuthorizationRequest) -> Any:
     """
     if not isinstance(value, str):
         return value
-    variables = {name: _seen(name, call) for name in _VARIABLE.findall(value)}
+    variables = {name: _context_value(name, call) for name in _VARIABLE.findall(value)}
     if UNKNOWN in variables.values():
         return UNKNOWN
     texts = {name: text for name, text in variables.items() if isinstance(text, str)}

@@ -15,7 +15,7 @@ _MIB_PER_GIB = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class PodRequest:
-    """What each of ``pods`` that run at the same time asks for; 0 and ``None`` ask for nothing.
+    """The resources of each of ``pods`` pods that run at the same time; 0 and ``None`` request nothing.
 
     ``gpu`` is a type's name or a part of it (``a100``).
     """
@@ -31,7 +31,7 @@ class PodRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Pools of one GPU type and size that take the job, in the order in which they are tried.
+    """Pools of one GPU type and size that fit the job, in fallback order.
 
     ``pods_per_node``: how many such pods a node takes. ``larger``: a node of fewer GPUs would have enough of them, but
     not enough of something else.
@@ -48,7 +48,7 @@ class Fit:
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """What pods have to tolerate to use any of the pools."""
+        """The taints of the pools, which pods must tolerate."""
         return tuple(dict.fromkeys(taint for pool in self.pools for taint in pool.taints))
 
     @property
@@ -58,24 +58,24 @@ class Fit:
 
     @property
     def most_pods(self) -> int:
-        """Such pods that can run at once."""
+        """How many such pods can run at once."""
         return self.pods_per_node * sum(pool.max_nodes for pool in self.pools)
 
     @property
     def most_pods_of_one_pool(self) -> int:
-        """Such pods that can run at once in the largest of the pools."""
+        """How many such pods can run at once in the largest of the pools."""
         return self.pods_per_node * max(pool.max_nodes for pool in self.pools)
 
     @property
     def grace_seconds(self) -> int | None:
-        """How long pods have when their spot node is taken away; ``None`` where none is."""
+        """Seconds of notice before a spot node is reclaimed; ``None`` without spot nodes."""
         notices = [pool.notice_seconds for pool in self.pools if pool.notice_seconds is not None]
         return min(notices, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Miss:
-    """A pool that does not take the job, and everything that stands against it."""
+    """A pool that does not fit the job, with all reasons."""
 
     pool: PoolOffer
     lacks: tuple[str, ...]
@@ -99,7 +99,7 @@ def fits(offer: Offer, request: PodRequest) -> list[Fit]:
 
 
 def misses(offer: Offer, request: PodRequest) -> list[Miss]:
-    """The pools that do not take the job, the nearest first."""
+    """The pools that do not fit the job, the nearest first."""
     missing = []
     for pools in _sizes(offer):
         taking = [pool for pool in pools if not any(_lacks(pool, request))]
@@ -116,12 +116,12 @@ def misses(offer: Offer, request: PodRequest) -> list[Miss]:
 
 
 def pod_room(pool: PoolOffer, request: PodRequest) -> int:
-    """Such pods that all nodes of the pool take together."""
+    """How many such pods fit on all nodes of the pool."""
     return pool.max_nodes * pods_per_node(pool, request)
 
 
 def pods_per_node(pool: PoolOffer, request: PodRequest) -> int:
-    """Such pods that one node takes; what is not known of it limits nothing."""
+    """How many such pods fit on one node; an unknown resource limits nothing."""
     pairs = [
         (pool.allocatable_gpus, request.gpus),
         (pool.milli_cpu, request.milli_cpu),
@@ -138,7 +138,7 @@ def names(gpu: str, asked: str) -> bool:
 
 
 def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
-    """Pools of one type and size: twins, and those of several zones."""
+    """Pools of one type and size: fallback pools, and those of several zones."""
     groups: dict[tuple[str, int, int], list[PoolOffer]] = {}
     for pool in offer.pools:
         groups.setdefault((pool.gpu, pool.gpus_per_node, pool.allocatable_gpus), []).append(pool)

@@ -23,7 +23,7 @@ MASTER_PORT: Final = 29500
 """torchrun's own default: https://docs.pytorch.org/docs/stable/elastic/run.html"""
 
 CHECKPOINTS: Final = "CHECKPOINTS"
-"""The variable by which a program learns where its state is kept."""
+"""The environment variable with the location of the program's checkpoints."""
 
 SHARED: Final = "/shared"
 """Where a job's pods see the files of its ``volume``."""
@@ -83,7 +83,7 @@ class TrainingJobSpec:
         if self.sweep is not None and self.workers > 1:
             raise ValueError("a job is a sweep or has workers, not both: run one job per combination instead")
         if self.sweep is not None and not self.command:
-            raise ValueError("a sweep needs a command to give its values to")
+            raise ValueError("a sweep needs a command that receives its values")
 
 
 def manifests(job: TrainingJobSpec) -> list[dict[str, Any]]:
@@ -188,7 +188,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
 
 
 def _checkpoints(job: TrainingJobSpec) -> list[dict[str, Any]]:
-    """Where the program finds what it wrote before; each run of a sweep has a place of its own.
+    """Where the program finds its checkpoints; each run of a sweep has its own location.
 
     The run's index is declared first, because a variable can name those before it alone, and the Job controller, which
     leaves one that is there, would put it last.
@@ -229,7 +229,7 @@ def _torchrun(job: TrainingJobSpec) -> list[dict[str, Any]]:
 
 
 def _service(job: TrainingJobSpec) -> dict[str, Any]:
-    """Gives each worker a name, before it is ready as well: they become ready by finding each other."""
+    """Gives each worker a DNS name before it is ready: workers need the names to become ready."""
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -1,4 +1,4 @@
-"""From what is asked for to the job that does it, on the pools that fit: the same for people and for programs. Pure."""
+"""From a request to its job, on the pools that fit: the same for the command and for programs. Pure."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _RETRIES_OF_WORKERS: Final = 3
 
 
 class AskError(ValueError):
-    """What is asked for means nothing; the message says what to write instead."""
+    """The request is invalid; the message says what to write instead."""
 
 
 class NothingFits(Exception):
-    """No pool takes the job. ``misses``: the pools, nearest first, with what stands against each."""
+    """No pool fits the job. ``misses``: the pools, nearest first, each with its reasons."""
 
-    def __init__(self, found: Sequence[Miss]) -> None:
-        nearest = found[0] if found else None
+    def __init__(self, misses: Sequence[Miss]) -> None:
+        nearest = misses[0] if misses else None
         super().__init__(
             "the cluster has no GPU pool"
             if nearest is None
             else f"no pool fits; the nearest is {nearest.pool.name}: {'; '.join(nearest.lacks)}"
         )
-        self.misses = tuple(found)
+        self.misses = tuple(misses)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class JobRequest:
 
 
 def place(offer: Offer, request: PodRequest) -> Fit:
-    """The cheapest pools that take it.
+    """The cheapest pools that fit the job.
 
     Raises:
         NothingFits: none does.
@@ -82,7 +82,7 @@ def place(offer: Offer, request: PodRequest) -> Fit:
 
 
 def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
-    """The team whose namespace it is, if it is one's.
+    """The team that owns the namespace, if there is one.
 
     Raises:
         AskError: its pods, which run at once, ask for more GPUs than the team may ever have.
@@ -95,13 +95,13 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
 
 
 def account_of(asked: JobRequest, offer: Offer) -> str | None:
-    """The service account whose pods the job's are; ``None`` for the namespace's own."""
+    """The service account of the job's pods; ``None`` for the namespace's default."""
     namespace, _, own = offer.checkpoints.service_account.partition("/") if offer.checkpoints else ("", "", "")
     return asked.service_account or (own if namespace == asked.namespace else None)
 
 
 def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> TrainingJobSpec:
-    """The job on the pools that were found for it, as urgent as its team, with what its service account has.
+    """The job on the pools that fit it, with its team's priority and its service account's access.
 
     Raises:
         AskError: its team could never have that many GPUs, or no pool has them, from which alone a queue gives them.

@@ -21,12 +21,12 @@ _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
 
 class SweepError(ValueError):
-    """A sweep that means nothing; the message says what to write instead."""
+    """The sweep is invalid; the message says what to write instead."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Parameter → its values, in the order that was given. The last parameter changes fastest."""
+    """Parameter → its values, in the order written. The last parameter changes fastest."""
 
     axes: Mapping[str, tuple[str, ...]]
 
@@ -73,7 +73,9 @@ def parse(written: Iterable[str]) -> Sweep | None:
         if not equals or not _NAME.fullmatch(name):
             raise SweepError(f"--sweep {one}: write name=value,value or name=0..9; the name has letters, digits and _")
         if name in axes or name in {"i", "pick", "PATH"}:
-            raise SweepError(f"--sweep {one}: {name} is taken; write another name, or all values behind one name")
+            raise SweepError(
+                f"--sweep {one}: {name} is already used; write another name, or all its values after one name"
+            )
         axes[name] = _values(one, listed)
     if not axes:
         return None

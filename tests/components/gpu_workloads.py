@@ -25,22 +25,22 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def demanding(given: dict[str, Any], kind: str = "requests", *, init: bool = False, **asked: str) -> dict[str, Any]:
+def demanding(pod: dict[str, Any], kind: str = "requests", *, init: bool = False, **asked: str) -> dict[str, Any]:
     """The pod, asking for CPU and memory too."""
-    resources = given["spec"]["containers"][0]["resources"]
+    resources = pod["spec"]["containers"][0]["resources"]
     resources = {**resources, kind: {**resources.get(kind, {}), **asked}}
     if init:
-        given["spec"]["initContainers"] = [{"name": "first", "image": "first", "resources": {kind: asked}}]
+        pod["spec"]["initContainers"] = [{"name": "first", "image": "first", "resources": {kind: asked}}]
     else:
-        given["spec"]["containers"][0]["resources"] = resources
-    return given
+        pod["spec"]["containers"][0]["resources"] = resources
+    return pod
 
 
-def bound(given: dict[str, Any], *terms: list[dict[str, Any]]) -> dict[str, Any]:
+def bound(pod: dict[str, Any], *terms: list[dict[str, Any]]) -> dict[str, Any]:
     """The pod, with required node affinity: the terms are alternatives."""
     required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    return {**given, "spec": {**given["spec"], "affinity": affinity}}
+    return {**pod, "spec": {**pod["spec"], "affinity": affinity}}
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:

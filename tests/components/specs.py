@@ -27,7 +27,7 @@ _OF_GPUS = {field.name for field in fields(PoolGpus)}
 
 def cluster_settings(**changes: Any) -> Settings:
     """Settings of a stack without pools but the admin pool; ``changes`` are of any of its sections."""
-    given: dict[str, Any] = {
+    values: dict[str, Any] = {
         "day": date(2026, 11, 1),
         "stack": "test",
         "cloud": "gke",
@@ -69,9 +69,9 @@ def cluster_settings(**changes: Any) -> Settings:
     }
     # Without validation: a test may ask for what a stack file may not.
     for section, model in (("kubernetes", Kubernetes), ("network", Network), ("security", Security)):
-        fields = {name: given.pop(name) for name in model.model_fields if name in given}
-        given[section] = model.model_construct(**fields)
-    return Settings(**given)
+        fields = {name: values.pop(name) for name in model.model_fields if name in values}
+        values[section] = model.model_construct(**fields)
+    return Settings(**values)
 
 
 def admin_pool(

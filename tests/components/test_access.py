@@ -67,23 +67,26 @@ def test_each_entry_is_let_in_by_the_cloud(cloud: str) -> None:
 def _access(cloud: str) -> list[dict[str, Any]]:
     import yaml
 
-    found: list[dict[str, Any]] = yaml.safe_load(COMPANIES[cloud].read_text())["config"]["gpucluster:access"]
-    return found
+    access: list[dict[str, Any]] = yaml.safe_load(COMPANIES[cloud].read_text())["config"]["gpucluster:access"]
+    return access
 
 
 @each_cloud
 def test_roles_are_bound_where_they_hold_and_nowhere_else(cloud: str) -> None:
-    found = bound(program(cloud))
-    by_role = {role: {namespace for _, its, namespace in found if its == role} for _, role, _ in found}
+    bindings = bound(program(cloud))
+    by_role = {role: {namespace for _, its, namespace in bindings if its == role} for _, role, _ in bindings}
     assert by_role == {
         "cluster-admin": {""},
         "edit": {"default", "research"},
         "view": {""},
         "gpucluster:cluster-resource-viewer": {""},
     }
-    research = {subject for subject, role, _ in found if role == "edit"}
+    research = {subject for subject, role, _ in bindings if role == "edit"}
     assert len(research) == 1
-    assert {role for subject, role, _ in found if subject in research} == {"edit", "gpucluster:cluster-resource-viewer"}
+    assert {role for subject, role, _ in bindings if subject in research} == {
+        "edit",
+        "gpucluster:cluster-resource-viewer",
+    }
 
 
 @each_cloud
@@ -148,10 +151,10 @@ def test_people_as_the_cloud_writes_them_are_taken(cloud: str, who: str) -> None
 
 
 @pytest.mark.parametrize(("cloud", "who"), [(cloud, who) for cloud, all_of in NOBODY.items() for who in all_of])
-def test_whoever_the_cloud_would_not_know_is_refused(cloud: str, who: str) -> None:
-    found = problems(cloud, access=[{"name": "a", "who": who, "role": "admin"}])
-    assert found.keys() == {"access[0].who"}
-    assert "Write" in found["access[0].who"]
+def test_a_principal_that_the_cloud_cannot_have_is_refused(cloud: str, who: str) -> None:
+    refused = problems(cloud, access=[{"name": "a", "who": who, "role": "admin"}])
+    assert refused.keys() == {"access[0].who"}
+    assert "Write" in refused["access[0].who"]
 
 
 def test_groups_of_two_domains_are_refused_at_the_second() -> None:
@@ -192,7 +195,7 @@ def test_nobody_has_two_entries(twice: str) -> None:
         ("arn:aws:iam::123456789012:user/b", False),
     ],
 )
-def test_whoever_makes_a_cluster_is_no_entry_of_it(caller: str, refused: bool) -> None:
+def test_the_principal_that_creates_a_cluster_is_no_access_entry(caller: str, refused: bool) -> None:
     settings = load_stack("eks", access=[{"name": "ci", "who": PEOPLE["eks"][1], "role": "admin"}])
     if not refused:
         refuse_cluster_creator(settings, caller)

@@ -1,4 +1,4 @@
-"""A key of the customer's encrypts every disk of nodes and claims, and whoever makes one may use it; nobody without."""
+"""A customer-managed key encrypts every disk of nodes and claims; only the services that create disks may use it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def with_key(cloud: str, **changes: Any) -> Recording:
 
 
 def classes(recording: Recording) -> list[Mapping[str, Any]]:
-    found = [one.inputs for one in recording.of_type("kubernetes:storage.k8s.io/v1:StorageClass")]
-    return [one for one in found if one["metadata"]["annotations"]]
+    declared = [one.inputs for one in recording.of_type("kubernetes:storage.k8s.io/v1:StorageClass")]
+    return [one for one in declared if one["metadata"]["annotations"]]
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -87,7 +87,7 @@ def test_eks_encrypts_the_disks_of_all_nodes_and_volumes_of_claims(autoscaler: s
 
 
 @pytest.mark.parametrize(("autoscaler", "controllers"), [("cluster-autoscaler", 1), ("karpenter", 2)])
-def test_on_eks_whoever_makes_disks_may_use_the_key(autoscaler: str, controllers: int) -> None:
+def test_on_eks_every_controller_that_creates_disks_may_use_the_key(autoscaler: str, controllers: int) -> None:
     recording = with_key("eks", autoscaling={"autoscaler": autoscaler})
     grants = {one.inputs["granteePrincipal"].rpartition("/")[2]: one for one in recording.of_type(GRANT)}
     assert set(grants) == {"AWSServiceRoleForAutoScaling", "AWSServiceRoleForEC2Spot"}

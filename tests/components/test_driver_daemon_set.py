@@ -23,8 +23,8 @@ def declared(*pools: Pool) -> dict[str, dict[str, Any]]:
     """Name of each DaemonSet to its pod spec."""
     recording = recorder.run(lambda: _declare(pools))
     return {
-        found.inputs["metadata"]["name"]: found.inputs["spec"]["template"]["spec"]
-        for found in recording.of_type(DAEMON_SET)
+        daemon.inputs["metadata"]["name"]: daemon.inputs["spec"]["template"]["spec"]
+        for daemon in recording.of_type(DAEMON_SET)
     }
 
 

@@ -52,7 +52,7 @@ A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
 P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
 L4_ONLY = {"gpucluster.dev/gpu": "nvidia-l4"}
 T4 = {"gpucluster.dev/gpu": "nvidia-t4"}
-KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 OPT_OUT = {"gpucluster.dev/allow-larger-node": "true"}
 
 
@@ -153,7 +153,8 @@ real = pytest.mark.rehearsal
         ),
         pytest.param(workload("Job", pod(2, tolerations=[TOLERATE_4])), id="half of a node's GPUs"),
         pytest.param(
-            workload("Job", pod(1, tolerations=[TOLERATE_SPOT], selector=P4, annotations=KEPT)), id="a part, and kept"
+            workload("Job", pod(1, tolerations=[TOLERATE_SPOT], selector=P4, annotations=NOT_EVICTED)),
+            id="a part, and kept",
         ),
         pytest.param(pod(1, tolerations=[TOLERATE_SPOT], selector=P4), id="a part, and without a controller"),
         pytest.param(
@@ -294,7 +295,7 @@ def test_a_job_on_part_of_a_node_is_warned_about_eviction(submit: Submit, kind: 
     (warning,) = submit(workload(kind, pod(1, tolerations=[TOLERATE_SPOT], selector=P4))).warnings
     assert "requests 1 GPU per pod, of the 4 of a node of pool p4-1" in warning
     line = warning.replace('\\"', '"').rstrip('"').partition(f"{where}.metadata add annotations: ")[2]
-    assert yaml.safe_load(line) == KEPT
+    assert yaml.safe_load(line) == NOT_EVICTED
 
 
 @real

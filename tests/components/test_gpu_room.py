@@ -18,11 +18,11 @@ def test_the_room_of_a_pool_is_that_of_its_largest_machine_and_unknown_machines_
     small, large = by_memory[0], by_memory[-1]
     mixed = replace(specs.gpu_pool("l4-1", gpu="nvidia-l4"), machine_types=(small, large))
     odd = replace(specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4), machine_types=(small, "no-such-machine"))
-    found = rooms(cloud, [mixed, odd])
-    assert found.keys() == {mixed.name}
-    assert 0 < found[mixed.name].memory_mib < _memory(cloud, large) * 1024
+    by_pool = rooms(cloud, [mixed, odd])
+    assert by_pool.keys() == {mixed.name}
+    assert 0 < by_pool[mixed.name].memory_mib < _memory(cloud, large) * 1024
     smaller = rooms(cloud, [replace(mixed, machine_types=(small,))])
-    assert found[mixed.name].memory_mib > smaller[mixed.name].memory_mib
+    assert by_pool[mixed.name].memory_mib > smaller[mixed.name].memory_mib
 
 
 def _memory(cloud: str, type: str) -> float:

@@ -39,10 +39,10 @@ def moment(text: str) -> datetime:
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_google_opens_it_in_these_hours(window: Maintenance) -> None:
-    given: Any = policy(window)
-    found = given["recurringWindow"]
-    start, end = moment(found["startTime"]), moment(found["endTime"])
-    frequency, day = found["recurrence"].split(";BYDAY=")
+    written: Any = policy(window)
+    recurring = written["recurringWindow"]
+    start, end = moment(recurring["startTime"]), moment(recurring["endTime"])
+    frequency, day = recurring["recurrence"].split(";BYDAY=")
     assert (frequency, SHORT[day]) == ("FREQ=WEEKLY", start.weekday())
     assert hours(start.weekday() * 24 + start.hour, (end - start) // timedelta(hours=1)) == meant(window)
 
@@ -55,18 +55,16 @@ def test_azure_opens_its_three_in_these_hours(window: Maintenance) -> None:
         "aksManagedNodeOSUpgradeSchedule",
     }
     for inputs in maintenance_inputs(window).values():
-        given: dict[str, Any] = dict(inputs)
-        if "timeInWeek" in given:
-            found = {
-                DAYS.index(each["day"].lower()) * 24 + hour
-                for each in given["timeInWeek"]
-                for hour in each["hourSlots"]
+        sent: dict[str, Any] = dict(inputs)
+        if "timeInWeek" in sent:
+            opened = {
+                DAYS.index(each["day"].lower()) * 24 + hour for each in sent["timeInWeek"] for hour in each["hourSlots"]
             }
         else:
-            one = given["maintenanceWindow"]
+            one = sent["maintenanceWindow"]
             day = DAYS.index(one["schedule"]["weekly"]["dayOfWeek"].lower())
-            found = hours(day * 24 + int(one["startTime"][:2]), one["durationHours"])
-        assert found == meant(window)
+            opened = hours(day * 24 + int(one["startTime"][:2]), one["durationHours"])
+        assert opened == meant(window)
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
@@ -94,8 +92,8 @@ def test_an_exclusion_is_all_of_its_days() -> None:
     [google] = given_to_google["maintenanceExclusions"]
     assert (google["startTime"], google["endTime"]) == ("2026-12-24T00:00:00Z", "2027-01-04T00:00:00Z")
     for inputs in maintenance_inputs(load_stack("aks", maintenance={"exclusions": [NEW_YEAR]}).maintenance).values():
-        given: dict[str, Any] = dict(inputs)
-        [span] = given.get("notAllowedTime") or given["maintenanceWindow"]["notAllowedDates"]
+        sent: dict[str, Any] = dict(inputs)
+        [span] = sent.get("notAllowedTime") or sent["maintenanceWindow"]["notAllowedDates"]
         assert (span["start"][:10], span["end"][:10]) == ("2026-12-24", "2027-01-04")
 
 

@@ -31,14 +31,14 @@ def test_long_pools_of_one_beginning_have_jobs_of_their_own() -> None:
     assert len(names) == 2
 
 
-def by_name(found: list[dict[str, Any]]) -> dict[str, int]:
-    return {each["quota"]: each["needed"] for each in found}
+def by_name(rows: list[dict[str, Any]]) -> dict[str, int]:
+    return {each["quota"]: each["needed"] for each in rows}
 
 
 def test_the_quotas_of_the_dev_stack_add_up_to_every_pool_at_its_maximum() -> None:
-    found = quotas(from_stack_file(Path("Pulumi.dev.yaml")))
+    rows = quotas(from_stack_file(Path("Pulumi.dev.yaml")))
     # Pools t4-1 and t4-4, spot: 4 nodes each of n1-standard-4 and n1-standard-16, 100 GB; the admin node has 2 vCPUs.
-    assert by_name(found) == {
+    assert by_name(rows) == {
         "GPUS_ALL_REGIONS": 4 * 1 + 4 * 4,
         "PREEMPTIBLE_NVIDIA_T4_GPUS": 4 * 1 + 4 * 4,
         "CPUS_ALL_REGIONS": 4 * 4 + 4 * 16 + 2,
@@ -48,9 +48,9 @@ def test_the_quotas_of_the_dev_stack_add_up_to_every_pool_at_its_maximum() -> No
         "INSTANCES": 9,
         "STATIC_ADDRESSES": 1,
     }
-    instead = {each["quota"]: each["instead"] for each in found if "instead" in each}
+    instead = {each["quota"]: each["instead"] for each in rows if "instead" in each}
     assert instead == {"PREEMPTIBLE_NVIDIA_T4_GPUS": "NVIDIA_T4_GPUS", "PREEMPTIBLE_CPUS": "CPUS"}
-    assert {each["where"] for each in found} == {"global", "us-central1"}
+    assert {each["where"] for each in rows} == {"global", "us-central1"}
 
 
 @pytest.mark.parametrize("gpu", [gpu.name for gpu in catalog.gpus("gke")])
@@ -59,9 +59,9 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
     machines = catalog.of("gke").machines
     size = machines.gpu_counts(gpu)[0]
     pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machines.having(gpu, size)[0].type,), spot=spot)
-    found = [quota for quota in google_quotas("us-central1", [pool], 1) if quota.unit == "GPUs"]
-    assert [quota.needed for quota in found] == [2 * size, 2 * size]
-    everywhere, own = found
+    of_gpus = [quota for quota in google_quotas("us-central1", [pool], 1) if quota.unit == "GPUs"]
+    assert [quota.needed for quota in of_gpus] == [2 * size, 2 * size]
+    everywhere, own = of_gpus
     assert (everywhere.name, everywhere.place) == ("GPUS_ALL_REGIONS", "global")
     assert own.name.startswith("PREEMPTIBLE_") is spot
     assert bool(own.instead) is spot
@@ -105,29 +105,29 @@ SPOT = {"eks": "All G and VT Spot Instance Requests", "aks": "Total Regional Spo
 
 @pytest.mark.parametrize("cloud", ["eks", "aks"])
 def test_machines_on_demand_count_by_the_vcpus_of_their_family(cloud: str) -> None:
-    found = of_stack(cloud, gpuPools=[T4], cpuPools=[])
-    assert found[ON_DEMAND[cloud]] == 3 * VCPUS[cloud]
-    assert SPOT[cloud] not in found
+    needed = of_stack(cloud, gpuPools=[T4], cpuPools=[])
+    assert needed[ON_DEMAND[cloud]] == 3 * VCPUS[cloud]
+    assert SPOT[cloud] not in needed
 
 
 @pytest.mark.parametrize("cloud", ["eks", "aks"])
 def test_spot_counts_apart(cloud: str) -> None:
     pool = {**T4, "capacity": "spot", "machineType": SMALLEST[cloud], "gpusPerNode": 1}
-    found = of_stack(cloud, gpuPools=[pool], cpuPools=[])
-    assert found[SPOT[cloud]] == 3 * 4
-    assert ON_DEMAND[cloud] not in found
+    needed = of_stack(cloud, gpuPools=[pool], cpuPools=[])
+    assert needed[SPOT[cloud]] == 3 * 4
+    assert ON_DEMAND[cloud] not in needed
 
 
 SMALLEST = {"eks": "g4dn.xlarge", "aks": "Standard_NC4as_T4_v3"}
 
 
 @pytest.mark.parametrize("cloud", ["eks", "aks"])
-def test_twins_are_counted_both_as_both_may_be_there(cloud: str) -> None:
+def test_both_fallback_pools_count_because_both_may_run(cloud: str) -> None:
     pool = {**T4, "capacity": "spot-with-fallback", "machineType": SMALLEST[cloud], "gpusPerNode": 1}
     if cloud == "eks":
         del pool["machineType"]
-    found = of_stack(cloud, gpuPools=[pool], cpuPools=[])
-    assert {SPOT[cloud], ON_DEMAND[cloud]} <= found.keys()
+    needed = of_stack(cloud, gpuPools=[pool], cpuPools=[])
+    assert {SPOT[cloud], ON_DEMAND[cloud]} <= needed.keys()
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
@@ -138,16 +138,16 @@ def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> 
             for machine in machines.having(gpu.name, size):
                 for spot in (True, False):
                     pool = specs.gpu_pool(gpu=gpu.name, size=size, machine_types=(machine.type,), spot=spot)
-                    found = catalog.of(cloud).quotas(catalog.of(cloud).reference_region, [pool], 1)
-                    assert sum(quota.needed for quota in found if quota.unit == "vCPUs") >= 2 * machine.vcpus
+                    required = catalog.of(cloud).quotas(catalog.of(cloud).reference_region, [pool], 1)
+                    assert sum(quota.needed for quota in required if quota.unit == "vCPUs") >= 2 * machine.vcpus
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_gateways_have_addresses(cloud: str) -> None:
     for regional, expected in ((False, 1), (True, 3 if cloud == "eks" else 1)):
         known = catalog.of(cloud)
-        found = known.quotas(known.reference_region, [], 3 if regional else 1)
-        assert [(quota.unit, quota.needed) for quota in found] == [("addresses", expected)]
+        required = known.quotas(known.reference_region, [], 3 if regional else 1)
+        assert [(quota.unit, quota.needed) for quota in required] == [("addresses", expected)]
 
 
 @pytest.mark.parametrize("cloud", catalog.clouds())

@@ -63,8 +63,8 @@ def test_a_program_of_the_engine_ends_while_a_thread_is_stuck() -> None:
 )
 def test_debug_messages_are_sent_to_those_who_ask_for_them(more: dict[str, str], sent: list[str]) -> None:
     command = [sys.executable, "-c", TALKING]
-    told = subprocess.run(command, cwd=ROOT, env=environment(**more), capture_output=True, text=True, check=True)
-    assert told.stdout.splitlines() == sent
+    process = subprocess.run(command, cwd=ROOT, env=environment(**more), capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines() == sent
 
 
 def test_other_processes_keep_their_own_handling() -> None:

@@ -50,11 +50,11 @@ def test_every_input_is_one_of_the_providers(file: Path) -> None:
     ],
 )
 def test_a_wrong_input_is_found(inputs: dict[str, Any], problem: str) -> None:
-    (found,) = problems_of("gcp:container/nodePool:NodePool", inputs)
-    assert found.startswith(f"gcp:container/nodePool:NodePool {problem}:")
+    (message,) = problems_of("gcp:container/nodePool:NodePool", inputs)
+    assert message.startswith(f"gcp:container/nodePool:NodePool {problem}:")
 
 
 def problems_of(token: str, inputs: Mapping[str, Any]) -> list[str]:
     cloud = next(cloud for cloud, tokens in USED.items() if token in tokens)
-    found = check.failures(schema(cloud), token, dict(inputs), WORDS)
-    return [f"{token} {each.property}: {each.reason}" for each in found]
+    failures = check.failures(schema(cloud), token, dict(inputs), WORDS)
+    return [f"{token} {each.property}: {each.reason}" for each in failures]

@@ -26,14 +26,14 @@ CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 
 def of_pool(cloud: str, pool: Pool, *daemons: GpuDaemon) -> PoolOffer:
     settings = replace(specs.cluster_settings(), cloud=cloud)
-    (found,) = offer(settings, [pool], daemons, {}).pools
-    return found
+    (published,) = offer(settings, [pool], daemons, {}).pools
+    return published
 
 
 def _published(recording: Recording) -> dict[str, Any]:
     config_maps = [each.inputs for each in recording.of_type("kubernetes:core/v1:ConfigMap")]
-    (found,) = [each for each in config_maps if each["metadata"]["name"] == CONFIG_MAP]
-    return found
+    (config_map,) = [each for each in config_maps if each["metadata"]["name"] == CONFIG_MAP]
+    return config_map
 
 
 def machine(cloud: str, index: int) -> str:
@@ -45,20 +45,36 @@ def machine(cloud: str, index: int) -> str:
 @pytest.mark.parametrize("file", FILES, ids=stack_name)
 def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> None:
     settings = settings_of(file)
-    found = from_config_map(_published(run_program(file)))
-    assert (found.stack, found.cloud, found.cluster) == (settings.stack, settings.cloud, settings.cluster_name)
+    inventory = from_config_map(_published(run_program(file)))
+    assert (inventory.stack, inventory.cloud, inventory.cluster) == (
+        settings.stack,
+        settings.cloud,
+        settings.cluster_name,
+    )
     room = rooms(settings.cloud, settings.gpu_pools)
-    assert [pool.name for pool in found.pools] == [pool.name for pool in settings.gpu_pools]
-    for told, pool in zip(found.pools, settings.gpu_pools, strict=True):
-        assert (told.gpu, told.gpus_per_node, told.taints) == (pool.gpus.type, pool.gpus_per_node, pool.taints)
-        assert (told.labels, told.zones, told.max_nodes) == (dict(pool.labels), pool.zones, pool.max_nodes)
-        assert (told.spot, told.hourly_usd, told.machine_types) == (pool.spot, pool.hourly_usd, pool.machine_types)
-        assert (told.notice_seconds is None) is not pool.spot
-        assert told.milli_cpu is not None
-        assert told.memory_mib is not None
+    assert [pool.name for pool in inventory.pools] == [pool.name for pool in settings.gpu_pools]
+    for published, pool in zip(inventory.pools, settings.gpu_pools, strict=True):
+        assert (published.gpu, published.gpus_per_node, published.taints) == (
+            pool.gpus.type,
+            pool.gpus_per_node,
+            pool.taints,
+        )
+        assert (published.labels, published.zones, published.max_nodes) == (
+            dict(pool.labels),
+            pool.zones,
+            pool.max_nodes,
+        )
+        assert (published.spot, published.hourly_usd, published.machine_types) == (
+            pool.spot,
+            pool.hourly_usd,
+            pool.machine_types,
+        )
+        assert (published.notice_seconds is None) is not pool.spot
+        assert published.milli_cpu is not None
+        assert published.memory_mib is not None
         # Less than admission's: that counts neither the nodes' own pods nor the smaller of several machines.
-        assert 0 < told.milli_cpu < room[pool.name].milli_cpu
-        assert 0 < told.memory_mib < room[pool.name].memory_mib
+        assert 0 < published.milli_cpu < room[pool.name].milli_cpu
+        assert 0 < published.memory_mib < room[pool.name].memory_mib
 
 
 @CLOUDS
@@ -72,12 +88,12 @@ def test_a_stacks_registry_is_where_images_go(cloud: str) -> None:
 def test_a_stacks_checkpoints_are_told_with_who_may_write_them(cloud: str) -> None:
     written = {"checkpoints": {"serviceAccount": "ml/writer"}}
     recording = run_with(one_stack.config(cloud, workloads=written), f"checkpoints-{cloud}")
-    found = from_config_map(_published(recording))
-    assert found.checkpoints is not None
-    assert found.checkpoints.url == recording.stack_outputs["checkpoints"] != ""
-    assert found.checkpoints.service_account == "ml/writer"
-    assert found.accounts == ("ml/writer",)
-    assert (found.account_labels == {}) is (cloud != "aks")
+    inventory = from_config_map(_published(recording))
+    assert inventory.checkpoints is not None
+    assert inventory.checkpoints.url == recording.stack_outputs["checkpoints"] != ""
+    assert inventory.checkpoints.service_account == "ml/writer"
+    assert inventory.accounts == ("ml/writer",)
+    assert (inventory.account_labels == {}) is (cloud != "aks")
     nothing = json.loads(_published(run_program(one_stack.file(cloud)))["data"][KEY])
     assert not {"checkpoints", "accounts", "account_labels"} & {*nothing}
 
@@ -132,5 +148,5 @@ def test_what_our_own_daemons_ask_for_is_not_offered(cloud: str) -> None:
 
 
 def test_a_pod_gets_one_share_of_a_gpu_where_gpus_are_shared() -> None:
-    told = of_pool("gke", specs.gpu_pool(size=2, time_sharing=TimeSharing(clients_per_gpu=4)))
-    assert (told.gpus_per_node, told.allocatable_gpus, told.gpus_per_pod) == (2, 8, 1)
+    published = of_pool("gke", specs.gpu_pool(size=2, time_sharing=TimeSharing(clients_per_gpu=4)))
+    assert (published.gpus_per_node, published.allocatable_gpus, published.gpus_per_pod) == (2, 8, 1)

@@ -45,8 +45,8 @@ def pool(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 @remembered
 def program(cloud: str) -> Recording:
-    given = changes(cloud, raw=OF_CLUSTER[cloud], gpuPools=pool(OF_POOL[cloud]), cpuPools=[])
-    return run_with(one_stack.config(cloud, **given), f"one-{cloud}")
+    config = changes(cloud, raw=OF_CLUSTER[cloud], gpuPools=pool(OF_POOL[cloud]), cpuPools=[])
+    return run_with(one_stack.config(cloud, **config), f"one-{cloud}")
 
 
 def leaves(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -65,9 +65,9 @@ def test_it_stands_beside_what_the_program_says(cloud: str) -> None:
     assert dict(leaves(OF_CLUSTER[cloud])).items() <= cluster.items()
     assert pools
     assert all(dict(leaves(OF_POOL[cloud])).items() <= one.items() for one in pools)
-    told = recording.stack_outputs["raw"]
-    assert told["cluster"] == OF_CLUSTER[cloud]
-    assert OF_POOL[cloud] in told["pools"].values()
+    output = recording.stack_outputs["raw"]
+    assert output["cluster"] == OF_CLUSTER[cloud]
+    assert OF_POOL[cloud] in output["pools"].values()
 
 
 @each_cloud
@@ -77,9 +77,9 @@ def test_without_it_nobody_is_told_of_any(cloud: str) -> None:
 
 @each_cloud
 def test_every_input_that_is_kept_back_is_one_of_the_provider(cloud: str) -> None:
-    known, found = catalog.of(cloud).raw, schemas.schema(cloud)
+    known, provider_schema = catalog.of(cloud).raw, schemas.schema(cloud)
     for one in (known.cluster, known.pool):
-        assert [path for path in one.owned if found.find(one.token, path) is None] == []
+        assert [path for path in one.owned if provider_schema.find(one.token, path) is None] == []
 
 
 @each_cloud
@@ -102,16 +102,16 @@ def test_nothing_that_the_program_sets_can_be_set_again(cloud: str) -> None:
 @each_cloud
 @pytest.mark.parametrize("which", [0, 1])
 def test_what_is_no_input_of_the_provider_is_refused_where_it_stands(cloud: str, which: int) -> None:
-    found = problems(cloud, **changes(cloud, gpuPools=pool(WRONG[cloud][which])))
-    assert len(found) == 1
-    assert next(iter(found)).startswith("gpuPools[0].raw.")
+    refused = problems(cloud, **changes(cloud, gpuPools=pool(WRONG[cloud][which])))
+    assert len(refused) == 1
+    assert next(iter(refused)).startswith("gpuPools[0].raw.")
 
 
 @each_cloud
 def test_what_decides_size_and_price_is_refused_with_its_setting(cloud: str) -> None:
-    known, found = catalog.of(cloud).raw.pool, schemas.schema(cloud)
+    known, provider_schema = catalog.of(cloud).raw.pool, schemas.schema(cloud)
     for path, remedy in known.owned.items():
-        declared = found.find(known.token, path)
+        declared = provider_schema.find(known.token, path)
         assert declared is not None
         assert known.owner(f"{path}.below") == known.owner(path) == remedy
         assert known.owner(f"{path}Else") is None
@@ -121,7 +121,7 @@ def test_what_decides_size_and_price_is_refused_with_its_setting(cloud: str) -> 
 
 
 def test_a_pool_that_is_no_resource_has_none() -> None:
-    found = problems("eks", autoscaling={"autoscaler": "karpenter"}, gpuPools=pool(OF_POOL["eks"]))
-    assert "Karpenter" in found["gpuPools[0].raw"]
+    refused = problems("eks", autoscaling={"autoscaler": "karpenter"}, gpuPools=pool(OF_POOL["eks"]))
+    assert "Karpenter" in refused["gpuPools[0].raw"]
     settings = load_stack("eks", autoscaling={"autoscaler": "karpenter"}, raw=OF_CLUSTER["eks"])
     assert settings.raw == OF_CLUSTER["eks"]

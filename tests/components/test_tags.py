@@ -37,9 +37,9 @@ def carriers(recording: Recording, cloud: str) -> Iterator[tuple[Registration, M
 @pytest.mark.parametrize("variant", STACKS)
 def test_whatever_can_carry_tags_has_the_stacks(variant: str) -> None:
     cloud = one_stack.VARIANTS[variant]["cloud"]
-    found = list(carriers(program(variant), cloud))
-    assert len(found) > 5
-    assert [one.name for one, tags in found if not {**TAGS, "team": "ml"}.items() <= dict(tags).items()] == []
+    tagged = list(carriers(program(variant), cloud))
+    assert len(tagged) > 5
+    assert [one.name for one, tags in tagged if not {**TAGS, "team": "ml"}.items() <= dict(tags).items()] == []
 
 
 def test_machines_and_their_disks_have_them() -> None:
@@ -83,9 +83,9 @@ def test_volumes_of_claims_have_them_where_the_driver_puts_them_there(tags: dict
     ],
 )
 def test_what_the_cloud_would_not_take_is_refused(cloud: str, tags: dict[str, str], phrase: str) -> None:
-    found = problems(cloud, tags=tags)
-    assert found.keys() == {"tags"}
-    assert phrase in found["tags"]
+    refused = problems(cloud, tags=tags)
+    assert refused.keys() == {"tags"}
+    assert phrase in refused["tags"]
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_the_edge_is_what_the_catalogue_says(cloud: str) -> None:
 
 
 def test_a_number_is_no_text() -> None:
-    found: Mapping[str, Any] = problems("aks", tags={"CostCenter": 4711})
-    assert found.keys() == {"tags.CostCenter"}
+    refused: Mapping[str, Any] = problems("aks", tags={"CostCenter": 4711})
+    assert refused.keys() == {"tags.CostCenter"}

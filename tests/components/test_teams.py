@@ -34,28 +34,31 @@ def quotas(recording: Recording) -> list[dict[str, Any]]:
 
 @each_cloud
 def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
-    found = program(cloud, teams=[team(), team(name="vision", gpus=0, cpus=32, memory="1Ti")])
-    hard = {one["metadata"]["namespace"]: one["spec"]["hard"] for one in quotas(found) if GPUS in one["spec"]["hard"]}
+    recording = program(cloud, teams=[team(), team(name="vision", gpus=0, cpus=32, memory="1Ti")])
+    hard = {
+        one["metadata"]["namespace"]: one["spec"]["hard"] for one in quotas(recording) if GPUS in one["spec"]["hard"]
+    }
     assert hard == {
         "research": {GPUS: "2"},
         "vision": {GPUS: "0", "requests.cpu": "32", "requests.memory": "1Ti"},
     }
     made = {
-        one.inputs["metadata"]["name"]: one.retain_on_delete for one in found.of_type("kubernetes:core/v1:Namespace")
+        one.inputs["metadata"]["name"]: one.retain_on_delete
+        for one in recording.of_type("kubernetes:core/v1:Namespace")
     }
     assert made == {"research": True, "vision": True}, "a team that is no longer named keeps what runs"
 
 
 @each_cloud
 def test_what_the_command_submits_by_is_published(cloud: str) -> None:
-    found = program(cloud, teams=[team(priority="high")])
-    [told] = [
+    recording = program(cloud, teams=[team(priority="high")])
+    [text] = [
         one.inputs["data"]["offer.json"]
-        for one in found.of_type("kubernetes:core/v1:ConfigMap")
+        for one in recording.of_type("kubernetes:core/v1:ConfigMap")
         if one.inputs["metadata"]["name"] == CONFIG_MAP
     ]
-    [published] = json.loads(told)["teams"]
-    classes = found.of_type("kubernetes:scheduling.k8s.io/v1:PriorityClass")
+    [published] = json.loads(text)["teams"]
+    classes = recording.of_type("kubernetes:scheduling.k8s.io/v1:PriorityClass")
     assert published["gpus"] == 2
     assert published["priority_class"] in {one.inputs["metadata"]["name"] for one in classes}
     assert {one.inputs["preemptionPolicy"] for one in classes} == {"Never"}, "no job is ended for another"
@@ -63,10 +66,10 @@ def test_what_the_command_submits_by_is_published(cloud: str) -> None:
 
 @each_cloud
 def test_without_teams_nothing_is_declared(cloud: str) -> None:
-    found = run_program(one_stack.file(cloud))
+    recording = run_program(one_stack.file(cloud))
     kinds = ("core/v1:ResourceQuota", "core/v1:LimitRange", "scheduling.k8s.io/v1:PriorityClass")
-    assert [one for kind in kinds for one in found.of_type(f"kubernetes:{kind}")] == []
-    assert all("teams" not in str(one.inputs) for one in found.of_type("kubernetes:core/v1:ConfigMap"))
+    assert [one for kind in kinds for one in recording.of_type(f"kubernetes:{kind}")] == []
+    assert all("teams" not in str(one.inputs) for one in recording.of_type("kubernetes:core/v1:ConfigMap"))
 
 
 @pytest.mark.parametrize(
@@ -107,10 +110,10 @@ def test_no_pod_is_more_urgent_than_its_team(
     made = list(manifests(Team(**team(priority=priority))))
     [quota] = [one for one in made if one["kind"] == "ResourceQuota" and "scopeSelector" in one["spec"]]
     assert quota["spec"]["hard"] == {"pods": "0"}
-    [wanted] = quota["spec"]["scopeSelector"]["matchExpressions"]
+    [expression] = quota["spec"]["scopeSelector"]["matchExpressions"]
 
     def refused(name: str | None) -> bool:
-        return (name in wanted["values"]) is (wanted["operator"] == "In")
+        return (name in expression["values"]) is (expression["operator"] == "In")
 
     assert not any(map(refused, allowed))
     assert all(map(refused, forbidden))
@@ -136,7 +139,7 @@ def test_what_means_nothing_is_refused_where_it_is_written(changes: dict[str, An
 
 @each_cloud
 def test_no_team_is_promised_more_than_all_pools_have(cloud: str) -> None:
-    """The one stack has twins of 3 nodes with 1 and 4 GPUs, and one node with 8."""
+    """The one stack has fallback pools of 3 nodes each with 1 and 4 GPUs, and one node with 8."""
     most = 2 * 3 * (1 + 4) + 8
     assert load_stack(cloud, teams=[team(gpus=most)]).teams[0].gpus == most
     assert problems(cloud, teams=[team(gpus=most + 1)]).keys() == {"teams[0].gpus"}

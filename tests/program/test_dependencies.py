@@ -196,26 +196,26 @@ def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
             "resources": [{"autoscalingGroups": [{"name": "one"}]}],
         }
 
-    given: dict[str, Any] = {
+    calls: dict[str, Any] = {
         "aws:eks/getClusters:getClusters": {"names": [settings.cluster_name]},
         "aws:eks/getNodeGroups:getNodeGroups": {"names": list(pools)},
         "aws:eks/getNodeGroup:getNodeGroup": group,
         "aws:autoscaling/getGroup:getGroup": {"desiredCapacity": 1},
     }
-    for token, answer in given.items():
+    for token, answer in calls.items():
         answers.setitem(eks_answers.CALLS, token, answer)
-    return set(given)
+    return set(calls)
 
 
 def _aks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
     there = [{"name": pool_name(pool.name)} for pool in (settings.admin_pool, *settings.pools)]
-    given: dict[str, Any] = {
+    calls: dict[str, Any] = {
         "azure-native:containerservice:getManagedCluster": {"agentPoolProfiles": there},
         "azure-native:containerservice:getAgentPool": {"count": 1, "currentOrchestratorVersion": "1.34.1"},
     }
-    for token, answer in given.items():
+    for token, answer in calls.items():
         answers.setitem(aks_answers.CALLS, token, answer)
-    return set(given)
+    return set(calls)
 
 
 _EXISTING: Final[Mapping[str, Callable[[Settings, pytest.MonkeyPatch], set[str]]]] = {"eks": _eks, "aks": _aks}

@@ -26,11 +26,11 @@ from tests.one_stack import WORDS
 from tests.recorder import Registration
 from tests.stacks import run_with
 
-Given = dict[str, Any]
-CHANGES: Final[dict[str, Given]] = yaml.safe_load((Path(__file__).parent / "every_key.yaml").read_text())
+Config = dict[str, Any]
+CHANGES: Final[dict[str, Config]] = yaml.safe_load((Path(__file__).parent / "every_key.yaml").read_text())
 COLUMNS: Final = {f"{column.cloud}-{column.autoscaler}": column for column in columns()}
 # A list that a key is in has this for its one entry.
-_ENTRIES: Final[Given] = {
+_ENTRIES: Final[Config] = {
     "network.authorizedNetworks": {"name": "office", "cidr": "203.0.113.0/24"},
     "maintenance.exclusions": {"name": "deadline", "first": "2099-03-01", "last": "2099-03-08"},
     "gpuPools": {"name": "gpu", "gpu": "nvidia-t4", "maxNodes": 2},
@@ -70,13 +70,13 @@ def keys(model: type[BaseModel] = StackFile, before: str = "") -> Iterator[str]:
             yield from keys(each, f"{key}{'[]' if 'tuple' in written else ''}.")
 
 
-def of_cloud(change: Given, word: str, cloud: str) -> Any:
+def of_cloud(change: Config, word: str, cloud: str) -> Any:
     """What a change says for this cloud, or else for all."""
     own = cloud if word == "to" else f"{word}-{cloud}"
     return change[own] if own in change else change.get(word, {})
 
 
-def section(config: Given, key: str, cloud: str) -> tuple[Given, str]:
+def section(config: Config, key: str, cloud: str) -> tuple[Config, str]:
     """The mapping that ``key`` is in, in the first entry of lists, and its name there; made if it is not there."""
     *parents, last = key.split(".")
     people = {"name": "ops", "role": "viewer", "who": catalog.of(cloud).people[0]}
@@ -92,7 +92,7 @@ def section(config: Given, key: str, cloud: str) -> tuple[Given, str]:
     return here, last
 
 
-def put(config: Given, key: str, value: Any, cloud: str) -> None:
+def put(config: Config, key: str, value: Any, cloud: str) -> None:
     """Write ``key``; ``None`` removes it."""
     here, name = section(config, key, cloud)
     here[name.removesuffix("[]")] = copy.deepcopy([value] if name.endswith("[]") else value)
@@ -100,11 +100,11 @@ def put(config: Given, key: str, value: Any, cloud: str) -> None:
         del here[name]
 
 
-def before_and_after(key: str, column: Column) -> tuple[Given, Given]:
+def before_and_after(key: str, column: Column) -> tuple[Config, Config]:
     """A small stack on this cloud, and the same with that one key changed."""
     change, cloud = CHANGES[key], column.cloud
     words = WORDS[cloud]
-    config: Given = {
+    config: Config = {
         "cloud": cloud,
         "region": words["region"],
         "zones": words["zones"][:1],
@@ -122,9 +122,9 @@ def before_and_after(key: str, column: Column) -> tuple[Given, Given]:
 
 
 @functools.cache
-def declared(config_json: str) -> Given | str:
+def declared(config_json: str) -> Config | str:
     """What the program declares for a stack file's keys, or why it is refused."""
-    config: Given = json.loads(config_json)
+    config: Config = json.loads(config_json)
     cloud = config["cloud"]
     account = WORDS[cloud]["account"].split(": ")
     full_config = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}

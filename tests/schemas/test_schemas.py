@@ -1,4 +1,4 @@
-"""The generated schemas hold what the rows of the stand-ins speak of."""
+"""The generated schemas hold what the rows of the simulated providers refer to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack asks for and cannot have: on any cloud (``common``), and on its own.
+"""Settings that are not supported: on any cloud (``common``), and on each cloud.
 
 A cloud's module is imported on first use, so that a stack on one cloud never loads another's.
 """
@@ -13,7 +13,7 @@ from components.settings.settings import Settings
 
 
 def problems(settings: Settings) -> list[Problem]:
-    """What is wrong with settings whose keys are all valid by themselves."""
+    """Problems of settings whose keys are all valid by themselves."""
     refused = refusals(settings)
     # Where both object to one key, the cloud knows more precisely what it needs.
     more_precise = {problem.path for problem in refused}
@@ -21,6 +21,6 @@ def problems(settings: Settings) -> list[Problem]:
 
 
 def refusals(settings: Settings) -> list[Problem]:
-    """What the settings ask for and their cloud cannot do."""
+    """Settings that their cloud does not support."""
     problems: list[Problem] = import_module(f"components.settings.limits.{settings.cloud}").refusals(settings)
     return problems

@@ -19,7 +19,7 @@ _SMALLEST_SERVICES: Final = 27
 
 @dataclass(frozen=True, kw_only=True)
 class KmsKeys:
-    """What a cloud takes as a key of ``security``.
+    """The form of a key of ``security`` on one cloud.
 
     ``written`` matches all of it; a group ``region`` in it must be the cluster's. ``is_not`` says what a text that does
     not match is not. ``remedy``, and ``elsewhere`` for a key of another region, may name the stack's ``{region}``.
@@ -33,7 +33,7 @@ class KmsKeys:
 
 
 def kms_key_problems(settings: Settings, keys: KmsKeys, of_disks: KmsKeys | None = None) -> Iterator[Problem]:
-    """What is wrong with the stack's own keys, if it has any; ``of_disks`` where those are written otherwise."""
+    """Problems of the encryption keys. ``of_disks``: the form of the disk key, where it differs from ``keys``."""
     security = settings.security
     yield from _key_problems("kmsKey", security.kms_key, settings.region, keys)
     yield from _key_problems("diskKey", security.disk_key, settings.region, of_disks or keys)
@@ -54,7 +54,7 @@ def _key_problems(path: str, key: str | None, region: str, keys: KmsKeys) -> Ite
 
 
 def volume_problems(settings: Settings) -> Iterator[Problem]:
-    """What is wrong with the shared volume, if there is one."""
+    """Problems of the shared volume, if there is one."""
     volume, sold = settings.workloads.shared_volume, catalog.of(settings.cloud).volume_gib
     if volume is None:
         return
@@ -68,7 +68,7 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
     elif volume.size_gib is not None and sold is not None and not sold[0] <= volume.size_gib <= sold[1]:
         yield Problem(
             f"{path}.sizeGib",
-            f"{volume.size_gib} GiB is not a size that the cloud sells",
+            f"{volume.size_gib} GiB is not a supported size",
             f"Write {sold[0]} to {sold[1]}",
         )
     if settings.network.existing is not None:
@@ -80,7 +80,7 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
 
 
 def no_dns_endpoint(cloud: str) -> Problem:
-    """Of a cloud whose control planes have an endpoint by address alone."""
+    """For a cloud whose control planes have no DNS endpoint."""
     return Problem(
         "network.dnsEndpoint",
         f"{cloud} has no DNS endpoint: access to the control plane is restricted by address",
@@ -89,7 +89,7 @@ def no_dns_endpoint(cloud: str) -> Problem:
 
 
 def no_rules_of_roles(settings: Settings, cloud: str, instead: str) -> Iterator[Problem]:
-    """Of a cloud whose identities have neither a boundary nor a path; ``instead`` says how it bounds them."""
+    """For a cloud whose identities have neither a boundary nor a path; ``instead`` says what limits them there."""
     written = {"permissionsBoundary": settings.security.permissions_boundary, "rolePath": settings.security.role_path}
     for key, value in written.items():
         if value is not None:
@@ -97,7 +97,7 @@ def no_rules_of_roles(settings: Settings, cloud: str, instead: str) -> Iterator[
 
 
 def no_queue(autoscaler: str, other: str) -> Problem:
-    """Of an autoscaler that buys nodes pod by pod, which starts some of a job's where not all can be had."""
+    """For an autoscaler without ProvisioningRequests: it may start nodes for only some of a job's pods."""
     return Problem(
         "workloads.queue",
         f"Kueue needs an autoscaler that supports ProvisioningRequests, and {autoscaler} does not "
@@ -107,14 +107,14 @@ def no_queue(autoscaler: str, other: str) -> Problem:
 
 
 def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, remedy: str) -> Iterator[Problem]:
-    """Whoever of ``access`` is not ``written`` as the cloud writes people; ``is_not`` says what such a text is not."""
+    """Entries of ``access`` whose ``who`` does not match ``written``; ``is_not`` names what the text should be."""
     for index, entry in enumerate(settings.access):
         if not written.fullmatch(entry.who):
             yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
 
 
 def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nodes: int) -> Problem:
-    """Of a range of an existing network, which is known once it was read."""
+    """A range of an existing network that is too small for all pools at maxNodes."""
     return Problem(
         f"network.existing.{key}",
         f"'{name}' ({network}) has room for {room} nodes, but the pools may grow to {nodes}",
@@ -123,7 +123,7 @@ def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nod
 
 
 def settings_problems(settings: Settings) -> list[Problem]:
-    """What is wrong with a file whose keys are all valid by themselves."""
+    """Problems of a file whose keys are all valid by themselves, on any cloud."""
     problems = (
         *_admin_maximum(settings),
         *_admin_room(settings),
@@ -162,7 +162,7 @@ def _admin_maximum(settings: Settings) -> Iterator[Problem]:
 
 
 def _admin_room(settings: Settings) -> Iterator[Problem]:
-    """What runs on the admin pool for people must fit there beside the cluster's own pods."""
+    """The tools of ``workloads`` must fit on the admin pool beside the system pods."""
     tools, admin, known = settings.workloads.tools, settings.admin_pool, catalog.of(settings.cloud)
     machine = known.machines.get(admin.machine_type)
     if not tools or machine is None:
@@ -186,7 +186,7 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
 
 def _room(settings: Settings) -> Iterator[Problem]:
     if settings.network.existing is not None:
-        return  # Whoever reads it knows its ranges.
+        return  # Its ranges are known where the network is looked up.
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
     per_node, reserved = known.pod_addresses_per_node, known.reserved_addresses
     own = IPv4Network(settings.network.node_cidr)
@@ -206,13 +206,13 @@ def _services(settings: Settings) -> Iterator[Problem]:
     if written and IPv4Network(written).prefixlen > _SMALLEST_SERVICES:
         yield Problem(
             "network.serviceCidr",
-            f"{written} has too few addresses for the services of the cluster itself",
+            f"{written} has too few addresses for the cluster's own services",
             f"Write a range with prefix /{_SMALLEST_SERVICES} or shorter; it cannot grow later",
         )
 
 
 def _too_small(path: str, network: IPv4Network, nodes: int, each: int, reserved: int, what: str) -> Iterator[Problem]:
-    """A range whose addresses, ``each`` for every node, do not last for all pools at their maximum."""
+    """A range with too few addresses for all pools at maxNodes, ``each`` being the addresses per node."""
     room = max(network.num_addresses - reserved, 0) // each
     if room < nodes:
         addresses = f" ({each} addresses each)" if each > 1 else ""
@@ -247,7 +247,7 @@ def _budget(settings: Settings) -> Iterator[Problem]:
 
 
 def _teams(settings: Settings) -> Iterator[Problem]:
-    """What one team may have is there at all; what all together may have, the gate's ``gpu-quotas-kept`` judges."""
+    """No team's quota exceeds the GPUs of the stack. The gate's ``gpu-quotas-kept`` checks the sum of all quotas."""
     most = sum(pool.max_nodes * pool.allocatable_gpus for pool in settings.gpu_pools)
     for index, team in enumerate(settings.teams):
         if team.gpus > most:
@@ -259,7 +259,7 @@ def _teams(settings: Settings) -> Iterator[Problem]:
 
 
 def near_and_fast(settings: Settings, cloud: str) -> Iterator[Problem]:
-    """Of a cloud on which the program makes no placement and starts containers from whole images."""
+    """For a cloud on which the program supports neither placement nor image streaming."""
     for pool in settings.gpu_pools:
         if pool.compact:
             yield Problem(
@@ -287,15 +287,15 @@ def _blocks(settings: Settings) -> Iterator[Problem]:
 
 
 def _order(settings: Settings) -> Iterator[Problem]:
-    """An order that was written is kept only by the expander that knows it; spot first is what it was before."""
+    """A fallback order in the stack file needs the expander that follows it; spot first is the default."""
     if settings.expander in (None, "priority"):
         return
     for path, pools in fallback_orders(settings):
         if list(dict.fromkeys(pool.capacity_type for pool in pools)) != ["spot", "on-demand"]:
             yield Problem(
                 f"{path}.capacity",
-                f"the expander '{settings.expander}' does not keep the fallback order",
-                "Leave autoscaling.expander out, which keeps the order",
+                f"the expander '{settings.expander}' does not follow the fallback order",
+                "Leave autoscaling.expander out: the default follows the order",
             )
 
 

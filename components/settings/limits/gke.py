@@ -1,4 +1,4 @@
-"""What GKE cannot do although the settings can say it. No Pulumi import: settings are checked without the engine."""
+"""Valid settings that GKE does not support. No Pulumi import: settings are checked without the engine."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ _NAMES: Final = Names(
 
 
 def refusals(settings: Settings) -> list[Problem]:
-    """All of them, each once; none for settings that GKE can fulfil."""
+    """The settings that GKE does not support, each once."""
     problems = (
         *_drivers(settings),
         *_partitions(settings),
         *_labels(settings),
         *_resource_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
-        *common.no_rules_of_roles(settings, "GKE", "an organisation's deny policies bound what anybody may do"),
+        *common.no_rules_of_roles(settings, "GKE", "use the organisation's deny policies to limit permissions"),
         *name_problems(settings, _NAMES),
         *_people(settings),
         *windows.problems(settings, _WINDOWS),
@@ -161,7 +161,7 @@ def _people(settings: Settings) -> Iterator[Problem]:
         if (domain := who.rpartition("@")[2]) != (first := groups[0][1].rpartition("@")[2]):
             yield Problem(
                 f"access[{index}].who",
-                f"a cluster has groups of one domain: the first group is in {first}, this one in {domain}",
+                f"all groups of a cluster must be in one domain: the first group is in {first}, this one in {domain}",
                 f"Write a group of {first}",
             )
 
@@ -172,7 +172,7 @@ def _control_plane(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "network.controlPlaneCidr",
             f"{cidr} has prefix /{IPv4Network(cidr).prefixlen}, but GKE needs /{_CONTROL_PLANE_PREFIX}",
-            f"Write a range with prefix /{_CONTROL_PLANE_PREFIX}, or leave it out and GKE chooses",
+            f"Write a range with prefix /{_CONTROL_PLANE_PREFIX}, or leave it out to let GKE choose",
         )
 
 
@@ -274,7 +274,7 @@ def _fallback_orders(settings: Settings) -> Iterator[Problem]:
             if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
                 yield Problem(
                     f"{path}.reservation",
-                    f"GKE's autoscaler tries a reservation first only if it is this project's and named as a whole, "
+                    f"GKE's autoscaler tries a reservation first only if it is in this project and has no block, "
                     f"not {pool.gpus.reservation}",
                     "Write it in a separate pool with capacity: reserved that jobs select",
                 )
@@ -369,6 +369,6 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
         if minutes is not None:
             yield Problem(
                 f"{path}.unneededMinutes",
-                "the pinned Google Cloud provider has no input for it (the API has: NodeConfig.consolidationDelay)",
+                "the pinned Google Cloud provider has no input for it (the API has NodeConfig.consolidationDelay)",
                 "Leave it out; autoscaling.profile controls how soon idle nodes are removed",
             )

@@ -1,4 +1,4 @@
-"""How a cloud writes the buckets and secrets of ``identities``."""
+"""The form of bucket and secret names in ``identities``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.settings.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """What buckets and secrets are called: patterns of the whole text, and an example of each."""
+    """Patterns of a whole bucket or secret name, with an example of each."""
 
     bucket: re.Pattern[str]
     bucket_example: str
@@ -21,15 +21,15 @@ class Names:
 
 
 def name_problems(settings: Settings, names: Names) -> Iterator[Problem]:
-    """Names that the cloud cannot have."""
+    """Names that are not valid on the cloud."""
     for index, identity in enumerate(settings.identities):
         kinds = (
             ("read", identity.read, names.bucket, names.bucket_example),
             ("write", identity.write, names.bucket, names.bucket_example),
             ("secrets", identity.secrets, names.secret, names.secret_example),
         )
-        for key, given, pattern, example in kinds:
-            for name in given:
+        for key, chosen, pattern, example in kinds:
+            for name in chosen:
                 if not pattern.fullmatch(name):
                     what = "secret" if key == "secrets" else "bucket"
                     yield Problem(

@@ -1,4 +1,4 @@
-"""What a cloud keeps to of ``maintenance``."""
+"""Which parts of ``maintenance`` a cloud supports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.settings.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Windows:
-    """A cloud's limits; ``None``: none. ``autoscaler`` is the only one that keeps to a window, if not all do."""
+    """A cloud's limits; ``None``: no limit. ``autoscaler``: the only one that respects a window, if not all do."""
 
     cloud: str
     least_hours: int = 4
@@ -22,7 +22,7 @@ class Windows:
 
 
 def problems(settings: Settings, windows: Windows) -> Iterator[Problem]:
-    """What the stack file asks for and the cloud would not keep to."""
+    """Windows and exclusions of the stack file that the cloud would not respect."""
     maintenance, cloud = settings.maintenance, windows.cloud
     if maintenance.hours < windows.least_hours:
         yield Problem(
@@ -50,5 +50,5 @@ def problems(settings: Settings, windows: Windows) -> Iterator[Problem]:
             "maintenance",
             f"{cloud} has no maintenance windows: only `pulumi up` upgrades {settings.autoscaler}'s node groups, and "
             "the cloud patches the control plane at any time",
-            f"Leave it out, or write autoscaling.autoscaler: {windows.autoscaler}, which keeps the window",
+            f"Leave it out, or write autoscaling.autoscaler: {windows.autoscaler}, which respects the window",
         )

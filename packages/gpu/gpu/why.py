@@ -1,4 +1,4 @@
-"""What a job waits for, in one line, and what to do about it: from its pods' conditions and the related events.
+"""Why a job waits, in one line, and what to do about it: from its pods' conditions and the related events.
 
 Their messages come from the scheduler (``FailedScheduling``), the Job controller (``FailedCreate``), the kubelet and
 autoscalers:
@@ -92,7 +92,7 @@ def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, que
 
 
 def _suspended(job: Object) -> Reason:
-    """Nothing in the cluster resumes it: https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job"""
+    """A suspended job that nothing in the cluster resumes: https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job"""
     place = job["metadata"]
     remedy = (
         f"`kubectl patch job {place['name']} -n {place.get('namespace')} --type=merge -p "

@@ -29,7 +29,7 @@ def test_without_prices_the_smallest_comes_first_and_behind_those_with_one() -> 
     assert chosen(PodRequest(), *reversed(unpriced), A100) == [["a100-1"], ["t4-1"], ["t4-4"]]
 
 
-def test_twins_are_one_place_in_the_order_in_which_they_are_tried() -> None:
+def test_fallback_pools_are_one_place_in_the_order_in_which_they_are_tried() -> None:
     spot = pool("t4-spot", spot=True, hourly_usd=None)
     fallback = pool("t4-ondemand", preference=1)
     assert chosen(PodRequest(), fallback, spot) == [["t4-spot", "t4-ondemand"]]

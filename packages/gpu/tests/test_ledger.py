@@ -54,8 +54,8 @@ def cost(
     return of_pods(pods, nodes, offer(*pools), NOW)
 
 
-def parts(found: GpuCost) -> tuple[float, float, float, float]:
-    return found.gpu_hours, found.running, found.provisioning, found.idle
+def parts(cost: GpuCost) -> tuple[float, float, float, float]:
+    return cost.gpu_hours, cost.running, cost.provisioning, cost.idle
 
 
 def test_running_provisioning_and_idle_are_shares_of_the_node_by_gpus() -> None:

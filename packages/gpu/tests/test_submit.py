@@ -108,7 +108,7 @@ def test_a_spot_node_gives_no_more_time_than_its_cloud() -> None:
     assert training_job(asked(), on_demand, "x", offer(FALLBACK)).grace_seconds == 30
 
 
-def test_twins_are_both_allowed_with_the_taints_of_both() -> None:
+def test_both_fallback_pools_are_allowed_with_the_taints_of_both() -> None:
     spec = job()
     assert spec.pools == ("t4-spot", "t4-ondemand")
     assert set(spec.taints) == {*SPOT.taints, *FALLBACK.taints}

@@ -142,7 +142,6 @@ def stop(
         typer.echo("nothing was running")
 
 
-@app.command("sabotage", hidden=True)  # the old name
 @app.command()
 def faults(
     case: Annotated[str | None, typer.Option("--case", help="A case's name. [default: list all cases]")] = None,

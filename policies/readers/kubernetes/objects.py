@@ -112,7 +112,7 @@ def _always(kind: str, around: Mapping[str, Any]) -> Maybe[int]:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Observed:
     """A pod's spec (``whole``) or one container's; ``around`` is what stands around it, ``placement`` the latter's."""
 
     pod: Mapping[str, Any]
@@ -122,7 +122,7 @@ class _Found:
     around: Mapping[str, Any]
 
 
-def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Iterator[_Found]:
+def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Iterator[_Observed]:
     if isinstance(value, (list, tuple)):
         for number, part in enumerate(value):
             # A list's elements mostly name themselves: workers of a RayCluster, tasks of a Volcano job.
@@ -131,13 +131,13 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
             yield from _pods(part, (*path, label), around)
     elif isinstance(value, Mapping):
         if _is_pod(value):
-            yield _Found(value, True, _short(path), {}, around)
+            yield _Observed(value, True, _short(path), {}, around)
             return
         annotated = at(value, "metadata", "annotations", _MIN_SCALE)
         around = {**around, **{key: value[key] for key in (*_PLACEMENT, *_COUNTS) if key in value}}
         around = around if annotated is None else {**around, _MIN_SCALE: annotated}
         if (resources := _gpu_resources(value)) is not None:
-            yield _Found({"resources": resources}, False, _short(path), around, around)
+            yield _Observed({"resources": resources}, False, _short(path), around, around)
             return
         for key, part in value.items():
             yield from _pods(part, (*path, str(key)), around)

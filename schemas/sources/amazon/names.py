@@ -20,7 +20,7 @@ class To:
 
 @dataclass(frozen=True)
 class Local:
-    """No part of this request, but read by the stand-in (another request, an option).
+    """No part of this request, but read by the simulated provider (another request, an option).
 
     ``like`` is the member of the API that limits it, as a path from the structure in which it stands; most have none.
     ``each`` is the structure that each of its blocks becomes in a request of its own.

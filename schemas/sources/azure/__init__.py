@@ -80,19 +80,19 @@ def _root(collection: Collection, token: str) -> str:
 class _Merging:
     collection: Collection
 
-    def object(self, cls: type, found: Model, *, root: bool = False) -> str:
+    def object(self, cls: type, model: Model, *, root: bool = False) -> str:
         def fill(made: dict[str, Any]) -> None:
-            limits = LIMITS.get(found.name, {})
+            limits = LIMITS.get(model.name, {})
             for each in sdk.arguments(cls):
-                known = found.properties.get(each.name)
+                known = model.properties.get(each.name)
                 if known is None or known.server:
                     raw, needed = self.collection.plain(each.type), each.required
                 else:
                     raw, needed = self._merged(each.type, known.type), each.required or known.required
                 limit = GROUP if each.name == "resourceGroupName" and root else limits.get(each.name)
-                needed = needed or each.name in REQUIRED.get(found.name, ())
+                needed = needed or each.name in REQUIRED.get(model.name, ())
                 made["properties"][each.name] = required({**raw, **_limited(limit)}, needed)
-            others = {key: each for key, each in found.properties.items() if key not in made["properties"]}
+            others = {key: each for key, each in model.properties.items() if key not in made["properties"]}
             for kind, names in (
                 ("server", sorted(key for key, each in others.items() if each.server)),
                 ("lacking", sorted(key for key, each in others.items() if not each.server)),
@@ -100,31 +100,31 @@ class _Merging:
                 if names:
                     made[kind] = names
 
-        return self.collection.add(cls, found.name, fill)
+        return self.collection.add(cls, model.name, fill)
 
-    def _merged(self, declared: Any, found: Type) -> Raw:
+    def _merged(self, declared: Any, type_: Type) -> Raw:
         inner, value, cls = sdk.elements(declared), sdk.values(declared), sdk.block(declared)
         if inner is not None:
             # The API has a map with empty values for some; the provider takes the list of its keys.
-            return {"type": "list", "items": self._merged(inner, found.item if isinstance(found, Items) else _TEXT)}
+            return {"type": "list", "items": self._merged(inner, type_.item if isinstance(type_, Items) else _TEXT)}
         if value is not None:
-            return {"type": "map", "items": self._merged(value, found.item if isinstance(found, Entries) else _ANY)}
+            return {"type": "map", "items": self._merged(value, type_.item if isinstance(type_, Entries) else _ANY)}
         if cls is not None:
-            if not isinstance(found, Model):
+            if not isinstance(type_, Model):
                 return self.collection.plain(declared)
-            return {"type": "object", "object": self.object(cls, found)}
-        return _scalar(sdk.scalar(declared), found)
+            return {"type": "object", "object": self.object(cls, type_)}
+        return _scalar(sdk.scalar(declared), type_)
 
 
 _TEXT: Final = Scalar("string")
 _ANY: Final = Scalar("any")
 
 
-def _scalar(declared: Raw, found: Type) -> Raw:
-    if not isinstance(found, Scalar) or found.kind == "any":
+def _scalar(declared: Raw, type_: Type) -> Raw:
+    if not isinstance(type_, Scalar) or type_.kind == "any":
         return declared
-    values = list(found.values) or declared.get("enum")
-    return {"type": found.kind, **({"enum": values} if values else {})}
+    values = list(type_.values) or declared.get("enum")
+    return {"type": type_.kind, **({"enum": values} if values else {})}
 
 
 def _limited(limit: ValueLimit | None) -> Raw:

@@ -24,11 +24,11 @@ def test_bad_stack_is_refused_with_path_and_remedy(file: Path) -> None:
     with pytest.raises(SettingsError) as refused:
         from_stack_file(file)
     paths = [problem.path.removeprefix(f"{file.parent}/") for problem in refused.value.problems]
-    found = dict(zip(paths, refused.value.problems, strict=True))
+    by_path = dict(zip(paths, refused.value.problems, strict=True))
     assert sorted(paths) == sorted(expected), str(refused.value)
     for path, phrase in expected.items():
-        assert phrase in str(found[path])
-        assert str(found[path]) in str(refused.value)
+        assert phrase in str(by_path[path])
+        assert str(by_path[path]) in str(refused.value)
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:

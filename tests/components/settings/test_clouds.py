@@ -30,8 +30,8 @@ def load_stack(cloud: str, **changes: Any) -> Settings:
 
 
 def own_keys(cloud: str, **changes: Any) -> dict[str, Any]:
-    given = one_stack.config(cloud, **changes)
-    return {key.partition(":")[2]: value for key, value in given.items() if key.startswith("gpucluster:")}
+    config = one_stack.config(cloud, **changes)
+    return {key.partition(":")[2]: value for key, value in config.items() if key.startswith("gpucluster:")}
 
 
 def account(cloud: str) -> str:
@@ -46,10 +46,10 @@ def problems(cloud: str, **changes: Any) -> dict[str, str]:
     """Key path → the lines about it."""
     with pytest.raises(SettingsError) as refused:
         load_stack(cloud, **changes)
-    found: dict[str, str] = {}
+    by_path: dict[str, str] = {}
     for problem in refused.value.problems:
-        found[problem.path] = found.get(problem.path, "") + str(problem)
-    return found
+        by_path[problem.path] = by_path.get(problem.path, "") + str(problem)
+    return by_path
 
 
 def of_entry(settings: Settings, entry: str) -> list[Pool]:
@@ -183,15 +183,19 @@ def test_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscal
     if autoscaler == "karpenter":
         assert names == ["t4-1-spot", "t4-1-ondemand", "t4-4-spot", "t4-4-ondemand"]
     else:
-        twins = [f"t4-{size}-{twin}-{zone}" for size in (1, 4) for twin in ("spot", "ondemand") for zone in "abc"]
-        assert sorted(names) == sorted(twins)
+        expected = [
+            f"t4-{size}-{capacity}-{zone}" for size in (1, 4) for capacity in ("spot", "ondemand") for zone in "abc"
+        ]
+        assert sorted(names) == sorted(expected)
         assert settings.max_nodes == settings.admin_pool.min_nodes + 12 * 3
 
 
 def test_a_pool_on_demand_in_one_zone_has_nothing_to_balance() -> None:
     pools = t4(capacity="spot-with-fallback", zones=["us-west-2b"])
-    found = load_stack("eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": "cluster-autoscaler"}).gpu_pools
-    assert [pool.name for pool in found] == ["t4-1-spot-b", "t4-1-ondemand"]
+    gpu_pools = load_stack(
+        "eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": "cluster-autoscaler"}
+    ).gpu_pools
+    assert [pool.name for pool in gpu_pools] == ["t4-1-spot-b", "t4-1-ondemand"]
 
 
 @pytest.mark.parametrize(
@@ -247,10 +251,10 @@ def test_named_types_are_planned_with_the_smallest_whatever_their_order() -> Non
 def test_a_ceiling_counts_the_dearest_machine_that_a_pool_may_consist_of() -> None:
     def most(*types: str) -> float:
         pools = t4(capacity="spot", machineType=[*types])
-        found = load_stack("eks", zones=["us-west-2a"], gpuPools=pools, cpuPools=[])
-        assert found.cost_max_hourly is not None
-        assert found.cost_idle_hourly is not None
-        return found.cost_max_hourly - found.cost_idle_hourly
+        loaded = load_stack("eks", zones=["us-west-2a"], gpuPools=pools, cpuPools=[])
+        assert loaded.cost_max_hourly is not None
+        assert loaded.cost_idle_hourly is not None
+        return loaded.cost_max_hourly - loaded.cost_idle_hourly
 
     assert most("g4dn.xlarge") < most("g4dn.xlarge", "g4dn.2xlarge") == most("g4dn.2xlarge")
 
@@ -338,8 +342,8 @@ def test_a_pool_per_zone_takes_names_only_of_zones_that_have_its_gpu() -> None:
     cpu = [{"name": "v-8-a", "maxNodes": 1}]
     names = [pool.name for pool in load_stack("eks", autoscaling=GROUPS, gpuPools=pools, cpuPools=cpu).gpu_pools]
     assert names == ["v-8-b", "v-8-c"]
-    found = problems("eks", autoscaling=GROUPS, gpuPools=pools, cpuPools=[{**cpu[0], "name": "v-8-b"}])
-    assert "v-8-b" in found["cpuPools[0].name"]
+    by_path = problems("eks", autoscaling=GROUPS, gpuPools=pools, cpuPools=[{**cpu[0], "name": "v-8-b"}])
+    assert "v-8-b" in by_path["cpuPools[0].name"]
 
 
 def test_names_of_zones_are_free_where_the_autoscaler_needs_no_pool_per_zone() -> None:

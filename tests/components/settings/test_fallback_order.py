@@ -23,8 +23,8 @@ LADDER = ("reserved", "spot", "on-demand")
 
 
 def zones(cloud: str) -> list[str]:
-    found: list[str] = one_stack.WORDS[cloud]["zones"]
-    return found
+    names: list[str] = one_stack.WORDS[cloud]["zones"]
+    return names
 
 
 def reservation(cloud: str, number: int = 0, **more: Any) -> dict[str, Any]:
@@ -36,15 +36,15 @@ def pools(settings: Settings) -> list[Pool]:
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
-def test_rungs_become_pools_in_the_order_written(cloud: str) -> None:
-    found = pools(load_stack(cloud, gpuPools=t4(capacity=[*LADDER], reservation=reservation(cloud))))
-    assert list(dict.fromkeys(pool.capacity_type for pool in found)) == list(LADDER)
-    assert [pool.preference for pool in found] == sorted(LADDER.index(pool.capacity_type) for pool in found)
-    assert len({pool.name for pool in found}) == len(found)
+def test_capacity_types_become_pools_in_the_order_written(cloud: str) -> None:
+    declared = pools(load_stack(cloud, gpuPools=t4(capacity=[*LADDER], reservation=reservation(cloud))))
+    assert list(dict.fromkeys(pool.capacity_type for pool in declared)) == list(LADDER)
+    assert [pool.preference for pool in declared] == sorted(LADDER.index(pool.capacity_type) for pool in declared)
+    assert len({pool.name for pool in declared}) == len(declared)
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
-def test_only_the_reserved_rung_has_the_reservation_its_zone_and_its_size(cloud: str) -> None:
+def test_only_the_reserved_pool_has_the_reservation_its_zone_and_its_size(cloud: str) -> None:
     written = t4(capacity=[*LADDER], reservation=reservation(cloud, nodes=1), maxNodes=3)
     for pool in pools(load_stack(cloud, gpuPools=written)):
         reserved = pool.capacity_type == "reserved"
@@ -97,7 +97,7 @@ def test_what_a_cloud_lacks_is_refused_with_its_reason(cloud: str, capacity_type
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
-def test_a_budget_counts_every_rung(cloud: str) -> None:
+def test_a_budget_counts_every_capacity_type(cloud: str) -> None:
     one, two = (
         load_stack(cloud, gpuPools=t4(capacity=capacity)).cost_max_hourly
         for capacity in (["on-demand"], ["spot", "on-demand"])

@@ -1,4 +1,4 @@
-"""What is paid for by the hour whether it is used or not is part of what an idle stack costs, and is told."""
+"""What is paid for by the hour whether it is used or not is part of what an idle stack costs, and is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stack(cloud: str, **changes: Any) -> Settings:
     return load(settings, stack="s", project=str(next(iter(account.values()))))
 
 
-def told(settings: Settings) -> list[str]:
+def notes_of(settings: Settings) -> list[str]:
     return [note for note in cost(settings)["notes"] if note.endswith("used or not")]
 
 
@@ -37,8 +37,8 @@ def idle(cloud: str, **changes: Any) -> float:
 def test_a_fee_is_in_the_idle_price_and_in_the_notes(cloud: str) -> None:
     fee = catalog.of(cloud).prices.fees.get("workloads.registry")
     assert idle(cloud, **REGISTRY) - idle(cloud) == pytest.approx(fee.usd if fee else 0.0)
-    assert told(stack(cloud)) == []
-    assert ["workloads.registry" in note for note in told(stack(cloud, **REGISTRY))] == ([True] if fee else [])
+    assert notes_of(stack(cloud)) == []
+    assert ["workloads.registry" in note for note in notes_of(stack(cloud, **REGISTRY))] == ([True] if fee else [])
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -54,7 +54,7 @@ def test_a_volume_that_is_paid_for_by_its_size_is_part_of_what_an_idle_stack_cos
     assert larger >= 0.999 * least * known.prices.volume.usd
     fee = known.prices.fees.get("workloads.sharedVolume")
     assert idle(cloud, **VOLUME) - idle(cloud) == pytest.approx(larger + (fee.usd if fee else 0.0))
-    (note,) = told(stack(cloud, **VOLUME))
+    (note,) = notes_of(stack(cloud, **VOLUME))
     assert "workloads.sharedVolume" in note
 
 
@@ -78,5 +78,5 @@ def test_a_private_cluster_of_azure_in_a_network_that_is_there_costs_its_endpoin
     gateway = catalog.of("aks").prices.nat(1, 2).usd  # in zones
     expected = fees["network.privateEndpoint"].usd + fees["network.existing"].usd - gateway
     assert idle("aks", network=private) - idle("aks", network=public) == pytest.approx(expected)
-    (note,) = told(stack("aks", network=private))
+    (note,) = notes_of(stack("aks", network=private))
     assert "network.privateEndpoint, network.existing" in note

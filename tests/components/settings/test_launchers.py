@@ -42,9 +42,9 @@ def settings(cloud: str, autoscaler: str, pool: Mapping[str, Any] = {}, labels: 
         "labels": dict(labels),
         "autoscaling": {} if len(catalog.of(cloud).autoscalers) == 1 else {"autoscaler": autoscaler},
     }
-    given = one_stack.config(cloud, **changes)
-    own = {key.partition(":")[2]: value for key, value in given.items() if key.startswith("gpucluster:")}
-    return load(own, stack="one", project=str(given[catalog.of(cloud).account_key]))
+    config = one_stack.config(cloud, **changes)
+    own = {key.partition(":")[2]: value for key, value in config.items() if key.startswith("gpucluster:")}
+    return load(own, stack="one", project=str(config[catalog.of(cloud).account_key]))
 
 
 def selected_as(cloud: str, autoscaler: str) -> str:
@@ -69,7 +69,7 @@ def selector(autoscaler: str, name: str) -> tuple[str, str]:
 def amazons_names() -> dict[str, str]:
     """Machine type → its GPU in Amazon's words, without types that have none."""
     listing = json.loads(gzip.decompress((files("moto.ec2") / "resources" / "instance_types.json.gz").read_bytes()))
-    return {type_: found["GpuInfo"]["Gpus"][0]["Name"] for type_, found in listing.items() if "GpuInfo" in found}
+    return {type_: info["GpuInfo"]["Gpus"][0]["Name"] for type_, info in listing.items() if "GpuInfo" in info}
 
 
 def of_the_cloud(cloud: str, autoscaler: str, pool: Pool) -> dict[str, str]:
@@ -92,32 +92,32 @@ def with_gpus(pool: Pool, cloud: str, gpu: str) -> Pool:
 
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)
 def test_each_gpu_of_an_empty_pool_is_what_skypilot_selects(cloud: str, autoscaler: str) -> None:
-    known, told = catalog.of(cloud), selected_as(cloud, autoscaler)
+    known, launcher = catalog.of(cloud), selected_as(cloud, autoscaler)
     of_t4 = settings(cloud, autoscaler).gpu_pools[0]
     missed: set[str] = set()
     for gpu in known.accelerators:
         pool = with_gpus(of_t4, cloud, gpu)
         labels = {**known.launcher_labels(pool, autoscaler, {}), **of_the_cloud(cloud, autoscaler, pool)}
-        key, value = selector(told, catalog.GPUS[gpu].skypilot)
+        key, value = selector(launcher, catalog.GPUS[gpu].skypilot)
         assert list(labels) == [key]
         if labels[key] != value:
             missed.add(gpu)
-    assert missed == MISSED.get(told, set())
+    assert missed == MISSED.get(launcher, set())
 
 
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)
 def test_only_pools_that_skypilot_would_not_find_carry_its_label(cloud: str, autoscaler: str) -> None:
     """Of others it would be a change for nothing, which with Karpenter replaces nodes."""
-    found = settings(cloud, autoscaler)
-    given = {pool.labels.get(SKYPILOT_LABEL) for pool in found.gpu_pools}
-    assert given == ({"t4"} if (cloud, autoscaler) in LABELLED else {None})
-    assert not [pool for pool in (*found.cpu_pools, found.admin_pool) if SKYPILOT_LABEL in pool.labels]
+    loaded = settings(cloud, autoscaler)
+    labels = {pool.labels.get(SKYPILOT_LABEL) for pool in loaded.gpu_pools}
+    assert labels == ({"t4"} if (cloud, autoscaler) in LABELLED else {None})
+    assert not [pool for pool in (*loaded.cpu_pools, loaded.admin_pool) if SKYPILOT_LABEL in pool.labels]
 
 
 @pytest.mark.parametrize(("cloud", "autoscaler"), AUTOSCALERS)
 def test_a_label_of_the_user_stays(cloud: str, autoscaler: str) -> None:
-    found = settings(cloud, autoscaler, pool={"labels": {SKYPILOT_LABEL: "mine"}})
-    assert {pool.labels[SKYPILOT_LABEL] for pool in found.gpu_pools} == {"mine"}
+    loaded = settings(cloud, autoscaler, pool={"labels": {SKYPILOT_LABEL: "mine"}})
+    assert {pool.labels[SKYPILOT_LABEL] for pool in loaded.gpu_pools} == {"mine"}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,6 @@ def test_a_bad_stack_is_an_error_and_prints_no_outputs(tmp_path: Path, capsys: p
     file = tmp_path / "Pulumi.bad.yaml"
     file.write_text("config:\n  gpucluster:cloud: gek\n")
     assert command.main([str(file)]) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "gke" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "gke" in printed.err

@@ -107,7 +107,7 @@ def test_sizes_become_pools_and_only_larger_ones_carry_the_size_taint() -> None:
     }
 
 
-def test_fallback_makes_twins_in_order_of_preference() -> None:
+def test_fallback_pools_are_in_order_of_preference() -> None:
     pools = [pool(capacity="spot-with-fallback")]
     settings = loaded(
         good(gpuPools=pools, cpuPools=[_cpu(capacity="spot-with-fallback", minNodes=1, zones=["us-central1-a"])])

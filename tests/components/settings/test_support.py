@@ -24,18 +24,18 @@ def test_extended_support_of_a_written_version_costs_from_its_first_day(version:
     support = catalog.of("eks").supported[version]
     before = support.extended - timedelta(days=1)
     free = eks_on(before, None)
-    for found in ("cost_idle_hourly", "cost_max_hourly"):
-        usual = getattr(free, found)
-        assert getattr(eks_on(before, version), found) == pytest.approx(usual)
-        assert getattr(eks_on(support.extended, version), found) == pytest.approx(usual + 0.5)
-        assert getattr(eks_on(support.extended, None), found) == pytest.approx(usual)
+    for field in ("cost_idle_hourly", "cost_max_hourly"):
+        usual = getattr(free, field)
+        assert getattr(eks_on(before, version), field) == pytest.approx(usual)
+        assert getattr(eks_on(support.extended, version), field) == pytest.approx(usual + 0.5)
+        assert getattr(eks_on(support.extended, None), field) == pytest.approx(usual)
 
 
 @pytest.mark.parametrize("version", EKS_VERSIONS)
 def test_the_costs_say_when_extended_support_begins(version: str) -> None:
     day = catalog.of("eks").supported[version].extended
-    told = [str(day) in note and "0.60" in note for note in cost(eks_on(day, version))["notes"]]
-    assert sum(told) == 1
+    named = [str(day) in note and "0.60" in note for note in cost(eks_on(day, version))["notes"]]
+    assert sum(named) == 1
     assert str(day) not in str(cost(eks_on(day, None))["notes"])
 
 

@@ -178,11 +178,11 @@ def test_an_intent_is_expressed_or_answered(cloud: str, intent: Intent) -> None:
         return
     with pytest.raises(SettingsError) as error:
         load(written, stack="one", project=account(cloud))
-    found = {problem.path: str(problem) for problem in error.value.problems}
-    assert found.keys() == intent.refused.keys(), str(error.value)
+    by_path = {problem.path: str(problem) for problem in error.value.problems}
+    assert by_path.keys() == intent.refused.keys(), str(error.value)
     for path, phrase in intent.refused.items():
-        assert phrase in found[path]
-        assert "Did you mean" not in found[path]
+        assert phrase in by_path[path]
+        assert "Did you mean" not in by_path[path]
 
 
 def test_a_misspelt_key_is_not_called_unsupported() -> None:

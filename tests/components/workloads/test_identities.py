@@ -32,10 +32,10 @@ def with_identity(cloud: str, *keys: str, account: str = "serving/model") -> rec
 def granted(cloud: str, recording: recorder.Recording) -> set[tuple[str, str]]:
     """What pods got: (where, what) in the cloud's words."""
     if cloud == "gke":
-        found = [
+        members = [
             each.inputs for each in recording.resources if each.inputs.get("member", "").startswith("principal://")
         ]
-        return {(each.get("bucket") or each["secretId"], each["role"]) for each in found}
+        return {(each.get("bucket") or each["secretId"], each["role"]) for each in members}
     if cloud == "eks":
         documents = [
             json.loads(each.inputs["policy"])
@@ -64,10 +64,10 @@ def granted(cloud: str, recording: recorder.Recording) -> set[tuple[str, str]]:
 @every_cloud
 @pytest.mark.parametrize("key", ["read", "write", "secrets"])
 def test_a_service_account_reaches_what_is_written_and_nothing_else(cloud: str, key: str) -> None:
-    found = granted(cloud, with_identity(cloud, key))
-    assert found
+    rights = granted(cloud, with_identity(cloud, key))
+    assert rights
     name = NAMES[cloud][key]
-    for where, _ in found:
+    for where, _ in rights:
         assert where == name or where.removeprefix("arn:aws:s3:::").split("/")[0] == name or f":secret:{name}-" in where
 
 
@@ -118,8 +118,10 @@ def test_only_that_account_is_trusted(cloud: str) -> None:
         (member,) = members
         assert member.endswith("/workloadIdentityPools/my-gcp-project.svc.id.goog/subject/ns/serving/sa/model")
     elif cloud == "eks":
-        found = [each.inputs for each in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")]
-        assert [each["serviceAccount"] for each in found if each["namespace"] == "serving"] == ["model"]
+        associations = [
+            each.inputs for each in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+        ]
+        assert [each["serviceAccount"] for each in associations if each["namespace"] == "serving"] == ["model"]
     else:
         trust = recording.only("azure-native:managedidentity:FederatedIdentityCredential").inputs
         assert trust["subject"] == "system:serviceaccount:serving:model"

@@ -38,20 +38,20 @@ def grants(recording: Recording, cloud: str) -> list[dict[str, Any]]:
 @each_that_grants
 def test_the_nodes_identity_reads_what_is_named(cloud: str) -> None:
     second = OTHERS[cloud] + "2"
-    found = grants(program(cloud, OTHERS[cloud], second), cloud)
+    members = grants(program(cloud, OTHERS[cloud], second), cloud)
     if cloud == "gke":
-        places = {(one["project"], one["location"], one["repository"], one["role"]) for one in found}
+        places = {(one["project"], one["location"], one["repository"], one["role"]) for one in members}
         reader = "roles/artifactregistry.reader"
         assert places == {("images", "europe-west4", name, reader) for name in ("base", "base2")}
-        assert all(one["member"].startswith("serviceAccount:") for one in found)
+        assert all(one["member"].startswith("serviceAccount:") for one in members)
     else:
-        assert {one["scope"] for one in found} == {OTHERS[cloud], second}
-        assert all("/subscriptions/s2/" in one["roleDefinitionId"] for one in found)
-        assert len({one["roleAssignmentName"] for one in found}) == len(found) == 4
+        assert {one["scope"] for one in members} == {OTHERS[cloud], second}
+        assert all("/subscriptions/s2/" in one["roleDefinitionId"] for one in members)
+        assert len({one["roleAssignmentName"] for one in members}) == len(members) == 4
         # A registry honours the one or the other, and which is not for this program to say.
         both = {roles.ACR_PULL, roles.REPOSITORY_READER}
         for registry in (OTHERS[cloud], second):
-            on_it = {one["roleDefinitionId"].rpartition("/")[2] for one in found if one["scope"] == registry}
+            on_it = {one["roleDefinitionId"].rpartition("/")[2] for one in members if one["scope"] == registry}
             assert on_it == both
 
 
@@ -63,13 +63,13 @@ def test_without_registries_nothing_is_granted(cloud: str) -> None:
 @each_that_grants
 def test_what_is_no_registry_there_is_refused(cloud: str) -> None:
     for wrong in (["docker.io/library"], [OTHERS[cloud], OTHERS[cloud]]):
-        found = problems(cloud, workloads={"pullFrom": wrong})
-        assert found.keys() == {"workloads.pullFrom"}
+        refused = problems(cloud, workloads={"pullFrom": wrong})
+        assert refused.keys() == {"workloads.pullFrom"}
 
 
 def test_where_the_owner_lets_others_pull_it_is_said() -> None:
-    found = problems("eks", workloads={"pullFrom": ["123456789012.dkr.ecr.us-west-2.amazonaws.com/base"]})
-    assert "let the nodes' roles pull" in found["workloads.pullFrom"]
+    refused = problems("eks", workloads={"pullFrom": ["123456789012.dkr.ecr.us-west-2.amazonaws.com/base"]})
+    assert "let the nodes' roles pull" in refused["workloads.pullFrom"]
 
 
 @each_cloud

@@ -224,7 +224,7 @@ def test_price_tables_name_only_known_regions_and_machines() -> None:
     for region, machine in by_key("aks", "machine_prices", "region", "type"):
         assert AKS.machines.get(machine) is not None
         assert region in AKS.regions
-    families = {found.family for name in AKS.machines.types if (found := AKS.machines.get(name))}
+    families = {known.family for name in AKS.machines.types if (known := AKS.machines.get(name))}
     for region, family in by_key("aks", "family_prices", "region", "family"):
         assert family in families
         assert region in AKS.regions

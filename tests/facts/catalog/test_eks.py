@@ -192,9 +192,9 @@ def test_gpu_zones_are_those_that_offer_a_machine_with_it(gpu: str) -> None:
     offered = {
         zone
         for region, zones in EKS.regions.items()
-        for type, found in (offerings(region) or {}).items()
+        for type, in_region in (offerings(region) or {}).items()
         if type in types
-        for zone in found & set(zones)
+        for zone in in_region & set(zones)
     }
     assert set(EKS.gpu_zones(gpu) or ()) == offered
 

@@ -25,8 +25,8 @@ def test_every_machine_that_a_stack_file_may_name_is_there_with_its_gpus(cloud: 
     for name in known.machines.types:
         machine = known.machines.get(name)
         assert machine is not None
-        found = gpu_machines(cloud).get(name)
-        assert (found.gpu, found.gpus) == (machine.gpu, machine.gpus) if found else machine.gpus == 0
+        with_gpus = gpu_machines(cloud).get(name)
+        assert (with_gpus.gpu, with_gpus.gpus) == (machine.gpu, machine.gpus) if with_gpus else machine.gpus == 0
 
 
 @pytest.mark.parametrize("cloud", WITH_OTHERS)

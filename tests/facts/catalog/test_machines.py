@@ -18,10 +18,10 @@ def test_every_gpu_has_a_machine_for_each_of_its_counts(cloud: str, gpu: str) ->
     counts = machines.gpu_counts(gpu)
     assert counts
     for count in counts:
-        found = catalog.machines_for(cloud, gpu, count)
-        assert found
-        assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
-        assert all(machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
+        matching = catalog.machines_for(cloud, gpu, count)
+        assert matching
+        assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in matching)
+        assert all(machines.with_gpus(machine.type, gpu, count) == machine for machine in matching)
     assert catalog.machines_for(cloud, gpu, max(counts) + 1) == ()
 
 

@@ -18,7 +18,7 @@ from components.settings.workloads import Lasting
 
 
 class DataGroup:
-    """A resource group for one of them: ``id`` is known beforehand, ``name`` once it exists."""
+    """A resource group for one of them: ``id`` follows from the name; ``name`` is known once it exists."""
 
     def __init__(self, name: str, context: Context, purpose: str, setting: Lasting, parent: pulumi.Resource) -> None:
         self._settings = settings = context.settings

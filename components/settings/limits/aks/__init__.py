@@ -1,4 +1,4 @@
-"""What AKS cannot do although the settings can say it. No Pulumi import: settings are checked without the engine."""
+"""Valid settings that AKS does not support. No Pulumi import: settings are checked without the engine."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNOR
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="AKS",
     written=KEY,
-    is_not="the resource id of a version of a key in Key Vault; a key's URL is not enough, as it does not tell where "
-    "to grant the cluster the use of the key",
+    is_not="the resource ID of a key version in Key Vault; a key's URL is not enough, because it does not say where "
+    "to grant the cluster access to the key",
     remedy=f"Write {KEY_FORM}",
 )
 # https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
 _DISK_KEYS: Final = common.KmsKeys(
     cloud="AKS",
     written=ENCRYPTION_SET,
-    is_not="the resource id of a disk encryption set, by which Azure's disks know a key",
+    is_not="the resource ID of a disk encryption set, through which Azure disks use a key",
     remedy="Write /subscriptions/<subscription>/resourceGroups/<group>/providers/Microsoft.Compute/"
-    "diskEncryptionSets/<name>; or leave it out, and kmsKey encrypts disks, too",
+    "diskEncryptionSets/<name>; or leave it out, and kmsKey also encrypts disks",
 )
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
@@ -44,12 +44,12 @@ CONTAINER: Final = re.compile(
     r"/containers/(?P<container>[-a-z0-9]{3,63})",
     re.IGNORECASE,
 )
-"""The resource id of a container of blobs, as a stack file writes it."""
+"""The resource ID of a blob container, as a stack file writes it."""
 
 _NAMES: Final = Names(
     bucket=CONTAINER,
     bucket_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Storage/storageAccounts/ACCOUNT"
-    "/blobServices/default/containers/CONTAINER: Azure grants by a resource's id",
+    "/blobServices/default/containers/CONTAINER: Azure grants access by resource ID",
     secret=re.compile(
         _GROUP + r"/Microsoft\.KeyVault/vaults/[-\w]{3,24}(/secrets/[-0-9a-zA-Z]{1,127})?", re.IGNORECASE
     ),
@@ -58,7 +58,7 @@ _NAMES: Final = Names(
 
 
 def refusals(settings: Settings) -> list[Problem]:
-    """All of them, each once; none for settings that AKS can fulfil."""
+    """The settings that AKS does not support, each once."""
     unread = list(network.unread(settings))
     if unread:
         return unread
@@ -74,7 +74,7 @@ def refusals(settings: Settings) -> list[Problem]:
         ),
         *pool_problems(settings),
         *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
-        *common.no_rules_of_roles(settings, "AKS", "Azure Policy bounds which roles may be assigned"),
+        *common.no_rules_of_roles(settings, "AKS", "use Azure Policy to limit which roles can be assigned"),
         *_disk_key(settings),
         *_control_plane(settings),
         *_registry(settings),
@@ -137,7 +137,7 @@ def _registry(settings: Settings) -> Iterator[Problem]:
 
 
 def _disk_key(settings: Settings) -> Iterator[Problem]:
-    """A set is of its disks' subscription: https://learn.microsoft.com/azure/virtual-machines/disk-encryption#restrictions"""
+    """A set must be in its disks' subscription: https://learn.microsoft.com/azure/virtual-machines/disk-encryption#restrictions"""
     match = ENCRYPTION_SET.fullmatch(settings.security.disk_key or "")
     if match is not None and match["subscription"].lower() != settings.project.lower():
         yield Problem(

@@ -1,4 +1,4 @@
-"""What AKS cannot do with a network although the settings can say it."""
+"""Valid network settings that AKS does not support."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXISTING_NETWORK: Final = re.compile(
 
 
 def unread(settings: Settings) -> Iterator[Problem]:
-    """What is wrong with a network that is there already; if anything is, nothing else is checked."""
+    """Problems of an existing network; if there is one, nothing else is checked."""
     existing = settings.network.existing
     if existing is None:
         return
@@ -38,27 +38,27 @@ def unread(settings: Settings) -> Iterator[Problem]:
     if len(existing.subnets) > 1:
         yield Problem(
             "network.existing.subnets",
-            "all pools are in one subnet, which is in all zones",
+            "all pools use one subnet, which spans all zones",
             f"Write the name of one: subnets: [{existing.subnets[0]}]",
         )
     for key, name in (("podRange", existing.pod_range), ("serviceRange", existing.service_range)):
         if name is not None:
             yield Problem(
                 f"network.existing.{key}",
-                "a virtual network does not know the addresses of AKS's pods and services",
+                "AKS takes the addresses of pods and services from outside the virtual network",
                 f"Leave it out; {key.replace('Range', 'Cidr')} chooses them",
             )
     if not settings.network.private_endpoint:
         yield Problem(
             "network.privateEndpoint",
-            "nodes reach a public control plane from the addresses of your network's way out, which would have to be "
-            "among those that it lets in, and are not known here",
-            "Write privateEndpoint: true, and run the program where the network is reached",
+            "nodes reach a public control plane from the egress addresses of your network, which authorizedNetworks "
+            "would have to contain and the program does not know",
+            "Write privateEndpoint: true, and run the program where it can reach the network",
         )
 
 
 def range_problems(settings: Settings) -> Iterator[Problem]:
-    """Ranges that AKS keeps for itself, or that are too large."""
+    """Ranges that AKS reserves, or that are too large."""
     network = settings.network
     ranges = {"nodeCidr": network.node_cidr, "podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
     for key, written in ranges.items():
@@ -69,11 +69,13 @@ def range_problems(settings: Settings) -> Iterator[Problem]:
         ]
         if taken:
             yield Problem(
-                f"network.{key}", f"{written} overlaps with what AKS keeps: {', '.join(taken)}", "Choose another range"
+                f"network.{key}",
+                f"{written} overlaps with ranges that AKS reserves: {', '.join(taken)}",
+                "Choose another range",
             )
     if ip_network(network.service_cidr).prefixlen < _LARGEST_SERVICE_PREFIX:
         yield Problem(
             "network.serviceCidr",
-            f"{network.service_cidr} is larger than AKS takes",
+            f"{network.service_cidr} is larger than AKS allows",
             f"Write a range with prefix /{_LARGEST_SERVICE_PREFIX} or longer",
         )

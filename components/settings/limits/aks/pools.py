@@ -1,4 +1,4 @@
-"""What AKS cannot do with pools although the settings can say it."""
+"""Valid pool settings that AKS does not support."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RESERVATION: Final = re.compile(
 
 
 def pool_problems(settings: Settings) -> Iterator[Problem]:
-    """All of them, some of them more than once: a pool of several sizes or with a fallback is several specs."""
+    """All problems, some more than once: a pool of several sizes or with a fallback is several specs."""
     yield from _pool_names(settings)
     yield from _drivers(settings)
     yield from _partitions(settings)
@@ -46,7 +46,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
 
 
 def _pool_names(settings: Settings) -> Iterator[Problem]:
-    """Names that are different here and one in Azure."""
+    """Different pool names that Azure's limit would make equal."""
     paths = {settings.admin_pool.name: "adminPool", **{pool.name: pool.declared_at for pool in settings.pools}}
     alike: dict[str, list[str]] = defaultdict(list)
     for name in paths:
@@ -55,7 +55,7 @@ def _pool_names(settings: Settings) -> Iterator[Problem]:
         for name in names[1:]:
             yield Problem(
                 f"{paths[name]}.name",
-                f"pool '{name}' would be '{short}' in Azure ({POOL_NAME_LIMIT} characters), as '{names[0]}' is already",
+                f"pool '{name}' would be '{short}' in Azure ({POOL_NAME_LIMIT} characters at most), like '{names[0]}'",
                 "Choose another name",
             )
 
@@ -77,7 +77,7 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
         if pool.gpus.drivers == "managed" and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
             yield Problem(
                 f"{pool.declared_at}.image",
-                f"AKS has the driver of {pool.gpus.type} on Ubuntu only",
+                f"AKS provides the driver of {pool.gpus.type} on Ubuntu only",
                 "Write image: ubuntu, or leave it out",
             )
 
@@ -110,7 +110,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.reservation",
                 f"'{reservation}' is not the resource id of a capacity reservation group of subscription "
-                f"{settings.project}; AKS takes no name",
+                f"{settings.project}; AKS does not accept a name",
                 f"Write /subscriptions/{settings.project}/resourceGroups/<group>/providers/Microsoft.Compute/"
                 "capacityReservationGroups/<name>; the cluster's identity becomes Contributor of that resource group",
             )

@@ -1,4 +1,4 @@
-"""What EKS cannot do although the settings can say it. No Pulumi import: settings are checked without the engine."""
+"""Valid settings that EKS does not support. No Pulumi import: settings are checked without the engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
 _NODE_GROUPS: Final = 30
-"""An account may have asked for more; which ones did is not known here."""
+"""The default quota; an account may have a larger one, which is not known here."""
 
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html,
@@ -51,7 +51,7 @@ _NAMES: Final = Names(
 
 
 def refusals(settings: Settings) -> list[Problem]:
-    """All of them, each once; none for settings that EKS can fulfil."""
+    """The settings that EKS does not support, each once."""
     unread = list(network.unread(settings))
     if unread:
         return unread
@@ -123,7 +123,7 @@ def _version(settings: Settings) -> Iterator[Problem]:
     if support is not None and settings.day > support.until:
         yield Problem(
             "kubernetes.version",
-            f"EKS ended support for Kubernetes {minor} on {support.until} and upgraded every cluster that had it",
+            f"EKS ended support for Kubernetes {minor} on {support.until} and upgraded every cluster of that version",
             "Write the version that the cluster has now, or leave it out",
         )
 

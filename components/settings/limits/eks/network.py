@@ -1,4 +1,4 @@
-"""What EKS cannot do with a network, its own or an existing one. No Pulumi import."""
+"""Valid settings of a new or existing network that EKS does not support. No Pulumi import."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SUBNET: Final = re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
 
 
 def problems(settings: Settings) -> Iterator[Problem]:
-    """What is wrong with addresses and with who reaches the control plane."""
+    """Problems of address ranges and of access to the control plane."""
     yield from _access(settings)
     yield from _ranges(settings)
     yield from _room(settings)
 
 
 def unread(settings: Settings) -> Iterator[Problem]:
-    """What of an existing network cannot be read, so that nothing more can be said about it."""
+    """Invalid IDs of an existing network; with one of them nothing else is checked."""
     existing = settings.network.existing
     if existing is None:
         return
@@ -74,7 +74,7 @@ def _access(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "network.authorizedNetworks",
             f"there are {len(network.authorized_networks)} ranges, but EKS allows {_PUBLIC_RANGES}",
-            "Join neighbouring ranges, or write privateEndpoint: true",
+            "Merge adjacent ranges, or write privateEndpoint: true",
         )
 
 
@@ -103,9 +103,9 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
 
 
 def _room(settings: Settings) -> Iterator[Problem]:
-    """Whether each zone's subnet holds the nodes that may come together in that zone, and their pods."""
+    """Each zone's subnet must hold the most nodes that may run in that zone, and their pods."""
     if settings.network.existing is not None:
-        return  # Whoever reads it knows its ranges.
+        return  # Its ranges are known where the network is looked up.
     whole = IPv4Network(settings.network.node_cidr)
     if whole.prefixlen not in subnets.VPC_PREFIXES:
         yield Problem(
@@ -130,7 +130,7 @@ def _room(settings: Settings) -> Iterator[Problem]:
 
 
 def most_nodes(settings: Settings, zone: str) -> int:
-    """How many nodes the pools may have in a zone together."""
+    """The most nodes that all pools together may have in a zone."""
     admin = settings.admin_pool
     elsewhere = admin.nodes_per_zone * (len(admin.zones) - 1)
     always = admin.max_nodes - elsewhere if zone in admin.zones else 0

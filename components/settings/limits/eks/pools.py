@@ -1,4 +1,4 @@
-"""What EKS cannot do of a pool although the settings can say it."""
+"""Valid pool settings that EKS does not support."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
 
 
 def pool_problems(settings: Settings) -> Iterator[Problem]:
-    """What is wrong with each pool; a pool of several specs may be named several times."""
+    """Problems of each pool; a pool of several specs may be listed several times."""
     for gpu_pool in settings.gpu_pools:
         yield from _drivers(gpu_pool)
         yield from _image(gpu_pool)
@@ -176,7 +176,7 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
             f"{pool.declared_at}.reservation",
             f"{pool.machine_type} is sold in Capacity Blocks only, which need capacity: capacity-block",
             f"Write capacity: capacity-block, and reservation: {{name: {pool.gpus.reservation}, first: …, last: …}} "
-            "with the block's days; or autoscaling.autoscaler: karpenter, which takes either alike",
+            "with the block's days; or autoscaling.autoscaler: karpenter, which accepts both",
         )
 
 
@@ -194,7 +194,7 @@ def _keys(pool: Pool) -> Iterator[Problem]:
 
 
 def _lengths(pool: Pool) -> Iterator[Problem]:
-    """Of what EKS itself puts on nodes, and of the tag that tells the autoscaler; a taint's is no longer than this."""
+    """Length limits of labels and taints that EKS sets on nodes, and of the tags that the autoscaler reads."""
     limit = min(_EKS_KEY_LIMIT, _TAG_KEY_LIMIT - len(node_tags.LABEL))
     keys = [(f"labels.{key}", key) for key in pool.labels] + [("taints", taint.key) for taint in pool.taints]
     for where, key in keys:

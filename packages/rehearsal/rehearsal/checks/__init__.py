@@ -1,4 +1,4 @@
-"""What a rehearsal must show.
+"""The checks of a rehearsal.
 
 Every check looks at what was observed (nodes, pods, events, the engine's results), never at the plan, and says in words
 what it saw. What a title promises is what the check looks at, and each can fail.

@@ -1,4 +1,4 @@
-"""What happened to the cluster's pools and nodes while the scenario was played."""
+"""Checks of the cluster's pools and nodes during the scenario."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
             p.name for p in timeline.pods if p.node == node.name and p.deleted is None and p.owner not in NODE_AGENTS
         ]
         reasons.append(
-            f"{node.name} ({node.pool}) still running" + (f", kept by {', '.join(holders)}" if holders else "")
+            f"{node.name} ({node.pool}) still running"
+            + (f"; not removed because of {', '.join(holders)}" if holders else "")
         )
     return Check("returned-to-zero", title, False, "; ".join(reasons) or NOT_REACHED)
 

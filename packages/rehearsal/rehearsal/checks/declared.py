@@ -80,7 +80,7 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     if bought is not None and bought != expected and not (reserved and bought == "reserved"):
         yield f"is {bought}, declared {pool.capacity_type}"
     if node.gpus_ready_at is not None and node.most_gpus != pool.allocatable_gpus:
-        yield f"offers {node.most_gpus} GPUs, declared {pool.allocatable_gpus}"
+        yield f"has {node.most_gpus} allocatable GPUs, declared {pool.allocatable_gpus}"
 
 
 def _text(taint: Taint) -> str:

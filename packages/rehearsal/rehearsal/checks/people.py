@@ -1,4 +1,4 @@
-"""Whether everybody whom the stack file names may do in the cluster what its role says, and no more.
+"""Whether each principal in the stack file has exactly the permissions of its role.
 
 Asked of the API server itself, for whom the cloud says that they are.
 """

@@ -1,4 +1,4 @@
-"""Whether a team's pods get its GPUs and no more, and are no more urgent than it may be.
+"""Whether a team's pods get at most its GPUs and its priority.
 
 Asked of the API server itself, by pods that it judges and does not make (``dryRun``).
 """

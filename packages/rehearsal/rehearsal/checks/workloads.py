@@ -1,4 +1,4 @@
-"""Every workload of the scenario did what its expectation says."""
+"""Checks that every workload of the scenario met its expectation."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ class SimulatedProvider(Vendor[CloudT]):
         """Start what does not run yet: the resource itself, and what is declared inside it."""
         if row.lifecycle is None:
             return self._inside(row, record)
-        with _kept(record, self.failure_prefix(row.lifecycle.what, record.id, action)):
+        with _retained(record, self.failure_prefix(row.lifecycle.what, record.id, action)):
             started = row.lifecycle.start(self._cloud, record, before)
             self._cloud.store.put(started)
             return self._inside(row, started)
@@ -319,7 +319,7 @@ class SimulatedProvider(Vendor[CloudT]):
 
 
 @contextmanager
-def _kept(record: Record, action: str) -> Iterator[None]:
+def _retained(record: Record, action: str) -> Iterator[None]:
     """The API made the resource before its start failed; the provider keeps it in its state too."""
     try:
         yield

@@ -51,7 +51,7 @@ class Store:
         self._mutex = threading.RLock()
         self._depth = 0
         self._records: _Records = {}
-        self._seen: tuple[int, int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
 
     def get(self, type: str, id: str) -> Record | None:
         """The resource of that type and id, or ``None``."""
@@ -96,17 +96,17 @@ class Store:
         try:
             status = self._path.stat()
         except FileNotFoundError:
-            self._records, self._seen = {}, None
+            self._records, self._stamp = {}, None
             return
         stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
-        if stamp != self._seen:
+        if stamp != self._stamp:
             try:
                 raw = json.loads(self._path.read_text(encoding="utf-8"))
                 records = (Record(**each) for each in raw)
                 self._records = {(record.type, record.id): record for record in records}
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{self._path} is not a state of this provider ({error}); delete it") from error
-            self._seen = stamp
+            self._stamp = stamp
 
     def _write(self, records: _Records) -> None:
         if self._directory is not None:
@@ -116,5 +116,5 @@ class Store:
             draft.write_text(json.dumps(raw, separators=(",", ":")), encoding="utf-8")
             draft.replace(self._path)
             status = self._path.stat()
-            self._seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+            self._stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
         self._records = records

@@ -1,4 +1,4 @@
-"""What Karpenter says of pools that get no node: its objects' conditions, its events, and what the cloud denied it.
+"""Karpenter's messages about pools that get no node: conditions, events, and denied calls to the cloud.
 
 https://karpenter.sh/docs/concepts/nodepools/#statusconditions and the same of nodeclasses and nodeclaims.
 """

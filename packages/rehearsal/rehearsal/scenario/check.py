@@ -1,4 +1,4 @@
-"""What a check says, and what the stack declared that it is held against."""
+"""The result of a check, and the declarations that it compares with."""
 
 from __future__ import annotations
 

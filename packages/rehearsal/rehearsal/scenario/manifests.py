@@ -128,7 +128,7 @@ def settle(
     timeline: Timeline,
     wait: Callable[[Callable[[], bool], float], bool],
 ) -> None:
-    """Wait until each pod runs or has been told why not, and no further pod comes."""
+    """Wait until each pod runs or has a reason why not, and no further pod is created."""
 
     def still() -> bool:
         pods = [pod for one in applied for pod in one.pods(timeline)]
@@ -153,7 +153,7 @@ def checks(applied: Sequence[Applied], timeline: Timeline) -> Iterator[Check]:
 
 
 def where_it_ran(one: Applied, timeline: Timeline, until: float | None = None) -> tuple[bool, str]:
-    """Whether all pods of an accepted object ran, and where; or why not, in the cluster's words."""
+    """Whether all pods of an accepted object ran, and where; or why not, from the cluster's messages."""
     if not one.has_pods:
         return True, ""
     pods = one.pods(timeline, until)

@@ -1,4 +1,4 @@
-"""What a stack must show in a rehearsal: workloads with what must become of each, derived from the stack itself.
+"""The workloads of a rehearsal and the expected result of each, derived from the stack.
 
 Nothing here knows a stack by name: sizes, maxima and taints come from its pool specs, the jobs from the program's own
 ``gpuJobs`` output, and the plain pod is the published one, unchanged.
@@ -201,7 +201,7 @@ def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
 
 
 def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[Mapping[str, str]] = ()) -> Object:
-    """The plain pod under another name, asking for ``gpus``."""
+    """The pod that only sets a GPU limit, with another name and ``gpus`` GPUs."""
     pod = load("gpu-pod")
     pod["metadata"] = {"name": name, "annotations": {SECONDS: seconds}}
     pod["spec"]["containers"][0]["resources"]["limits"][GPU_RESOURCE] = gpus
@@ -336,7 +336,7 @@ def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
     fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
     if nodes < pool.max_nodes:
         return Burst(pool.name, nodes, pool.max_nodes, fill, None, None)
-    last = f"one pod more than {pool.name} can hold: it waits until another pod ends"
+    last = f"one pod more than fits on {pool.name}: it waits until another pod ends"
     extra = Submission("burst-extra", last, _held_pod("burst-extra", job["template"]), runs)
     return Burst(pool.name, nodes, pool.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
 

@@ -1,4 +1,4 @@
-"""Watches a cluster's nodes, pods and events and tells a timeline everything, from the first moment to the last."""
+"""Watches a cluster's nodes, pods and events, and records all of them in a timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's work on the cluster, once its pools are known to scale: services, sweeps, a job whose node is taken back."""
+"""Workloads of users, once the pools are known to scale: services, sweeps, a job whose node is reclaimed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checks(
     wait: Wait,
     reclaim_machine: Callable[[str], None],
 ) -> list[Check]:
-    """Play it, and check what became of it. Jobs are part of it where they have a place for checkpoints.
+    """Run them, and check the results. Jobs are part of it where they have a place for checkpoints.
 
     ``declared``: the stack's services. ``take_back`` is told the node that the cloud takes.
     """

@@ -1,4 +1,4 @@
-"""A training job whose node the cloud takes back: its pods go on on another one, and nothing counts as a failure.
+"""A training job whose node the cloud reclaims: its pods continue on another node, and no failure is counted.
 
 The job is the one that ``gpu submit`` makes on this stack, by the same functions, with two workers where there is room
 for them. No program runs in its containers: what a program does with SIGTERM and its checkpoints is not seen here.
@@ -62,15 +62,15 @@ def play(
 
 
 def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
-    """Everything that is not as it must be; nothing if the job went on as it was declared."""
+    """Everything that went wrong; nothing if the job continued as declared."""
     if len(outcome.before) < workers:
-        return [f"{len(outcome.before)} of its {workers} pods ran before the node was taken"]
+        return [f"{len(outcome.before)} of its {workers} pods ran before the node was reclaimed"]
     errors = []
     if untold := [end or "nothing" for end in outcome.ends if end not in _LISTED]:
         errors.append(f"pods on {outcome.taken} were ended without notice: {', '.join(untold)}")
     grace = max(int(pod["spec"]["terminationGracePeriodSeconds"]) for pod in outcome.before)
     if outcome.notice is not None and grace > outcome.notice:
-        errors.append(f"its program counts on {grace} s after SIGTERM, and the cloud gives {outcome.notice} s")
+        errors.append(f"its grace period is {grace} s after SIGTERM, but the cloud gives {outcome.notice} s")
     if failed := outcome.status.get("failed"):
         errors.append(f"the Job counts {failed} failures")
     if not holds(outcome.status, "Complete"):
@@ -80,11 +80,11 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
     for pod in outcome.before:
         now, lost = after.get(_index(pod)), pod["spec"]["nodeName"] == outcome.taken
         if now is None:
-            errors.append(f"{pod['metadata']['name']} did not come back")
+            errors.append(f"{pod['metadata']['name']} was not replaced")
         elif lost and now["spec"]["nodeName"] == outcome.taken:
-            errors.append(f"{now['metadata']['name']} is on the node that was taken")
+            errors.append(f"{now['metadata']['name']} is on the reclaimed node")
         elif not lost and now["metadata"]["uid"] != pod["metadata"]["uid"]:
-            errors.append(f"{pod['metadata']['name']} was ended, too, on another node")
+            errors.append(f"{pod['metadata']['name']} on another node was ended too")
         elif _program(now) != _program(pod):
             errors.append(
                 f"{now['metadata']['name']} started with other variables, command or resources than the pod it replaces"
@@ -154,7 +154,7 @@ def _index(pod: Object) -> str:
 
 
 def _program(pod: Object) -> Mapping[str, Any]:
-    """What a worker's program is told of itself and of the others; the name by which they find it is its host's."""
+    """A worker's variables about itself and the other workers; the name by which they find it is its host's."""
     spec = pod["spec"]
     (container,) = spec["containers"]
     container_fields = {key: container.get(key) for key in ("image", "command", "env", "resources")}

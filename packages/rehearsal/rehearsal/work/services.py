@@ -1,4 +1,4 @@
-"""Load on a service, and its end: no replica, one, none, and its GPU node comes and goes with it.
+"""Load on a service: no replica, one, none again, and its GPU node starts and stops with it.
 
 The rehearsal sets the number of replicas as KEDA would, by the ``scale`` subresource.
 """
@@ -17,7 +17,7 @@ from rehearsal.work.jobs import Wait
 
 
 def play(services: Sequence[InferenceService], api: Api, timeline: Timeline, wait: Wait) -> list[Check]:
-    """A check for each service that has no replica while nobody asks."""
+    """A check for each service that scales to zero."""
     return [_asleep_and_awake(each, api, timeline, wait) for each in services if each.min == 0]
 
 
@@ -43,10 +43,10 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
     _scale(api, path, 0)
     again = wait(lambda: not on_gpus() and not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     wrong = [
-        *([] if asleep else ["it had a replica, or the cluster a GPU node, while nobody asked"]),
-        *([] if awake else ["its first replica did not come to run on a GPU node"]),
-        *(f"its replica ran on {pool}, which it does not name" for pool in pools if pool not in allowed),
-        *([] if again else ["a replica or a GPU node stayed after its last replica was taken away"]),
+        *([] if asleep else ["without requests it had a replica, or the cluster had a GPU node"]),
+        *([] if awake else ["its first replica did not start on a GPU node"]),
+        *(f"its replica ran on {pool}, which its manifest does not allow" for pool in pools if pool not in allowed),
+        *([] if again else ["a replica or a GPU node remained after the service scaled to zero"]),
     ]
     summary = f"no replica and no GPU node; one replica, on {', '.join(pools)}; no replica and no GPU node again"
     title = f"Service {service.name}: its GPU node starts with the first replica and stops after the last"

@@ -36,7 +36,7 @@ class SweepOutcome:
 
 def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait) -> Check:
     """The check, on a stack that has checkpoints; the sweeps over all sizes run at the same time."""
-    title = f"A sweep of {RUNS} runs over all sizes of nodes runs each once, and leaves no GPU node"
+    title = f"A sweep of {RUNS} runs over all node sizes runs each once and leaves no GPU node"
     jobs = _jobs(offer)
     began = timeline.now()
     try:
@@ -51,14 +51,14 @@ def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait)
     wrong = [words for each in outcomes for words in problems(each)]
     wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     if left := timeline.gpu_nodes_now():
-        wrong.append(f"{len(left)} GPU nodes stay: {', '.join(node.name for node in left)}")
+        wrong.append(f"{len(left)} GPU nodes remain: {', '.join(node.name for node in left)}")
     used = [node for node in timeline.nodes if node.gpu_pool and node.created >= began]
-    done = f"{'; '.join(map(_words, outcomes))}; {len(used)} GPU nodes came and went"
+    done = f"{'; '.join(map(_words, outcomes))}; {len(used)} GPU nodes started and stopped"
     return Check("sweep", title, not wrong, "; ".join(wrong) or done)
 
 
 def problems(outcome: SweepOutcome) -> list[str]:
-    """Everything that is not as it must be; nothing if each run ran once, where it belongs."""
+    """Everything that went wrong; nothing if each run ran once, on its pools."""
     job, errors = outcome.job, []
     assert job.sweep is not None
     status, runs = outcome.status, job.sweep.runs
@@ -71,12 +71,12 @@ def problems(outcome: SweepOutcome) -> list[str]:
     # https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
     cut_short = {_index(pod) for pod, _pool in outcome.pods if pod.disrupted or pod.phase == "Failed"}
     if again := sorted(index for index in cut_short if indexes[index] > 1):
-        errors.append(f"{job.name}: runs {', '.join(again)} were cut short and started again")
+        errors.append(f"{job.name}: runs {', '.join(again)} were interrupted and started again")
     for pod, pool in outcome.pods:
         if pod.running is not None and pool not in job.pools:
             errors.append(f"{pod.name} ran on a node of {pool or 'no pool'}, not of {', '.join(job.pools)}")
     if job.at_once is not None and _at_once(outcome) > job.at_once:
-        errors.append(f"{job.name}: {_at_once(outcome)} runs at once, where {job.at_once} have room")
+        errors.append(f"{job.name}: {_at_once(outcome)} runs at once, but {job.at_once} fit")
     return errors
 
 

@@ -176,15 +176,15 @@ def test_another_deployer_takes_no_rights_away() -> None:
 
 
 def test_what_is_granted_beside_the_cluster_knows_its_nodes_and_its_issuer() -> None:
-    found: dict[str, Any] = {}
+    network: dict[str, Any] = {}
 
     def program() -> None:
         cluster = Cluster("cluster", cluster_args())
-        pulumi.Output.all(**cluster.handle.network).apply(found.update)
+        pulumi.Output.all(**cluster.handle.network).apply(network.update)
 
     recorder.run(program)
-    assert found["nodeIdentity"] == "cluster-nodes-identity-id"
-    assert found["oidcIssuerUrl"] == "https://issuer.example/"
+    assert network["nodeIdentity"] == "cluster-nodes-identity-id"
+    assert network["oidcIssuerUrl"] == "https://issuer.example/"
 
 
 def test_names_of_assignments_are_stable_and_differ() -> None:
@@ -259,11 +259,11 @@ def test_a_key_encrypts_secrets_and_disks_once_both_may_use_it() -> None:
     assert cluster.inputs["diskEncryptionSetID"] == "cluster-disks-id"
     encryption_set = recording.only("azure-native:compute:DiskEncryptionSet")
     assert encryption_set.inputs["activeKey"] == {"keyUrl": url, "sourceVault": {"id": VAULT}}
-    given = grants(recording)
-    assert given[roles.KEY_VAULT_CRYPTO_USER, f"{VAULT}/keys/k"] == "cluster-control-plane-identity-principal"
+    granted = grants(recording)
+    assert granted[roles.KEY_VAULT_CRYPTO_USER, f"{VAULT}/keys/k"] == "cluster-control-plane-identity-principal"
     usable = (roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, f"{VAULT}/keys/k")
-    assert given[usable] == "cluster-disks-identity-principal"
-    assert given[roles.READER, "cluster-disks-id"] == "cluster-control-plane-identity-principal"
+    assert granted[usable] == "cluster-disks-identity-principal"
+    assert granted[roles.READER, "cluster-disks-id"] == "cluster-control-plane-identity-principal"
     assert recording.named("cluster-disks-key").urn in encryption_set.depends_on
     assert {recording.named(f"cluster-{name}").urn for name in ("secrets-key", "disks-set")} <= set(cluster.depends_on)
 

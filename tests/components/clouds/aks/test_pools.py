@@ -319,8 +319,10 @@ def test_the_order_has_a_place_for_every_group_there_is() -> None:
     order = yaml.safe_load(recording.named("autoscaler-order").inputs["data"]["priorities"])
 
     def place(pool: str) -> int | None:
-        found = [number for number, patterns in order.items() if re.search("|".join(patterns), scale_set("/c", pool))]
-        return max(found, default=None)
+        priorities = [
+            number for number, patterns in order.items() if re.search("|".join(patterns), scale_set("/c", pool))
+        ]
+        return max(priorities, default=None)
 
     named = [recording.named(f"{name}-pool").inputs["agentPoolName"] for name in ("t4-1", "cpu")]
     assert place("admin") == place("foreign") == 1
@@ -336,7 +338,9 @@ def test_spot_is_tried_before_its_fallback() -> None:
     assert recording.only(CLUSTER).inputs["autoScalerProfile"]["expander"] == "priority"
     order = recording.named("autoscaler-order").inputs
     assert order["metadata"] == {"name": "cluster-autoscaler-priority-expander", "namespace": "kube-system"}
-    spot, fallback = (recording.named(f"t4-1-{twin}-pool").inputs["agentPoolName"] for twin in ("spot", "ondemand"))
+    spot, fallback = (
+        recording.named(f"t4-1-{capacity}-pool").inputs["agentPoolName"] for capacity in ("spot", "ondemand")
+    )
     text = order["data"]["priorities"]
     assert text.index(f"^aks-{spot}-[0-9]+-vmss$") < text.index(f"^aks-{fallback}-[0-9]+-vmss$")
 
@@ -372,13 +376,13 @@ def test_only_managed_drivers_get_a_device_plugin(drivers: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("upgrade", "said"),
+    ("upgrade", "expected"),
     [
         (Upgrade(max_surge=2), {"maxSurge": "2", "maxUnavailable": "0", "drainTimeoutInMinutes": 1440}),
         (Upgrade(max_unavailable=3), {"maxSurge": "0", "maxUnavailable": "3", "drainTimeoutInMinutes": 1440}),
         (Upgrade(drain_minutes=60), {"maxSurge": "0", "maxUnavailable": "1", "drainTimeoutInMinutes": 60}),
     ],
 )
-def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade, said: dict[str, Any]) -> None:
+def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade, expected: dict[str, Any]) -> None:
     settings = gpu_inputs(upgrade=upgrade)["upgradeSettings"]
-    assert {key: settings[key] for key in said} == said
+    assert {key: settings[key] for key in expected} == expected

@@ -42,10 +42,10 @@ def declared(*pools: Pool, **changes: Any) -> recorder.Recording:
 @pytest.mark.parametrize(("running", "minimum"), [(0, 0), (2, 0), (2, 1), (2, 3), (9, 0)])
 def test_the_size_that_is_sent_is_the_one_that_the_pool_has(nodes: dict[str, int], running: int, minimum: int) -> None:
     nodes["cpu"] = running
-    found = declared(cpu_spec(min_nodes=minimum, max_nodes=4)).named("cpu-pool")
-    assert [found.inputs[key] for key in ("minCount", "count", "maxCount")] == [minimum, running, 4]
+    resource = declared(cpu_spec(min_nodes=minimum, max_nodes=4)).named("cpu-pool")
+    assert [resource.inputs[key] for key in ("minCount", "count", "maxCount")] == [minimum, running, 4]
     # Ignored, the size that some earlier update recorded would be sent.
-    assert found.ignore_changes == ()
+    assert resource.ignore_changes == ()
 
 
 def test_gpu_pools_that_are_new_start_empty_beside_one_that_runs(nodes: dict[str, int]) -> None:

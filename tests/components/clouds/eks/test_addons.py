@@ -28,9 +28,9 @@ def addons_of(recording: recorder.Recording) -> dict[str, recorder.Registration]
 
 def test_what_makes_a_node_ready_is_there_before_the_first_node() -> None:
     recording = eks_specs.everything()
-    found = addons_of(recording)
+    addons = addons_of(recording)
     for group in recording.of_type(NODE_GROUP):
-        first = {found[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")}
+        first = {addons[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")}
         assert first <= recording.before(group)
 
 
@@ -48,9 +48,9 @@ def test_what_needs_a_node_waits_for_the_admin_pool() -> None:
 
 
 def test_the_agent_comes_before_those_whose_rights_it_hands_out() -> None:
-    found = addons_of(eks_specs.everything())
-    agent = found["eks-pod-identity-agent"].urn
-    assert agent in found["vpc-cni"].depends_on
+    addons = addons_of(eks_specs.everything())
+    agent = addons["eks-pod-identity-agent"].urn
+    assert agent in addons["vpc-cni"].depends_on
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_deployments_of_add_ons_keep_no_pool_alive() -> None:
 
 
 def configuration(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(addons_of(eks_specs.everything())[name].inputs["configurationValues"])
-    return found
+    values: dict[str, Any] = json.loads(addons_of(eks_specs.everything())[name].inputs["configurationValues"])
+    return values
 
 
 def test_the_operator_of_cloudwatch_which_tolerates_everything_stays_on_the_admin_pool() -> None:
@@ -112,11 +112,11 @@ def test_a_claim_without_a_class_gets_an_encrypted_volume() -> None:
     made_by_the_add_on = [each for each in workloads("aws-ebs-csi-driver", values) if each["kind"] == "StorageClass"]
     classes = [*(one.inputs for one in eks_specs.everything().of_type(STORAGE_CLASS)), *made_by_the_add_on]
     default = "storageclass.kubernetes.io/is-default-class"
-    (found,) = [each for each in classes if each["metadata"].get("annotations", {}).get(default) == "true"]
-    assert found["provisioner"] == "ebs.csi.aws.com"
-    assert found["parameters"]["encrypted"] == "true"
+    (default_class,) = [each for each in classes if each["metadata"].get("annotations", {}).get(default) == "true"]
+    assert default_class["provisioner"] == "ebs.csi.aws.com"
+    assert default_class["parameters"]["encrypted"] == "true"
     # Else a volume may be in a zone that has no GPU for the pod that waits for it.
-    assert found["volumeBindingMode"] == "WaitForFirstConsumer"
+    assert default_class["volumeBindingMode"] == "WaitForFirstConsumer"
 
 
 def test_the_driver_touches_only_volumes_that_it_has_made() -> None:
@@ -137,9 +137,9 @@ def test_the_driver_touches_only_volumes_that_it_has_made() -> None:
 def test_no_pod_of_every_node_may_delete_anything() -> None:
     recording = eks_specs.everything()
     used = recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
-    given = [(one.inputs["serviceAccount"], one.inputs["roleArn"]) for one in used]
+    associations = [(one.inputs["serviceAccount"], one.inputs["roleArn"]) for one in used]
     for addon in recording.of_type(ADDON):
-        given += [(a["serviceAccount"], a["roleArn"]) for a in addon.inputs.get("podIdentityAssociations", [])]
+        associations += [(a["serviceAccount"], a["roleArn"]) for a in addon.inputs.get("podIdentityAssociations", [])]
     everywhere = {
         workload["spec"]["template"]["spec"]["serviceAccountName"]
         for name in addons_of(recording)
@@ -147,7 +147,7 @@ def test_no_pod_of_every_node_may_delete_anything() -> None:
         if workload["kind"] == "DaemonSet"
     }
     # The network plugin makes and removes its node's own network interfaces.
-    for account, arn in given:
+    for account, arn in associations:
         if account in everywhere - {"aws-node"}:
             role = arn.rpartition("/")[2]
             for one in recording.of_type(ATTACHMENT):
@@ -162,10 +162,10 @@ def amazons_policy(arn: str) -> dict[str, Any]:
     from moto.iam.aws_managed_policies import aws_managed_policies_data
 
     path = arn.partition(":policy")[2]
-    (found,) = [
+    (statement,) = [
         each["Document"] for name, each in json.loads(aws_managed_policies_data).items() if each["Path"] + name == path
     ]
-    return dict(found)
+    return dict(statement)
 
 
 def test_an_add_on_associates_only_accounts_that_every_release_of_it_takes() -> None:

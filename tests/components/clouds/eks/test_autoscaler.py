@@ -34,8 +34,8 @@ def run(*pools: Pool, **cluster: Any) -> recorder.Recording:
 
 def container(recording: recorder.Recording) -> dict[str, Any]:
     pod = recording.only(DEPLOYMENT).inputs["spec"]["template"]["spec"]
-    (found,) = pod["containers"]
-    return dict(found)
+    (only_container,) = pod["containers"]
+    return dict(only_container)
 
 
 def flags(**cluster: Any) -> dict[str, str]:
@@ -54,8 +54,8 @@ def statements(recording: recorder.Recording) -> list[dict[str, Any]]:
     assert not [one for one in attached if one.inputs["role"] == role]
     own = recording.of_type("aws:iam/rolePolicy:RolePolicy")
     (policy,) = [one.inputs["policy"] for one in own if one.inputs["role"] == role]
-    found: list[dict[str, Any]] = json.loads(policy)["Statement"]
-    return found
+    listed: list[dict[str, Any]] = json.loads(policy)["Statement"]
+    return listed
 
 
 def test_it_has_exactly_the_actions_it_needs() -> None:
@@ -212,9 +212,9 @@ def test_it_may_be_moved_and_is_measured() -> None:
 
 
 def test_it_has_no_right_on_its_node() -> None:
-    found = container(run())["securityContext"]
-    assert found["capabilities"] == {"drop": ["ALL"]}
-    assert (found["allowPrivilegeEscalation"], found["readOnlyRootFilesystem"]) == (False, True)
+    context = container(run())["securityContext"]
+    assert context["capabilities"] == {"drop": ["ALL"]}
+    assert (context["allowPrivilegeEscalation"], context["readOnlyRootFilesystem"]) == (False, True)
 
 
 def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
@@ -250,8 +250,8 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
     ],
 )
 def test_governance_says_what_was_declared(pool: Pool, cluster: dict[str, Any], phrase: str) -> None:
-    said = autoscaling.governance(pool, eks_specs.cluster_settings(**cluster)).as_output()
-    assert any(phrase in str(value) for value in said.values())
+    rows = autoscaling.governance(pool, eks_specs.cluster_settings(**cluster)).as_output()
+    assert any(phrase in str(value) for value in rows.values())
 
 
 def test_words_and_flags_agree() -> None:

@@ -251,7 +251,7 @@ def test_the_kubeconfig_logs_in_as_the_provider_does(
 ) -> None:
     args = ClusterArgs(settings=eks_specs.cluster_settings())
     recording = recorder.run(lambda: _declare(args), config=config)
-    (outputs,) = [found for urn, found in recording.outputs.items() if urn.endswith("::cluster")]
+    (outputs,) = [values for urn, values in recording.outputs.items() if urn.endswith("::cluster")]
     plugin = json.loads(outputs["kubeconfig"])["users"][0]["user"]["exec"]
     assert plugin.get("env") == ([{"name": "AWS_PROFILE", "value": profile}] if profile else None)
     assert ("--role-arn" in plugin["args"]) is (role is not None)
@@ -267,5 +267,5 @@ def test_a_chain_of_roles_is_refused() -> None:
 
 def test_the_kubeconfig_is_secret() -> None:
     recording = run_cluster()
-    (outputs,) = [found for urn, found in recording.secret_outputs.items() if urn.endswith("::cluster")]
+    (outputs,) = [values for urn, values in recording.secret_outputs.items() if urn.endswith("::cluster")]
     assert "kubeconfig" in outputs

@@ -52,10 +52,10 @@ def test_karpenters_nodes_are_in_the_subnets_of_the_stacks_zones() -> None:
     assert node_class.inputs["spec"]["subnetSelectorTerms"] == [{"id": id} for id in SUBNETS[:2]]
 
 
-def test_a_new_cluster_may_be_private_and_lets_in_whoever_is_in_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_cluster_may_be_private_and_admits_its_network(monkeypatch: pytest.MonkeyPatch) -> None:
     more = [*eks_answers.VPC["cidrBlockAssociations"], {"cidrBlock": "100.64.0.0/16", "state": "associated"}]
-    gone = {"cidrBlock": "100.65.0.0/16", "state": "disassociated"}
-    monkeypatch.setitem(eks_answers.VPC, "cidrBlockAssociations", [*more, gone])
+    disassociated = {"cidrBlock": "100.65.0.0/16", "state": "disassociated"}
+    monkeypatch.setitem(eks_answers.VPC, "cidrBlockAssociations", [*more, disassociated])
     recording = run_cluster(private_endpoint=True, authorized_networks=())
     (group,) = recording.of_type("aws:ec2/securityGroup:SecurityGroup")
     access = recording.only(CLUSTER).inputs["vpcConfig"]
@@ -167,14 +167,14 @@ def test_later_its_own_nodes_have_some_of_them(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_load_balancers_are_told_which_tags_they_miss(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr("pulumi.warn", lambda message, *_: said.append(message))
+    warnings: list[str] = []
+    monkeypatch.setattr("pulumi.warn", lambda message, *_: warnings.append(message))
     run_cluster(addons=("load-balancer",))
-    assert said == []
+    assert warnings == []
     monkeypatch.setitem(eks_answers.SUBNETS[SUBNETS[1]], "tags", None)
     monkeypatch.setitem(eks_answers.CALLS, "aws:ec2/getSubnets:getSubnets", {"ids": ["subnet-0000001a"]})
     run_cluster(addons=("load-balancer",))
-    internal, public = said
+    internal, public = warnings
     assert SUBNETS[1] in internal
     assert SUBNETS[0] not in internal
     assert "in 1 zones" in public

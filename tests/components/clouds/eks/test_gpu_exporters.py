@@ -15,8 +15,8 @@ from tests.stacks import ROOT
 
 def exporters(*images: Image) -> dict[Image, GpuDaemon]:
     pools: list[Pool] = [replace(POOL, name=image, image=image) for image in images]
-    found = load_cloud("eks").gpu_exporters(pools)
-    return {pool.image: daemon for daemon in found for pool in daemon.pools}
+    daemons = load_cloud("eks").gpu_exporters(pools)
+    return {pool.image: daemon for daemon in daemons for pool in daemon.pools}
 
 
 def rights(daemon: GpuDaemon) -> dict[str, Any]:

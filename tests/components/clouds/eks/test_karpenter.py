@@ -33,13 +33,13 @@ def run(*pools: Pool, nodes: int = 1, **cluster: Any) -> recorder.Recording:
 
 def controller(recording: recorder.Recording) -> recorder.Registration:
     """The release that brings the controller; the other brings what its objects are."""
-    (found,) = [one for one in recording.of_type(RELEASE) if one.inputs["name"] == "karpenter"]
-    return found
+    (release,) = [one for one in recording.of_type(RELEASE) if one.inputs["name"] == "karpenter"]
+    return release
 
 
 def pool_spec(pool: Pool, **cluster: Any) -> dict[str, Any]:
-    found: dict[str, Any] = run(pool, **cluster).only(NODE_POOL).inputs["spec"]
-    return found
+    spec: dict[str, Any] = run(pool, **cluster).only(NODE_POOL).inputs["spec"]
+    return spec
 
 
 def requirements(pool: Pool) -> dict[str, list[str]]:
@@ -70,10 +70,10 @@ def test_labels_and_taints_are_exactly_those_of_the_spec(pool: Pool) -> None:
     ("pool", "capacity"), [(SPOT, "spot"), (FALLBACK, "on-demand"), (RESERVED, "reserved"), (CPU, "on-demand")]
 )
 def test_machines_are_those_of_the_spec(pool: Pool, capacity: str) -> None:
-    wanted = requirements(pool)
-    assert wanted["node.kubernetes.io/instance-type"] == list(pool.machine_types)
-    assert wanted["topology.kubernetes.io/zone"] == list(pool.zones)
-    assert wanted["karpenter.sh/capacity-type"] == [capacity]
+    required = requirements(pool)
+    assert required["node.kubernetes.io/instance-type"] == list(pool.machine_types)
+    assert required["topology.kubernetes.io/zone"] == list(pool.zones)
+    assert required["karpenter.sh/capacity-type"] == [capacity]
 
 
 def test_no_pool_mixes_machines_with_different_numbers_of_gpus() -> None:
@@ -111,12 +111,12 @@ def test_idle_nodes_go_all_at_once_and_working_ones_stay(pool: Pool, cluster: di
 
 
 def test_pools_are_tried_in_the_order_of_every_autoscaler() -> None:
-    found = {
+    weights = {
         one.inputs["metadata"]["name"]: one.inputs["spec"]["weight"]
         for one in run(FALLBACK, BIG, SPOT).of_type(NODE_POOL)
     }
-    assert sorted(found, key=found.__getitem__, reverse=True) == ["t4-1-spot", "t4-4-spot", "t4-1-ondemand"]
-    assert all(1 <= weight <= 100 for weight in found.values())
+    assert sorted(weights, key=weights.__getitem__, reverse=True) == ["t4-1-spot", "t4-4-spot", "t4-1-ondemand"]
+    assert all(1 <= weight <= 100 for weight in weights.values())
 
 
 def test_pools_are_drained_before_what_drains_them() -> None:
@@ -276,8 +276,8 @@ def statements(recording: recorder.Recording) -> list[dict[str, Any]]:
     role = association["roleArn"].rpartition("/")[2]
     own = recording.of_type("aws:iam/rolePolicy:RolePolicy")
     (policy,) = [one.inputs["policy"] for one in own if one.inputs["role"] == role]
-    found: list[dict[str, Any]] = json.loads(policy)["Statement"]
-    return found
+    listed: list[dict[str, Any]] = json.loads(policy)["Statement"]
+    return listed
 
 
 # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/aws/sdk.go, without what only its tests call.

@@ -106,8 +106,8 @@ def test_it_may_not_touch_what_is_not_the_clusters(action: str, resource: str, c
 @pytest.mark.parametrize("zones", [("us-west-2a",), eks_specs.THREE_ZONES])
 def test_a_load_balancer_finds_a_public_subnet_in_two_zones_at_least(zones: tuple[str, ...]) -> None:
     def open_zones(*addons: str) -> set[str]:
-        found = eks_specs.recorded(cluster={"addons": addons, "zones": zones})
-        subnets = [one.inputs for one in found.of_type("aws:ec2/subnet:Subnet")]
+        recording = eks_specs.recorded(cluster={"addons": addons, "zones": zones})
+        subnets = [one.inputs for one in recording.of_type("aws:ec2/subnet:Subnet")]
         return {one["availabilityZone"] for one in subnets if "kubernetes.io/role/elb" in one["tags"]}
 
     assert open_zones() == {zones[0]}

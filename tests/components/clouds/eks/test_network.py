@@ -48,10 +48,10 @@ def test_a_control_plane_spans_three_zones_at_least(zones: tuple[str, ...], whol
 def test_in_every_region_subnets_are_apart_inside_the_range_and_large_enough(region: str, prefix: int) -> None:
     zones = catalog.of("eks").regions[region]
     for chosen in (zones[:1], zones[-1:], zones):
-        found = subnets.ranges(f"10.0.0.0/{prefix}", region, chosen)
-        assert set(chosen) <= set(found)
-        assert len(found) >= 2
-        parts = [part for zone in found.values() for part in (zone.private, zone.public)]
+        ranges = subnets.ranges(f"10.0.0.0/{prefix}", region, chosen)
+        assert set(chosen) <= set(ranges)
+        assert len(ranges) >= 2
+        parts = [part for zone in ranges.values() for part in (zone.private, zone.public)]
         assert not any(one.overlaps(other) for one, other in combinations(parts, 2))
         assert all(part.subnet_of(IPv4Network(f"10.0.0.0/{prefix}")) and part.prefixlen <= 28 for part in parts)
 

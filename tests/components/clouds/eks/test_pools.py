@@ -43,9 +43,9 @@ def group(spec: Pool, **cluster: Any) -> recorder.Registration:
 
 def template(spec: Pool) -> dict[str, Any]:
     """The launch template that the spec's node group uses."""
-    found = recording(spec)
-    (of_pool,) = [one for one in found.of_type(TEMPLATE) if one.name == f"{spec.name}-pool-template"]
-    assert found.named(f"{spec.name}-pool").inputs["launchTemplate"]["id"] == f"{of_pool.name}-id"
+    declared = recording(spec)
+    (of_pool,) = [one for one in declared.of_type(TEMPLATE) if one.name == f"{spec.name}-pool-template"]
+    assert declared.named(f"{spec.name}-pool").inputs["launchTemplate"]["id"] == f"{of_pool.name}-id"
     return of_pool.inputs
 
 
@@ -58,20 +58,20 @@ def recording(spec: Pool, **cluster: Any) -> recorder.Recording:
 
 def tags(spec: Pool, **cluster: Any) -> dict[str, str]:
     """Tags on the Auto Scaling group of the spec's node group."""
-    found = recording(spec, **cluster)
-    return {key: value for (key, on_machines), value in all_tags(found, spec).items() if not on_machines}
+    declared = recording(spec, **cluster)
+    return {key: value for (key, on_machines), value in all_tags(declared, spec).items() if not on_machines}
 
 
-def all_tags(found: recorder.Recording, spec: Pool) -> dict[tuple[str, bool], str]:
+def all_tags(declared: recorder.Recording, spec: Pool) -> dict[tuple[str, bool], str]:
     """Key, and whether machines get it too → value."""
-    of_pool = [one.inputs for one in found.of_type(TAG) if f"eks-{spec.name}-" in one.inputs["autoscalingGroupName"]]
+    of_pool = [one.inputs for one in declared.of_type(TAG) if f"eks-{spec.name}-" in one.inputs["autoscalingGroupName"]]
     return {(one["tag"]["key"], one["tag"]["propagateAtLaunch"]): one["tag"]["value"] for one in of_pool}
 
 
-def nodes_of(found: recorder.Registration) -> tuple[Mapping[str, str], set[tuple[str, str, str]]]:
+def nodes_of(node_group: recorder.Registration) -> tuple[Mapping[str, str], set[tuple[str, str, str]]]:
     """Labels and taints of a group's nodes."""
-    taints = {(taint["key"], taint.get("value", ""), taint["effect"]) for taint in found.inputs["taints"]}
-    return found.inputs["labels"], taints
+    taints = {(taint["key"], taint.get("value", ""), taint["effect"]) for taint in node_group.inputs["taints"]}
+    return node_group.inputs["labels"], taints
 
 
 @gpu_wishes
@@ -79,12 +79,14 @@ def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: Pool) -
     labels, taints = nodes_of(group(spec))
     assert labels == spec.labels
     assert taints == {(taint.key, taint.value or "", eks_taint(taint)["effect"]) for taint in spec.taints}
-    seen = tags(spec)
-    assert {k.removeprefix(f"{NODE_TEMPLATE}/label/"): v for k, v in seen.items() if "/label/" in k} == labels
+    advertised = tags(spec)
+    assert {k.removeprefix(f"{NODE_TEMPLATE}/label/"): v for k, v in advertised.items() if "/label/" in k} == labels
     assert {
-        k.removeprefix(f"{NODE_TEMPLATE}/taint/"): v for k, v in seen.items() if k.startswith(f"{NODE_TEMPLATE}/taint/")
+        k.removeprefix(f"{NODE_TEMPLATE}/taint/"): v
+        for k, v in advertised.items()
+        if k.startswith(f"{NODE_TEMPLATE}/taint/")
     } == {taint.key: f"{taint.value or ''}:{taint.effect}" for taint in spec.taints}
-    assert seen[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == str(spec.allocatable_gpus)
+    assert advertised[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == str(spec.allocatable_gpus)
 
 
 def test_shares_are_what_the_autoscaler_counts() -> None:
@@ -118,37 +120,37 @@ def test_the_autoscaler_learns_of_the_disk_that_an_empty_group_will_have(image: 
 def test_the_autoscaler_plans_with_what_the_image_leaves_of_the_smallest_type(
     types: tuple[str, ...], milli_cpu: int
 ) -> None:
-    found = resources(eks_specs.gpu_pool(machine_types=types))
-    assert found["cpu"] == f"{milli_cpu}m"
+    advertised = resources(eks_specs.gpu_pool(machine_types=types))
+    assert advertised["cpu"] == f"{milli_cpu}m"
     whole = 1024 * min(machine.memory_gib for name in types if (machine := catalog.machine("eks", name)))
-    assert 0.9 * whole < int(found["memory"].removesuffix("Mi")) < whole
+    assert 0.9 * whole < int(advertised["memory"].removesuffix("Mi")) < whole
 
 
 @pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
 def test_labels_of_the_stack_are_on_machines_that_start_and_roll_none(autoscaler: str) -> None:
-    found = eks_specs.recorded(cluster={"autoscaler": autoscaler})
-    assert all_tags(found, eks_specs.admin_pool()) == {("team", True): "ml"}
-    assert {one.ignore_changes for one in found.of_type(TEMPLATE)} == {("tagSpecifications",)}
+    declared = eks_specs.recorded(cluster={"autoscaler": autoscaler})
+    assert all_tags(declared, eks_specs.admin_pool()) == {("team", True): "ml"}
+    assert {one.ignore_changes for one in declared.of_type(TEMPLATE)} == {("tagSpecifications",)}
 
 
 @pytest.mark.parametrize(("minutes", "written"), [(None, None), (1, "1m0s"), (90, "90m0s")])
 def test_how_long_nodes_of_one_pool_stay_idle(minutes: int | None, written: str | None) -> None:
-    found = tags(eks_specs.gpu_pool(unneeded_minutes=minutes))
-    assert found.get(f"{NODE_TEMPLATE}/autoscaling-options/scaledownunneededtime") == written
+    of_pool = tags(eks_specs.gpu_pool(unneeded_minutes=minutes))
+    assert of_pool.get(f"{NODE_TEMPLATE}/autoscaling-options/scaledownunneededtime") == written
 
 
 def test_a_group_takes_its_tags_with_it() -> None:
-    found = recording(eks_specs.gpu_pool())
-    of_pool = [tag for tag in found.of_type(TAG) if tag.inputs["autoscalingGroupName"].startswith("eks-t4-1-a-")]
+    declared = recording(eks_specs.gpu_pool())
+    of_pool = [tag for tag in declared.of_type(TAG) if tag.inputs["autoscalingGroupName"].startswith("eks-t4-1-a-")]
     assert of_pool
-    assert {tag.deleted_with for tag in of_pool} == {found.named("t4-1-a-pool").urn}
+    assert {tag.deleted_with for tag in of_pool} == {declared.named("t4-1-a-pool").urn}
 
 
 @gpu_wishes
 def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: Pool) -> None:
-    found = group(spec)
-    assert found.inputs["scalingConfig"] == {"minSize": 0, "maxSize": spec.max_nodes, "desiredSize": 0}
-    assert found.delete_before_replace
+    node_group = group(spec)
+    assert node_group.inputs["scalingConfig"] == {"minSize": 0, "maxSize": spec.max_nodes, "desiredSize": 0}
+    assert node_group.delete_before_replace
 
 
 @pytest.mark.parametrize(("spot", "capacity"), [(True, "SPOT"), (False, "ON_DEMAND")])
@@ -166,9 +168,9 @@ def test_types_are_mixed_in_the_order_of_the_spec() -> None:
 
 def test_a_group_is_in_the_private_subnets_of_its_zones_alone() -> None:
     for zones in (("us-west-2b",), eks_specs.THREE_ZONES):
-        found = recording(eks_specs.gpu_pool(zones=zones))
-        subnets = {one.name: one.inputs for one in found.of_type("aws:ec2/subnet:Subnet")}
-        used = [subnets[subnet.removesuffix("-id")] for subnet in found.named("t4-1-a-pool").inputs["subnetIds"]]
+        declared = recording(eks_specs.gpu_pool(zones=zones))
+        subnets = {one.name: one.inputs for one in declared.of_type("aws:ec2/subnet:Subnet")}
+        used = [subnets[subnet.removesuffix("-id")] for subnet in declared.named("t4-1-a-pool").inputs["subnetIds"]]
         assert tuple(subnet["availabilityZone"] for subnet in used) == zones
         assert not any("kubernetes.io/role/elb" in subnet["tags"] for subnet in used)
 
@@ -197,18 +199,18 @@ def test_nodes_without_gpus_have_the_plain_image() -> None:
     ids=["gpu", "bottlerocket", "reserved", "cpu", "admin"],
 )
 def test_every_node_has_encrypted_disks_and_no_open_door(spec: Pool) -> None:
-    found = template(spec)
-    disks = [mapping["ebs"] for mapping in found["blockDeviceMappings"]]
+    launch_template = template(spec)
+    disks = [mapping["ebs"] for mapping in launch_template["blockDeviceMappings"]]
     assert disks
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {("true", "true")}
     assert max(disk["volumeSize"] for disk in disks) == spec.disk_gb
-    assert found["metadataOptions"] == {
+    assert launch_template["metadataOptions"] == {
         "httpEndpoint": "enabled",
         "httpTokens": "required",
         "httpPutResponseHopLimit": 1,
     }
-    assert "networkInterfaces" not in found
-    assert "keyName" not in found
+    assert "networkInterfaces" not in launch_template
+    assert "keyName" not in launch_template
     assert "diskSize" not in group(spec).inputs
 
 
@@ -275,17 +277,17 @@ def test_nodes_follow_the_control_planes_version() -> None:
 )
 def test_the_admin_pool_never_goes_away(nodes: int, maximum: int | None, scaling: dict[str, int], ours: bool) -> None:
     spec = eks_specs.admin_pool(nodes=nodes, max_nodes=maximum, zones=eks_specs.THREE_ZONES)
-    found = group(spec)
-    assert found.inputs["scalingConfig"] == scaling
+    node_group = group(spec)
+    assert node_group.inputs["scalingConfig"] == scaling
     assert bool(tags(spec)) is not ours
-    assert "taints" not in found.inputs
+    assert "taints" not in node_group.inputs
 
 
 def test_the_seeds_general_group_is_a_setting() -> None:
     types = ("m5.2xlarge", "m5a.2xlarge", "m4.2xlarge")
     spec = eks_specs.admin_pool(spot=True, machine_types=types, max_nodes=20, disk_gb=100)
-    found = group(spec).inputs
-    assert (found["capacityType"], found["instanceTypes"], found["scalingConfig"]["maxSize"]) == (
+    inputs = group(spec).inputs
+    assert (inputs["capacityType"], inputs["instanceTypes"], inputs["scalingConfig"]["maxSize"]) == (
         "SPOT",
         list(types),
         20,

@@ -65,10 +65,10 @@ def test_the_size_that_is_sent_is_the_autoscalers_or_the_minimum(
 
 def test_another_maximum_ends_no_gpu_node(account: Any) -> None:
     account["t4-1-a"] = {"nodes": 2}
-    found = declared(eks_specs.gpu_pool(max_nodes=7))
-    assert found.inputs["scalingConfig"] == {"minSize": 0, "maxSize": 7, "desiredSize": 2}
+    node_group = declared(eks_specs.gpu_pool(max_nodes=7))
+    assert node_group.inputs["scalingConfig"] == {"minSize": 0, "maxSize": 7, "desiredSize": 2}
     # Ignored, the size that some earlier update recorded would be sent.
-    assert "scalingConfig.desiredSize" not in found.ignore_changes
+    assert "scalingConfig.desiredSize" not in node_group.ignore_changes
 
 
 def test_an_autoscaled_admin_pool_keeps_its_size_and_a_fixed_one_has_its_own(account: Any) -> None:
@@ -90,17 +90,17 @@ OLD = {
 @pytest.mark.parametrize("nodes", [0, 1])
 def test_a_gpu_group_with_nodes_keeps_what_they_were_made_from(account: Any, nodes: int) -> None:
     account["t4-1-a"] = {**OLD, "nodes": nodes}
-    found = declared(eks_specs.gpu_pool(), version="1.35").inputs
-    seen = (found["launchTemplate"]["version"], found["version"], found["instanceTypes"], found["amiType"])
-    kept = (OLD["template"], OLD["version"], OLD["types"], OLD["image"])
-    assert seen == (kept if nodes else (NEWEST, "1.35", ["g4dn.xlarge"], "AL2023_x86_64_NVIDIA"))
+    inputs = declared(eks_specs.gpu_pool(), version="1.35").inputs
+    actual = (inputs["launchTemplate"]["version"], inputs["version"], inputs["instanceTypes"], inputs["amiType"])
+    unchanged = (OLD["template"], OLD["version"], OLD["types"], OLD["image"])
+    assert actual == (unchanged if nodes else (NEWEST, "1.35", ["g4dn.xlarge"], "AL2023_x86_64_NVIDIA"))
 
 
 def test_labels_taints_and_limits_reach_a_gpu_group_with_nodes(account: Any) -> None:
     account["t4-1-a"] = {**OLD, "nodes": 1}
     pool = eks_specs.gpu_pool(max_nodes=4, extra_labels={"example.com/rack": "7"})
-    found = declared(pool).inputs
-    assert (found["labels"], found["scalingConfig"]["maxSize"]) == (pool.labels, 4)
+    inputs = declared(pool).inputs
+    assert (inputs["labels"], inputs["scalingConfig"]["maxSize"]) == (pool.labels, 4)
 
 
 @pytest.mark.parametrize("nodes", [0, 1])
@@ -115,17 +115,17 @@ def test_a_preview_with_a_new_addon_replaces_no_group(account: Any, nodes: int) 
 
 def test_nodes_without_gpus_follow_their_template(account: Any) -> None:
     account["cpu"] = {**OLD, "nodes": 2}
-    found = declared(eks_specs.cpu_pool(), version="1.35").inputs
-    assert (found["launchTemplate"]["version"], found["version"]) == (NEWEST, "1.35")
+    inputs = declared(eks_specs.cpu_pool(), version="1.35").inputs
+    assert (inputs["launchTemplate"]["version"], inputs["version"]) == (NEWEST, "1.35")
 
 
 def test_what_waits_is_said(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr("pulumi.info", said.append)
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.info", messages.append)
     account |= {"t4-1-a": {**OLD, "nodes": 1}, "t4-1-b": {**OLD, "nodes": 0}, "t4-1-c": {"nodes": 1}}
     pools = [eks_specs.gpu_pool(f"t4-1-{zone[-1]}", zones=(zone,)) for zone in eks_specs.THREE_ZONES]
     eks_specs.run(*pools, cluster={"zones": eks_specs.THREE_ZONES})
-    (line,) = said
+    (line,) = messages
     assert "t4-1-a" in line
     assert all(word in line for word in ("machine types", "image", "Kubernetes version", "template"))
 

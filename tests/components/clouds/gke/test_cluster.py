@@ -120,23 +120,23 @@ def test_auto_provisioning_is_off_and_the_profile_is_the_written_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "sent", "kept"),
+    ("written", "sent", "ignored"),
     [(None, "ADVANCED_DATAPATH", True), ("v2", "ADVANCED_DATAPATH", False), ("legacy", "LEGACY_DATAPATH", False)],
 )
 def test_a_cluster_keeps_its_dataplane_unless_the_stack_file_says_which(
-    written: str | None, sent: str, kept: bool
+    written: str | None, sent: str, ignored: bool
 ) -> None:
     cluster = run_cluster(dataplane=written).only(CLUSTER)
     assert cluster.inputs["datapathProvider"] == sent
-    assert ("datapathProvider" in cluster.ignore_changes) is kept
+    assert ("datapathProvider" in cluster.ignore_changes) is ignored
 
 
 @pytest.mark.parametrize(
-    ("wanted", "components"), [(True, ["SYSTEM_COMPONENTS", "DCGM"]), (False, ["SYSTEM_COMPONENTS"])]
+    ("enabled", "components"), [(True, ["SYSTEM_COMPONENTS", "DCGM"]), (False, ["SYSTEM_COMPONENTS"])]
 )
-def test_metrics_of_gpus_come_with_where_they_are_stored(wanted: bool, components: list[str]) -> None:
-    monitoring = run_cluster(gpu_metrics=wanted).only(CLUSTER).inputs["monitoringConfig"]
-    assert monitoring == {"enableComponents": components, "managedPrometheus": {"enabled": wanted}}
+def test_metrics_of_gpus_come_with_where_they_are_stored(enabled: bool, components: list[str]) -> None:
+    monitoring = run_cluster(gpu_metrics=enabled).only(CLUSTER).inputs["monitoringConfig"]
+    assert monitoring == {"enableComponents": components, "managedPrometheus": {"enabled": enabled}}
 
 
 def test_a_node_gets_as_many_ports_as_it_needs_and_running_ones_keep_theirs() -> None:

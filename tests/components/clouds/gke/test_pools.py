@@ -179,9 +179,9 @@ def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
 
 
 def test_pools_go_with_their_cluster() -> None:
-    found = recording(specs.gpu_pool())
-    cluster = found.only("gcp:container/cluster:Cluster").urn
-    assert {pool.deleted_with for pool in found.of_type(NODE_POOL)} == {cluster}
+    declared = recording(specs.gpu_pool())
+    cluster = declared.only("gcp:container/cluster:Cluster").urn
+    assert {pool.deleted_with for pool in declared.of_type(NODE_POOL)} == {cluster}
 
 
 def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_others() -> None:
@@ -278,15 +278,15 @@ def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any
 def test_the_latest_driver_may_be_too_new_for_old_gpus(
     gpu: str, version: str, warned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi, "warn", said.append)
+    warnings: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", warnings.append)
     spec = specs.gpu_pool(type=gpu, driver_version=version)
     inspect.unwrap(recording)(spec)
-    assert [gpu in text for text in said] == [True] * warned
+    assert [gpu in text for text in warnings] == [True] * warned
 
 
 def test_nodes_are_upgraded_as_the_pool_says() -> None:
-    said = declared(specs.gpu_pool(upgrade=Upgrade(max_surge=2))).inputs["upgradeSettings"]
-    assert said == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0}
+    upgrade = declared(specs.gpu_pool(upgrade=Upgrade(max_surge=2))).inputs["upgradeSettings"]
+    assert upgrade == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0}
     usual = declared(specs.gpu_pool()).inputs["upgradeSettings"]
     assert usual == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}

@@ -57,8 +57,8 @@ def test_google_installs_the_driver_exactly_where_the_file_leaves_it_to_google(f
 
 @each_stack
 def test_a_protected_cluster_is_protected_by_google_too(file: Path) -> None:
-    wanted = settings_of(file).security.deletion_protection
-    assert run_program(file).only(CLUSTER).inputs["deletionProtection"] is wanted
+    protected = settings_of(file).security.deletion_protection
+    assert run_program(file).only(CLUSTER).inputs["deletionProtection"] is protected
 
 
 @pytest.mark.parametrize("streamed", [True, False])
@@ -71,8 +71,8 @@ def test_nodes_that_stream_images_may_use_the_service_in_each_project_that_holds
     recording = run_with(one_stack.config("gke", gpuPools=pools, workloads={"pullFrom": places}), "one-gke")
     grants = recording.of_type("gcp:projects/iAMMember:IAMMember")
     (nodes,) = {one.inputs["member"] for one in grants if one.name == "cluster-node-reader"}
-    found = [one for one in grants if one.inputs["role"] == STREAMING_ROLE]
+    streaming = [one for one in grants if one.inputs["role"] == STREAMING_ROLE]
     own = recording.only("gcp:container/cluster:Cluster").inputs["project"]
     # In no order: the engine is told of what does not wait for each other as it comes.
-    assert sorted(one.inputs["project"] for one in found) == (sorted([own, "images"]) if streamed else [])
-    assert {one.inputs["member"] for one in found} <= {nodes}
+    assert sorted(one.inputs["project"] for one in streaming) == (sorted([own, "images"]) if streamed else [])
+    assert {one.inputs["member"] for one in streaming} <= {nodes}

@@ -81,5 +81,5 @@ def test_volumes_that_people_make_are_told_of() -> None:
 
 
 def test_an_alertmanager_asks_for_room_of_its_own() -> None:
-    told = Prometheus.model_validate({"alertmanagerSecret": "alerts"})
-    assert sum(each.milli_cpu for each in told.asked) > sum(each.milli_cpu for each in Prometheus().asked)
+    with_alertmanager = Prometheus.model_validate({"alertmanagerSecret": "alerts"})
+    assert sum(each.milli_cpu for each in with_alertmanager.asked) > sum(each.milli_cpu for each in Prometheus().asked)

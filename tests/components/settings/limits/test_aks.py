@@ -120,11 +120,11 @@ def test_a_private_control_plane_needs_no_networks() -> None:
     assert refusals(load(alone, stack="dev", project=SUBSCRIPTION)) == []
 
 
-def test_every_problem_is_named_once_although_twins_share_it() -> None:
-    twins = settings({"capacity": "spot-with-fallback"})
-    shared = tuple(with_gpus(pool, time_sharing=TimeSharing(clients_per_gpu=2)) for pool in twins.gpu_pools)
+def test_a_problem_of_both_fallback_pools_is_reported_once() -> None:
+    both = settings({"capacity": "spot-with-fallback"})
+    shared = tuple(with_gpus(pool, time_sharing=TimeSharing(clients_per_gpu=2)) for pool in both.gpu_pools)
     assert len(shared) == 2
-    assert len(refusals(replace(twins, gpu_pools=shared))) == 1
+    assert len(refusals(replace(both, gpu_pools=shared))) == 1
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_two_pools_that_azure_could_not_tell_apart_are_refused() -> None:
     fine = settings()
     (pool,) = fine.gpu_pools
     # A name that is by chance exactly what the other one is shortened to.
-    twin = replace(pool, name=pool_name(pool.name), declared_at="gpuPools[1]")
-    (problem,) = refusals(replace(fine, gpu_pools=(pool, twin)))
+    same = replace(pool, name=pool_name(pool.name), declared_at="gpuPools[1]")
+    (problem,) = refusals(replace(fine, gpu_pools=(pool, same)))
     assert problem.path == "gpuPools[1].name"
     assert pool.name in problem.message
 
@@ -214,18 +214,18 @@ NO_ZONES = {"region": "northcentralus", "zones": "none"}
 def test_a_stack_outside_of_all_zones_has_the_same_nodes_and_asks_for_no_zone(
     stack: dict[str, Any], availability: str
 ) -> None:
-    found = settings({"zones": "none"}, {**stack, "availability": availability})
-    assert found.zones == (f"{found.region}-0",)
-    for pool in (found.admin_pool, *found.gpu_pools):
+    loaded = settings({"zones": "none"}, {**stack, "availability": availability})
+    assert loaded.zones == (f"{loaded.region}-0",)
+    for pool in (loaded.admin_pool, *loaded.gpu_pools):
         assert zone_numbers(pool.zones) == []
-    assert found.admin_pool.min_nodes == 1
-    assert refusals(found) == []
+    assert loaded.admin_pool.min_nodes == 1
+    assert refusals(loaded) == []
 
 
 def test_a_pool_may_be_outside_of_the_stacks_zones() -> None:
-    found = settings({"zones": "none"})
-    assert zone_numbers(found.zones) == ["1"]
-    (pool,) = found.gpu_pools
+    loaded = settings({"zones": "none"})
+    assert zone_numbers(loaded.zones) == ["1"]
+    (pool,) = loaded.gpu_pools
     assert zone_numbers(pool.zones) == []
 
 

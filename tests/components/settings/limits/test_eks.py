@@ -112,9 +112,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ("pool", "rest", "path", "remedy"), CASES, ids=[f"{path}-{n}" for n, (_, _, path, _) in enumerate(CASES)]
 )
 def test_what_eks_cannot_do_is_refused(pool: dict[str, Any], rest: dict[str, Any], path: str, remedy: str) -> None:
-    found = problems(pool, **rest)
-    assert list(found) == [path]
-    assert remedy in found[path]
+    refused = problems(pool, **rest)
+    assert list(refused) == [path]
+    assert remedy in refused[path]
 
 
 @pytest.mark.parametrize(

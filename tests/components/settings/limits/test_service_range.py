@@ -16,5 +16,5 @@ from tests.components.specs import cluster_settings
 def test_a_range_too_small_for_the_clusters_own_services_is_refused(cloud: str, prefix: int, refused: bool) -> None:
     settings = cluster_settings(cloud=cloud)
     changed = replace(settings, network=settings.network.model_copy(update={"service_cidr": f"10.8.0.0/{prefix}"}))
-    found = [problem for problem in settings_problems(changed) if problem.path == "network.serviceCidr"]
-    assert bool(found) is refused
+    of_range = [problem for problem in settings_problems(changed) if problem.path == "network.serviceCidr"]
+    assert bool(of_range) is refused

@@ -129,19 +129,19 @@ def test_their_pods_ask_for_what_the_settings_count(cloud: str, key: str) -> Non
     tool, made = written(key).tools[key], releases(with_one(cloud, key))
     values = {chart.name: made[chart.name]["values"] for chart in charts_of(written(key))}
     # Grafana has two sidecars of one description; without a Secret there is no Alertmanager.
-    found = [
+    of_pods = [
         requests
         for path, requests in places(values, "requests")
         if "storage" not in requests and "alertmanagerSpec" not in path
         for _ in range(2 if "sidecar" in path else 1)
     ]
-    assert sum(quantity(each["cpu"]) for each in found) * 1000 == sum(each.milli_cpu for each in tool.asked)
-    assert sum(quantity(each["memory"]) for each in found) == sum(each.memory_mib for each in tool.asked) * 1024**2
+    assert sum(quantity(each["cpu"]) for each in of_pods) * 1000 == sum(each.milli_cpu for each in tool.asked)
+    assert sum(quantity(each["memory"]) for each in of_pods) == sum(each.memory_mib for each in tool.asked) * 1024**2
 
 
 @every_tool
 def test_a_rehearsal_without_the_chart_knows_its_values(key: str) -> None:
     for chart in charts_of(written(key)):
-        found = locate(chart.where, None)
-        assert found is not None
-        assert (found.name, found.version, found.empty) == (chart.name, chart.version, True)
+        chart_values = locate(chart.where, None)
+        assert chart_values is not None
+        assert (chart_values.name, chart_values.version, chart_values.empty) == (chart.name, chart.version, True)

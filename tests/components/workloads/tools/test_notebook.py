@@ -88,11 +88,11 @@ def server_settings(written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("minutes", [5, 60, 1440])
-def test_a_notebook_ends_when_nothing_runs_there_whoever_looks_at_it(
+def test_a_notebook_ends_when_nothing_runs_in_it_even_if_a_browser_is_open(
     minutes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = values(Notebook.model_validate({"idleMinutes": minutes}), LAB.gpu_pools)
-    (written,) = given["singleuser"]["extraFiles"].values()
+    chart_values = values(Notebook.model_validate({"idleMinutes": minutes}), LAB.gpu_pools)
+    (written,) = chart_values["singleuser"]["extraFiles"].values()
     settings, handler = server_settings(written, monkeypatch)
     kernels, terminals = settings.MappingKernelManager, settings.TerminalManager
     assert kernels.cull_idle_timeout == terminals.cull_inactive_timeout == 60 * minutes
@@ -104,9 +104,9 @@ def test_a_notebook_ends_when_nothing_runs_there_whoever_looks_at_it(
     # A cell that computes in silence.
     assert kernels.cull_busy is False
     # The hub sees traffic alone, and would end such a cell after an hour.
-    assert given["cull"]["enabled"] is True
-    assert given["cull"]["timeout"] >= max(24 * 3600, 60 * minutes)
-    assert given["cull"]["adminUsers"] is True
+    assert chart_values["cull"]["enabled"] is True
+    assert chart_values["cull"]["timeout"] >= max(24 * 3600, 60 * minutes)
+    assert chart_values["cull"]["adminUsers"] is True
 
 
 def test_how_a_notebook_ends_is_read_beside_the_settings_of_its_image() -> None:

@@ -64,23 +64,23 @@ def admitted(flavors: list[Mapping[str, Any]], pod: Mapping[str, Any]) -> list[M
     return [flavor for flavor in flavors if takes(flavor)]
 
 
-@pytest.mark.parametrize(("cloud", "rungs"), [("gke", 2), ("eks", 2 * 3), ("aks", 2)])
+@pytest.mark.parametrize(("cloud", "pool_count"), [("gke", 2), ("eks", 2 * 3), ("aks", 2)])
 @pytest.mark.parametrize("gpus", [1, 4])
-def test_whatever_flavor_a_job_is_given_every_rung_and_zone_of_its_pools_stays_open_to_it(
-    cloud: str, rungs: int, gpus: int
+def test_every_flavor_leaves_each_fallback_pool_and_zone_open_to_the_job(
+    cloud: str, pool_count: int, gpus: int
 ) -> None:
     """Kueue gives the same flavor over and over, also where the cloud has no machine of that pool:
     https://github.com/kubernetes-sigs/kueue/issues/2560."""
     settings = load_stack(cloud, **({"autoscaling": {"autoscaler": "cluster-autoscaler"}} if cloud == "eks" else {}))
     pools = {pool.name: pool for pool in settings.gpu_pools}
     flavors = [flavor["spec"] for flavor in flavors_of(settings.gpu_pools)]
-    assert len(flavors) > 2 * rungs
+    assert len(flavors) > 2 * pool_count
     offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
     asked = JobRequest(request=PodRequest(gpu="t4", gpus=gpus), name="train", namespace="default")
     job = training_job(asked, place(offered, asked.request), "image", offered)
-    given = admitted(flavors, manifests(job)[0]["spec"]["template"]["spec"])
-    assert len(given) == len(job.pools) == rungs
-    for flavor in given:
+    assigned = admitted(flavors, manifests(job)[0]["spec"]["template"]["spec"])
+    assert len(assigned) == len(job.pools) == pool_count
+    for flavor in assigned:
         closed = [name for name in job.pools if not flavor["nodeLabels"].items() <= pools[name].labels.items()]
         assert closed == []
 

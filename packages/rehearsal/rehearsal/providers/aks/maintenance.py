@@ -20,7 +20,7 @@ MAINTENANCE_RULES: Final = Rules()
 
 
 @MAINTENANCE_RULES.add("window-given", WINDOWS, "configName", "maintenanceWindow", "timeInWeek")
-def _given(inputs: Properties, cloud: Subscription) -> str | None:
+def _problem(inputs: Properties, cloud: Subscription) -> str | None:
     if inputs.get("maintenanceWindow") or (inputs["configName"] == "default" and inputs.get("timeInWeek")):
         return None
     return f"Maintenance configuration '{inputs['configName']}' needs a maintenanceWindow."

@@ -13,7 +13,7 @@ KUBERNETES: Final = "1.34.4"
 # the control plane's own.
 MINORS: Final = range(32, 38)
 OFFERED: Final = f"1.{MINORS[0]} to 1.{MINORS[-1]}"
-_WANTED: Final = re.compile(r"1\.(\d+)(\.\d+)?")
+_VERSION: Final = re.compile(r"1\.(\d+)(\.\d+)?")
 
 
 def newer_minor(version: str, than: str) -> bool:
@@ -38,7 +38,7 @@ def resolve(requested: str | None) -> str | None:
 
     https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
     """
-    match = _WANTED.fullmatch(requested or KUBERNETES)
+    match = _VERSION.fullmatch(requested or KUBERNETES)
     if match is None or int(match[1]) not in MINORS:
         return None
     if match[2]:

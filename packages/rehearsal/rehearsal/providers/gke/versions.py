@@ -14,7 +14,7 @@ CHANNELS: Final = ("RAPID", "REGULAR", "STABLE")
 # Which ones Google offers changes by the week (https://cloud.google.com/kubernetes-engine/docs/release-schedule): these
 # are the control plane's own minor and those around it that a stack may be pinned to.
 MINORS: Final = range(30, 38)
-_WANTED: Final = re.compile(r"1\.(\d+)(\.\d+(-gke\.\d+)?)?")
+_VERSION: Final = re.compile(r"1\.(\d+)(\.\d+(-gke\.\d+)?)?")
 
 
 def resolve(requested: str | None) -> str | None:
@@ -26,7 +26,7 @@ def resolve(requested: str | None) -> str | None:
     """
     if not requested or requested in ("latest", "-") or requested == VERSION:
         return VERSION
-    match = _WANTED.fullmatch(requested)
+    match = _VERSION.fullmatch(requested)
     if match is None or int(match[1]) not in MINORS:
         return None
     if match[3]:

@@ -36,8 +36,8 @@ if PROMTOOL is None:
 
 
 def exporters(cloud: str) -> list[dict[str, Any]]:
-    found = [each.inputs for each in with_all(cloud).of_type(DAEMON_SET)]
-    return [each for each in found if each["metadata"]["name"].startswith("dcgm-exporter")]
+    daemons = [each.inputs for each in with_all(cloud).of_type(DAEMON_SET)]
+    return [each for each in daemons if each["metadata"]["name"].startswith("dcgm-exporter")]
 
 
 @every_cloud
@@ -90,9 +90,9 @@ def test_grafana_has_a_password_of_its_own() -> None:
 
 @pytest.mark.parametrize("secret", [None, "alerts"])
 def test_alerts_reach_somebody_only_if_it_is_said_whom(secret: str | None) -> None:
-    given = values(Prometheus.model_validate({"alertmanagerSecret": secret}), LAB, LAB.gpu_pools)["alertmanager"]
-    assert given["enabled"] == (secret is not None)
-    assert given["alertmanagerSpec"].get("configSecret") == secret
+    alertmanager = values(Prometheus.model_validate({"alertmanagerSecret": secret}), LAB, LAB.gpu_pools)["alertmanager"]
+    assert alertmanager["enabled"] == (secret is not None)
+    assert alertmanager["alertmanagerSpec"].get("configSecret") == secret
 
 
 @pytest.mark.parametrize(("minutes", "waits"), [(1, "31m"), (600, "630m")])
@@ -174,7 +174,7 @@ def test_exporters_are_told_to_export_it(cloud: str) -> None:
 @pytest.mark.parametrize("file", ["alerts.yaml", "dashboards.yaml"])
 def test_tests_of_rules_measure_what_exporters_can_tell(file: str) -> None:
     scraped = {each["target_label"] for each in _scraped()["relabel_configs"] if "target_label" in each}
-    labels = {name: {*given} for exporter in EXPORTED.values() for name, given in exporter.items()}
+    labels = {name: {*names} for exporter in EXPORTED.values() for name, names in exporter.items()}
     for name in (*EXPORTED["dcgm-exporter"], *EXPORTED["dcgm-exporter of slices"]):
         labels[name] |= scraped
     for test in yaml.safe_load((HERE / file).read_text())["tests"]:

@@ -65,7 +65,7 @@ class AutoscalerSimulation:
         self._stopped = threading.Event()
         self._turn = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._told: dict[tuple[str, str], SimulatedNodeGroup | None] = {}
+        self._reported: dict[tuple[str, str], SimulatedNodeGroup | None] = {}
         self._account_read = -_ACCOUNT_SECONDS
         self._declared: list[DeclaredGroup] = []
         self._asgs: Mapping[str, AutoScalingGroup] = {}
@@ -95,7 +95,7 @@ class AutoscalerSimulation:
             if self._woken.is_set():
                 self._woken.clear()
                 # The change of a group may already have updated the fleet: report everything again.
-                self._told = dict.fromkeys(self._told)
+                self._reported = dict.fromkeys(self._reported)
                 self._account_read = -_ACCOUNT_SECONDS
             if time.monotonic() - self._account_read >= _ACCOUNT_SECONDS:
                 self._read_account()
@@ -140,9 +140,9 @@ class AutoscalerSimulation:
 
     def _tell(self, group: SimulatedNodeGroup) -> None:
         key = group.cluster, group.name
-        if self._told.get(key) != group:
+        if self._reported.get(key) != group:
             self._fleet.apply_group(group)
-            self._told[key] = group
+            self._reported[key] = group
             if group.not_scaled_because:
                 _log.info("node group %s does not scale: %s", group.name, group.not_scaled_because)
 
@@ -161,6 +161,6 @@ class AutoscalerSimulation:
 
     def _withdraw(self, existing: set[tuple[str, str]]) -> None:
         """Remove what this thread told the fleet of groups that were deleted, perhaps while it was telling."""
-        for key in [key for key in self._told if key not in existing]:
+        for key in [key for key in self._reported if key not in existing]:
             self._fleet.delete_group(*key)
-            del self._told[key]
+            del self._reported[key]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rehearsal.providers.eks.base.account import Account
 
-_GONE: Final = ("terminated", "shutting-down")
+_TERMINATED: Final = ("terminated", "shutting-down")
 _SERVICE_LINKED: Final = "/aws-service-role/"
 _MANAGED: Final = "alias/aws/"
 """https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#aws-managed-key"""
@@ -42,7 +42,7 @@ def _listed(service: str, operation: str, key: str, name: str, what: str) -> Fin
 def _instances(account: Account) -> Iterator[str]:
     for reservation in account.call("ec2", "DescribeInstances")["Reservations"]:
         for each in reservation["Instances"]:
-            if each["State"]["Name"] not in _GONE:
+            if each["State"]["Name"] not in _TERMINATED:
                 yield f"EC2 instance {each['InstanceId']}"
 
 

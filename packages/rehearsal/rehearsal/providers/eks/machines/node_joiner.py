@@ -81,7 +81,7 @@ class NodeJoiner(threading.Thread):
         for instance in running.values():
             self._follow(instance, now)
         for id in [id for id in self._known if id not in running]:
-            self._gone(id)
+            self._deleted(id)
         self._looked_at = state
 
     def _state(self) -> str:
@@ -108,7 +108,7 @@ class NodeJoiner(threading.Thread):
                 known.stopped = True
                 self._fleet.stop_node(known.cluster, known.name)
             return
-        self._gone(instance.id)
+        self._deleted(instance.id)
 
     def _boot(self, instance: Instance, known: _Known) -> None:
         clusters = self._account.store.all(CLUSTER)
@@ -148,7 +148,7 @@ class NodeJoiner(threading.Thread):
         for cluster in self._account.store.all(CLUSTER):
             self._fleet.report_machine(cluster.id, instance.private_name, message)
 
-    def _gone(self, id: str) -> None:
+    def _deleted(self, id: str) -> None:
         known = self._known.pop(id)
         if known.joined:
             self._fleet.remove_node(known.cluster, known.name)
