@@ -46,7 +46,7 @@ def test_a_volume_that_is_paid_for_by_its_size_is_part_of_what_an_idle_stack_cos
     known = catalog.of(cloud)
     if known.prices.volume is None or known.volume_gib is None:
         assert idle(cloud, **VOLUME) == idle(cloud)
-        assert [note for note in cost(stack(cloud, **VOLUME))["notes"] if "what is in it is paid for" in note]
+        assert [note for note in cost(stack(cloud, **VOLUME))["notes"] if "billed by its content" in note]
         return
     least = known.volume_gib[0]
     twice = {"workloads": {"sharedVolume": {"sizeGib": 2 * least}}}
