@@ -83,8 +83,8 @@ def test_it_is_the_account_that_may_read_the_checkpoint_it_serves(cloud: str) ->
 def test_a_warm_floor_costs_and_the_output_says_how_much(cloud: str) -> None:
     cold, warm = (with_service(cloud, min=floor, max=2).stack_outputs["cost"] for floor in (0, 2))
     assert warm["idleHourlyUsd"] > cold["idleHourlyUsd"] == only(cloud).stack_outputs["cost"]["idleHourlyUsd"]
-    assert any("always run" in note for note in warm["notes"])
-    assert not any("always run" in note for note in cold["notes"])
+    assert any("minimum replicas" in note for note in warm["notes"])
+    assert not any("minimum replicas" in note for note in cold["notes"])
 
 
 @every_cloud

@@ -93,7 +93,7 @@ def test_nodes_go_out_as_the_subnet_does_and_a_cluster_keeps_its_way(
         (
             {"subnets": [{**SUBNET, "addressPrefix": "10.20.0.0/29"}]},
             {"max_nodes": 4},
-            r"existing\.subnets: .* room for 3 nodes, the pools may grow to 4",
+            r"existing\.subnets: .* room for 3 nodes, but the pools may grow to 4",
         ),
     ],
 )

@@ -58,11 +58,11 @@ def test_a_network_by_name_is_in_the_clusters_own_project() -> None:
         ({"network": "projects/host/global/networks/other"}, {}, r"existing\.network: .*host/global/networks/company"),
         ({"pod_range": "pods"}, {}, r"existing\.podRange: .*'pods'.*gpu-pods, gpu-services"),
         ({"service_range": "services"}, {"secondaryIpRanges": []}, r"existing\.serviceRange: .*none"),
-        ({}, {"ipCidrRange": "10.20.0.0/29"}, r"existing\.subnets: .* room for 4 nodes, the pools may grow to 5"),
+        ({}, {"ipCidrRange": "10.20.0.0/29"}, r"existing\.subnets: .* room for 4 nodes, but the pools may grow to 5"),
         (
             {},
             {"secondaryIpRanges": [{"rangeName": "gpu-pods", "ipCidrRange": "10.24.0.0/22"}]},
-            r"existing\.podRange: .* room for 4 nodes, the pools may grow to 5",
+            r"existing\.podRange: .* room for 4 nodes, but the pools may grow to 5",
         ),
     ],
 )
