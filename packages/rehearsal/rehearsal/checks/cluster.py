@@ -49,7 +49,7 @@ def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
 
 
 def reached(timeline: Timeline, pools: Pools, messages: Mapping[str, str]) -> Iterator[Check]:
-    """Every GPU pool got at least one node, whose GPUs became usable; if not, ``messages`` (pool → the autoscaler's) are part of the reason."""
+    """Every GPU pool got a node with usable GPUs; if not, the reason has the autoscaler's ``messages`` by pool."""
     for pool in pools.gpu:
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_ready_at is not None]
