@@ -81,7 +81,7 @@ OnDestroy = Annotated[
 ]
 Adopt = Annotated[
     Flag,
-    Field(description="adopt what an earlier stack of this name, account and region retained, instead of creating it"),
+    Field(description="adopt the resource that an earlier stack of this name, account and region retained"),
 ]
 
 

@@ -33,8 +33,8 @@ class PodRequest:
 class Fit:
     """Pools of one GPU type and size that fit the job, in fallback order.
 
-    ``pods_per_node``: how many such pods a node takes. ``larger``: a node of fewer GPUs would have enough of them, but
-    not enough of something else.
+    ``pods_per_node``: how many such pods fit on a node. ``larger``: a node with fewer GPUs would have enough GPUs, but
+    not enough of another resource.
     """
 
     pools: tuple[PoolOffer, ...]
@@ -43,7 +43,7 @@ class Fit:
 
     @property
     def hourly_usd(self) -> float | None:
-        """A node's list price: the first pool's, or, where that is not known, the least that is."""
+        """A node's list price: the first pool's or, where that is unknown, the lowest known one."""
         return _price(self.pools)
 
     @property
@@ -82,7 +82,7 @@ class Miss:
 
 
 def fits(offer: Offer, request: PodRequest) -> list[Fit]:
-    """The cheapest first; those without a known price last, the smallest first."""
+    """The pools that fit, cheapest first; those without a known price last, smallest first."""
     fitting = []
     for pools in _sizes(offer):
         taking = [pool for pool in pools if not any(_lacks(pool, request))]
@@ -132,7 +132,7 @@ def pods_per_node(pool: PoolOffer, request: PodRequest) -> int:
 
 
 def names(gpu: str, asked: str) -> bool:
-    """Whether ``asked`` names the GPU type: whole, without its maker, or by some of its words."""
+    """Whether ``asked`` names the GPU type: in full, without the vendor, or by some of its words."""
     words, requested = gpu.lower().split("-"), asked.lower().split("-")
     return any(words[start : start + len(requested)] == requested for start in range(len(words)))
 

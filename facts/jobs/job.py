@@ -38,17 +38,18 @@ _CONTAINER: Final = "main"
 class TrainingJobSpec:
     """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep.
 
-    It may use any of ``pools``, whose ``taints`` it tolerates and which all have the labels ``kind``. Without
-    ``command`` the image's own program runs.
-    ``gpus`` are those of one pod; ``milli_cpu``, ``memory_mib`` and ``disk_mib`` are asked for where they are not 0.
-    ``workers`` start together and find each other by torchrun's variables; ``at_once`` limits the runs of a ``sweep``.
-    ``retries`` count failures of the program itself, per run of a sweep and per worker. ``grace_seconds`` pass between
-    SIGTERM and the end; on a spot node no more than the cloud's notice can be had. ``larger_node`` says that the job
-    takes a node with more GPUs than it needs on purpose, for the machine's memory. ``checkpoints`` is the URL that the
-    program keeps its state below, in ``CHECKPOINTS`` unless ``env`` has it: the same again when it is made again.
-    ``volume`` is a claim whose files are at ``/shared``. It waits in the ``queue`` of its namespace. ``spot``: some of
-    its pools are, so it has to leave a node when it is told to.
-    The Job is removed ``kept_seconds`` after its end, or never.
+    - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
+    - ``command``: replaces the image's own program.
+    - ``gpus``: per pod. ``milli_cpu``, ``memory_mib``, ``disk_mib``: requests per pod; 0 requests nothing.
+    - ``workers``: pods that start together and find each other by torchrun's variables.
+    - ``at_once``: most runs of a ``sweep`` at the same time.
+    - ``retries``: failures of the program itself, per run of a sweep and per worker.
+    - ``grace_seconds``: from SIGTERM to SIGKILL; a spot node gives at most the cloud's notice.
+    - ``larger_node``: use a node with more GPUs than needed, for its memory.
+    - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
+    - ``volume``: a claim, mounted at ``/shared``. ``queue``: the Kueue queue of the namespace.
+    - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
+    - ``kept_seconds``: the Job is deleted this long after its end; ``None``: never.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The checks of a rehearsal.
 
-Every check looks at what was observed (nodes, pods, events, the engine's results), never at the plan, and says in words
-what it saw. What a title promises is what the check looks at, and each can fail.
+Every check evaluates observations (nodes, pods, events, the engine's results), never the plan, and reports them. A
+check evaluates exactly what its title says, and each can fail.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 def cluster_checks(
     timeline: Timeline, pools: Pools, scenario: Scenario, played: Played, messages: Mapping[str, str] | None = None
 ) -> list[Check]:
-    """All checks of what happened in the cluster, in the order of the story.
+    """All checks of what happened in the cluster, in the order of the scenario.
 
-    ``said`` are the autoscaler's own words about pools (``rehearsal/scenario/autoscaler_messages.py``).
+    ``messages``: pool → the autoscaler's messages about it (``rehearsal/scenario/autoscaler_messages.py``).
     """
     return [
         cluster.starts_at_zero(timeline, played),

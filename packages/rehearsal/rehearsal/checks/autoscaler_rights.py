@@ -1,6 +1,6 @@
-"""Whether a deployed cluster-autoscaler may do in the cluster what it does: kwok runs its pod, not its program.
+"""Whether a deployed cluster-autoscaler has the permissions that it needs: kwok runs its pod, not its program.
 
-Without one of these it is Ready and does nothing: its caches never fill
+If one is missing, the pod is Ready and does nothing, because its caches never fill
 (https://github.com/kubernetes/autoscaler/issues/8678).
 """
 
@@ -19,7 +19,7 @@ _SEE: Final = ("get", "list", "watch")
 
 @dataclass(frozen=True)
 class _Right:
-    """Verbs on resources of a group; ``name`` is one object's, ``own`` says that its own namespace is meant."""
+    """Verbs on resources of a group; ``name``: of one object only; ``own``: in its own namespace only."""
 
     group: str
     resources: tuple[str, ...]

@@ -9,9 +9,9 @@ from rehearsal.scenario.cloud_calls import Calls
 
 
 def calls_allowed(calls: Calls) -> Iterator[Check]:
-    """Programs in the cluster had the right to every call that they made to the cloud; no check where none made any.
+    """Programs in the cluster were permitted all their calls to the cloud; no check if there was no call.
 
-    What such a call was for may be missing without a trace: a queue that nobody reads looks like a quiet one.
+    A denied call may have no other visible effect: a queue that cannot be read looks like an empty one.
     """
     if calls.made:
         detail = "; ".join(calls.denied) or f"{calls.made} calls, none denied"

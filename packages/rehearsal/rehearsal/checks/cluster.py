@@ -26,7 +26,7 @@ def starts_at_zero(timeline: Timeline, played: Played) -> Check:
 
 
 def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
-    """Pods without GPUs ran off the GPU nodes and made the autoscaler start none."""
+    """Pods without GPUs ran on CPU nodes and made the autoscaler start no GPU node."""
     problems = []
     for one in played.submitted:
         if not isinstance(one.submission.expect, OffGpus):
@@ -49,7 +49,7 @@ def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
 
 
 def reached(timeline: Timeline, pools: Pools, messages: Mapping[str, str]) -> Iterator[Check]:
-    """Every GPU pool got at least one node, whose GPUs became usable; if not, ``said`` is part of the reason."""
+    """Every GPU pool got a node with usable GPUs; if not, the reason has the autoscaler's ``messages`` by pool."""
     for pool in pools.gpu:
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_ready_at is not None]
@@ -120,7 +120,7 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
 
 
 def _about_machines(timeline: Timeline, pool: str, nodes: Sequence[NodeRecord]) -> str:
-    """What is known of a pool without usable GPUs: from its nodes, else from the pods that waited for one."""
+    """Why a pool has no usable GPUs: a warning about its nodes, else about the pods that waited for one."""
     names = {node.name for node in nodes}
     warnings = [event.message for event in timeline.events if event.name in names and event.type == "Warning"]
     warnings = warnings or [event.message for event in timeline.events if event.machines and event.pool == pool]

@@ -12,8 +12,8 @@ from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, Timeline
 
 _ZONE = "topology.kubernetes.io/zone"
 CAPACITY = "karpenter.sh/capacity-type"
-"""How a node was bought. All autoscaled nodes have it here, as Karpenter or its simulation made them; the clouds' own
-labels say the same under names of their own."""
+"""A node's capacity type. In a rehearsal all autoscaled nodes have it, because Karpenter or its simulation creates
+them; each cloud also has a label of its own for it."""
 
 _LISTED = 5
 
@@ -38,9 +38,9 @@ def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
 
 
 def system_pods_run(timeline: Timeline, played: Played) -> Check:
-    """Every pod of the cluster's own runs: none that was there before the GPU pods were deleted is still waiting.
+    """Every system pod runs: none that existed before the GPU pods were deleted is still pending.
 
-    An agent of a node that went before it could start is none of them: the cluster deletes it some time later.
+    Agents of a node that was deleted before they could start do not count: the cluster deletes them later.
     """
     until = played.all_deleted or timeline.now()
     left = {node.name for node in timeline.nodes if node.deleted is not None}

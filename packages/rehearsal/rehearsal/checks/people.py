@@ -1,6 +1,6 @@
 """Whether each principal in the stack file has exactly the permissions of its role.
 
-Asked of the API server itself, for whom the cloud says that they are.
+The API server answers (SubjectAccessReview) for the user and groups that the cloud maps the principal to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ALL: Final = frozenset[Role]({"admin", "developer", "viewer"})
 
 @dataclass(frozen=True)
 class _Try:
-    """Something that somebody tries in a namespace, ``""`` in none; ``may`` are the roles whose it is there."""
+    """A request in a namespace (``""``: cluster-wide); ``may``: the roles that are permitted to make it."""
 
     verb: str
     resource: str
@@ -52,7 +52,7 @@ _IN_NONE: Final = (
 
 
 def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, UserInfo]) -> Iterator[Check]:
-    """A check for each entry of ``access``; ``let_in`` is whom the cloud lets in, and as whom."""
+    """A check for each entry of ``access``; ``identities``: principal → its user and groups in the cluster."""
     for entry in access:
         title = f"{entry.name} has exactly the permissions of the role {entry.role}"
         login = identities.get(entry.who)

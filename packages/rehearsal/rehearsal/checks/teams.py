@@ -1,6 +1,6 @@
 """Whether a team's pods get at most its GPUs and its priority.
 
-Asked of the API server itself, by pods that it judges and does not make (``dryRun``).
+The API server answers for pods that it validates and does not create (``dryRun``).
 """
 
 from __future__ import annotations

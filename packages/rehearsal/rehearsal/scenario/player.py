@@ -12,11 +12,11 @@ from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Time
 from rehearsal.scenario.user import SubmissionReply, User, short_message
 
 PATIENCE_SECONDS: Final = 240.0
-"""How long nothing at all may happen before what was to come is given up. The slowest step of an autoscaler, an idle
-node's removal by a Karpenter that the stack installs, takes some 30 s where the machine is not loaded."""
+"""Seconds without any event after which the scenario stops waiting. An autoscaler's slowest step, the removal of an
+idle node by a Karpenter that the stack installs, takes some 30 s on a machine without other load."""
 
 CHANCE_SECONDS: Final = 60.0
-"""The same for what need not come, and where a failure is what is looked for."""
+"""The same for events that are optional, and where a failure is expected."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Player:
             self.played.back_to_zero = self._timeline.now()
 
     def _again(self, scenario: Scenario) -> None:
-        """From zero once more: autoscalers remember nodes, and a pod may need all that one has."""
+        """Scale from zero again: autoscalers remember nodes, and a pod may need a whole node."""
         jobs = [whole_node(pool, job, free) for pool, job in scenario.again.items() if (free := self._free(pool))]
         for one in jobs:
             self._submit(one)
@@ -226,7 +226,7 @@ class Player:
         return self._until(lambda: all(self._running(one) for one in waited))
 
     def _give_time(self, condition: Callable[[], bool]) -> None:
-        """Wait for what may happen, and need not: there may be no autoscaler that considers anything."""
+        """Wait for an optional event: there may be no autoscaler that reacts."""
         self._timeline.wait_until(condition, CHANCE_SECONDS, self._alive)
 
     def _until(self, condition: Callable[[], bool]) -> bool:
@@ -237,7 +237,7 @@ class Player:
         return came
 
     def _idle_larger(self, submission: Submission) -> tuple[str, ...]:
-        """GPU nodes that would fit the workload, are idle, and belong to a pool where it must not go."""
+        """Idle GPU nodes that would fit the workload, of pools that it must not use."""
         if not isinstance(submission.expect, RunsOn):
             return ()
         busy = busy_nodes(self._timeline)

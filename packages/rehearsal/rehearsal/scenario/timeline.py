@@ -69,7 +69,7 @@ class NodeRecord:
         return self.created <= moment and (self.deleted is None or moment < self.deleted)
 
     def stays_at(self, moment: float) -> bool:
-        """Whether the node was there at ``moment``, and not on its way out."""
+        """Whether the node existed at ``moment`` and was not being deleted."""
         return self.exists_at(moment) and (self.leaving is None or moment < self.leaving)
 
 
@@ -116,7 +116,7 @@ class PodRecord:
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One Kubernetes event: about ``kind`` ``name``, told by ``source`` (a component's name).
+    """One Kubernetes event: about ``kind`` ``name``, reported by ``source`` (a component's name).
 
     ``pool`` is the GPU pool that the event names in a label, empty for most.
     """
@@ -132,7 +132,7 @@ class EventRecord:
 
     @property
     def machines(self) -> bool:
-        """Whether machines are the reason: they cannot be used, or may not be started."""
+        """Whether the cause is the machines: they are unusable, or the cloud refuses to start them."""
         return self.reason in MACHINE_REASONS
 
 
@@ -155,19 +155,19 @@ class Timeline:
 
     @property
     def nodes(self) -> tuple[NodeRecord, ...]:
-        """Every node ever seen, oldest first."""
+        """Every node observed, oldest first."""
         with self._lock:
             return tuple(self._nodes.values())
 
     @property
     def pods(self) -> tuple[PodRecord, ...]:
-        """Every pod ever seen, oldest first."""
+        """Every pod observed, oldest first."""
         with self._lock:
             return tuple(self._pods.values())
 
     @property
     def events(self) -> tuple[EventRecord, ...]:
-        """Every event ever seen, oldest first."""
+        """Every event observed, oldest first."""
         with self._lock:
             return tuple(self._events.values())
 
@@ -191,7 +191,7 @@ class Timeline:
         records[key] = record
 
     def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
-        """After a new list: what is no longer there went away while nobody watched."""
+        """After a new list: objects that are not in it were deleted while the watch was down."""
         alive, moment = set(present), self.now()
         records: dict[str, Any] = {"Node": self._nodes, "Pod": self._pods}.get(kind, {})
         with self._lock:
@@ -300,7 +300,7 @@ class Timeline:
         return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
     def considered(self, pod: str) -> bool:
-        """Whether the autoscaler, too, has said that it cannot help a pod; the scheduler's word comes first."""
+        """Whether the autoscaler has also reported that it cannot help a pod; the scheduler reports first."""
         return any(
             event.name == pod and event.type == "Warning" and event.source == AUTOSCALER for event in self.events
         )

@@ -25,7 +25,7 @@ def checks(
 ) -> list[Check]:
     """Run them, and check the results. Jobs are part of it where they have a place for checkpoints.
 
-    ``declared``: the stack's services. ``take_back`` is told the node that the cloud takes.
+    ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name.
     """
     results = services.play(declared, api, timeline, wait)
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))

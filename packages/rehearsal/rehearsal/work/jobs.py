@@ -22,13 +22,13 @@ def image(offer: Offer) -> str:
 
 
 def namespace(offer: Offer) -> str:
-    """Where jobs find the place for their checkpoints, on a stack that has one: their service account's namespace."""
+    """The namespace of the service account that can write checkpoints, on a stack that has them."""
     assert offer.checkpoints is not None
     return offer.checkpoints.service_account.partition("/")[0]
 
 
 def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: Wait) -> None:
-    """Submit the job, each pod of which runs for so many seconds, in a namespace in which developers may do so.
+    """Submit the job in a namespace of developers; each of its pods runs for so many seconds.
 
     Raises:
         ApiError: the API server's refusal.
@@ -38,7 +38,7 @@ def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: W
     made[0]["spec"]["template"]["metadata"]["annotations"][SECONDS] = seconds
 
     def may() -> bool:
-        """The developer's rights in a namespace come into force late."""
+        """The developer's new permissions take some time to apply."""
         try:
             developer.submit(collection(made[0]), made[0], dryRun="All")
         except ApiError as error:
@@ -51,7 +51,7 @@ def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: W
 
 
 def ended(api: Api, job: TrainingJobSpec) -> bool:
-    """Whether the Job starts no pod any more."""
+    """Whether the Job is complete or failed."""
     return holds(api.get(job_path(job.namespace, job.name)).get("status") or {}, "Complete", "Failed")
 
 

@@ -31,10 +31,10 @@ https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-c
 
 @dataclass(frozen=True)
 class ReclaimOutcome:
-    """What became of the job: its pods before and after the node was ``taken``, how they ended, and its own status.
+    """The job's pods before and after the node ``taken`` was reclaimed, how they ended, and the Job's status.
 
-    ``ends`` are the reasons for which the pods on that node ended, each empty where nothing was said. ``notice`` is
-    what the cloud gives pods, ``None`` for machines that it does not take back as a rule.
+    ``ends``: the reason for which each pod on that node ended, empty if there is none. ``notice``: seconds between the
+    cloud's notice and the end; ``None`` for machines that are not spot.
     """
 
     taken: str
@@ -48,7 +48,7 @@ class ReclaimOutcome:
 def play(
     offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, reclaim_machine: Callable[[str], None]
 ) -> Check:
-    """The check, on a stack that has checkpoints. ``take_back`` is told the node that the cloud takes."""
+    """The check, on a stack that has checkpoints. ``reclaim_machine`` reclaims a node's machine."""
     title = "A training job whose node the cloud reclaims continues on another node without a failure"
     job, notice = _job(offer)
     try:
@@ -93,7 +93,7 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
 
 
 def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
-    """On spot machines where there are some, each worker with a node of its own where that can be."""
+    """On spot nodes if the stack has some, each worker on a separate node if there are enough."""
     spot = any(pool.spot for pool in offer.pools) or None
     smallest = place(offer, PodRequest(gpus=1, spot=spot))
     gpus = min(pool.gpus_per_pod for pool in smallest.pools)
@@ -144,7 +144,7 @@ def _others(pods: Iterable[PodRecord], lost: Collection[str]) -> list[PodRecord]
 
 
 def _read(api: Api, pods: Iterable[PodRecord]) -> list[Object]:
-    """The pods in the order of their indexes; those that have gone are left out."""
+    """The pods in the order of their indexes, without deleted ones."""
     objects = [api.find(pod_path(pod.namespace, pod.name)) for pod in pods]
     return sorted((pod for pod in objects if pod is not None), key=_index)
 

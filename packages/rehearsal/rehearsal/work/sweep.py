@@ -26,8 +26,7 @@ _RUN_SECONDS: Final = "1"
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """What became of the sweep over one size: its pods with the pool of each's node (``None``: it had none), and the
-    Job's own status."""
+    """The sweep over one size: its pods, each with its node's pool (``None``: no node), and the Job's status."""
 
     job: TrainingJobSpec
     pods: Sequence[tuple[PodRecord, str | None]]

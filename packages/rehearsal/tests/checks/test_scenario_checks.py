@@ -233,7 +233,7 @@ def test_a_node_that_stays_is_reported_with_the_pod_that_holds_it(cluster: Clust
     cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
     check = of_cluster.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
     assert not check.passed
-    assert check.detail == "gpu-0 (t4-1) still running, kept by metrics"
+    assert check.detail == "gpu-0 (t4-1) still running; not removed because of metrics"
 
 
 def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> None:
@@ -257,7 +257,7 @@ GPU_NODE = {"size": 1, "taints": SMALL.taints}
         ({"labels": {"karpenter.sh/capacity-type": "on-demand"}}, "is on-demand, declared spot"),
         ({"labels": {"karpenter.sh/capacity-type": "spot"}}, None),
         ({"labels": {"gpucluster.dev/gpu": "nvidia-l4"}}, "has label gpucluster.dev/gpu=nvidia-l4, declared nvidia-t4"),
-        ({"gpus": 2}, "offers 2 GPUs, declared 1"),
+        ({"gpus": 2}, "has 2 allocatable GPUs, declared 1"),
         ({"gpus": 0}, None),
     ],
 )

@@ -67,11 +67,11 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
         (lambda one: replace(one, status={"succeeded": 3, "failed": 1}), "1 failures"),
         (
             lambda one: replace(one, pods=(*one.pods, (run(1, 9, disrupted="DeletionByPodGC"), "t4-1"))),
-            "runs 1 were cut short and started again",
+            "runs 1 were interrupted and started again",
         ),
         (
             lambda one: replace(one, pods=((run(1, 9, phase="Failed"), "t4-1"), *one.pods)),
-            "runs 1 were cut short and started again",
+            "runs 1 were interrupted and started again",
         ),
         (
             lambda one: replace(one, pods=on("t4-1", "t4-4", "t4-1")),
@@ -80,7 +80,7 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
         (lambda one: replace(one, pods=on("t4-1", None, "t4-1")), "sweep-1-1 ran on a node of no pool"),
         (
             lambda one: replace(one, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))),
-            "3 runs at once, where 2",
+            "3 runs at once, but 2",
         ),
     ],
 )
