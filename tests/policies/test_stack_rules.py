@@ -125,12 +125,7 @@ def test_the_good_stack_passes(check: Check) -> None:
         ),
         (placeable, with_workload(of="train", tolerations=(GPU,)), "gke-spot=true", "gke-spot"),
         (placeable, with_workload(of="train", node_selector={"gpu": "h100"}), "lacks the labels", "Select labels"),
-        (
-            tolerates,
-            with_workload(of="train", tolerations=(SPOT_TOO,)),
-            "only some clouds add it",
-            "nvidia.com/gpu",
-        ),
+        (tolerates, with_workload(of="train", tolerations=(SPOT_TOO,)), "only some clouds add it", "nvidia.com/gpu"),
         (
             daemon_sets,
             with_workload(of="drivers", tolerations=(GPU,)),
@@ -220,12 +215,7 @@ def test_without_gpu_groups_workloads_do_as_they_like() -> None:
 
 @pytest.mark.parametrize(
     ("carbon", "broken"),
-    [
-        (None, 0),
-        (Carbon(88, 432, 2025, "s"), 0),
-        (Carbon(66, 150, 2025, "s"), 0),
-        (Carbon(15, 428, 2025, "s"), 1),
-    ],
+    [(None, 0), (Carbon(88, 432, 2025, "s"), 0), (Carbon(66, 150, 2025, "s"), 0), (Carbon(15, 428, 2025, "s"), 1)],
 )
 def test_a_region_is_clean_by_its_purchases_or_by_its_grid(carbon: Carbon | None, broken: int) -> None:
     assert len(low_carbon(replace(CLUSTER, carbon=carbon))) == broken

@@ -203,8 +203,7 @@ def test_private_nodes(properties: dict[str, Any], private: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "type_token",
-    ["gcp:compute/instance:Instance", "gcp:compute/instanceFromTemplate:InstanceFromTemplate"],
+    "type_token", ["gcp:compute/instance:Instance", "gcp:compute/instanceFromTemplate:InstanceFromTemplate"]
 )
 def test_a_machine_with_gpus_runs_all_the_time(type_token: str) -> None:
     (group,) = read(declared(type_token, {"zone": "us-central1-a", "guestAccelerators": [T4]}))

@@ -240,12 +240,7 @@ RULES: list[tuple[str, str, Properties, Properties]] = [
     ("scaling-ordered", NODE_GROUP, group(**sizes(2, 2, 1)), group(**sizes(1, 1, 1))),
     ("scaling-ordered", NODE_GROUP, group(**sizes(1, 0, 2)), group(**sizes(0, 0, 2))),
     ("scaling-ordered", NODE_GROUP, group(**sizes(0, 3, 2)), group(**sizes(0, 2, 2))),
-    (
-        "instance-types-exist",
-        NODE_GROUP,
-        group(instanceTypes=["g4dn.nano"]),
-        group(instanceTypes=["g4dn.xlarge"]),
-    ),
+    ("instance-types-exist", NODE_GROUP, group(instanceTypes=["g4dn.nano"]), group(instanceTypes=["g4dn.xlarge"])),
     (
         "instance-types-many",
         NODE_GROUP,
