@@ -17,10 +17,10 @@ import pytest
 from rehearsal.providers.base import Provider
 from rehearsal.providers.launcher import write_launchers
 
-REAL_ENGINE: Final = (
+REAL_ENGINE: Final = [
     pytest.mark.rehearsal,
     pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-)
+]
 """The marks of what runs the real engine."""
 
 
