@@ -62,37 +62,32 @@ NODE_LINKS = (
     ("images", "role", "scaler-role"),
 )
 
+PERMITTED = "autoscaler-permitted"
 
 BLOCKED = [
-    case(
-        "without-terminate", "A policy from an article: groups grow and never shrink.", rule="autoscaler-permitted"
-    ).of(*NODES, scaler(), *rights(document(allow(READS), allow(WRITES[:1])))),
-    case("reads-only", "The role has the describing half of the policy.", rule="autoscaler-permitted").of(
+    case("without-terminate", "A policy from an article: groups grow and never shrink.", rule=PERMITTED).of(
+        *NODES, scaler(), *rights(document(allow(READS), allow(WRITES[:1])))
+    ),
+    case("reads-only", "The role has the describing half of the policy.", rule=PERMITTED).of(
         *NODES, scaler(), *rights(document(allow(READS)))
     ),
     case(
         "reads-limited-to-groups",
         "Describing cannot be limited to some groups: such a statement allows nothing.",
-        rule="autoscaler-permitted",
+        rule=PERMITTED,
     ).of(*NODES, scaler(), *rights(document(allow([*READS, *WRITES], "arn:aws:autoscaling:*:*:autoScalingGroup:*")))),
-    case(
-        "for-another-clusters-groups", "The condition names the tag of another cluster.", rule="autoscaler-permitted"
-    ).of(
+    case("for-another-clusters-groups", "The condition names the tag of another cluster.", rule=PERMITTED).of(
         *NODES,
         scaler(),
         *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned", "k8s.io/cluster-autoscaler/production")))),
     ),
-    case("denied", "A guard rail denies every change of groups.", rule="autoscaler-permitted").of(
+    case("denied", "A guard rail denies every change of groups.", rule=PERMITTED).of(
         *NODES, scaler(), *rights(document(allow(["*"]), {**allow(["autoscaling:Set*"]), "Effect": "Deny"}))
     ),
-    case(
-        "role-for-machines",
-        "The role is for machines; Pod Identity cannot give it to pods.",
-        rule="autoscaler-permitted",
-    ).of(*NODES, scaler(), role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")), *rights()[1:]),
-    case(
-        "with-a-reading-managed-policy", "AWS's own policies for nodes allow no scaling.", rule="autoscaler-permitted"
-    ).of(
+    case("role-for-machines", "The role is for machines; Pod Identity cannot give it to pods.", rule=PERMITTED).of(
+        *NODES, scaler(), role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")), *rights()[1:]
+    ),
+    case("with-a-reading-managed-policy", "AWS's own policies for nodes allow no scaling.", rule=PERMITTED).of(
         *NODES,
         scaler(),
         role(),
@@ -102,19 +97,19 @@ BLOCKED = [
     case(
         "without-a-role",
         "The association is forgotten; the nodes have the usual three policies.",
-        rule="autoscaler-permitted",
+        rule=PERMITTED,
         links=NODE_LINKS,
     ).of(*NODES[:2], node_group(nodeRoleArn=UNKNOWN), tag(), scaler(), *NODE_ROLE),
     case(
         "by-annotation-without-rights",
         "A role for the service account, whose policy is the one of another controller.",
-        rule="autoscaler-permitted",
+        rule=PERMITTED,
         links=IRSA_LINKS,
     ).of(*NODES, scaler(), *_irsa("cluster-autoscaler", document(allow(["elasticloadbalancing:*"])))),
     case(
         "chart-without-rights",
         "The same, with the annotation in the chart's values.",
-        rule="autoscaler-permitted",
+        rule=PERMITTED,
         links=RELEASE_LINKS,
     ).of(*NODES, chart("ml"), role(), (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": document(allow(READS))})),
 ]

@@ -163,19 +163,17 @@ BLOCKED: Final = [
         )
     ),
     blocked("classic-provider", "gpu-zero-minimum", "the Terraform-based provider spells it differently").of(
-        (
+        resource(
             CLASSIC,
             "t4",
-            {
-                "name": "t4",
-                "kubernetesClusterId": "/subscriptions/s/providers/Microsoft.ContainerService/managedClusters/ml",
-                "vmSize": "Standard_NC4as_T4_v3",
-                "autoScalingEnabled": True,
-                "minCount": 1,
-                "maxCount": 4,
-                "nodeCount": 0,
-                "nodeTaints": [GPU],
-            },
+            name="t4",
+            kubernetesClusterId="/subscriptions/s/providers/Microsoft.ContainerService/managedClusters/ml",
+            vmSize="Standard_NC4as_T4_v3",
+            autoScalingEnabled=True,
+            minCount=1,
+            maxCount=4,
+            nodeCount=0,
+            nodeTaints=[GPU],
         )
     ),
     blocked("machine", "gpu-autoscaled", "a GPU workstation beside the cluster").of(

@@ -40,8 +40,8 @@ class Case:
     """Words of the reason for which the gate says that it cannot judge it; empty where it must not say so."""
 
 
-def resource(token: str, name: str, /, **properties: Any) -> Resource:
-    """One resource of a program."""
+def resource(token: str, name: str = "gpu", /, **properties: Any) -> Resource:
+    """One resource of a program; most cases have one that matters, whose name is as good as any."""
     return token, name, properties
 
 

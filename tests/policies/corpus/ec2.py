@@ -91,11 +91,7 @@ BLOCKED = [
         "gpu-taint",
         "A group from before launch templates, named by the configuration's known name.",
     ).of(
-        (
-            CONFIGURATION,
-            "machine",
-            {"name": "gpu-v3", "instanceType": "p3.2xlarge", "userData": "#!/bin/bash\nkubelet"},
-        ),
+        resource(CONFIGURATION, "machine", name="gpu-v3", instanceType="p3.2xlarge", userData="#!/bin/bash\nkubelet"),
         group(launchTemplate=None, launchConfiguration="gpu-v3"),
     ),
     blocked(

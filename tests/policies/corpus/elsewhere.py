@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.policies.corpus.case import allowed, blocked, resource
+from tests.policies.corpus.case import Resource, allowed, blocked, resource
 
 SIZES = {"minSize": 1, "maxSize": 4, "desiredSize": 1}
 TAINTS = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
@@ -74,15 +74,15 @@ MACHINE = {"metadata": {"name": "gpu"}, "spec": {"instanceType": "g5.xlarge"}}
 INFRASTRUCTURE = {"kind": "AWSMachine", "name": "gpu", "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2"}
 
 
-def custom(spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "gpu"}, "spec": spec}
+def custom(token: str, /, **spec: Any) -> Resource:
+    """An object of Kubernetes with this specification."""
+    return resource(token, metadata={"name": "gpu"}, spec=spec)
 
 
 BLOCKED = [
     blocked("native-node-group", "gpu-zero-minimum", "The provider of Cloud Control.").of(
         resource(
             "aws-native:eks:Nodegroup",
-            "gpu",
             clusterName="ml",
             instanceTypes=["g5.xlarge"],
             scalingConfig=SIZES,
@@ -100,20 +100,19 @@ BLOCKED = [
         ),
         resource(
             "aws-native:autoscaling:AutoScalingGroup",
-            "gpu",
             minSize="0",
             maxSize="4",
             launchTemplate={"launchTemplateName": "gpu-machine", "version": "1"},
         ),
     ),
     blocked("native-instance", "gpu-autoscaled", "A GPU workstation by Cloud Control.").of(
-        resource("aws-native:ec2:Instance", "gpu", instanceType="g6.xlarge")
+        resource("aws-native:ec2:Instance", instanceType="g6.xlarge")
     ),
     blocked(
         "cloudformation-auto-scaling-group",
         "gpu-zero-minimum",
         "The template that a colleague exported, in YAML with short forms.",
-    ).of(resource("aws:cloudformation/stack:Stack", "gpu", templateBody=STACK_YAML)),
+    ).of(resource("aws:cloudformation/stack:Stack", templateBody=STACK_YAML)),
     blocked(
         "cloudformation-minimum-by-parameter",
         "gpu-zero-minimum",
@@ -121,20 +120,18 @@ BLOCKED = [
     ).of(
         resource(
             "aws:cloudformation/stack:Stack",
-            "gpu",
             templateBody=STACK_YAML.replace("Default: 2", "Default: 0"),
             parameters={"Least": "1"},
         )
     ),
     blocked("cloudformation-node-group-without-a-taint", "gpu-taint", "A managed group in a JSON template.").of(
-        resource("aws:cloudformation/stack:Stack", "gpu", templateBody=json.dumps(NODE_GROUP_TEMPLATE))
+        resource("aws:cloudformation/stack:Stack", templateBody=json.dumps(NODE_GROUP_TEMPLATE))
     ),
     blocked(
         "cloud-control-node-group", "gpu-zero-minimum", "Any resource by its type's name and its state as JSON."
     ).of(
         resource(
             "aws:cloudcontrol/resource:Resource",
-            "gpu",
             typeName="AWS::EKS::Nodegroup",
             desiredState=json.dumps(
                 {"InstanceTypes": ["p5.48xlarge"], "ScalingConfig": {"MinSize": 1, "MaxSize": 2, "DesiredSize": 1}}
@@ -143,7 +140,7 @@ BLOCKED = [
     ),
     blocked(
         "pulumi-eks-node-group", "gpu-zero-minimum", "The component library's self-managed group, on all the time."
-    ).of(resource("eks:index:NodeGroup", "gpu", instanceType="g5.xlarge", gpu=True, minSize=1, maxSize=2)),
+    ).of(resource("eks:index:NodeGroup", instanceType="g5.xlarge", gpu=True, minSize=1, maxSize=2)),
     blocked("terraform-google-pool", "gpu-zero-minimum", "Google's Terraform provider, not bridged to Pulumi.").of(
         (
             "google:index/containerNodePool:ContainerNodePool",
@@ -157,7 +154,6 @@ BLOCKED = [
     blocked("terraform-aws-group", "gpu-zero-minimum", "Amazon's Terraform provider, not bridged to Pulumi.").of(
         resource(
             "aws:index/eksNodeGroup:EksNodeGroup",
-            "gpu",
             clusterName="ml",
             instanceTypes=["g5.xlarge"],
             scalingConfig=[SIZES],
@@ -171,7 +167,6 @@ BLOCKED = [
     ).of(
         resource(
             "azurerm:index/kubernetesClusterNodePool:KubernetesClusterNodePool",
-            "gpu",
             vmSize="Standard_NC4as_T4_v3",
             enableAutoScaling=True,
             minCount=1,
@@ -179,12 +174,11 @@ BLOCKED = [
         )
     ),
     blocked("arm-deployment", "gpu-zero-minimum", "A template of Azure's with parameters and variables.").of(
-        resource("azure-native:resources:Deployment", "gpu", properties={"mode": "Incremental", "template": ARM})
+        resource("azure-native:resources:Deployment", properties={"mode": "Incremental", "template": ARM})
     ),
     blocked("arm-deployment-nested", "gpu-taint", "A template in a template.").of(
         resource(
             "azure-native:resources:Deployment",
-            "gpu",
             properties={
                 "template": {
                     "resources": [
@@ -197,7 +191,6 @@ BLOCKED = [
     blocked("arm-classic-deployment", "gpu-taint", "The template as text, the size by a parameter of the program.").of(
         resource(
             "azure:core/resourceGroupTemplateDeployment:ResourceGroupTemplateDeployment",
-            "gpu",
             templateContent=json.dumps(ARM).replace("Standard_NC4as_T4_v3", "Standard_D4s_v5"),
             parametersContent=json.dumps({"size": {"value": "Standard_NC6s_v3"}}),
         )
@@ -205,7 +198,6 @@ BLOCKED = [
     blocked("azapi-agent-pool", "gpu-zero-minimum", "Azure's API by its type's name.").of(
         resource(
             "azapi:index/resource:Resource",
-            "gpu",
             type="Microsoft.ContainerService/managedClusters/agentPools@2025-09-01",
             name="gpu",
             parentId="/subscriptions/0/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/ml",
@@ -213,59 +205,47 @@ BLOCKED = [
         )
     ),
     blocked("crossplane-aws-group", "gpu-zero-minimum", "A managed resource of Crossplane.").of(
-        (
+        custom(
             "kubernetes:eks.aws.upbound.io/v1beta1:NodeGroup",
-            "gpu",
-            custom({"forProvider": {"instanceTypes": ["g5.xlarge"], "scalingConfig": [SIZES], "taint": TAINTS}}),
+            forProvider={"instanceTypes": ["g5.xlarge"], "scalingConfig": [SIZES], "taint": TAINTS},
         )
     ),
     blocked("crossplane-google-pool", "gpu-taint", "A namespaced managed resource of Crossplane 2.").of(
-        ("kubernetes:container.gcp.m.upbound.io/v1beta1:NodePool", "gpu", custom({"forProvider": TERRAFORM_POOL}))
+        custom("kubernetes:container.gcp.m.upbound.io/v1beta1:NodePool", forProvider=TERRAFORM_POOL)
     ),
     blocked("crossplane-azure-pool", "gpu-zero-minimum", "A managed resource of Crossplane.").of(
-        (
+        custom(
             "kubernetes:containerservice.azure.upbound.io/v1beta2:KubernetesClusterNodePool",
-            "gpu",
-            custom(
-                {
-                    "forProvider": {
-                        "vmSize": "Standard_NC4as_T4_v3",
-                        "autoScalingEnabled": True,
-                        "minCount": 1,
-                        "maxCount": 2,
-                    }
-                }
-            ),
+            forProvider={"vmSize": "Standard_NC4as_T4_v3", "autoScalingEnabled": True, "minCount": 1, "maxCount": 2},
         )
     ),
     blocked("config-connector-pool", "gpu-zero-minimum", "Google's controller for its own cloud.").of(
-        (
+        custom(
             "kubernetes:container.cnrm.cloud.google.com/v1beta1:ContainerNodePool",
-            "gpu",
-            custom(
-                {**TERRAFORM_POOL, "clusterRef": {"name": "ml"}, "autoscaling": {"minNodeCount": 1, "maxNodeCount": 3}}
-            ),
+            clusterRef={"name": "ml"},
+            **{**TERRAFORM_POOL, "autoscaling": {"minNodeCount": 1, "maxNodeCount": 3}},
         )
     ),
     blocked("ack-node-group", "gpu-taint", "Amazon's controllers for Kubernetes.").of(
-        (
+        custom(
             "kubernetes:eks.services.k8s.aws/v1alpha1:Nodegroup",
-            "gpu",
-            custom({"name": "gpu", "clusterName": "ml", "instanceTypes": ["g5.xlarge"], "scalingConfig": SIZES}),
+            name="gpu",
+            clusterName="ml",
+            instanceTypes=["g5.xlarge"],
+            scalingConfig=SIZES,
         )
     ),
     blocked("aso-agent-pool", "gpu-zero-minimum", "Azure's service operator.").of(
-        (
+        custom(
             "kubernetes:containerservice.azure.com/v1api20240901:ManagedClustersAgentPool",
-            "gpu",
-            custom({"owner": {"name": "ml"}, **AGENT_POOL}),
+            owner={"name": "ml"},
+            **AGENT_POOL,
         )
     ),
     blocked("capi-single-machine", "gpu-autoscaled", "One machine of Cluster API that no set owns.").of(
         ("kubernetes:infrastructure.cluster.x-k8s.io/v1beta2:AWSMachine", "gpu-machine", MACHINE),
         resource(
             "kubernetes:cluster.x-k8s.io/v1beta1:Machine",
-            "gpu",
             metadata={"name": "gpu"},
             spec={"clusterName": "ml", "infrastructureRef": INFRASTRUCTURE},
         ),
@@ -274,19 +254,17 @@ BLOCKED = [
 
 ALLOWED = [
     allowed("native-cpu-group", "CPU nodes of Cloud Control.").of(
-        resource("aws-native:eks:Nodegroup", "gpu", instanceTypes=["m7i.large"], scalingConfig=SIZES)
+        resource("aws-native:eks:Nodegroup", instanceTypes=["m7i.large"], scalingConfig=SIZES)
     ),
     allowed("cloudformation-bucket", "A template without machines.").of(
         resource(
             "aws:cloudformation/stack:Stack",
-            "gpu",
             templateBody="Resources: {Models: {Type: AWS::S3::Bucket, Properties: {BucketName: gpu-models}}}",
         )
     ),
     allowed("alarm-on-gpus", "An alarm that names a machine type.").of(
         resource(
             "aws:cloudwatch/metricAlarm:MetricAlarm",
-            "gpu",
             dimensions={"InstanceType": "g5.xlarge"},
             alarmDescription="idle gpu",
         )
@@ -294,23 +272,21 @@ ALLOWED = [
     allowed("policy-that-forbids-gpu-machines", "A policy of the organization.").of(
         resource(
             "aws:organizations/policy:Policy",
-            "gpu",
             content='{"Condition": {"StringLike": {"ec2:InstanceType": ["p5.48xlarge"]}}}',
         )
     ),
-    allowed("subnet-for-gpus", "A subnet's name.").of(resource("aws:ec2/subnet:Subnet", "gpu", tags={"Name": "gpu-a"})),
+    allowed("subnet-for-gpus", "A subnet's name.").of(resource("aws:ec2/subnet:Subnet", tags={"Name": "gpu-a"})),
     allowed("quota-of-gpus", "A quota by flavor.").of(
-        (
+        custom(
             "kubernetes:kueue.x-k8s.io/v1beta1:ResourceFlavor",
-            "gpu",
-            custom({"nodeLabels": {"node.kubernetes.io/instance-type": "g5.xlarge"}}),
+            nodeLabels={"node.kubernetes.io/instance-type": "g5.xlarge"},
         )
     ),
     allowed("a-web-server", "A machine that nobody reads.").of(
-        resource("digitalocean:index/droplet:Droplet", "gpu", size="s-2vcpu-4gb")
+        resource("digitalocean:index/droplet:Droplet", size="s-2vcpu-4gb")
     ),
     allowed("a-server-named-after-gpus", "A machine's name is no machine type.").of(
-        resource("hcloud:index/server:Server", "gpu", name="gpu-scheduler", serverType="cx22", labels={"for": "gpu"})
+        resource("hcloud:index/server:Server", name="gpu-scheduler", serverType="cx22", labels={"for": "gpu"})
     ),
-    allowed("a-name", "A random name.").of(resource("random:index/randomPet:RandomPet", "gpu", prefix="gpu")),
+    allowed("a-name", "A random name.").of(resource("random:index/randomPet:RandomPet", prefix="gpu")),
 ]

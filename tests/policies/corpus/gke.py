@@ -196,29 +196,25 @@ ALLOWED: Final = [
         (POOL, "n1", {**pool()[2], "name": "n1", "nodeConfig": {"machineType": "n1-standard-8"}, "initialNodeCount": 2})
     ),
     allowed("tpu-pool", "a TPU slice of fixed size").of(
-        (
+        resource(
             POOL,
             "tpu",
-            {
-                "name": "tpu",
-                "cluster": "ml",
-                "location": ZONE,
-                "nodeCount": 4,
-                "nodeConfig": {"machineType": "ct5lp-hightpu-4t"},
-            },
+            name="tpu",
+            cluster="ml",
+            location=ZONE,
+            nodeCount=4,
+            nodeConfig={"machineType": "ct5lp-hightpu-4t"},
         )
     ),
     allowed("windows-pool", "Windows nodes").of(
-        (
+        resource(
             POOL,
             "win",
-            {
-                "name": "win",
-                "cluster": "ml",
-                "location": ZONE,
-                "nodeCount": 2,
-                "nodeConfig": {"machineType": "n2-standard-4", "imageType": "WINDOWS_LTSC_CONTAINERD"},
-            },
+            name="win",
+            cluster="ml",
+            location=ZONE,
+            nodeCount=2,
+            nodeConfig={"machineType": "n2-standard-4", "imageType": "WINDOWS_LTSC_CONTAINERD"},
         )
     ),
     allowed("autopilot", "Google sizes all nodes").of(cluster(enableAutopilot=True)),

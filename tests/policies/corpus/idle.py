@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.policies.corpus import aws, aws_scaling, azure, gke, karpenter
-from tests.policies.corpus.case import Draft, Program, Resource, allowed, draft
+from tests.policies.corpus.case import Draft, Program, Resource, allowed, draft, resource
 
 RULE: Final = "gpu-idle-time"
 CLASSIC: Final = "azure:containerservice/kubernetesCluster:KubernetesCluster"
@@ -78,10 +78,8 @@ BLOCKED: Final = [
     case("aks-delay", "a day after each new node", rule=RULE).of(*profiled({"scaleDownDelayAfterAdd": "1440m"})),
     case("aks-threshold", "no node is ever below 0", rule=RULE).of(*profiled({"scaleDownUtilizationThreshold": "0"})),
     case("azurerm", "the older provider's name for it", rule=RULE).of(
-        (
-            CLASSIC,
-            "ml",
-            {"name": "ml", "defaultNodePool": azure.SYSTEM, "autoScalerProfile": {"scaleDownUnneeded": "240m"}},
+        resource(
+            CLASSIC, "ml", name="ml", defaultNodePool=azure.SYSTEM, autoScalerProfile={"scaleDownUnneeded": "240m"}
         ),
         azure.pool(),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.policies.corpus.case import Resource, allowed, blocked, resource
+from tests.policies.corpus.case import Draft, Resource, draft, resource
 
 
 def one_of(key: str, *values: str) -> dict[str, Any]:
@@ -53,18 +53,23 @@ def cpu_pool(*requirements: dict[str, Any], **changes: Any) -> Resource:
     return node_pool(*(requirements or (CPU_ONLY,)), **{"taints": (), "limits": {"cpu": "1000"}, **changes})
 
 
+def blocked(id: str, rule: str, story: str) -> Draft:
+    return draft(f"karpenter-{id}", story, rule=rule)
+
+
+def allowed(id: str, story: str) -> Draft:
+    return draft(f"karpenter-{id}", story)
+
+
 BLOCKED = [
+    blocked("gpu-no-taint", "gpu-taint", "A NodePool for GPU families; Karpenter adds no taint by itself.").of(
+        node_pool(taints=())
+    ),
     blocked(
-        "karpenter-gpu-no-taint", "gpu-taint", "A NodePool for GPU families; Karpenter adds no taint by itself."
-    ).of(node_pool(taints=())),
-    blocked(
-        "karpenter-gpu-startup-taint",
-        "gpu-taint",
-        "The taint is a startup taint, which Karpenter expects somebody to remove.",
+        "gpu-startup-taint", "gpu-taint", "The taint is a startup taint, which Karpenter expects somebody to remove."
     ).of(
         resource(
             NODE_POOL,
-            "gpu",
             spec={
                 "template": {"spec": {"nodeClassRef": EC2, "startupTaints": [TAINT], "requirements": [GPU_FAMILIES]}},
                 "limits": LIMITS,
@@ -72,40 +77,38 @@ BLOCKED = [
         )
     ),
     blocked(
-        "karpenter-open-pool",
+        "open-pool",
         "gpu-taint",
         "The default pool without a word on machines: a GPU pod gets it a GPU node without a taint.",
     ).of(cpu_pool(one_of("kubernetes.io/arch", "amd64"), name="default")),
-    blocked("karpenter-open-by-exclusion", "gpu-taint", "Excluding one GPU family leaves the others.").of(
+    blocked("open-by-exclusion", "gpu-taint", "Excluding one GPU family leaves the others.").of(
         cpu_pool({"key": FAMILY, "operator": "NotIn", "values": ["p4d", "p5"]}, name="default")
     ),
-    blocked("karpenter-generation-only", "gpu-taint", "Newer generations only, of any category.").of(
+    blocked("generation-only", "gpu-taint", "Newer generations only, of any category.").of(
         cpu_pool({"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["4"]})
     ),
-    blocked("karpenter-gpu-no-limits", "gpu-ceiling", "Limits are optional, and a job array has none either.").of(
+    blocked("gpu-no-limits", "gpu-ceiling", "Limits are optional, and a job array has none either.").of(
         node_pool(limits=None)
     ),
-    blocked("karpenter-gpu-limit-below-one-node", "gpu-ceiling", "A limit of 4 GPUs on machines that have 8.").of(
+    blocked("gpu-limit-below-one-node", "gpu-ceiling", "A limit of 4 GPUs on machines that have 8.").of(
         node_pool(one_of(FAMILY, "p4d"), limits={"nvidia.com/gpu": 4})
     ),
     blocked(
-        "karpenter-gpu-never-consolidated",
-        "gpu-autoscaled",
-        "Consolidation is off because it once moved a training job.",
+        "gpu-never-consolidated", "gpu-autoscaled", "Consolidation is off because it once moved a training job."
     ).of(node_pool(disruption={"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"})),
-    blocked(
-        "karpenter-gpu-budget-zero", "gpu-autoscaled", "A budget of no disruption at any time keeps empty nodes, too."
-    ).of(node_pool(disruption={"consolidateAfter": "5m", "budgets": [{"nodes": "0"}]})),
-    blocked(
-        "karpenter-gpu-do-not-disrupt", "gpu-autoscaled", "The annotation that protects pods, put on the nodes."
-    ).of(node_pool(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})),
-    blocked("karpenter-gpu-static", "gpu-zero-minimum", "A static NodePool: two GPU nodes at all times.").of(
+    blocked("gpu-budget-zero", "gpu-autoscaled", "A budget of no disruption at any time keeps empty nodes, too.").of(
+        node_pool(disruption={"consolidateAfter": "5m", "budgets": [{"nodes": "0"}]})
+    ),
+    blocked("gpu-do-not-disrupt", "gpu-autoscaled", "The annotation that protects pods, put on the nodes.").of(
+        node_pool(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
+    ),
+    blocked("gpu-static", "gpu-zero-minimum", "A static NodePool: two GPU nodes at all times.").of(
         node_pool(replicas=2, limits={"nodes": 2})
     ),
-    blocked(
-        "karpenter-gpu-static-zero", "gpu-autoscaled", "A static NodePool of none, for somebody to scale by hand."
-    ).of(node_pool(replicas=0, limits=None)),
-    blocked("karpenter-beta-no-taint", "gpu-taint", "A v1beta1 NodePool by GPU count.").of(
+    blocked("gpu-static-zero", "gpu-autoscaled", "A static NodePool of none, for somebody to scale by hand.").of(
+        node_pool(replicas=0, limits=None)
+    ),
+    blocked("beta-no-taint", "gpu-taint", "A v1beta1 NodePool by GPU count.").of(
         node_pool(
             {"key": GPU_COUNT, "operator": "Gt", "values": ["0"]},
             kind=BETA_NODE_POOL,
@@ -113,24 +116,21 @@ BLOCKED = [
             taints=(),
         )
     ),
-    blocked("karpenter-instance-type-list", "gpu-taint", "One type by its name, under the well-known label.").of(
+    blocked("instance-type-list", "gpu-taint", "One type by its name, under the well-known label.").of(
         node_pool(one_of("node.kubernetes.io/instance-type", "m5.large", "g4dn.xlarge"), taints=())
     ),
     blocked(
-        "karpenter-family-as-label",
-        "gpu-taint",
-        "The family is a template label, which Karpenter takes for a requirement.",
+        "family-as-label", "gpu-taint", "The family is a template label, which Karpenter takes for a requirement."
     ).of(node_pool(one_of("kubernetes.io/arch", "amd64"), metadata={"labels": {FAMILY: "g5"}}, taints=())),
-    blocked("karpenter-auto-mode-gpu-no-taint", "gpu-taint", "EKS Auto Mode with its own labels.").of(
+    blocked("auto-mode-gpu-no-taint", "gpu-taint", "EKS Auto Mode with its own labels.").of(
         node_pool(one_of("eks.amazonaws.com/instance-gpu-manufacturer", "nvidia"), node_class=AUTO, taints=())
     ),
-    blocked("karpenter-azure-gpu-no-taint", "gpu-taint", "AKS node auto-provisioning for the N family.").of(
+    blocked("azure-gpu-no-taint", "gpu-taint", "AKS node auto-provisioning for the N family.").of(
         node_pool(one_of("karpenter.azure.com/sku-family", "N"), node_class=AKS, taints=())
     ),
-    blocked("karpenter-provisioner-no-taint", "gpu-taint", "A cluster that still has Provisioners.").of(
+    blocked("provisioner-no-taint", "gpu-taint", "A cluster that still has Provisioners.").of(
         resource(
             PROVISIONER,
-            "gpu",
             metadata={"name": "gpu"},
             spec={
                 "requirements": [GPU_FAMILIES],
@@ -140,7 +140,7 @@ BLOCKED = [
         )
     ),
     blocked(
-        "karpenter-device-plugin-without-toleration",
+        "device-plugin-without-toleration",
         "gpu-daemonset-tolerates",
         "A device plugin for GPU nodes that tolerates the GPU taint but not the team's own.",
     ).of(
@@ -165,38 +165,36 @@ BLOCKED = [
 ]
 
 ALLOWED = [
-    allowed("karpenter-good", "Two GPU families, tainted, with a limit.").of(
+    allowed("good", "Two GPU families, tainted, with a limit.").of(
         node_pool(disruption={"consolidationPolicy": "WhenEmpty", "consolidateAfter": "5m"})
     ),
-    allowed("karpenter-cpu-categories", "The default pool of the getting-started page: c, m and r.").of(
-        cpu_pool(name="default")
-    ),
-    allowed("karpenter-cpu-by-exclusion", "Every category but those with accelerators.").of(
+    allowed("cpu-categories", "The default pool of the getting-started page: c, m and r.").of(cpu_pool(name="default")),
+    allowed("cpu-by-exclusion", "Every category but those with accelerators.").of(
         cpu_pool({"key": CATEGORY, "operator": "NotIn", "values": ["g", "gr", "p", "inf", "trn", "dl", "vt"]})
     ),
-    allowed("karpenter-cpu-no-gpu-label", "Machines without the GPU count label at all.").of(
+    allowed("cpu-no-gpu-label", "Machines without the GPU count label at all.").of(
         cpu_pool({"key": GPU_COUNT, "operator": "DoesNotExist"})
     ),
-    allowed("karpenter-cpu-by-limit", "An open pool that may not hold any GPU.").of(
+    allowed("cpu-by-limit", "An open pool that may not hold any GPU.").of(
         cpu_pool(one_of("kubernetes.io/os", "linux"), limits={"nvidia.com/gpu": 0})
     ),
-    allowed("karpenter-cpu-never-consolidated", "A CPU pool named after the GPU team that is never consolidated.").of(
+    allowed("cpu-never-consolidated", "A CPU pool named after the GPU team that is never consolidated.").of(
         cpu_pool(name="gpu-team-services", disruption={"consolidateAfter": "Never"})
     ),
-    allowed("karpenter-windows", "Windows machines: none of the types with GPUs is offered with it here.").of(
+    allowed("windows", "Windows machines: none of the types with GPUs is offered with it here.").of(
         cpu_pool(one_of("kubernetes.io/os", "windows"), CPU_ONLY)
     ),
-    allowed("karpenter-graviton", "Graviton machines, whose families end in g.").of(
+    allowed("graviton", "Graviton machines, whose families end in g.").of(
         cpu_pool(one_of(FAMILY, "m7g", "c7g", "r7g", "im4gn"))
     ),
-    allowed("karpenter-neuron", "Inferentia and Trainium.").of(cpu_pool(one_of(FAMILY, "inf2", "trn1"))),
-    allowed("karpenter-amd-gpus", "AMD's GPUs by their maker.").of(
+    allowed("neuron", "Inferentia and Trainium.").of(cpu_pool(one_of(FAMILY, "inf2", "trn1"))),
+    allowed("amd-gpus", "AMD's GPUs by their maker.").of(
         cpu_pool(one_of("karpenter.k8s.aws/instance-gpu-manufacturer", "amd"))
     ),
-    allowed("karpenter-mixed-sizes", "Karpenter chooses the size for each pod, so one pool may have several.").of(
+    allowed("mixed-sizes", "Karpenter chooses the size for each pod, so one pool may have several.").of(
         node_pool(one_of(GPU_COUNT, "1", "4", "8"))
     ),
-    allowed("karpenter-gpu-budget-by-day", "No disruption of running pods in office hours; empty nodes go.").of(
+    allowed("gpu-budget-by-day", "No disruption of running pods in office hours; empty nodes go.").of(
         node_pool(
             disruption={
                 "budgets": [
@@ -205,16 +203,16 @@ ALLOWED = [
             }
         )
     ),
-    allowed("karpenter-gpu-budget-for-drift", "Drift and underuse never move a training job; empty nodes go.").of(
+    allowed("gpu-budget-for-drift", "Drift and underuse never move a training job; empty nodes go.").of(
         node_pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted", "Underutilized"]}]})
     ),
-    allowed("karpenter-gpu-cpu-limit", "The limit is in vCPUs, which bounds the GPUs as well.").of(
+    allowed("gpu-cpu-limit", "The limit is in vCPUs, which bounds the GPUs as well.").of(
         node_pool(limits={"cpu": "192", "memory": "2Ti"})
     ),
-    allowed("karpenter-azure-cpu", "AKS node auto-provisioning for the D family.").of(
+    allowed("azure-cpu", "AKS node auto-provisioning for the D family.").of(
         cpu_pool(one_of("karpenter.azure.com/sku-family", "D"), node_class=AKS)
     ),
-    allowed("karpenter-azure-good", "AKS node auto-provisioning for NVIDIA GPUs, tainted.").of(
+    allowed("azure-good", "AKS node auto-provisioning for NVIDIA GPUs, tainted.").of(
         node_pool(one_of("karpenter.azure.com/sku-gpu-manufacturer", "nvidia"), node_class=AKS)
     ),
 ]

@@ -34,6 +34,11 @@ def thing(token: str, spec: Any, name: str = "work", namespace: str = "ml") -> R
     return f"kubernetes:{token}", name, {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
+def kind(token: str, /, **spec: Any) -> Resource:
+    """A thing with this specification."""
+    return thing(token, spec)
+
+
 def template(token: str, spec: Mapping[str, Any], name: str = "work", namespace: str = "ml") -> Resource:
     """An object with a pod template."""
     return thing(token, {"template": {"spec": spec}}, name, namespace)
@@ -112,24 +117,20 @@ BLOCKED: Final = [
         thing("core/v1:Pod", pod(1)),
     ),
     blocked("ray-cluster", PLACEABLE, "KubeRay's workers").of(
-        thing(
+        kind(
             "ray.io/v1:RayCluster",
-            {
-                "headGroupSpec": {"template": {"spec": pod()}},
-                "workerGroupSpecs": [{"groupName": "gpu", "replicas": 0, "template": {"spec": pod(4)}}],
-            },
+            headGroupSpec={"template": {"spec": pod()}},
+            workerGroupSpecs=[{"groupName": "gpu", "replicas": 0, "template": {"spec": pod(4)}}],
         )
     ),
     blocked("ray-job", PLACEABLE, "a RayJob brings its own cluster").of(
-        thing(
-            "ray.io/v1:RayJob",
-            {"rayClusterSpec": {"workerGroupSpecs": [{"groupName": "w", "template": {"spec": pod(2)}}]}},
+        kind(
+            "ray.io/v1:RayJob", rayClusterSpec={"workerGroupSpecs": [{"groupName": "w", "template": {"spec": pod(2)}}]}
         )
     ),
     blocked("pytorch-job", PLACEABLE, "Kubeflow's replicas").of(
-        thing(
-            "kubeflow.org/v1:PyTorchJob",
-            {"pytorchReplicaSpecs": {"Worker": {"replicas": 4, "template": {"spec": pod(2)}}}},
+        kind(
+            "kubeflow.org/v1:PyTorchJob", pytorchReplicaSpecs={"Worker": {"replicas": 4, "template": {"spec": pod(2)}}}
         )
     ),
     blocked("mpi-job", PLACEABLE, "the same for MPI").of(
@@ -139,24 +140,21 @@ BLOCKED: Final = [
         thing("batch.volcano.sh/v1alpha1:Job", {"tasks": [{"name": "train", "template": {"spec": pod(2)}}]})
     ),
     blocked("job-set", PLACEABLE, "a JobSet's replicated jobs").of(
-        thing(
+        kind(
             "jobset.x-k8s.io/v1alpha2:JobSet",
-            {"replicatedJobs": [{"name": "w", "template": {"spec": {"template": {"spec": pod(2)}}}}]},
+            replicatedJobs=[{"name": "w", "template": {"spec": {"template": {"spec": pod(2)}}}}],
         )
     ),
     blocked("leader-worker-set", PLACEABLE, "multi-host inference").of(
-        thing(
-            "leaderworkerset.x-k8s.io/v1:LeaderWorkerSet",
-            {"leaderWorkerTemplate": {"workerTemplate": {"spec": pod(8)}}},
-        )
+        kind("leaderworkerset.x-k8s.io/v1:LeaderWorkerSet", leaderWorkerTemplate={"workerTemplate": {"spec": pod(8)}})
     ),
     blocked("kind-nobody-knows", PLACEABLE, "a company's own operator").of(
         thing("ml.example.com/v1:Training", {"stages": [{"name": "fit", "pod": pod(2)}]})
     ),
     blocked("inference-service", PLACEABLE, "KServe: resources without a pod").of(
-        thing(
+        kind(
             "serving.kserve.io/v1beta1:InferenceService",
-            {"predictor": {"nodeSelector": {}, "model": {"resources": {"limits": {"nvidia.com/gpu": "2"}}}}},
+            predictor={"nodeSelector": {}, "model": {"resources": {"limits": {"nvidia.com/gpu": "2"}}}},
         )
     ),
     blocked(
@@ -212,18 +210,16 @@ ALLOWED: Final = [
         template("apps/v1:Deployment", pod(tolerations=[{"operator": "Exists", "effect": "PreferNoSchedule"}]))
     ),
     allowed("ray-cluster-that-fits", "a CPU head and workers with one GPU").of(
-        thing(
+        kind(
             "ray.io/v1:RayCluster",
-            {
-                "headGroupSpec": {"template": {"spec": pod(tolerations=())}},
-                "workerGroupSpecs": [{"groupName": "gpu", "minReplicas": 0, "template": {"spec": pod(1)}}],
-            },
+            headGroupSpec={"template": {"spec": pod(tolerations=())}},
+            workerGroupSpecs=[{"groupName": "gpu", "minReplicas": 0, "template": {"spec": pod(1)}}],
         )
     ),
     allowed("kyverno-policy", "a policy's pattern is no pod").of(
-        thing(
+        kind(
             "kyverno.io/v1:ClusterPolicy",
-            {"rules": [{"validate": {"pattern": {"spec": {"containers": [container(8)], "tolerations": EVERYTHING}}}}]},
+            rules=[{"validate": {"pattern": {"spec": {"containers": [container(8)], "tolerations": EVERYTHING}}}}],
         )
     ),
     allowed("gpus-unknown", "a count that another resource computes").of(thing("core/v1:Pod", pod(UNKNOWN))),

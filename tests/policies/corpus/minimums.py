@@ -7,7 +7,7 @@ from typing import Any, Final
 from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus import aws, aws_scaling, azure, gke, karpenter, kubernetes
 from tests.policies.corpus.case import Draft, Resource, draft, resource
-from tests.policies.corpus.kubernetes import TOLERATION, container, pod, template, thing
+from tests.policies.corpus.kubernetes import TOLERATION, container, kind, pod, template, thing
 
 ELSEWHERE: Final = "gpu-minimum-elsewhere"
 PLACEHOLDERS: Final = "gpu-placeholders"
@@ -81,10 +81,12 @@ RESERVED: Final = "gpu-reserved-capacity"
 A100: Final = "Standard_NC24ads_A100_v4"
 INSTANCE: Final = "gcp:compute/instance:Instance"
 MANAGER: Final = "gcp:compute/instanceGroupManager:InstanceGroupManager"
-TEMPLATE: Final = (
+TEMPLATE: Final = resource(
     "gcp:compute/instanceTemplate:InstanceTemplate",
     "gpus",
-    {"name": "gpus", "machineType": "n1-standard-4", "guestAccelerators": gke.T4},
+    name="gpus",
+    machineType="n1-standard-4",
+    guestAccelerators=gke.T4,
 )
 
 BLOCKED: Final = [
@@ -205,29 +207,23 @@ BLOCKED: Final = [
     ),
     blocked("kserve", FOR_EVER, "KServe keeps one unless told otherwise").of(
         *on_t4(
-            thing(
+            kind(
                 "serving.kserve.io/v1beta1:InferenceService",
-                {"predictor": {"model": {"resources": {"limits": {"nvidia.com/gpu": "1"}}}}},
+                predictor={"model": {"resources": {"limits": {"nvidia.com/gpu": "1"}}}},
             )
         )
     ),
     blocked("ray", FOR_EVER, "workers that stay").of(
         *on_t4(
-            thing(
+            kind(
                 "ray.io/v1:RayCluster",
-                {
-                    "headGroupSpec": {"template": {"spec": pod(tolerations=())}},
-                    "workerGroupSpecs": [{"groupName": "gpu", "minReplicas": 1, "template": {"spec": pod(1)}}],
-                },
+                headGroupSpec={"template": {"spec": pod(tolerations=())}},
+                workerGroupSpecs=[{"groupName": "gpu", "minReplicas": 1, "template": {"spec": pod(1)}}],
             )
         )
     ),
     blocked("cron-job", FOR_EVER, "every five minutes: the node never goes").of(
-        *on_t4(
-            thing(
-                "batch/v1:CronJob", {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {"template": {"spec": pod(1)}}}}
-            )
-        )
+        *on_t4(kind("batch/v1:CronJob", schedule="*/5 * * * *", jobTemplate={"spec": {"template": {"spec": pod(1)}}}))
     ),
 ]
 

@@ -12,45 +12,36 @@ from tests.policies.corpus.elsewhere import custom
 SILENT: Final[Mapping[str, Case]] = {
     "made-outside": allowed(
         "gap-made-outside", "An operator of the company's own: how many nodes it makes, it decides."
-    ).of(("kubernetes:nodes.example.org/v1:Burst", "gpu", custom({"team": "vision", "size": "large"}))),
+    ).of(custom("kubernetes:nodes.example.org/v1:Burst", team="vision", size="large")),
     "script-in-a-machine": allowed("gap-script-in-a-machine", "A small machine that resizes a pool when it boots.").of(
         resource(
             "gcp:compute/instance:Instance",
-            "gpu",
             machineType="e2-small",
             zone="europe-west4-a",
             metadataStartupScript="gcloud container clusters resize ml --node-pool gpu --num-nodes 4",
         )
     ),
     "gpu-services": allowed("gap-gpu-services", "An endpoint whose size is a word of the service.").of(
-        resource("modal:index/deployment:Deployment", "gpu", size="performance", minReplicas=2)
+        resource("modal:index/deployment:Deployment", size="performance", minReplicas=2)
     ),
     "referenced-image": allowed("gap-referenced-image", "A Deployment whose program starts pods with GPUs.").of(
         resource(
             "kubernetes:apps/v1:Deployment",
-            "gpu",
             metadata={"name": "launcher"},
             spec={"template": {"spec": {"containers": [{"name": "main", "image": "example.org/launcher:1"}]}}},
         )
     ),
     "harmless-types": allowed("gap-harmless-types", "A parameter that other programs take their machine type from.").of(
-        resource("aws:ssm/parameter:Parameter", "gpu", type="String", value="p5.48xlarge")
+        resource("aws:ssm/parameter:Parameter", type="String", value="p5.48xlarge")
     ),
     "chart-parameters": allowed("gap-chart-parameters", "An application of Argo CD that sets one value of a chart.").of(
-        (
+        custom(
             "kubernetes:argoproj.io/v1alpha1:Application",
-            "gpu",
-            custom(
-                {
-                    "source": {
-                        "helm": {"parameters": [{"name": "controller.tolerations[0].operator", "value": "Exists"}]}
-                    }
-                }
-            ),
+            source={"helm": {"parameters": [{"name": "controller.tolerations[0].operator", "value": "Exists"}]}},
         )
     ),
     "late-templates": allowed("gap-late-templates", "A template that is put together from outputs.").of(
-        resource("aws:cloudformation/stack:Stack", "gpu", templateBody=UNKNOWN)
+        resource("aws:cloudformation/stack:Stack", templateBody=UNKNOWN)
     ),
 }
 """Line → a program that passes in silence."""

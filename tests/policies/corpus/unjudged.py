@@ -25,7 +25,6 @@ BLOCKED = [
     ).of(
         resource(
             NODE_GROUP,
-            "gpu",
             amiType="AL2023_x86_64_NVIDIA",
             scalingConfig=SIZES,
             launchTemplate={"id": "lt-0a1b", "version": "7"},

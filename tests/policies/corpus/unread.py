@@ -11,90 +11,78 @@ UNJUDGED = [
     ).of(
         resource(
             "command:local:Command",
-            "gpu",
             create="gcloud container node-pools create big --accelerator type=nvidia-l4,count=1 --num-nodes 2",
         )
     ),
     undecided("command-of-a-file", "it runs a command", "A script of which only the name is known.").of(
-        resource("command:remote:Command", "gpu", create="./setup.sh")
+        resource("command:remote:Command", create="./setup.sh")
     ),
     undecided(
         "dynamic-resource",
         "it is a dynamic resource, which runs code of the program, and it mentions 'a2-highgpu-1g'",
         "A provider in the program itself.",
-    ).of(resource("pulumi-python:dynamic:Resource", "gpu", size="a2-highgpu-1g")),
+    ).of(resource("pulumi-python:dynamic:Resource", size="a2-highgpu-1g")),
     undecided(
         "cloudformation-by-address", "its template is not in this program", "A template that lies in a bucket."
-    ).of(resource("aws:cloudformation/stack:Stack", "gpu", templateUrl="https://bucket.s3.amazonaws.com/workers.yaml")),
+    ).of(resource("aws:cloudformation/stack:Stack", templateUrl="https://bucket.s3.amazonaws.com/workers.yaml")),
     undecided("arm-by-address", "its template is not in this program", "A template that lies elsewhere.").of(
         resource(
-            "azure-native:resources:Deployment",
-            "gpu",
-            properties={"templateLink": {"uri": "https://example.test/aks.json"}},
+            "azure-native:resources:Deployment", properties={"templateLink": {"uri": "https://example.test/aks.json"}}
         )
     ),
     undecided("cloudformation-notebook", "'ml.g5.xlarge'", "Another service of the same cloud, in a template.").of(
         resource(
             "aws:cloudformation/stack:Stack",
-            "gpu",
             templateBody="Resources: {N: {Type: AWS::SageMaker::Model, Properties: {InstanceType: ml.g5.xlarge}}}",
         )
     ),
     undecided("droplet-with-gpus", "'gpu-h100x1-80gb'", "Another cloud's machine.").of(
-        resource("digitalocean:index/droplet:Droplet", "gpu", size="gpu-h100x1-80gb", image="ubuntu")
+        resource("digitalocean:index/droplet:Droplet", size="gpu-h100x1-80gb", image="ubuntu")
     ),
     undecided("oracle-pool", "'BM.GPU.H100.8'", "Another cloud's node pool.").of(
-        resource(
-            "oci:ContainerEngine/nodePool:NodePool", "gpu", nodeShape="BM.GPU.H100.8", nodeConfigDetails={"size": 2}
-        )
+        resource("oci:ContainerEngine/nodePool:NodePool", nodeShape="BM.GPU.H100.8", nodeConfigDetails={"size": 2})
     ),
     undecided(
         "google-native", "'nvidia-l4'", "The provider made from Google's API, which has had no release since 2023."
     ).of(
         resource(
             "google-native:container/v1:NodePool",
-            "gpu",
             clusterId="ml",
             config={"accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}]},
         )
     ),
     undecided("gardener-shoot", "'g4dn.xlarge'", "A cluster by Gardener.").of(
-        (
+        custom(
             "kubernetes:core.gardener.cloud/v1beta1:Shoot",
-            "gpu",
-            custom({"provider": {"workers": [{"minimum": 1, "machine": {"type": "g4dn.xlarge"}}]}}),
+            provider={"workers": [{"minimum": 1, "machine": {"type": "g4dn.xlarge"}}]},
         )
     ),
     undecided("openshift-machine-set", "'g5.xlarge'", "OpenShift's own kind of machine set.").of(
-        (
+        custom(
             "kubernetes:machine.openshift.io/v1beta1:MachineSet",
-            "gpu",
-            custom({"replicas": 1, "template": {"spec": {"providerSpec": {"value": {"instanceType": "g5.xlarge"}}}}}),
+            replicas=1,
+            template={"spec": {"providerSpec": {"value": {"instanceType": "g5.xlarge"}}}},
         )
     ),
     undecided("kops-instance-group", "'p4d.24xlarge'", "A group by kOps.").of(
-        ("kubernetes:kops.k8s.io/v1alpha2:InstanceGroup", "gpu", custom({"machineType": "p4d.24xlarge", "minSize": 1}))
+        custom("kubernetes:kops.k8s.io/v1alpha2:InstanceGroup", machineType="p4d.24xlarge", minSize=1)
     ),
     undecided(
         "crossplane-composite", "'Standard_NC24ads_A100_v4'", "A platform's own kind, whose composition is elsewhere."
-    ).of(
-        ("kubernetes:platform.example.org/v1:XWorkers", "gpu", custom({"size": "Standard_NC24ads_A100_v4", "nodes": 2}))
-    ),
+    ).of(custom("kubernetes:platform.example.org/v1:XWorkers", size="Standard_NC24ads_A100_v4", nodes=2)),
     undecided(
         "capi-cluster-class",
         "its machines come from a ClusterClass",
         "A cluster of a ClusterClass: its machines are described there.",
     ).of(
-        (
+        custom(
             "kubernetes:cluster.x-k8s.io/v1beta1:Cluster",
-            "gpu",
-            custom({"topology": {"class": "ml", "workers": {"machineDeployments": [{"class": "gpu", "replicas": 2}]}}}),
+            topology={"class": "ml", "workers": {"machineDeployments": [{"class": "gpu", "replicas": 2}]}},
         )
     ),
     undecided("managed-notebook-with-gpus", "'NVIDIA'", "A service's own machine type and accelerator.").of(
         resource(
             "gcp:workbench/instance:Instance",
-            "gpu",
             gceSetup={"machineType": "n1-standard-8", "acceleratorConfigs": [{"type": "NVIDIA_TESLA_T4"}]},
         )
     ),
