@@ -67,15 +67,7 @@ WEB = Workload(name="web", namespace="app", kind="Deployment", resource="urn:web
 GOOD = Stack((ADMIN, SMALL, LARGE), (JOB, DRIVERS, WEB), (CLUSTER,))
 Check = Callable[[Stack], list[Violation]]
 
-WITHOUT_LIMITS: list[Check] = [
-    not_alone,
-    system_pods_home,
-    placeable,
-    tolerates,
-    daemon_sets,
-    blanket_toleration,
-    reserved,
-]
+CHECKS: list[Check] = [not_alone, system_pods_home, placeable, tolerates, daemon_sets, blanket_toleration, reserved]
 
 
 def with_workload(**changes: Any) -> Stack:
@@ -83,7 +75,7 @@ def with_workload(**changes: Any) -> Stack:
     return replace(GOOD, workloads=(replace(base, **changes),))
 
 
-@pytest.mark.parametrize("check", [*WITHOUT_LIMITS, lambda stack: hourly_cost(stack, 10.1)])
+@pytest.mark.parametrize("check", [*CHECKS, lambda stack: hourly_cost(stack, 10.1)])
 def test_the_good_stack_passes(check: Check) -> None:
     assert check(GOOD) == []
 
