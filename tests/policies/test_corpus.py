@@ -9,6 +9,7 @@ import pytest
 
 from policies.known_gaps import KNOWN_GAPS
 from tests.policies import corpus
+from tests.policies.corpus.accelerators import NOTHING_UP, RULE
 from tests.policies.corpus.case import Case, blockers, doubts, findings
 from tests.policies.corpus.silent import SILENT
 
@@ -60,3 +61,8 @@ def test_what_the_gate_does_not_see_passes_in_silence(line: str) -> None:
     """Once this fails, the gate sees more than its page says: take the line away."""
     assert findings(SILENT[line]) == []
     assert doubts(SILENT[line]) == []
+
+
+@pytest.mark.parametrize("case", NOTHING_UP, ids=_id)
+def test_nothing_is_noted_of_accelerators_where_nothing_is_up(case: Case) -> None:
+    assert RULE not in {violation.rule for violation in findings(case)}

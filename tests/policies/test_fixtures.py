@@ -60,10 +60,7 @@ def run(tmp_path: Path, text: str) -> int:
         ("  refused: []\n", "refused by gpu-taint, gpu-zero-minimum, expected nothing"),
         ("  refused: [gpu-taint]\n", "refused by gpu-taint, gpu-zero-minimum, expected gpu-taint"),
         ("  refused: [gpu-taint, gpu-zero-minimum]\n  noted: [private-nodes]\n", "not noted by private-nodes"),
-        (
-            "  config: {gpu-ceiling: {maxGpus: 8}}\n  refused: [gpu-ceiling, gpu-taint, gpu-zero-minimum]\n",
-            "",
-        ),
+        ("  config: {gpu-ceiling: {maxGpus: 8}}\n  refused: [gpu-ceiling, gpu-taint, gpu-zero-minimum]\n", ""),
         (
             "  config: {gpu-present-label: mandatory}\n  refused: [gpu-taint, gpu-zero-minimum]\n",
             "refused by gpu-present",

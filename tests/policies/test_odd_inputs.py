@@ -24,29 +24,9 @@ from tests.policies.corpus.case import Case, declared_by
 from tests.policies.test_corpus import ALLOWED, BLOCKED
 
 _CASES = [*BLOCKED, *ALLOWED]
-_SCALARS = st.sampled_from(
-    [
-        None,
-        "",
-        " ",
-        "x",
-        "0",
-        "-1",
-        "a=b",
-        "a:b",
-        "${a",
-        "/",
-        True,
-        False,
-        0,
-        -1.0,
-        1.5,
-        1e300,
-        math.inf,
-        math.nan,
-        UNKNOWN,
-    ]
-)
+_TEXTS = ("", " ", "x", "0", "-1", "a=b", "a:b", "${a", "/")
+_NUMBERS = (0, -1.0, 1.5, 1e300, math.inf, math.nan)
+_SCALARS = st.sampled_from([None, *_TEXTS, True, False, *_NUMBERS, UNKNOWN])
 _KEYS = st.sampled_from(["", "a", "key", "name", "value", "effect", "spec", "limits", "min", "containers"])
 _ODD = st.recursive(
     _SCALARS, lambda part: st.lists(part, max_size=2) | st.dictionaries(_KEYS, part, max_size=2), max_leaves=4

@@ -15,12 +15,7 @@ from tests.stacks import run_with
 
 @pytest.mark.parametrize(
     ("cloud", "changes"),
-    [
-        ("gke", {}),
-        ("aks", {}),
-        ("eks", {}),
-        ("eks", {"autoscaling": {"autoscaler": "cluster-autoscaler"}}),
-    ],
+    [("gke", {}), ("aks", {}), ("eks", {}), ("eks", {"autoscaling": {"autoscaler": "cluster-autoscaler"}})],
     ids=["gke", "aks", "eks", "eks-node-groups"],
 )
 def test_every_rule_is_evaluated(cloud: str, changes: dict[str, Any]) -> None:

@@ -22,34 +22,32 @@ def resource(type_token: str, urn: str, place: dict[str, Any], provider: dict[st
     return Declared(type_token, urn, f"urn:{urn}", {**more, **place}, provider=provider)
 
 
-def gke(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
+def gke(suffix: str, *where: dict[str, Any], home: bool) -> list[Declared]:
     resources = [
-        resource(GKE, f"c{suffix}", place, provider, name="ml", removeDefaultNodePool=True),
+        resource(GKE, f"c{suffix}", *where, name="ml", removeDefaultNodePool=True),
         resource(
             GKE_POOL,
             f"gpu{suffix}",
-            place,
-            provider,
+            *where,
             name="gpu",
             cluster="ml",
             autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": 2},
             nodeConfig={"guestAccelerators": [{"type": "nvidia-l4", "count": 1}], "taints": [GPU_TAINT]},
         ),
     ]
-    system = resource(GKE_POOL, f"cpu{suffix}", place, provider, name="cpu", cluster="ml", nodeCount=1, nodeConfig={})
+    system = resource(GKE_POOL, f"cpu{suffix}", *where, name="cpu", cluster="ml", nodeCount=1, nodeConfig={})
     return [*resources, system] if home else resources
 
 
-def eks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
+def eks(suffix: str, *where: dict[str, Any], home: bool) -> list[Declared]:
     sizes = {"minSize": 0, "maxSize": 2, "desiredSize": 0}
     common: dict[str, Any] = {"clusterName": "ml"}
     resources = [
-        resource(EKS, f"c{suffix}", place, provider, name="ml"),
+        resource(EKS, f"c{suffix}", *where, name="ml"),
         resource(
             EKS_POOL,
             f"gpu{suffix}",
-            place,
-            provider,
+            *where,
             **common,
             nodeGroupName="gpu",
             instanceTypes=["g5.xlarge"],
@@ -59,29 +57,21 @@ def eks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: b
     ]
     on = {"minSize": 1, "maxSize": 2, "desiredSize": 1}
     system = resource(
-        EKS_POOL,
-        f"cpu{suffix}",
-        place,
-        provider,
-        **common,
-        nodeGroupName="cpu",
-        instanceTypes=["m5.large"],
-        scalingConfig=on,
+        EKS_POOL, f"cpu{suffix}", *where, **common, nodeGroupName="cpu", instanceTypes=["m5.large"], scalingConfig=on
     )
     return [*resources, system] if home else resources
 
 
-def aks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
+def aks(suffix: str, *where: dict[str, Any], home: bool) -> list[Declared]:
     # Azure wants a system pool: where it is not to be a home, it is tainted.
     system = {"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5", "count": 1}
     profile = system if home else {**system, "nodeTaints": ["team=web:NoSchedule"]}
     return [
-        resource(AKS, f"c{suffix}", place, provider, resourceName="ml", agentPoolProfiles=[profile]),
+        resource(AKS, f"c{suffix}", *where, resourceName="ml", agentPoolProfiles=[profile]),
         resource(
             AKS_POOL,
             f"gpu{suffix}",
-            place,
-            provider,
+            *where,
             resourceName="ml",
             agentPoolName="gpu",
             vmSize="Standard_NC4as_T4_v3",

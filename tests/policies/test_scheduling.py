@@ -17,11 +17,7 @@ from policies.rules.samples import GPUS as SAMPLE
 from policies.rules.samples import JOB
 from policies.rules.scheduling import distinct, offers_gpus, selectable, selects, untolerated
 
-GROUP = NodeGroup(
-    name="g",
-    cloud="gke",
-    labels={"gpus": "4", "zone": UNKNOWN, "driver.example.com/version": None},
-)
+GROUP = NodeGroup(name="g", cloud="gke", labels={"gpus": "4", "zone": UNKNOWN, "driver.example.com/version": None})
 
 
 def affine(*expressions: dict[str, Any]) -> Workload:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import pytest
 
 from rehearsal.providers.base import Provider
 from rehearsal.providers.launcher import write_launchers
+
+REAL_ENGINE: Final = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+"""The marks of what runs the real engine."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.aws import CLUSTER, Resource, cpu_group, node_group
-from tests.policies.corpus.case import Case
+from tests.policies.corpus.aws import CLUSTER, cpu_group, node_group
+from tests.policies.corpus.case import Draft, Program, Resource, draft, resource
 
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 ROLE = "aws:iam/role:Role"
@@ -73,7 +73,7 @@ def association(**changes: Any) -> Resource:
     return ASSOCIATION, "identity", {**good, "roleArn": UNKNOWN, **changes}
 
 
-def rights(policy: Any = GOOD_POLICY) -> tuple[Resource, ...]:
+def rights(policy: Any = GOOD_POLICY) -> Program:
     """A role by Pod Identity with this policy."""
     return role(), association(), (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": policy})
 
@@ -88,36 +88,32 @@ LINKS = (TAGGED, *ROLE_LINKS)
 NODES = ((CLUSTER, "ml", {"name": "ml"}), cpu_group(), node_group(), tag())
 
 
-def case(
-    id: str, story: str, *resources: Resource, rule: str | None = None, links: tuple[tuple[str, str, str], ...] = LINKS
-) -> Case:
-    return Case(id=f"eks-scaler-{id}", story=story, resources=resources, rule=rule, links=links)
+def case(id: str, story: str, rule: str | None = None, links: tuple[tuple[str, str, str], ...] = LINKS) -> Draft:
+    return draft(f"eks-scaler-{id}", story, rule=rule, links=links)
 
 
 SHARED = "version: v1\nsharing:\n  timeSlicing:\n    resources:\n      - {name: nvidia.com/gpu, replicas: 4}\n"
-PLUGIN: tuple[Resource, ...] = (
+PLUGIN: Program = (
     ("kubernetes:core/v1:ConfigMap", "shared", {"metadata": {"name": "shared"}, "data": {"config.yaml": SHARED}}),
-    (
+    resource(
         "kubernetes:apps/v1:DaemonSet",
         "plugin",
-        {
-            "metadata": {"name": "plugin", "namespace": "kube-system"},
-            "spec": {
-                "template": {
-                    "spec": {
-                        "nodeSelector": {"sharing": "yes"},
-                        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
-                        "containers": [{"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"}],
-                        "volumes": [{"name": "config", "configMap": {"name": "shared"}}],
-                    }
+        metadata={"name": "plugin", "namespace": "kube-system"},
+        spec={
+            "template": {
+                "spec": {
+                    "nodeSelector": {"sharing": "yes"},
+                    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+                    "containers": [{"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"}],
+                    "volumes": [{"name": "config", "configMap": {"name": "shared"}}],
                 }
-            },
+            }
         },
     ),
 )
 
 
-def _shared(planned: str, *others: Resource) -> tuple[Resource, ...]:
+def _shared(planned: str, *others: Resource) -> Program:
     """A group whose GPUs four pods share, and what its tag tells the autoscaler."""
     return (
         *NODES[:2],
@@ -145,126 +141,94 @@ def chart(cluster: str) -> Resource:
 
 
 BLOCKED = [
-    case(
-        "of-another-cluster",
-        "The flags are copied from the production cluster.",
-        *NODES,
-        scaler(DISCOVERY.replace("/ml", "/production")),
-        rule="autoscaler-sees-group",
+    case("of-another-cluster", "The flags are copied from the production cluster.", rule="autoscaler-sees-group").of(
+        *NODES, scaler(DISCOVERY.replace("/ml", "/production"))
     ),
-    case(
-        "of-another-cluster-in-a-chart",
-        "The same, by the Helm chart.",
-        *NODES,
-        chart("production"),
-        rule="autoscaler-sees-group",
+    case("of-another-cluster-in-a-chart", "The same, by the Helm chart.", rule="autoscaler-sees-group").of(
+        *NODES, chart("production")
     ),
     case(
         "names-another-group",
         "Groups are listed one by one, and the GPU group is not among them.",
-        *NODES,
-        scaler("--nodes=1:4:eks-system-01234567-89ab-cdef-0123-456789abcdef"),
         rule="autoscaler-sees-group",
-    ),
+    ).of(*NODES, scaler("--nodes=1:4:eks-system-01234567-89ab-cdef-0123-456789abcdef")),
     case(
         "without-taint-tag",
         "The node group has the taint; its tags do not reach the Auto Scaling group.",
+        rule="autoscaler-knows-template",
+    ).of(
         (CLUSTER, "ml", {"name": "ml"}),
         cpu_group(),
         node_group(tags={TAINT_HINT["key"]: TAINT_HINT["value"]}),
         scaler(),
-        rule="autoscaler-knows-template",
     ),
     case(
         "with-another-taint-tag",
         "The taint's value in the tag is not the one on the nodes.",
-        *NODES[:3],
-        tag(value="true:NoSchedule"),
-        scaler(),
         rule="autoscaler-knows-template",
-    ),
+    ).of(*NODES[:3], tag(value="true:NoSchedule"), scaler()),
     case(
         "without-label-tag",
         "Jobs select a label that no empty group is known to have.",
-        *NODES[:2],
-        node_group(labels={"team": "ml"}),
-        tag(),
-        scaler(),
         rule="autoscaler-knows-template",
-    ),
+    ).of(*NODES[:2], node_group(labels={"team": "ml"}), tag(), scaler()),
     case(
         "tag-on-another-group",
         "The loop over groups tags the CPU group only.",
-        *NODES,
-        scaler(),
         rule="autoscaler-knows-template",
         links=(("taint-hint", "autoscalingGroupName", "system"),),
-    ),
+    ).of(*NODES, scaler()),
     case(
         "shares-in-secret",
         "Four pods share a GPU; the tag tells the autoscaler of one.",
-        *_shared("1"),
         rule="gpu-sharing-visible",
         links=SHARED_LINKS,
-    ),
+    ).of(*_shared("1")),
 ]
 
 ALLOWED = [
-    case(
-        "good",
-        "Discovery by EKS's tags, the taint in a tag, a role by Pod Identity.",
-        *NODES,
-        scaler(),
-        *rights(),
+    case("good", "Discovery by EKS's tags, the taint in a tag, a role by Pod Identity.").of(
+        *NODES, scaler(), *rights()
     ),
-    case(
-        "named-group",
-        "The group is listed by the name that EKS gave it.",
-        *NODES,
-        scaler("--nodes", "0:4:eks-gpu-01234567-89ab-cdef-0123-456789abcdef"),
+    case("named-group", "The group is listed by the name that EKS gave it.").of(
+        *NODES, scaler("--nodes", "0:4:eks-gpu-01234567-89ab-cdef-0123-456789abcdef")
     ),
     case(
         "label-in-a-tag",
         "The label that jobs select is in a tag, too.",
+        links=(*LINKS, ("label-hint", "autoscalingGroupName", "gpu")),
+    ).of(
         *NODES[:2],
         node_group(labels={"team": "ml"}),
         tag(),
         tag("label-hint", key=HINT + "label/team", value="ml"),
         scaler(),
-        links=(*LINKS, ("label-hint", "autoscalingGroupName", "gpu")),
     ),
     case(
         "shares-and-says-so",
         "Four pods share a GPU, and the tag says so; a second group does not share.",
-        *_shared("4", WHOLE_GROUP, *WHOLE_TAGS),
         links=WHOLE_LINKS,
+    ).of(*_shared("4", WHOLE_GROUP, *WHOLE_TAGS)),
+    case("elsewhere", "The autoscaler is installed by another stack: nothing here says what it looks for.").of(
+        *NODES[:3]
     ),
-    case(
-        "elsewhere",
-        "The autoscaler is installed by another stack: nothing here says what it looks for.",
+    case("for-another-cloud", "A management cluster's autoscaler, which looks for other things.").of(
         *NODES[:3],
-    ),
-    case(
-        "for-another-cloud",
-        "A management cluster's autoscaler, which looks for other things.",
-        *NODES[:3],
-        (
+        resource(
             DEPLOYMENT,
             "capi",
-            {
-                "metadata": {"name": "capi", "namespace": "kube-system"},
-                "spec": {
-                    "template": {
-                        "spec": {
-                            "containers": [
-                                {
-                                    "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0",
-                                    "args": ["--cloud-provider=clusterapi"],
-                                }
-                            ]
-                        }
+            metadata={"name": "capi", "namespace": "kube-system"},
+            spec={
+                "template": {
+                    "spec": {
+                        "containers": [
+                            {
+                                "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0",
+                                "args": ["--cloud-provider=clusterapi"],
+                            }
+                        ]
                     }
-                },
+                }
             },
         ),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.aws import Resource, node_group
+from tests.policies.corpus.aws import node_group
 from tests.policies.corpus.aws_scaling import (
     ACCOUNT,
     ATTACHMENT,
@@ -28,26 +28,19 @@ from tests.policies.corpus.aws_scaling import (
     scaler,
     tag,
 )
+from tests.policies.corpus.case import Program, resource
 
 
 def _tagged_as(value: str, key: str = "k8s.io/cluster-autoscaler/ml", operator: str = "StringEquals") -> dict[str, Any]:
     return {"Condition": {operator: {f"aws:ResourceTag/{key}": value}}}
 
 
-def _irsa(name: str, policy: str) -> tuple[Resource, ...]:
-    metadata = {
-        "name": name,
-        "namespace": "kube-system",
-        "annotations": {"eks.amazonaws.com/role-arn": UNKNOWN},
-    }
+def _irsa(name: str, policy: str) -> Program:
+    metadata = {"name": name, "namespace": "kube-system", "annotations": {"eks.amazonaws.com/role-arn": UNKNOWN}}
     return (
         (ACCOUNT, "identity", {"metadata": metadata}),
         role(),
-        (
-            ROLE_POLICY,
-            "rights",
-            {"role": UNKNOWN, "policy": policy},
-        ),
+        resource(ROLE_POLICY, "rights", role=UNKNOWN, policy=policy),
     )
 
 
@@ -55,13 +48,11 @@ IRSA_LINKS = (TAGGED, ("identity", "metadata", "scaler-role"), ("rights", "role"
 RELEASE_LINKS = (TAGGED, ("scaler", "values", "scaler-role"), ("rights", "role", "scaler-role"))
 
 
-NODE_ROLE: tuple[Resource, ...] = (
+NODE_ROLE: Program = (
     role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")),
     (ATTACHMENT, "worker", {"role": UNKNOWN, "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}),
-    (
-        ATTACHMENT,
-        "images",
-        {"role": UNKNOWN, "policyArn": "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"},
+    resource(
+        ATTACHMENT, "images", role=UNKNOWN, policyArn="arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"
     ),
 )
 NODE_LINKS = (
@@ -71,117 +62,66 @@ NODE_LINKS = (
     ("images", "role", "scaler-role"),
 )
 
+PERMITTED = "autoscaler-permitted"
 
 BLOCKED = [
-    case(
-        "without-terminate",
-        "A policy from an article: groups grow and never shrink.",
-        *NODES,
-        scaler(),
-        *rights(document(allow(READS), allow(WRITES[:1]))),
-        rule="autoscaler-permitted",
+    case("without-terminate", "A policy from an article: groups grow and never shrink.", rule=PERMITTED).of(
+        *NODES, scaler(), *rights(document(allow(READS), allow(WRITES[:1])))
     ),
-    case(
-        "reads-only",
-        "The role has the describing half of the policy.",
-        *NODES,
-        scaler(),
-        *rights(document(allow(READS))),
-        rule="autoscaler-permitted",
+    case("reads-only", "The role has the describing half of the policy.", rule=PERMITTED).of(
+        *NODES, scaler(), *rights(document(allow(READS)))
     ),
     case(
         "reads-limited-to-groups",
         "Describing cannot be limited to some groups: such a statement allows nothing.",
-        *NODES,
-        scaler(),
-        *rights(document(allow([*READS, *WRITES], "arn:aws:autoscaling:*:*:autoScalingGroup:*"))),
-        rule="autoscaler-permitted",
-    ),
-    case(
-        "for-another-clusters-groups",
-        "The condition names the tag of another cluster.",
+        rule=PERMITTED,
+    ).of(*NODES, scaler(), *rights(document(allow([*READS, *WRITES], "arn:aws:autoscaling:*:*:autoScalingGroup:*")))),
+    case("for-another-clusters-groups", "The condition names the tag of another cluster.", rule=PERMITTED).of(
         *NODES,
         scaler(),
         *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned", "k8s.io/cluster-autoscaler/production")))),
-        rule="autoscaler-permitted",
     ),
-    case(
-        "denied",
-        "A guard rail denies every change of groups.",
-        *NODES,
-        scaler(),
-        *rights(document(allow(["*"]), {**allow(["autoscaling:Set*"]), "Effect": "Deny"})),
-        rule="autoscaler-permitted",
+    case("denied", "A guard rail denies every change of groups.", rule=PERMITTED).of(
+        *NODES, scaler(), *rights(document(allow(["*"]), {**allow(["autoscaling:Set*"]), "Effect": "Deny"}))
     ),
-    case(
-        "role-for-machines",
-        "The role is for machines; Pod Identity cannot give it to pods.",
-        *NODES,
-        scaler(),
-        role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")),
-        *rights()[1:],
-        rule="autoscaler-permitted",
+    case("role-for-machines", "The role is for machines; Pod Identity cannot give it to pods.", rule=PERMITTED).of(
+        *NODES, scaler(), role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")), *rights()[1:]
     ),
-    case(
-        "with-a-reading-managed-policy",
-        "AWS's own policies for nodes allow no scaling.",
+    case("with-a-reading-managed-policy", "AWS's own policies for nodes allow no scaling.", rule=PERMITTED).of(
         *NODES,
         scaler(),
         role(),
         association(),
         (ATTACHMENT, "rights", {"role": UNKNOWN, "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}),
-        rule="autoscaler-permitted",
     ),
     case(
         "without-a-role",
         "The association is forgotten; the nodes have the usual three policies.",
-        *NODES[:2],
-        node_group(nodeRoleArn=UNKNOWN),
-        tag(),
-        scaler(),
-        *NODE_ROLE,
-        rule="autoscaler-permitted",
+        rule=PERMITTED,
         links=NODE_LINKS,
-    ),
+    ).of(*NODES[:2], node_group(nodeRoleArn=UNKNOWN), tag(), scaler(), *NODE_ROLE),
     case(
         "by-annotation-without-rights",
         "A role for the service account, whose policy is the one of another controller.",
-        *NODES,
-        scaler(),
-        *_irsa("cluster-autoscaler", document(allow(["elasticloadbalancing:*"]))),
-        rule="autoscaler-permitted",
+        rule=PERMITTED,
         links=IRSA_LINKS,
-    ),
+    ).of(*NODES, scaler(), *_irsa("cluster-autoscaler", document(allow(["elasticloadbalancing:*"])))),
     case(
         "chart-without-rights",
         "The same, with the annotation in the chart's values.",
-        *NODES,
-        chart("ml"),
-        role(),
-        (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": document(allow(READS))}),
-        rule="autoscaler-permitted",
+        rule=PERMITTED,
         links=RELEASE_LINKS,
-    ),
+    ).of(*NODES, chart("ml"), role(), (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": document(allow(READS))})),
 ]
 
 ALLOWED = [
-    case(
-        "limited-by-tag",
-        "Changes are limited to the groups of this cluster.",
-        *NODES,
-        scaler(),
-        *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned")))),
+    case("limited-by-tag", "Changes are limited to the groups of this cluster.").of(
+        *NODES, scaler(), *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned"))))
     ),
-    case(
-        "limited-by-pattern",
-        "The condition's tag has a pattern as its value.",
-        *NODES,
-        scaler(),
-        *rights(document(allow(READS), allow(WRITES, **_tagged_as("own*", operator="StringLike")))),
+    case("limited-by-pattern", "The condition's tag has a pattern as its value.").of(
+        *NODES, scaler(), *rights(document(allow(READS), allow(WRITES, **_tagged_as("own*", operator="StringLike"))))
     ),
-    case(
-        "guarded-elsewhere",
-        "A Deny for groups of other clusters.",
+    case("guarded-elsewhere", "A Deny for groups of other clusters.").of(
         *NODES,
         scaler(),
         *rights(
@@ -191,17 +131,10 @@ ALLOWED = [
             )
         ),
     ),
-    case(
-        "role-declared-elsewhere",
-        "The association names a role of the platform team's stack.",
-        *NODES,
-        scaler(),
-        association(roleArn="arn:aws:iam::123456789012:role/platform-autoscaler"),
-        links=(TAGGED,),
+    case("role-declared-elsewhere", "The association names a role of the platform team's stack.", links=(TAGGED,)).of(
+        *NODES, scaler(), association(roleArn="arn:aws:iam::123456789012:role/platform-autoscaler")
     ),
-    case(
-        "unknown-managed-policy",
-        "A policy that the company maintains: what it allows is not in the program.",
+    case("unknown-managed-policy", "A policy that the company maintains: what it allows is not in the program.").of(
         *NODES,
         scaler(),
         role(),
@@ -211,70 +144,58 @@ ALLOWED = [
     case(
         "policy-of-its-own",
         "The policy is a resource, attached to the role.",
+        links=(*LINKS, ("rights", "policyArn", "scaling")),
+    ).of(
         *NODES,
         scaler(),
         role(),
         association(),
         (POLICY, "scaling", {"policy": GOOD_POLICY}),
         (ATTACHMENT, "rights", {"role": UNKNOWN, "policyArn": UNKNOWN}),
-        links=(*LINKS, ("rights", "policyArn", "scaling")),
     ),
     case(
         "rights-of-nodes",
         "As in articles from before roles for pods: the nodes may scale themselves.",
+        links=(*NODE_LINKS, ("scaling", "role", "scaler-role")),
+    ).of(
         *NODES[:2],
         node_group(nodeRoleArn=UNKNOWN),
         tag(),
         scaler(),
         *NODE_ROLE,
         (ROLE_POLICY, "scaling", {"role": UNKNOWN, "policy": GOOD_POLICY}),
-        links=(*NODE_LINKS, ("scaling", "role", "scaler-role")),
     ),
     case(
         "role-by-annotation-elsewhere",
         "The service account names a role of the platform team's stack.",
+        links=NODE_LINKS,
+    ).of(
         *NODES[:2],
         node_group(nodeRoleArn=UNKNOWN),
         tag(),
         scaler(),
         *NODE_ROLE,
-        (
+        resource(
             ACCOUNT,
             "account",
-            {
-                "metadata": {
-                    "name": "cluster-autoscaler",
-                    "namespace": "kube-system",
-                    "annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/platform"},
-                }
+            metadata={
+                "name": "cluster-autoscaler",
+                "namespace": "kube-system",
+                "annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/platform"},
             },
         ),
-        links=NODE_LINKS,
     ),
-    case(
-        "role-of-another-account",
-        "A role without scaling rights belongs to another service account.",
+    case("role-of-another-account", "A role without scaling rights belongs to another service account.").of(
         *NODES,
         scaler(),
         role(),
         association(serviceAccount="ebs-csi-controller-sa"),
         (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": document(allow(["ec2:CreateVolume"]))}),
     ),
-    case(
-        "by-annotation",
-        "A role for the service account, as before Pod Identity.",
-        *NODES,
-        scaler(),
-        *_irsa("cluster-autoscaler", GOOD_POLICY),
-        links=IRSA_LINKS,
+    case("by-annotation", "A role for the service account, as before Pod Identity.", links=IRSA_LINKS).of(
+        *NODES, scaler(), *_irsa("cluster-autoscaler", GOOD_POLICY)
     ),
-    case(
-        "chart",
-        "The Helm chart with everything it needs.",
-        *NODES,
-        chart("ml"),
-        role(),
-        (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": GOOD_POLICY}),
-        links=RELEASE_LINKS,
+    case("chart", "The Helm chart with everything it needs.", links=RELEASE_LINKS).of(
+        *NODES, chart("ml"), role(), (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": GOOD_POLICY})
     ),
 ]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.case import Case
+from tests.policies.corpus.case import Draft, Program, Resource, draft, resource
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 POOL: Final = "azure-native:containerservice:AgentPool"
@@ -28,8 +27,6 @@ T4: Final = {
     "maxCount": 4,
     "nodeTaints": [GPU],
 }
-
-Resource = tuple[str, str, Mapping[str, Any]]
 
 
 def cluster(*pools: Any, **changes: Any) -> Resource:
@@ -55,294 +52,222 @@ def inline(**changes: Any) -> dict[str, Any]:
     }
 
 
-def blocked(id: str, rule: str, story: str, *resources: Resource) -> Case:
-    """A case with a cluster of its own unless it brings one."""
+def with_cluster(resources: Program) -> Program:
+    """The resources with a cluster, unless they bring one."""
     own = any(token.endswith(("ManagedCluster", "KubernetesCluster", "Resource")) for token, _, _ in resources)
-    return Case(id=f"aks-{id}", story=story, rule=rule, resources=resources if own else (cluster(), *resources))
+    return resources if own else (cluster(), *resources)
 
 
-def allowed(id: str, story: str, *resources: Resource) -> Case:
+def blocked(id: str, rule: str, story: str) -> Draft:
+    """A case with a cluster of its own unless it brings one."""
+    return draft(f"aks-{id}", story, rule=rule, around=with_cluster)
+
+
+def allowed(id: str, story: str) -> Draft:
     """Likewise, for what must pass."""
-    own = any(token == CLUSTER for token, _, _ in resources)
-    return Case(id=f"aks-{id}", story=story, resources=resources if own else (cluster(), *resources))
+    return draft(f"aks-{id}", story, around=with_cluster)
 
 
 BLOCKED: Final = [
-    blocked("minimum-one", "gpu-zero-minimum", "minCount copied from the system pool", pool(minCount=1)),
-    blocked("minimum-as-text", "gpu-zero-minimum", "the minimum comes from configuration, as text", pool(minCount="1")),
-    blocked(
-        "system-mode", "gpu-zero-minimum", "one pool for everything: a System pool never empties", pool(mode="System")
+    blocked("minimum-one", "gpu-zero-minimum", "minCount copied from the system pool").of(pool(minCount=1)),
+    blocked("minimum-as-text", "gpu-zero-minimum", "the minimum comes from configuration, as text").of(
+        pool(minCount="1")
     ),
-    blocked(
-        "system-mode-inline",
-        "gpu-zero-minimum",
-        "a cluster with one pool, of the size that training needs",
-        (
+    blocked("system-mode", "gpu-zero-minimum", "one pool for everything: a System pool never empties").of(
+        pool(mode="System")
+    ),
+    blocked("system-mode-inline", "gpu-zero-minimum", "a cluster with one pool, of the size that training needs").of(
+        resource(
             CLUSTER,
             "ml",
-            {"resourceName": "ml", "agentPoolProfiles": [inline(mode="System", enableAutoScaling=True, minCount=0)]},
-        ),
+            resourceName="ml",
+            agentPoolProfiles=[inline(mode="System", enableAutoScaling=True, minCount=0)],
+        )
     ),
     blocked(
         "default-pool-of-the-older-provider",
         "gpu-zero-minimum",
         "the other provider's default pool is the one for system pods",
-        (
+    ).of(
+        resource(
             "azure:containerservice/kubernetesCluster:KubernetesCluster",
             "ml",
-            {"defaultNodePool": {"name": "gpu", "vmSize": "Standard_NC4as_T4_v3", "nodeCount": 1}},
-        ),
+            defaultNodePool={"name": "gpu", "vmSize": "Standard_NC4as_T4_v3", "nodeCount": 1},
+        )
     ),
-    blocked("inline-minimum", "gpu-zero-minimum", "the pool is a profile of the cluster", cluster(inline(minCount=2))),
+    blocked("inline-minimum", "gpu-zero-minimum", "the pool is a profile of the cluster").of(
+        cluster(inline(minCount=2))
+    ),
     blocked(
         "old-api-version",
         "gpu-zero-minimum",
         "the token carries an API version, as in programs written for version 2 of the provider",
-        pool("azure-native:containerservice/v20230801:AgentPool", minCount=1),
+    ).of(pool("azure-native:containerservice/v20230801:AgentPool", minCount=1)),
+    blocked("package-of-one-version", "gpu-zero-minimum", "a local package made for one API version").of(
+        pool("azure-native_containerservice_v20240801:containerservice:AgentPool", minCount=1)
     ),
-    blocked(
-        "package-of-one-version",
-        "gpu-zero-minimum",
-        "a local package made for one API version",
-        pool("azure-native_containerservice_v20240801:containerservice:AgentPool", minCount=1),
+    blocked("count-left-out", "gpu-starts-empty", "Azure's default count is 1").of(pool(count=None)),
+    blocked("fixed-size", "gpu-autoscaled", "az aks nodepool add without the autoscaler").of(
+        pool(enableAutoScaling=False)
     ),
-    blocked("count-left-out", "gpu-starts-empty", "Azure's default count is 1", pool(count=None)),
-    blocked(
-        "fixed-size", "gpu-autoscaled", "az aks nodepool add without the autoscaler", pool(enableAutoScaling=False)
+    blocked("autoscaling-left-out", "gpu-autoscaled", "the default is a fixed size").of(pool(enableAutoScaling=None)),
+    blocked("no-maximum", "gpu-ceiling", "maxCount forgotten").of(pool(maxCount=None)),
+    blocked("no-taint", "gpu-taint", "AKS taints Spot pools, not GPU pools").of(
+        pool(nodeTaints=None, scaleSetPriority="Spot")
     ),
-    blocked("autoscaling-left-out", "gpu-autoscaled", "the default is a fixed size", pool(enableAutoScaling=None)),
-    blocked("no-maximum", "gpu-ceiling", "maxCount forgotten", pool(maxCount=None)),
-    blocked(
-        "no-taint", "gpu-taint", "AKS taints Spot pools, not GPU pools", pool(nodeTaints=None, scaleSetPriority="Spot")
+    blocked("sku-taint", "gpu-taint", "the taint from the AKS documentation").of(
+        pool(nodeTaints=["sku=gpu:NoSchedule"])
     ),
-    blocked("sku-taint", "gpu-taint", "the taint from the AKS documentation", pool(nodeTaints=["sku=gpu:NoSchedule"])),
-    blocked(
-        "soft-taint",
-        "gpu-taint",
-        "a taint that only asks",
-        pool(nodeTaints=["nvidia.com/gpu=present:PreferNoSchedule"]),
+    blocked("soft-taint", "gpu-taint", "a taint that only asks").of(
+        pool(nodeTaints=["nvidia.com/gpu=present:PreferNoSchedule"])
     ),
-    blocked(
-        "taint-misspelt",
-        "gpu-taint",
-        "nvidia/gpu is no taint anybody else knows",
-        pool(nodeTaints=["nvidia/gpu=:NoSchedule"]),
+    blocked("taint-misspelt", "gpu-taint", "nvidia/gpu is no taint anybody else knows").of(
+        pool(nodeTaints=["nvidia/gpu=:NoSchedule"])
     ),
-    blocked(
-        "initialization-taint",
-        "gpu-taint",
-        "taints that AKS removes once the node is set up",
-        pool(nodeTaints=[], nodeInitializationTaints=[GPU]),
+    blocked("initialization-taint", "gpu-taint", "taints that AKS removes once the node is set up").of(
+        pool(nodeTaints=[], nodeInitializationTaints=[GPU])
     ),
-    blocked(
-        "size-in-lower-case",
-        "gpu-taint",
-        "Azure ignores the case of sizes",
-        pool(vmSize="standard_nc24ads_a100_v4", nodeTaints=[]),
+    blocked("size-in-lower-case", "gpu-taint", "Azure ignores the case of sizes").of(
+        pool(vmSize="standard_nc24ads_a100_v4", nodeTaints=[])
     ),
-    blocked(
-        "part-of-a-gpu",
-        "gpu-taint",
-        "a sixth of an A10 is a GPU to Kubernetes",
-        pool(vmSize="Standard_NV6ads_A10_v5", nodeTaints=[]),
+    blocked("part-of-a-gpu", "gpu-taint", "a sixth of an A10 is a GPU to Kubernetes").of(
+        pool(vmSize="Standard_NV6ads_A10_v5", nodeTaints=[])
     ),
-    blocked(
-        "unlisted-size",
-        "gpu-taint",
-        "an ND size that came after the table",
-        pool(vmSize="Standard_ND999isr_X9_v9", nodeTaints=[]),
+    blocked("unlisted-size", "gpu-taint", "an ND size that came after the table").of(
+        pool(vmSize="Standard_ND999isr_X9_v9", nodeTaints=[])
     ),
-    blocked(
-        "single-machines",
-        "gpu-autoscaled",
-        "a VirtualMachines pool scaled by hand",
+    blocked("single-machines", "gpu-autoscaled", "a VirtualMachines pool scaled by hand").of(
         pool(
             vmSize=None,
             enableAutoScaling=None,
             type="VirtualMachines",
             virtualMachinesProfile={"scale": {"manual": [{"size": "Standard_NC6s_v3", "count": 2}]}},
-        ),
+        )
+    ),
+    blocked("gpus-only", "gpu-not-only-pool", "the first pool is the GPU pool").of(
+        cluster(agentPoolProfiles=[inline()])
     ),
     blocked(
-        "gpus-only",
-        "gpu-not-only-pool",
-        "the first pool is the GPU pool",
-        cluster(agentPoolProfiles=[inline()]),
-    ),
-    blocked(
-        "system-pool-tainted",
-        "system-pods-home",
-        "the only system pool is kept for a team: system pods find no place",
-        cluster(inline(), agentPoolProfiles=[{**SYSTEM, "nodeTaints": ["team=web:NoSchedule"]}, inline()]),
-    ),
-    blocked(
-        "generic-resource",
-        "gpu-zero-minimum",
-        "the provider's generic resource speaks the API itself",
-        (
+        "system-pool-tainted", "system-pods-home", "the only system pool is kept for a team: system pods find no place"
+    ).of(cluster(inline(), agentPoolProfiles=[{**SYSTEM, "nodeTaints": ["team=web:NoSchedule"]}, inline()])),
+    blocked("generic-resource", "gpu-zero-minimum", "the provider's generic resource speaks the API itself").of(
+        resource(
             GENERIC,
             "t4",
-            {
-                "resourceProviderNamespace": "Microsoft.ContainerService",
-                "parentResourcePath": "managedClusters/ml",
-                "resourceType": "agentPools",
-                "resourceName": "t4",
-                "apiVersion": "2025-09-01",
-                "properties": {**inline(), "minCount": 1},
-            },
-        ),
+            resourceProviderNamespace="Microsoft.ContainerService",
+            parentResourcePath="managedClusters/ml",
+            resourceType="agentPools",
+            resourceName="t4",
+            apiVersion="2025-09-01",
+            properties={**inline(), "minCount": 1},
+        )
     ),
-    blocked(
-        "classic-provider",
-        "gpu-zero-minimum",
-        "the Terraform-based provider spells it differently",
-        (
+    blocked("classic-provider", "gpu-zero-minimum", "the Terraform-based provider spells it differently").of(
+        resource(
             CLASSIC,
             "t4",
-            {
-                "name": "t4",
-                "kubernetesClusterId": "/subscriptions/s/providers/Microsoft.ContainerService/managedClusters/ml",
-                "vmSize": "Standard_NC4as_T4_v3",
-                "autoScalingEnabled": True,
-                "minCount": 1,
-                "maxCount": 4,
-                "nodeCount": 0,
-                "nodeTaints": [GPU],
-            },
-        ),
+            name="t4",
+            kubernetesClusterId="/subscriptions/s/providers/Microsoft.ContainerService/managedClusters/ml",
+            vmSize="Standard_NC4as_T4_v3",
+            autoScalingEnabled=True,
+            minCount=1,
+            maxCount=4,
+            nodeCount=0,
+            nodeTaints=[GPU],
+        )
     ),
-    blocked(
-        "machine",
-        "gpu-autoscaled",
-        "a GPU workstation beside the cluster",
-        (MACHINE, "box", {"hardwareProfile": {"vmSize": "Standard_NC6s_v3"}, "location": "westeurope"}),
+    blocked("machine", "gpu-autoscaled", "a GPU workstation beside the cluster").of(
+        (MACHINE, "box", {"hardwareProfile": {"vmSize": "Standard_NC6s_v3"}, "location": "westeurope"})
     ),
-    blocked(
-        "scale-set",
-        "gpu-autoscaled",
-        "a scale set of GPU machines outside of any cluster",
-        (SCALE_SET, "set", {"sku": {"name": "Standard_NC64as_T4_v3", "capacity": 2}}),
+    blocked("scale-set", "gpu-autoscaled", "a scale set of GPU machines outside of any cluster").of(
+        (SCALE_SET, "set", {"sku": {"name": "Standard_NC64as_T4_v3", "capacity": 2}})
     ),
-    blocked(
-        "scale-set-mix",
-        "gpu-autoscaled",
-        "GPUs hide in the second size of a mix",
-        (
+    blocked("scale-set-mix", "gpu-autoscaled", "GPUs hide in the second size of a mix").of(
+        resource(
             SCALE_SET,
             "set",
-            {
-                "sku": {"name": "Mix"},
-                "skuProfile": {"vmSizes": [{"name": "Standard_D8s_v5"}, {"name": "Standard_NC8as_T4_v3"}]},
-            },
-        ),
+            sku={"name": "Mix"},
+            skuProfile={"vmSizes": [{"name": "Standard_D8s_v5"}, {"name": "Standard_NC8as_T4_v3"}]},
+        )
     ),
-    blocked(
-        "own-scale-set-minimum",
-        "gpu-zero-minimum",
-        "self-managed nodes, found by the autoscaler through tags",
-        (
+    blocked("own-scale-set-minimum", "gpu-zero-minimum", "self-managed nodes, found by the autoscaler through tags").of(
+        resource(
             SCALE_SET,
             "set",
-            {
-                "sku": {"name": "Standard_NC6s_v3", "capacity": 0},
-                "tags": {
-                    "cluster-autoscaler-enabled": "true",
-                    "min": "1",
-                    "max": "3",
-                    "k8s.io_cluster-autoscaler_node-template_taint_nvidia.com_gpu": "present:NoSchedule",
-                },
+            sku={"name": "Standard_NC6s_v3", "capacity": 0},
+            tags={
+                "cluster-autoscaler-enabled": "true",
+                "min": "1",
+                "max": "3",
+                "k8s.io_cluster-autoscaler_node-template_taint_nvidia.com_gpu": "present:NoSchedule",
             },
-        ),
+        )
     ),
-    blocked(
-        "model-workspace",
-        "gpu-autoscaled",
-        "KAITO makes a GPU machine for each model, and keeps it",
-        (
+    blocked("model-workspace", "gpu-autoscaled", "KAITO makes a GPU machine for each model, and keeps it").of(
+        resource(
             "kubernetes:kaito.sh/v1beta1:Workspace",
             "phi",
-            {"resource": {"instanceType": "Standard_NC24ads_A100_v4"}, "inference": {"preset": {"name": "phi-4"}}},
-        ),
+            resource={"instanceType": "Standard_NC24ads_A100_v4"},
+            inference={"preset": {"name": "phi-4"}},
+        )
     ),
     blocked(
         "plugin-not-on-spot",
         "gpu-daemonset-tolerates",
         "AKS taints Spot nodes by itself, and the chart's tolerations know nothing of it",
+    ).of(
         pool(scaleSetPriority="Spot"),
         ("kubernetes:helm.sh/v3:Release", "nvdp", {"chart": "nvidia-device-plugin", "namespace": "kube-system"}),
     ),
-    blocked(
-        "time-slicing",
-        "gpu-sharing-visible",
-        "four pods per GPU, announced by the device plugin alone",
+    blocked("time-slicing", "gpu-sharing-visible", "four pods per GPU, announced by the device plugin alone").of(
         pool(),
-        (
+        resource(
             "kubernetes:core/v1:ConfigMap",
             "plugin",
-            {
-                "metadata": {"name": "plugin"},
-                "data": {
-                    "any": "sharing:\n  timeSlicing:\n    resources:\n    - name: nvidia.com/gpu\n      replicas: 4\n"
-                },
-            },
+            metadata={"name": "plugin"},
+            data={"any": "sharing:\n  timeSlicing:\n    resources:\n    - name: nvidia.com/gpu\n      replicas: 4\n"},
         ),
     ),
 ]
 
 ALLOWED: Final = [
-    allowed("gpu-pool", "a GPU pool as it should be", pool()),
-    allowed("spot-pool", "the same on Spot", pool(scaleSetPriority="Spot", spotMaxPrice=-1)),
-    allowed("taint-without-value", "only the taint's key matters", pool(nodeTaints=["nvidia.com/gpu:NoSchedule"])),
-    allowed("inline-pool", "everything in one resource", cluster(inline())),
-    allowed("bounds-as-text", "bounds read from configuration", pool(minCount="0", maxCount="4", count="0")),
-    allowed(
-        "cpu-pool",
-        "a CPU pool with a name that says GPU",
-        pool(vmSize="Standard_D8s_v5", agentPoolName="gpuprep", minCount=2, nodeTaints=[]),
+    allowed("gpu-pool", "a GPU pool as it should be").of(pool()),
+    allowed("spot-pool", "the same on Spot").of(pool(scaleSetPriority="Spot", spotMaxPrice=-1)),
+    allowed("taint-without-value", "only the taint's key matters").of(pool(nodeTaints=["nvidia.com/gpu:NoSchedule"])),
+    allowed("inline-pool", "everything in one resource").of(cluster(inline())),
+    allowed("bounds-as-text", "bounds read from configuration").of(pool(minCount="0", maxCount="4", count="0")),
+    allowed("cpu-pool", "a CPU pool with a name that says GPU").of(
+        pool(vmSize="Standard_D8s_v5", agentPoolName="gpuprep", minCount=2, nodeTaints=[])
     ),
-    allowed(
-        "amd-visualisation",
-        "NVv4 holds an AMD GPU: no nvidia.com/gpu",
-        pool(vmSize="Standard_NV4as_v4", minCount=1, nodeTaints=[]),
+    allowed("amd-visualisation", "NVv4 holds an AMD GPU: no nvidia.com/gpu").of(
+        pool(vmSize="Standard_NV4as_v4", minCount=1, nodeTaints=[])
     ),
-    allowed("amd-mi300x", "MI300X is AMD's", pool(vmSize="Standard_ND96isr_MI300X_v5", minCount=1, nodeTaints=[])),
-    allowed("fpga", "NP holds FPGAs", pool(vmSize="Standard_NP10s", minCount=1, nodeTaints=[])),
-    allowed(
-        "windows-pool",
-        "a Windows pool for .NET services",
-        pool(vmSize="Standard_D4s_v5", osType="Windows", minCount=1, nodeTaints=["os=windows:NoSchedule"]),
+    allowed("amd-mi300x", "MI300X is AMD's").of(pool(vmSize="Standard_ND96isr_MI300X_v5", minCount=1, nodeTaints=[])),
+    allowed("fpga", "NP holds FPGAs").of(pool(vmSize="Standard_NP10s", minCount=1, nodeTaints=[])),
+    allowed("windows-pool", "a Windows pool for .NET services").of(
+        pool(vmSize="Standard_D4s_v5", osType="Windows", minCount=1, nodeTaints=["os=windows:NoSchedule"])
     ),
-    allowed(
-        "bounds-unknown",
-        "bounds that another resource computes: checked at update",
-        pool(minCount=UNKNOWN, maxCount=UNKNOWN),
+    allowed("bounds-unknown", "bounds that another resource computes: checked at update").of(
+        pool(minCount=UNKNOWN, maxCount=UNKNOWN)
     ),
-    allowed(
-        "node-auto-provisioning",
-        "Karpenter picks the machines; its default pools are CPU pools",
-        cluster(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "Auto"}),
+    allowed("node-auto-provisioning", "Karpenter picks the machines; its default pools are CPU pools").of(
+        cluster(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "Auto"})
     ),
-    allowed(
-        "cpu-scale-set",
-        "machines of another system",
-        (SCALE_SET, "set", {"sku": {"name": "Standard_D8s_v5", "capacity": 3}}),
+    allowed("cpu-scale-set", "machines of another system").of(
+        (SCALE_SET, "set", {"sku": {"name": "Standard_D8s_v5", "capacity": 3}})
     ),
-    allowed("jump-host", "a jump host", (MACHINE, "jump", {"hardwareProfile": {"vmSize": "Standard_B2s"}})),
-    allowed(
-        "plugin-on-spot",
-        "the device plugin with the toleration that Spot needs",
+    allowed("jump-host", "a jump host").of((MACHINE, "jump", {"hardwareProfile": {"vmSize": "Standard_B2s"}})),
+    allowed("plugin-on-spot", "the device plugin with the toleration that Spot needs").of(
         pool(scaleSetPriority="Spot"),
-        (
+        resource(
             "kubernetes:helm.sh/v3:Release",
             "nvdp",
-            {
-                "chart": "nvidia-device-plugin",
-                "values": {
-                    "tolerations": [
-                        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
-                        {"key": "kubernetes.azure.com/scalesetpriority", "operator": "Exists"},
-                    ]
-                },
+            chart="nvidia-device-plugin",
+            values={
+                "tolerations": [
+                    {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+                    {"key": "kubernetes.azure.com/scalesetpriority", "operator": "Exists"},
+                ]
             },
         ),
     ),

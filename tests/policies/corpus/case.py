@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -13,6 +13,9 @@ from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared
 from policies.rules.table import BY_ID, RULES
 from policies.rules.unjudged import unjudged
+
+Resource = tuple[str, str, Mapping[str, Any]]
+Program = tuple[Resource, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,7 @@ class Case:
 
     id: str
     story: str
-    resources: tuple[tuple[str, str, Mapping[str, Any]], ...]
+    resources: Program
     rule: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[tuple[str, str, str], ...] = ()
@@ -35,6 +38,43 @@ class Case:
     """What the gate's configuration says of the cluster's pools that another program declares."""
     unjudged: str = ""
     """Words of the reason for which the gate says that it cannot judge it; empty where it must not say so."""
+
+
+def resource(token: str, name: str = "gpu", /, **properties: Any) -> Resource:
+    """One resource of a program; most cases have one that matters, whose name is as good as any."""
+    return token, name, properties
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A case that waits for its program. ``around`` adds the resources that every program of its kind has."""
+
+    case: Case
+    around: Callable[[Program], Program]
+
+    def of(self, *resources: Resource) -> Case:
+        """The case with these resources."""
+        return replace(self.case, resources=self.around(resources))
+
+
+def draft(id: str, story: str, *, around: Callable[[Program], Program] = tuple, **more: Any) -> Draft:
+    """A case without its program; ``more`` as in :class:`Case`."""
+    return Draft(Case(id=id, story=story, resources=(), **more), around)
+
+
+def blocked(id: str, rule: str, story: str, **more: Any) -> Draft:
+    """A program in which the rule must find something."""
+    return draft(id, story, rule=rule, **more)
+
+
+def allowed(id: str, story: str, **more: Any) -> Draft:
+    """One that must pass."""
+    return draft(id, story, **more)
+
+
+def undecided(id: str, reason: str, story: str, **more: Any) -> Draft:
+    """One that the gate cannot judge, for a reason with these words."""
+    return draft(id, story, unjudged=reason, **more)
 
 
 def declared_by(case: Case) -> list[Declared]:

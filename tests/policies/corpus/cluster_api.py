@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.policies.corpus.case import Case
+from tests.policies.corpus.case import Resource, allowed, blocked, undecided
 
 API = "kubernetes:cluster.x-k8s.io/v1beta1"
 INFRASTRUCTURE = "kubernetes:infrastructure.cluster.x-k8s.io/v1beta2"
@@ -12,8 +12,6 @@ BOOTSTRAP = "kubernetes:bootstrap.cluster.x-k8s.io/v1beta1"
 SCALER = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
 GPU_COUNT = "capacity.cluster-autoscaler.kubernetes.io/gpu-count"
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
-
-Resource = tuple[str, str, dict[str, Any]]
 
 
 def bounds(least: Any = "0", most: Any = "4", **more: str) -> dict[str, Any]:
@@ -55,176 +53,113 @@ def kubeadm(*taints: Any, **registration: Any) -> Resource:
 GOOD_BOOT = kubeadm(TAINT)
 
 BLOCKED = [
-    Case(
-        id="capi-gpu-fixed-replicas",
-        story="A MachineDeployment of the quick start: replicas, no autoscaler.",
-        resources=(machines(annotations={}, replicas=2), template(), GOOD_BOOT),
-        rule="gpu-autoscaled",
+    blocked(
+        "capi-gpu-fixed-replicas", "gpu-autoscaled", "A MachineDeployment of the quick start: replicas, no autoscaler."
+    ).of(machines(annotations={}, replicas=2), template(), GOOD_BOOT),
+    blocked("capi-gpu-default-replica", "gpu-starts-empty", "No replicas given: Cluster API makes one machine.").of(
+        machines(annotations={}), template(), GOOD_BOOT
     ),
-    Case(
-        id="capi-gpu-default-replica",
-        story="No replicas given: Cluster API makes one machine.",
-        resources=(machines(annotations={}), template(), GOOD_BOOT),
-        rule="gpu-starts-empty",
+    blocked(
+        "capi-gpu-minimum-one",
+        "gpu-zero-minimum",
+        "The autoscaler's minimum from the time before it could scale from zero.",
+    ).of(machines(annotations=bounds("1")), template(), GOOD_BOOT),
+    blocked(
+        "capi-gpu-only-minimum", "gpu-autoscaled", "One of the two annotations: the autoscaler ignores the set."
+    ).of(machines(annotations={f"{SCALER}-min-size": "0"}, replicas=0), template(), GOOD_BOOT),
+    blocked("capi-gpu-no-taint", "gpu-taint", "Boot data of the CPU machines, reused.").of(
+        machines(), template(), kubeadm()
     ),
-    Case(
-        id="capi-gpu-minimum-one",
-        story="The autoscaler's minimum from the time before it could scale from zero.",
-        resources=(machines(annotations=bounds("1")), template(), GOOD_BOOT),
-        rule="gpu-zero-minimum",
-    ),
-    Case(
-        id="capi-gpu-only-minimum",
-        story="One of the two annotations: the autoscaler ignores the set.",
-        resources=(machines(annotations={f"{SCALER}-min-size": "0"}, replicas=0), template(), GOOD_BOOT),
-        rule="gpu-autoscaled",
-    ),
-    Case(
-        id="capi-gpu-no-taint",
-        story="Boot data of the CPU machines, reused.",
-        resources=(machines(), template(), kubeadm()),
-        rule="gpu-taint",
-    ),
-    Case(
-        id="capi-gpu-taint-annotation-only",
-        story="The capacity annotation tells the autoscaler of a taint that no kubelet registers.",
-        resources=(
-            machines(
-                annotations=bounds(
-                    **{"capacity.cluster-autoscaler.kubernetes.io/taints": "nvidia.com/gpu=present:NoSchedule"}
-                )
-            ),
-            template(),
-            kubeadm(),
+    blocked(
+        "capi-gpu-taint-annotation-only",
+        "gpu-taint",
+        "The capacity annotation tells the autoscaler of a taint that no kubelet registers.",
+    ).of(
+        machines(
+            annotations=bounds(
+                **{"capacity.cluster-autoscaler.kubernetes.io/taints": "nvidia.com/gpu=present:NoSchedule"}
+            )
         ),
-        rule="gpu-taint",
+        template(),
+        kubeadm(),
     ),
-    Case(
-        id="capi-gpu-machine-set",
-        story="A MachineSet without a MachineDeployment.",
-        resources=(machines(kind="MachineSet", annotations={}, replicas=1), template(), GOOD_BOOT),
-        rule="gpu-autoscaled",
+    blocked("capi-gpu-machine-set", "gpu-autoscaled", "A MachineSet without a MachineDeployment.").of(
+        machines(kind="MachineSet", annotations={}, replicas=1), template(), GOOD_BOOT
     ),
-    Case(
-        id="capi-gpu-azure",
-        story="Azure machines with a T4 each.",
-        resources=(
-            machines("AzureMachineTemplate", annotations=bounds("1")),
-            template("AzureMachineTemplate", vmSize="Standard_NC4as_T4_v3"),
-            GOOD_BOOT,
+    blocked("capi-gpu-azure", "gpu-zero-minimum", "Azure machines with a T4 each.").of(
+        machines("AzureMachineTemplate", annotations=bounds("1")),
+        template("AzureMachineTemplate", vmSize="Standard_NC4as_T4_v3"),
+        GOOD_BOOT,
+    ),
+    blocked("capi-gpu-google", "gpu-taint", "Google's machines that bring an L4.").of(
+        machines("GCPMachineTemplate"), template("GCPMachineTemplate", instanceType="g2-standard-8"), kubeadm()
+    ),
+    blocked(
+        "capi-gpu-by-annotation", "gpu-zero-minimum", "Bare metal: only the capacity annotation tells of the GPUs."
+    ).of(
+        machines("Metal3MachineTemplate", annotations=bounds("2", **{GPU_COUNT: "8"})),
+        template("Metal3MachineTemplate", image={"url": "http://image"}),
+        GOOD_BOOT,
+    ),
+    blocked("capi-gpu-aws-machine-pool-mixed", "gpu-uniform-sizes", "An AWSMachinePool with several sizes.").of(
+        machines("AWSMachinePool", kind="MachinePool"),
+        template(
+            "AWSMachinePool",
+            mixedInstancesPolicy={"overrides": [{"instanceType": "g5.xlarge"}, {"instanceType": "g5.48xlarge"}]},
         ),
-        rule="gpu-zero-minimum",
+        GOOD_BOOT,
     ),
-    Case(
-        id="capi-gpu-google",
-        story="Google's machines that bring an L4.",
-        resources=(
-            machines("GCPMachineTemplate"),
-            template("GCPMachineTemplate", instanceType="g2-standard-8"),
-            kubeadm(),
+    blocked(
+        "capi-gpu-managed-pool-minimum",
+        "gpu-zero-minimum",
+        "A managed node group of EKS through Cluster API, with its own scaling.",
+    ).of(
+        machines("AWSManagedMachinePool", kind="MachinePool", annotations={}, replicas=0, bootstrap=None),
+        template(
+            "AWSManagedMachinePool",
+            instanceType="g4dn.xlarge",
+            scaling={"minSize": 1, "maxSize": 3},
+            taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "no-schedule"}],
         ),
-        rule="gpu-taint",
-    ),
-    Case(
-        id="capi-gpu-by-annotation",
-        story="Bare metal: only the capacity annotation tells of the GPUs.",
-        resources=(
-            machines("Metal3MachineTemplate", annotations=bounds("2", **{GPU_COUNT: "8"})),
-            template("Metal3MachineTemplate", image={"url": "http://image"}),
-            GOOD_BOOT,
-        ),
-        rule="gpu-zero-minimum",
-    ),
-    Case(
-        id="capi-gpu-aws-machine-pool-mixed",
-        story="An AWSMachinePool with several sizes.",
-        resources=(
-            machines("AWSMachinePool", kind="MachinePool"),
-            template(
-                "AWSMachinePool",
-                mixedInstancesPolicy={"overrides": [{"instanceType": "g5.xlarge"}, {"instanceType": "g5.48xlarge"}]},
-            ),
-            GOOD_BOOT,
-        ),
-        rule="gpu-uniform-sizes",
-    ),
-    Case(
-        id="capi-gpu-managed-pool-minimum",
-        story="A managed node group of EKS through Cluster API, with its own scaling.",
-        resources=(
-            machines("AWSManagedMachinePool", kind="MachinePool", annotations={}, replicas=0, bootstrap=None),
-            template(
-                "AWSManagedMachinePool",
-                instanceType="g4dn.xlarge",
-                scaling={"minSize": 1, "maxSize": 3},
-                taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "no-schedule"}],
-            ),
-        ),
-        rule="gpu-zero-minimum",
     ),
 ]
 
 ALLOWED = [
-    Case(id="capi-good", story="A GPU set that the autoscaler owns.", resources=(machines(), template(), GOOD_BOOT)),
-    Case(
-        id="capi-cpu-fixed",
-        story="CPU machines of a fixed number.",
-        resources=(machines(annotations={}, replicas=3), template(instanceType="m5.large"), kubeadm()),
+    allowed("capi-good", "A GPU set that the autoscaler owns.").of(machines(), template(), GOOD_BOOT),
+    allowed("capi-cpu-fixed", "CPU machines of a fixed number.").of(
+        machines(annotations={}, replicas=3), template(instanceType="m5.large"), kubeadm()
     ),
-    Case(
-        id="capi-docker",
-        story="A test cluster in containers, called gpu.",
-        resources=(
-            machines("DockerMachineTemplate", annotations={}, replicas=1),
-            template("DockerMachineTemplate", extraMounts=[]),
-            kubeadm(),
+    allowed("capi-docker", "A test cluster in containers, called gpu.").of(
+        machines("DockerMachineTemplate", annotations={}, replicas=1),
+        template("DockerMachineTemplate", extraMounts=[]),
+        kubeadm(),
+    ),
+    allowed("capi-kubelet-argument", "The taint is an argument of the kubelet.").of(
+        machines(), template(), kubeadm(kubeletExtraArgs={"register-with-taints": "nvidia.com/gpu=present:NoSchedule"})
+    ),
+    allowed("capi-kubelet-argument-list", "The same in the newer API, where arguments are a list.").of(
+        machines(api="kubernetes:cluster.x-k8s.io/v1beta2"),
+        template(),
+        kubeadm(kubeletExtraArgs=[{"name": "register-with-taints", "value": "nvidia.com/gpu=present:NoSchedule"}]),
+    ),
+    allowed("capi-machine-taints", "Taints of the machines themselves.").of(
+        machines(
+            api="kubernetes:cluster.x-k8s.io/v1beta2", bootstrap=None, taints=[{**TAINT, "propagation": "Always"}]
+        ),
+        template(),
+    ),
+    allowed("capi-managed-pool", "A managed node group of EKS that scales from zero.").of(
+        machines("AWSManagedMachinePool", kind="MachinePool", annotations={}, replicas=0, bootstrap=None),
+        template(
+            "AWSManagedMachinePool",
+            instanceType="g4dn.xlarge",
+            scaling={"minSize": 0, "maxSize": 3},
+            taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "no-schedule"}],
         ),
     ),
-    Case(
-        id="capi-kubelet-argument",
-        story="The taint is an argument of the kubelet.",
-        resources=(
-            machines(),
-            template(),
-            kubeadm(kubeletExtraArgs={"register-with-taints": "nvidia.com/gpu=present:NoSchedule"}),
-        ),
-    ),
-    Case(
-        id="capi-kubelet-argument-list",
-        story="The same in the newer API, where arguments are a list.",
-        resources=(
-            machines(api="kubernetes:cluster.x-k8s.io/v1beta2"),
-            template(),
-            kubeadm(kubeletExtraArgs=[{"name": "register-with-taints", "value": "nvidia.com/gpu=present:NoSchedule"}]),
-        ),
-    ),
-    Case(
-        id="capi-machine-taints",
-        story="Taints of the machines themselves.",
-        resources=(
-            machines(
-                api="kubernetes:cluster.x-k8s.io/v1beta2", bootstrap=None, taints=[{**TAINT, "propagation": "Always"}]
-            ),
-            template(),
-        ),
-    ),
-    Case(
-        id="capi-managed-pool",
-        story="A managed node group of EKS that scales from zero.",
-        resources=(
-            machines("AWSManagedMachinePool", kind="MachinePool", annotations={}, replicas=0, bootstrap=None),
-            template(
-                "AWSManagedMachinePool",
-                instanceType="g4dn.xlarge",
-                scaling={"minSize": 0, "maxSize": 3},
-                taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "no-schedule"}],
-            ),
-        ),
-    ),
-    Case(
-        id="capi-template-elsewhere",
-        unjudged="is not declared in this program",
-        story="The machines' template belongs to another program: nothing is known to be wrong.",
-        resources=(machines(annotations={}, replicas=2),),
-    ),
+    undecided(
+        "capi-template-elsewhere",
+        "is not declared in this program",
+        "The machines' template belongs to another program: nothing is known to be wrong.",
+    ).of(machines(annotations={}, replicas=2)),
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.aws import LINK, TAINTED, TEMPLATE, UNTAINTED, Resource, template
-from tests.policies.corpus.case import Case
+from tests.policies.corpus.aws import LINK, TAINTED, TEMPLATE, UNTAINTED, template
+from tests.policies.corpus.case import Resource, allowed, blocked, resource
 
 GROUP = "aws:autoscaling/group:Group"
 GROUP_TAG = "aws:autoscaling/tag:Tag"
@@ -45,197 +45,140 @@ def mixed(*kinds: str, **changes: Any) -> Resource:
 MIXED_LINK = (("gpu", "mixedInstancesPolicy", "machine"),)
 
 BLOCKED = [
-    Case(
-        id="asg-gpu-minimum-one",
-        story="A self-managed GPU group that always keeps one machine.",
-        resources=(template(), group(minSize=1)),
-        rule="gpu-zero-minimum",
+    blocked(
+        "asg-gpu-minimum-one", "gpu-zero-minimum", "A self-managed GPU group that always keeps one machine.", links=LINK
+    ).of(template(), group(minSize=1)),
+    blocked(
+        "asg-gpu-taint-as-tag-only",
+        "gpu-taint",
+        "The taint is in the autoscaler's tag, which only describes nodes; the kubelet never registers it.",
         links=LINK,
-    ),
-    Case(
-        id="asg-gpu-taint-as-tag-only",
-        story="The taint is in the autoscaler's tag, which only describes nodes; the kubelet never registers it.",
-        resources=(
-            template(user_data=UNTAINTED),
-            group(
-                tags=[
-                    *DISCOVERY,
-                    {
-                        "key": "k8s.io/cluster-autoscaler/node-template/taint/nvidia.com/gpu",
-                        "value": "present:NoSchedule",
-                        "propagateAtLaunch": True,
-                    },
-                ]
-            ),
-        ),
-        rule="gpu-taint",
-        links=LINK,
-    ),
-    Case(
-        id="asg-gpu-mixed-counts",
-        story="Spot diversification over sizes.",
-        resources=(template(), mixed("g4dn.xlarge", "g4dn.12xlarge")),
-        rule="gpu-uniform-sizes",
-        links=MIXED_LINK,
-    ),
-    Case(
-        id="asg-gpu-mixed-models",
-        story="Spot diversification over generations.",
-        resources=(template(), mixed("g4dn.xlarge", "g6.xlarge")),
-        rule="gpu-uniform-models",
-        links=MIXED_LINK,
-    ),
-    Case(
-        id="asg-gpu-by-attributes",
-        story="The type is chosen by attributes: any machine with an NVIDIA GPU.",
-        resources=(
-            (
-                TEMPLATE,
-                "machine",
+    ).of(
+        template(user_data=UNTAINTED),
+        group(
+            tags=[
+                *DISCOVERY,
                 {
-                    "userData": TAINTED,
-                    "instanceRequirements": {
-                        "acceleratorManufacturers": ["nvidia"],
-                        "acceleratorCount": {"min": 1, "max": 1},
-                    },
+                    "key": "k8s.io/cluster-autoscaler/node-template/taint/nvidia.com/gpu",
+                    "value": "present:NoSchedule",
+                    "propagateAtLaunch": True,
                 },
-            ),
-            group(minSize=2),
+            ]
         ),
-        rule="gpu-zero-minimum",
-        links=LINK,
     ),
-    Case(
-        id="asg-gpu-launch-configuration",
-        story="A group from before launch templates, named by the configuration's known name.",
-        resources=(
-            (
-                CONFIGURATION,
-                "machine",
-                {"name": "gpu-v3", "instanceType": "p3.2xlarge", "userData": "#!/bin/bash\nkubelet"},
-            ),
-            group(launchTemplate=None, launchConfiguration="gpu-v3"),
+    blocked("asg-gpu-mixed-counts", "gpu-uniform-sizes", "Spot diversification over sizes.", links=MIXED_LINK).of(
+        template(), mixed("g4dn.xlarge", "g4dn.12xlarge")
+    ),
+    blocked(
+        "asg-gpu-mixed-models", "gpu-uniform-models", "Spot diversification over generations.", links=MIXED_LINK
+    ).of(template(), mixed("g4dn.xlarge", "g6.xlarge")),
+    blocked(
+        "asg-gpu-by-attributes",
+        "gpu-zero-minimum",
+        "The type is chosen by attributes: any machine with an NVIDIA GPU.",
+        links=LINK,
+    ).of(
+        resource(
+            TEMPLATE,
+            "machine",
+            userData=TAINTED,
+            instanceRequirements={"acceleratorManufacturers": ["nvidia"], "acceleratorCount": {"min": 1, "max": 1}},
         ),
-        rule="gpu-taint",
+        group(minSize=2),
     ),
-    Case(
-        id="asg-gpu-starts-with-two",
-        story="The desired capacity of the day the group was made.",
-        resources=(template(), group(desiredCapacity=2)),
-        rule="gpu-starts-empty",
+    blocked(
+        "asg-gpu-launch-configuration",
+        "gpu-taint",
+        "A group from before launch templates, named by the configuration's known name.",
+    ).of(
+        resource(CONFIGURATION, "machine", name="gpu-v3", instanceType="p3.2xlarge", userData="#!/bin/bash\nkubelet"),
+        group(launchTemplate=None, launchConfiguration="gpu-v3"),
+    ),
+    blocked(
+        "asg-gpu-starts-with-two", "gpu-starts-empty", "The desired capacity of the day the group was made.", links=LINK
+    ).of(template(), group(desiredCapacity=2)),
+    blocked(
+        "asg-gpu-running-warm-pool",
+        "gpu-zero-minimum",
+        "Warm machines that run, up to the group's maximum.",
         links=LINK,
-    ),
-    Case(
-        id="asg-gpu-running-warm-pool",
-        story="Warm machines that run, up to the group's maximum.",
-        resources=(template(), group(warmPool={"poolState": "Running", "minSize": 1})),
-        rule="gpu-zero-minimum",
+    ).of(template(), group(warmPool={"poolState": "Running", "minSize": 1})),
+    blocked(
+        "asg-gpu-outside-kubernetes-minimum",
+        "gpu-zero-minimum",
+        "A group of render machines outside Kubernetes that never goes below one.",
         links=LINK,
+    ).of(template(user_data=None), group(minSize=1, tags=[])),
+    blocked("ec2-gpu-instance", "gpu-autoscaled", "A workbench machine that nobody stops.").of(
+        ("aws:ec2/instance:Instance", "workbench", {"ami": "ami-1", "instanceType": "g5.2xlarge"})
     ),
-    Case(
-        id="asg-gpu-outside-kubernetes-minimum",
-        story="A group of render machines outside Kubernetes that never goes below one.",
-        resources=(template(user_data=None), group(minSize=1, tags=[])),
-        rule="gpu-zero-minimum",
+    blocked(
+        "ec2-gpu-instance-from-template",
+        "gpu-starts-empty",
+        "The same, with its type in a launch template.",
         links=LINK,
+    ).of(template(), ("aws:ec2/instance:Instance", "gpu", {"launchTemplate": {"id": UNKNOWN}})),
+    blocked(
+        "ec2-gpu-spot-request",
+        "gpu-autoscaled",
+        "A persistent spot request starts the machine again whenever it is taken away.",
+    ).of(
+        resource(
+            "aws:ec2/spotInstanceRequest:SpotInstanceRequest",
+            "trainer",
+            instanceType="p4d.24xlarge",
+            spotType="persistent",
+            spotPrice="12",
+        )
     ),
-    Case(
-        id="ec2-gpu-instance",
-        story="A workbench machine that nobody stops.",
-        resources=(("aws:ec2/instance:Instance", "workbench", {"ami": "ami-1", "instanceType": "g5.2xlarge"}),),
-        rule="gpu-autoscaled",
+    blocked("ec2-gpu-spot-fleet", "gpu-starts-empty", "A fleet that holds four GPU machines.").of(
+        resource(
+            "aws:ec2/spotFleetRequest:SpotFleetRequest",
+            "trainers",
+            targetCapacity=4,
+            launchSpecifications=[{"ami": "ami-1", "instanceType": "g4dn.xlarge"}],
+        )
     ),
-    Case(
-        id="ec2-gpu-instance-from-template",
-        story="The same, with its type in a launch template.",
-        resources=(template(), ("aws:ec2/instance:Instance", "gpu", {"launchTemplate": {"id": UNKNOWN}})),
-        rule="gpu-starts-empty",
-        links=LINK,
-    ),
-    Case(
-        id="ec2-gpu-spot-request",
-        story="A persistent spot request starts the machine again whenever it is taken away.",
-        resources=(
-            (
-                "aws:ec2/spotInstanceRequest:SpotInstanceRequest",
-                "trainer",
-                {"instanceType": "p4d.24xlarge", "spotType": "persistent", "spotPrice": "12"},
-            ),
-        ),
-        rule="gpu-autoscaled",
-    ),
-    Case(
-        id="ec2-gpu-spot-fleet",
-        story="A fleet that holds four GPU machines.",
-        resources=(
-            (
-                "aws:ec2/spotFleetRequest:SpotFleetRequest",
-                "trainers",
-                {"targetCapacity": 4, "launchSpecifications": [{"ami": "ami-1", "instanceType": "g4dn.xlarge"}]},
-            ),
-        ),
-        rule="gpu-starts-empty",
-    ),
-    Case(
-        id="ec2-gpu-fleet",
-        story="An EC2 fleet with overrides for several GPU types.",
-        resources=(
-            (
-                "aws:ec2/fleet:Fleet",
-                "trainers",
-                {
-                    "launchTemplateConfigs": [
-                        {"overrides": [{"instanceType": "g6.xlarge"}, {"instanceType": "g5.xlarge"}]}
-                    ],
-                    "targetCapacitySpecification": {"defaultTargetCapacityType": "spot", "totalTargetCapacity": 2},
-                },
-            ),
-        ),
-        rule="gpu-starts-empty",
+    blocked("ec2-gpu-fleet", "gpu-starts-empty", "An EC2 fleet with overrides for several GPU types.").of(
+        resource(
+            "aws:ec2/fleet:Fleet",
+            "trainers",
+            launchTemplateConfigs=[{"overrides": [{"instanceType": "g6.xlarge"}, {"instanceType": "g5.xlarge"}]}],
+            targetCapacitySpecification={"defaultTargetCapacityType": "spot", "totalTargetCapacity": 2},
+        )
     ),
 ]
 
 ALLOWED = [
-    Case(
-        id="asg-good",
-        story="A self-managed GPU group that the autoscaler finds and whose kubelets register the taint.",
-        resources=(template(), group()),
+    allowed(
+        "asg-good",
+        "A self-managed GPU group that the autoscaler finds and whose kubelets register the taint.",
         links=LINK,
-    ),
-    Case(
-        id="asg-gpu-named-to-the-autoscaler",
-        story="No discovery tags, because the autoscaler is started with --nodes=0:4:gpu.",
-        resources=(template(), group(tags=DISCOVERY[1:])),
+    ).of(template(), group()),
+    allowed(
+        "asg-gpu-named-to-the-autoscaler",
+        "No discovery tags, because the autoscaler is started with --nodes=0:4:gpu.",
         links=LINK,
-    ),
-    Case(
-        id="asg-tags-by-other-resources",
-        story="The autoscaler's tags are resources of their own.",
-        resources=(
-            template(),
-            group(tags=DISCOVERY[1:]),
-            (GROUP_TAG, "enabled", {"autoscalingGroupName": UNKNOWN, "tag": DISCOVERY[0]}),
-        ),
+    ).of(template(), group(tags=DISCOVERY[1:])),
+    allowed(
+        "asg-tags-by-other-resources",
+        "The autoscaler's tags are resources of their own.",
         links=(*LINK, ("enabled", "autoscalingGroupName", "gpu")),
+    ).of(
+        template(),
+        group(tags=DISCOVERY[1:]),
+        (GROUP_TAG, "enabled", {"autoscalingGroupName": UNKNOWN, "tag": DISCOVERY[0]}),
     ),
-    Case(
-        id="asg-cpu-by-attributes",
-        story="Attributes that exclude accelerators.",
-        resources=(
-            (TEMPLATE, "machine", {"userData": UNTAINTED, "instanceRequirements": {"acceleratorCount": {"max": 0}}}),
-            group(minSize=2),
-        ),
+    allowed("asg-cpu-by-attributes", "Attributes that exclude accelerators.", links=LINK).of(
+        (TEMPLATE, "machine", {"userData": UNTAINTED, "instanceRequirements": {"acceleratorCount": {"max": 0}}}),
+        group(minSize=2),
+    ),
+    allowed(
+        "asg-gpu-outside-kubernetes-empty",
+        "A batch system's GPU machines outside Kubernetes, empty until a job comes.",
         links=LINK,
-    ),
-    Case(
-        id="asg-gpu-outside-kubernetes-empty",
-        story="A batch system's GPU machines outside Kubernetes, empty until a job comes.",
-        resources=(template(user_data=None), group(tags=[])),
-        links=LINK,
-    ),
-    Case(
-        id="ec2-bastion",
-        story="A plain small machine.",
-        resources=(("aws:ec2/instance:Instance", "bastion", {"instanceType": "t4g.nano"}),),
+    ).of(template(user_data=None), group(tags=[])),
+    allowed("ec2-bastion", "A plain small machine.").of(
+        ("aws:ec2/instance:Instance", "bastion", {"instanceType": "t4g.nano"})
     ),
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.case import Case
+from tests.policies.corpus.case import Draft, Program, Resource, draft, resource
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 POOL: Final = "gcp:container/nodePool:NodePool"
@@ -15,8 +15,6 @@ TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHED
 T4: Final = [{"type": "nvidia-tesla-t4", "count": 1}]
 REGION: Final = "us-central1"
 ZONE: Final = "us-central1-a"
-
-Resource = tuple[str, str, Mapping[str, Any]]
 
 
 def cluster(name: str = "ml", location: str = ZONE, **changes: Any) -> Resource:
@@ -57,21 +55,19 @@ def workload(token: str, pod: Mapping[str, Any], **metadata: Any) -> Resource:
     return token, "work", {"metadata": {"name": "work", "namespace": "ml", **metadata}, "spec": spec}
 
 
-def _case(id: str, story: str, resources: tuple[Resource, ...], rule: str | None = None) -> Case:
-    own = any(token == CLUSTER for token, _, _ in resources)
-    return Case(
-        id=f"gke-{id}", story=story, rule=rule, resources=resources if own else (cluster(), admin(), *resources)
-    )
+def with_cluster(resources: Program) -> Program:
+    """The resources with a cluster and an admin pool, unless they bring a cluster."""
+    return resources if any(token == CLUSTER for token, _, _ in resources) else (cluster(), admin(), *resources)
 
 
-def blocked(id: str, rule: str, story: str, *resources: Resource) -> Case:
+def blocked(id: str, rule: str, story: str) -> Draft:
     """A case with a cluster and an admin pool unless it brings a cluster."""
-    return _case(id, story, resources, rule)
+    return draft(f"gke-{id}", story, rule=rule, around=with_cluster)
 
 
-def allowed(id: str, story: str, *resources: Resource) -> Case:
+def allowed(id: str, story: str) -> Draft:
     """Likewise, for what must pass."""
-    return _case(id, story, resources)
+    return draft(f"gke-{id}", story, around=with_cluster)
 
 
 def _scaling(**bounds: Any) -> dict[str, Any]:
@@ -79,53 +75,38 @@ def _scaling(**bounds: Any) -> dict[str, Any]:
 
 
 BLOCKED: Final = [
-    blocked("minimum-one", "gpu-zero-minimum", "one node kept warm", pool(**_scaling(minNodeCount=1, maxNodeCount=4))),
-    blocked(
-        "minimum-as-text",
-        "gpu-zero-minimum",
-        "text from configuration",
-        pool(**_scaling(minNodeCount="1", maxNodeCount="4")),
+    blocked("minimum-one", "gpu-zero-minimum", "one node kept warm").of(
+        pool(**_scaling(minNodeCount=1, maxNodeCount=4))
     ),
-    blocked(
-        "total-minimum",
-        "gpu-zero-minimum",
-        "zero per zone, one in all",
-        pool(**_scaling(minNodeCount=0, maxNodeCount=2, totalMinNodeCount=1, totalMaxNodeCount=4)),
+    blocked("minimum-as-text", "gpu-zero-minimum", "text from configuration").of(
+        pool(**_scaling(minNodeCount="1", maxNodeCount="4"))
     ),
-    blocked("initial-count", "gpu-starts-empty", "a first node to try things", pool(initialNodeCount=1)),
-    blocked("fixed-count", "gpu-starts-empty", "nodeCount beside autoscaling", pool(nodeCount=2)),
-    blocked("fixed-size", "gpu-autoscaled", "no autoscaling block at all", pool(autoscaling=None)),
-    blocked("no-maximum", "gpu-ceiling", "an autoscaling block with a minimum only", pool(**_scaling(minNodeCount=0))),
-    blocked("no-taint", "gpu-taint", "GKE adds the taint only in some clusters", pool(config={"taints": None})),
-    blocked(
-        "wrong-effect",
-        "gpu-taint",
-        "a taint that only asks",
-        pool(config={"taints": [{**TAINT, "effect": "PREFER_NO_SCHEDULE"}]}),
+    blocked("total-minimum", "gpu-zero-minimum", "zero per zone, one in all").of(
+        pool(**_scaling(minNodeCount=0, maxNodeCount=2, totalMinNodeCount=1, totalMaxNodeCount=4))
     ),
-    blocked("wrong-key", "gpu-taint", "a taint of one's own", pool(config={"taints": [{**TAINT, "key": "dedicated"}]})),
-    blocked(
-        "whole-machine",
-        "gpu-taint",
-        "an A2 machine brings its GPUs: no guestAccelerators",
-        pool(config={"machineType": "a2-highgpu-1g", "guestAccelerators": None, "taints": None}),
+    blocked("initial-count", "gpu-starts-empty", "a first node to try things").of(pool(initialNodeCount=1)),
+    blocked("fixed-count", "gpu-starts-empty", "nodeCount beside autoscaling").of(pool(nodeCount=2)),
+    blocked("fixed-size", "gpu-autoscaled", "no autoscaling block at all").of(pool(autoscaling=None)),
+    blocked("no-maximum", "gpu-ceiling", "an autoscaling block with a minimum only").of(
+        pool(**_scaling(minNodeCount=0))
     ),
-    blocked(
-        "inline-pool",
-        "gpu-zero-minimum",
-        "the pool is part of the cluster",
-        cluster(removeDefaultNodePool=False, nodePools=[inline(autoscaling={"minNodeCount": 1, "maxNodeCount": 3})]),
+    blocked("no-taint", "gpu-taint", "GKE adds the taint only in some clusters").of(pool(config={"taints": None})),
+    blocked("wrong-effect", "gpu-taint", "a taint that only asks").of(
+        pool(config={"taints": [{**TAINT, "effect": "PREFER_NO_SCHEDULE"}]})
     ),
-    blocked(
-        "default-pool",
-        "gpu-autoscaled",
-        "GPUs in the default pool",
-        cluster(removeDefaultNodePool=False, initialNodeCount=1, nodeConfig={"guestAccelerators": T4}),
+    blocked("wrong-key", "gpu-taint", "a taint of one's own").of(
+        pool(config={"taints": [{**TAINT, "key": "dedicated"}]})
     ),
-    blocked(
-        "auto-provisioning-minimum",
-        "gpu-zero-minimum",
-        "auto-provisioning told to keep a GPU",
+    blocked("whole-machine", "gpu-taint", "an A2 machine brings its GPUs: no guestAccelerators").of(
+        pool(config={"machineType": "a2-highgpu-1g", "guestAccelerators": None, "taints": None})
+    ),
+    blocked("inline-pool", "gpu-zero-minimum", "the pool is part of the cluster").of(
+        cluster(removeDefaultNodePool=False, nodePools=[inline(autoscaling={"minNodeCount": 1, "maxNodeCount": 3})])
+    ),
+    blocked("default-pool", "gpu-autoscaled", "GPUs in the default pool").of(
+        cluster(removeDefaultNodePool=False, initialNodeCount=1, nodeConfig={"guestAccelerators": T4})
+    ),
+    blocked("auto-provisioning-minimum", "gpu-zero-minimum", "auto-provisioning told to keep a GPU").of(
         cluster(
             clusterAutoscaling={
                 "enabled": True,
@@ -134,11 +115,8 @@ BLOCKED: Final = [
         ),
         admin(),
     ),
-    blocked("only-gpus", "gpu-not-only-pool", "a cluster with nothing else", cluster(), pool()),
-    blocked(
-        "second-region",
-        "gpu-zero-minimum",
-        "a copy in another region, by an explicit provider, keeps a node",
+    blocked("only-gpus", "gpu-not-only-pool", "a cluster with nothing else").of(cluster(), pool()),
+    blocked("second-region", "gpu-zero-minimum", "a copy in another region, by an explicit provider, keeps a node").of(
         cluster(),
         admin(),
         pool(),
@@ -146,29 +124,16 @@ BLOCKED: Final = [
         admin("eu", "europe-west4"),
         pool("l4", cluster="eu", location="europe-west4", **_scaling(minNodeCount=1, maxNodeCount=2)),
     ),
-    blocked(
-        "second-cluster-without-home",
-        "system-pods-home",
-        "the admin pool is in the other cluster",
-        cluster(),
-        admin(),
-        cluster("eu", "europe-west4"),
-        pool("l4", cluster="eu", location="europe-west4"),
+    blocked("second-cluster-without-home", "system-pods-home", "the admin pool is in the other cluster").of(
+        cluster(), admin(), cluster("eu", "europe-west4"), pool("l4", cluster="eu", location="europe-west4")
     ),
-    blocked(
-        "job-too-large",
-        "gpu-workload-placeable",
-        "two GPUs asked of nodes with one",
+    blocked("job-too-large", "gpu-workload-placeable", "two GPUs asked of nodes with one").of(
         pool(),
         workload(
-            "kubernetes:batch/v1:Job",
-            {"containers": [{"image": "i", "resources": {"limits": {"nvidia.com/gpu": 2}}}]},
+            "kubernetes:batch/v1:Job", {"containers": [{"image": "i", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}
         ),
     ),
-    blocked(
-        "wrong-accelerator",
-        "gpu-workload-placeable",
-        "an L4 asked of a cluster with T4s",
+    blocked("wrong-accelerator", "gpu-workload-placeable", "an L4 asked of a cluster with T4s").of(
         pool(),
         workload(
             "kubernetes:core/v1:Pod",
@@ -182,49 +147,40 @@ BLOCKED: Final = [
         "time-slicing-by-operator",
         "gpu-sharing-visible",
         "the operator's own time slicing, where GKE's would be visible",
+    ).of(
         pool(),
-        (
+        resource(
             "kubernetes:helm.sh/v3:Release",
             "operator",
-            {
-                "chart": "gpu-operator",
-                "values": {
-                    "devicePlugin": {
-                        "config": {
-                            "create": True,
-                            "data": {
-                                "any": "sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 8}]}}"
-                            },
-                        }
+            chart="gpu-operator",
+            values={
+                "devicePlugin": {
+                    "config": {
+                        "create": True,
+                        "data": {"any": "sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 8}]}}"},
                     }
-                },
+                }
             },
         ),
     ),
 ]
 
 ALLOWED: Final = [
-    allowed("gpu-pool", "a GPU pool as it should be", pool()),
-    allowed("per-zone-bounds", "zero per zone", pool(location=REGION, **_scaling(minNodeCount=0, maxNodeCount=1))),
-    allowed(
-        "bounds-as-text",
-        "bounds from configuration",
-        pool(initialNodeCount="0", **_scaling(minNodeCount="0", maxNodeCount="3")),
+    allowed("gpu-pool", "a GPU pool as it should be").of(pool()),
+    allowed("per-zone-bounds", "zero per zone").of(pool(location=REGION, **_scaling(minNodeCount=0, maxNodeCount=1))),
+    allowed("bounds-as-text", "bounds from configuration").of(
+        pool(initialNodeCount="0", **_scaling(minNodeCount="0", maxNodeCount="3"))
     ),
-    allowed(
-        "bounds-unknown",
-        "bounds that another resource computes",
-        pool(**_scaling(minNodeCount=UNKNOWN, maxNodeCount=3)),
+    allowed("bounds-unknown", "bounds that another resource computes").of(
+        pool(**_scaling(minNodeCount=UNKNOWN, maxNodeCount=3))
     ),
-    allowed("evicting-taint", "NoExecute repels as well", pool(config={"taints": [{**TAINT, "effect": "NO_EXECUTE"}]})),
-    allowed(
-        "taint-twice",
-        "the taint once with each effect",
-        pool(config={"taints": [TAINT, {**TAINT, "effect": "NO_EXECUTE"}]}),
+    allowed("evicting-taint", "NoExecute repels as well").of(
+        pool(config={"taints": [{**TAINT, "effect": "NO_EXECUTE"}]})
     ),
-    allowed(
-        "cpu-pool-called-gpu",
-        "a pool that prepares data for GPUs",
+    allowed("taint-twice", "the taint once with each effect").of(
+        pool(config={"taints": [TAINT, {**TAINT, "effect": "NO_EXECUTE"}]})
+    ),
+    allowed("cpu-pool-called-gpu", "a pool that prepares data for GPUs").of(
         (
             POOL,
             "gpu-prep",
@@ -234,51 +190,35 @@ ALLOWED: Final = [
                 "nodeConfig": {"machineType": "n2-standard-8"},
                 **_scaling(minNodeCount=1, maxNodeCount=3),
             },
-        ),
+        )
     ),
-    allowed(
-        "gpu-family-without-gpus",
-        "N1 machines take GPUs and have none here",
-        (
-            POOL,
-            "n1",
-            {**pool()[2], "name": "n1", "nodeConfig": {"machineType": "n1-standard-8"}, "initialNodeCount": 2},
-        ),
+    allowed("gpu-family-without-gpus", "N1 machines take GPUs and have none here").of(
+        (POOL, "n1", {**pool()[2], "name": "n1", "nodeConfig": {"machineType": "n1-standard-8"}, "initialNodeCount": 2})
     ),
-    allowed(
-        "tpu-pool",
-        "a TPU slice of fixed size",
-        (
+    allowed("tpu-pool", "a TPU slice of fixed size").of(
+        resource(
             POOL,
             "tpu",
-            {
-                "name": "tpu",
-                "cluster": "ml",
-                "location": ZONE,
-                "nodeCount": 4,
-                "nodeConfig": {"machineType": "ct5lp-hightpu-4t"},
-            },
-        ),
+            name="tpu",
+            cluster="ml",
+            location=ZONE,
+            nodeCount=4,
+            nodeConfig={"machineType": "ct5lp-hightpu-4t"},
+        )
     ),
-    allowed(
-        "windows-pool",
-        "Windows nodes",
-        (
+    allowed("windows-pool", "Windows nodes").of(
+        resource(
             POOL,
             "win",
-            {
-                "name": "win",
-                "cluster": "ml",
-                "location": ZONE,
-                "nodeCount": 2,
-                "nodeConfig": {"machineType": "n2-standard-4", "imageType": "WINDOWS_LTSC_CONTAINERD"},
-            },
-        ),
+            name="win",
+            cluster="ml",
+            location=ZONE,
+            nodeCount=2,
+            nodeConfig={"machineType": "n2-standard-4", "imageType": "WINDOWS_LTSC_CONTAINERD"},
+        )
     ),
-    allowed("autopilot", "Google sizes all nodes", cluster(enableAutopilot=True)),
-    allowed(
-        "auto-provisioning",
-        "GPUs on demand, none kept",
+    allowed("autopilot", "Google sizes all nodes").of(cluster(enableAutopilot=True)),
+    allowed("auto-provisioning", "GPUs on demand, none kept").of(
         cluster(
             clusterAutoscaling={
                 "enabled": True,
@@ -290,37 +230,29 @@ ALLOWED: Final = [
         ),
         admin(),
     ),
-    allowed(
-        "compute-class",
-        "L4 first, T4 else, both made on demand",
-        (
+    allowed("compute-class", "L4 first, T4 else, both made on demand").of(
+        resource(
             "kubernetes:cloud.google.com/v1:ComputeClass",
             "inference",
-            {
-                "metadata": {"name": "inference"},
-                "spec": {
-                    "nodePoolAutoCreation": {"enabled": True},
-                    "priorities": [
-                        {"gpu": {"type": "nvidia-l4", "count": 1}, "spot": True},
-                        {"gpu": {"type": "nvidia-tesla-t4", "count": 1}},
-                    ],
-                },
+            metadata={"name": "inference"},
+            spec={
+                "nodePoolAutoCreation": {"enabled": True},
+                "priorities": [
+                    {"gpu": {"type": "nvidia-l4", "count": 1}, "spot": True},
+                    {"gpu": {"type": "nvidia-tesla-t4", "count": 1}},
+                ],
             },
-        ),
+        )
     ),
-    allowed(
-        "compute-class-on-autopilot",
-        "a class for some, while other jobs leave the choice to Autopilot",
+    allowed("compute-class-on-autopilot", "a class for some, while other jobs leave the choice to Autopilot").of(
         cluster(enableAutopilot=True),
-        (
+        resource(
             "kubernetes:cloud.google.com/v1:ComputeClass",
             "spot",
-            {
-                "metadata": {"name": "spot"},
-                "spec": {
-                    "nodePoolAutoCreation": {"enabled": True},
-                    "priorities": [{"gpu": {"type": "nvidia-l4", "count": 1}, "spot": True}],
-                },
+            metadata={"name": "spot"},
+            spec={
+                "nodePoolAutoCreation": {"enabled": True},
+                "priorities": [{"gpu": {"type": "nvidia-l4", "count": 1}, "spot": True}],
             },
         ),
         workload(
@@ -332,20 +264,16 @@ ALLOWED: Final = [
         ),
         workload("kubernetes:core/v1:Pod", {"containers": [{"image": "web"}]}),
     ),
-    allowed(
-        "time-sharing-on-the-pool",
-        "time sharing declared where the autoscaler sees it",
+    allowed("time-sharing-on-the-pool", "time sharing declared where the autoscaler sees it").of(
         pool(
             config={
                 "guestAccelerators": [
                     {**T4[0], "gpuSharingConfig": {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}}
                 ]
             }
-        ),
+        )
     ),
-    allowed(
-        "two-regions",
-        "a cluster in each of two regions",
+    allowed("two-regions", "a cluster in each of two regions").of(
         cluster(),
         admin(),
         pool(),
@@ -353,9 +281,7 @@ ALLOWED: Final = [
         admin("eu", "europe-west4"),
         pool("l4", cluster="eu", location="europe-west4"),
     ),
-    allowed(
-        "gpu-job",
-        "a job that fits, by label and by taint",
+    allowed("gpu-job", "a job that fits, by label and by taint").of(
         pool(),
         workload(
             "kubernetes:batch/v1:Job",

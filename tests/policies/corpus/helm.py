@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.gke import Resource, pool
-from tests.policies.corpus.kubernetes import (
-    DAEMON_SET,
-    EVERYTHING,
-    PLACEABLE,
-    SPOT,
-    TOLERATION,
-    allowed,
-    blocked,
-)
+from tests.policies.corpus.case import Resource, resource
+from tests.policies.corpus.gke import pool
+from tests.policies.corpus.kubernetes import DAEMON_SET, EVERYTHING, PLACEABLE, SPOT, TOLERATION, allowed, blocked
 
 SHARING: Final = "gpu-sharing-visible"
 TIME_SLICING: Final = "sharing:\n  timeSlicing:\n    resources:\n    - {name: nvidia.com/gpu, replicas: 4}\n"
@@ -28,19 +21,15 @@ def release(chart: str, values: Any = None, namespace: str = "gpu") -> Resource:
 
 
 BLOCKED: Final = [
-    blocked(
-        "chart-values",
-        PLACEABLE,
-        "any chart whose values ask for more than a node has",
+    blocked("chart-values", PLACEABLE, "any chart whose values ask for more than a node has").of(
         release(
             "vllm/vllm-stack",
             {"servingEngineSpec": {"modelSpec": [{"name": "m", "resources": {"limits": {"nvidia.com/gpu": 4}}}]}},
-        ),
+        )
     ),
     blocked(
-        "operator-not-on-spot",
-        DAEMON_SET,
-        "the operator's tolerations replaced, and the pool's Spot taint forgotten",
+        "operator-not-on-spot", DAEMON_SET, "the operator's tolerations replaced, and the pool's Spot taint forgotten"
+    ).of(
         pool(
             config={
                 "spot": True,
@@ -49,63 +38,45 @@ BLOCKED: Final = [
         ),
         release("gpu-operator", {"daemonsets": {"tolerations": [TOLERATION]}}),
     ),
-    blocked(
-        "plugin-without-tolerations",
-        DAEMON_SET,
-        "the chart's default tolerations overwritten with none",
-        release("nvdp/nvidia-device-plugin", {"tolerations": []}, "kube-system"),
+    blocked("plugin-without-tolerations", DAEMON_SET, "the chart's default tolerations overwritten with none").of(
+        release("nvdp/nvidia-device-plugin", {"tolerations": []}, "kube-system")
     ),
-    blocked(
-        "exporter-by-default", DAEMON_SET, "the exporter's chart tolerates nothing by default", release("dcgm-exporter")
+    blocked("exporter-by-default", DAEMON_SET, "the exporter's chart tolerates nothing by default").of(
+        release("dcgm-exporter")
     ),
-    blocked(
-        "time-slicing",
-        SHARING,
-        "the device plugin's configuration in a ConfigMap",
-        ("kubernetes:core/v1:ConfigMap", "plugin", {"metadata": {"name": "plugin"}, "data": {"any": TIME_SLICING}}),
+    blocked("time-slicing", SHARING, "the device plugin's configuration in a ConfigMap").of(
+        ("kubernetes:core/v1:ConfigMap", "plugin", {"metadata": {"name": "plugin"}, "data": {"any": TIME_SLICING}})
     ),
-    blocked(
-        "mps-in-json",
-        SHARING,
-        "MPS, in a list of maps, written as JSON",
-        (
+    blocked("mps-in-json", SHARING, "MPS, in a list of maps, written as JSON").of(
+        resource(
             "kubernetes:core/v1:ConfigMap",
             "plugin",
-            {"data": {"c": '{"sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}}}'}},
-        ),
+            data={"c": '{"sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}}}'},
+        )
     ),
-    blocked(
-        "time-slicing-in-a-chart",
-        SHARING,
-        "time slicing in the chart's values",
-        release("nvidia-device-plugin", {"config": {"map": {"default": TIME_SLICING}}}),
+    blocked("time-slicing-in-a-chart", SHARING, "time slicing in the chart's values").of(
+        release("nvidia-device-plugin", {"config": {"map": {"default": TIME_SLICING}}})
     ),
 ]
 
 ALLOWED: Final = [
-    allowed("gpu-operator", "the operator as it comes", release("gpu-operator")),
-    allowed(
-        "device-plugin",
-        "the plugin from a registry",
-        release("oci://ghcr.io/example/charts/nvidia-device-plugin", {"tolerations": EVERYTHING}),
+    allowed("gpu-operator", "the operator as it comes").of(release("gpu-operator")),
+    allowed("device-plugin", "the plugin from a registry").of(
+        release("oci://ghcr.io/example/charts/nvidia-device-plugin", {"tolerations": EVERYTHING})
     ),
-    allowed(
-        "exporter", "the exporter with the toleration it needs", release("dcgm-exporter", {"tolerations": [TOLERATION]})
+    allowed("exporter", "the exporter with the toleration it needs").of(
+        release("dcgm-exporter", {"tolerations": [TOLERATION]})
     ),
-    allowed(
-        "cpu-chart", "a database", release("bitnami/postgresql", {"primary": {"resources": {"limits": {"cpu": "2"}}}})
+    allowed("cpu-chart", "a database").of(
+        release("bitnami/postgresql", {"primary": {"resources": {"limits": {"cpu": "2"}}}})
     ),
-    allowed(
-        "values-unknown", "values that another resource computes: checked at update", release("gpu-operator", UNKNOWN)
+    allowed("values-unknown", "values that another resource computes: checked at update").of(
+        release("gpu-operator", UNKNOWN)
     ),
-    allowed(
-        "time-slicing-of-nothing",
-        "one replica is no sharing",
-        ("kubernetes:core/v1:ConfigMap", "plugin", {"data": {"any": TIME_SLICING.replace("4", "1")}}),
+    allowed("time-slicing-of-nothing", "one replica is no sharing").of(
+        ("kubernetes:core/v1:ConfigMap", "plugin", {"data": {"any": TIME_SLICING.replace("4", "1")}})
     ),
-    allowed(
-        "config-map-about-time-slicing",
-        "another scheduler's time slices",
-        ("kubernetes:core/v1:ConfigMap", "os", {"data": {"c": "timeSlicing:\n  replicas: 3\n"}}),
+    allowed("config-map-about-time-slicing", "another scheduler's time slices").of(
+        ("kubernetes:core/v1:ConfigMap", "os", {"data": {"c": "timeSlicing:\n  replicas: 3\n"}})
     ),
 ]

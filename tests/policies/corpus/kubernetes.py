@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.case import Case
-from tests.policies.corpus.gke import Resource, admin, cluster, pool
+from tests.policies.corpus.case import Draft, Program, Resource, draft
+from tests.policies.corpus.gke import admin, cluster, pool
 
 TOLERATION: Final = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 EVERYTHING: Final = [{"operator": "Exists"}]
@@ -34,6 +34,11 @@ def thing(token: str, spec: Any, name: str = "work", namespace: str = "ml") -> R
     return f"kubernetes:{token}", name, {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
+def kind(token: str, /, **spec: Any) -> Resource:
+    """A thing with this specification."""
+    return thing(token, spec)
+
+
 def template(token: str, spec: Mapping[str, Any], name: str = "work", namespace: str = "ml") -> Resource:
     """An object with a pod template."""
     return thing(token, {"template": {"spec": spec}}, name, namespace)
@@ -45,20 +50,20 @@ def affinity(**expression: Any) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def on_t4(resources: tuple[Resource, ...]) -> tuple[Resource, ...]:
+def on_t4(resources: Program) -> Program:
     """The same in a stack with an admin pool and a T4 pool, unless it brings pools of its own."""
     pools = () if any(token.startswith("gcp:") for token, _, _ in resources) else (pool(),)
     return (cluster(), admin(), *pools, *resources)
 
 
-def blocked(id: str, rule: str, story: str, *resources: Resource) -> Case:
+def blocked(id: str, rule: str, story: str) -> Draft:
     """A case on the T4 stack."""
-    return Case(id=f"k8s-{id}", story=story, rule=rule, resources=on_t4(resources))
+    return draft(f"k8s-{id}", story, rule=rule, around=on_t4)
 
 
-def allowed(id: str, story: str, *resources: Resource) -> Case:
+def allowed(id: str, story: str) -> Draft:
     """Likewise, for what must pass."""
-    return Case(id=f"k8s-{id}", story=story, resources=on_t4(resources))
+    return draft(f"k8s-{id}", story, around=on_t4)
 
 
 PLACEABLE: Final = "gpu-workload-placeable"
@@ -67,70 +72,42 @@ RESERVED: Final = "gpu-nodes-for-gpus"
 DAEMON_SET: Final = "gpu-daemonset-tolerates"
 
 BLOCKED: Final = [
-    blocked("pod-too-large", PLACEABLE, "eight GPUs of nodes with one", thing("core/v1:Pod", pod(8))),
-    blocked("count-as-text", PLACEABLE, "the usual spelling of quantities", thing("core/v1:Pod", pod("2"))),
-    blocked(
-        "requests-only",
-        PLACEABLE,
-        "requests without limits",
-        thing("core/v1:Pod", pod(containers=[container(2, "requests")])),
+    blocked("pod-too-large", PLACEABLE, "eight GPUs of nodes with one").of(thing("core/v1:Pod", pod(8))),
+    blocked("count-as-text", PLACEABLE, "the usual spelling of quantities").of(thing("core/v1:Pod", pod("2"))),
+    blocked("requests-only", PLACEABLE, "requests without limits").of(
+        thing("core/v1:Pod", pod(containers=[container(2, "requests")]))
     ),
-    blocked(
-        "two-containers",
-        PLACEABLE,
-        "one GPU each makes two",
-        template("apps/v1:Deployment", pod(containers=[container(1), container(1)])),
+    blocked("two-containers", PLACEABLE, "one GPU each makes two").of(
+        template("apps/v1:Deployment", pod(containers=[container(1), container(1)]))
     ),
-    blocked(
-        "init-container",
-        PLACEABLE,
-        "an init container that warms up on four GPUs",
-        template("batch/v1:Job", pod(1, initContainers=[container(4)])),
+    blocked("init-container", PLACEABLE, "an init container that warms up on four GPUs").of(
+        template("batch/v1:Job", pod(1, initContainers=[container(4)]))
     ),
-    blocked(
-        "sidecar",
-        PLACEABLE,
-        "a sidecar's GPU adds to the main container's",
-        template("batch/v1:Job", pod(1, initContainers=[{**container(1), "restartPolicy": "Always"}])),
+    blocked("sidecar", PLACEABLE, "a sidecar's GPU adds to the main container's").of(
+        template("batch/v1:Job", pod(1, initContainers=[{**container(1), "restartPolicy": "Always"}]))
     ),
-    blocked(
-        "ephemeral-container",
-        PLACEABLE,
-        "a debugging container with GPUs of its own",
-        thing("core/v1:PodPatch", pod(1, ephemeralContainers=[container(4)])),
+    blocked("ephemeral-container", PLACEABLE, "a debugging container with GPUs of its own").of(
+        thing("core/v1:PodPatch", pod(1, ephemeralContainers=[container(4)]))
     ),
-    blocked("old-api-group", PLACEABLE, "a manifest from years ago", template("extensions/v1beta1:Deployment", pod(2))),
-    blocked(
-        "cron-job",
-        PLACEABLE,
-        "a nightly job",
-        thing("batch/v1:CronJob", {"jobTemplate": {"spec": {"template": {"spec": pod(2)}}}}),
+    blocked("old-api-group", PLACEABLE, "a manifest from years ago").of(
+        template("extensions/v1beta1:Deployment", pod(2))
     ),
-    blocked(
-        "pod-list",
-        PLACEABLE,
-        "pods in a list",
-        ("kubernetes:core/v1:PodList", "pods", {"items": [{"metadata": {"name": "a"}, "spec": pod(2)}]}),
+    blocked("cron-job", PLACEABLE, "a nightly job").of(
+        thing("batch/v1:CronJob", {"jobTemplate": {"spec": {"template": {"spec": pod(2)}}}})
     ),
-    blocked(
-        "selector-of-no-pool",
-        PLACEABLE,
-        "a label that the pool does not carry",
-        thing("core/v1:Pod", pod(1, nodeSelector={"team": "vision"})),
+    blocked("pod-list", PLACEABLE, "pods in a list").of(
+        ("kubernetes:core/v1:PodList", "pods", {"items": [{"metadata": {"name": "a"}, "spec": pod(2)}]})
     ),
-    blocked(
-        "affinity-of-no-pool",
-        PLACEABLE,
-        "matchExpressions instead of a selector",
+    blocked("selector-of-no-pool", PLACEABLE, "a label that the pool does not carry").of(
+        thing("core/v1:Pod", pod(1, nodeSelector={"team": "vision"}))
+    ),
+    blocked("affinity-of-no-pool", PLACEABLE, "matchExpressions instead of a selector").of(
         thing(
             "core/v1:Pod",
             pod(1, affinity=affinity(key="cloud.google.com/gke-accelerator", operator="In", values=["nvidia-l4"])),
-        ),
+        )
     ),
-    blocked(
-        "spot-not-tolerated",
-        PLACEABLE,
-        "the pool's second taint",
+    blocked("spot-not-tolerated", PLACEABLE, "the pool's second taint").of(
         pool(
             config={
                 "spot": True,
@@ -139,193 +116,117 @@ BLOCKED: Final = [
         ),
         thing("core/v1:Pod", pod(1)),
     ),
-    blocked(
-        "ray-cluster",
-        PLACEABLE,
-        "KubeRay's workers",
-        thing(
+    blocked("ray-cluster", PLACEABLE, "KubeRay's workers").of(
+        kind(
             "ray.io/v1:RayCluster",
-            {
-                "headGroupSpec": {"template": {"spec": pod()}},
-                "workerGroupSpecs": [{"groupName": "gpu", "replicas": 0, "template": {"spec": pod(4)}}],
-            },
-        ),
+            headGroupSpec={"template": {"spec": pod()}},
+            workerGroupSpecs=[{"groupName": "gpu", "replicas": 0, "template": {"spec": pod(4)}}],
+        )
     ),
-    blocked(
-        "ray-job",
-        PLACEABLE,
-        "a RayJob brings its own cluster",
-        thing(
-            "ray.io/v1:RayJob",
-            {"rayClusterSpec": {"workerGroupSpecs": [{"groupName": "w", "template": {"spec": pod(2)}}]}},
-        ),
+    blocked("ray-job", PLACEABLE, "a RayJob brings its own cluster").of(
+        kind(
+            "ray.io/v1:RayJob", rayClusterSpec={"workerGroupSpecs": [{"groupName": "w", "template": {"spec": pod(2)}}]}
+        )
     ),
-    blocked(
-        "pytorch-job",
-        PLACEABLE,
-        "Kubeflow's replicas",
-        thing(
-            "kubeflow.org/v1:PyTorchJob",
-            {"pytorchReplicaSpecs": {"Worker": {"replicas": 4, "template": {"spec": pod(2)}}}},
-        ),
+    blocked("pytorch-job", PLACEABLE, "Kubeflow's replicas").of(
+        kind(
+            "kubeflow.org/v1:PyTorchJob", pytorchReplicaSpecs={"Worker": {"replicas": 4, "template": {"spec": pod(2)}}}
+        )
     ),
-    blocked(
-        "mpi-job",
-        PLACEABLE,
-        "the same for MPI",
-        thing("kubeflow.org/v2beta1:MPIJob", {"mpiReplicaSpecs": {"Worker": {"template": {"spec": pod(8)}}}}),
+    blocked("mpi-job", PLACEABLE, "the same for MPI").of(
+        thing("kubeflow.org/v2beta1:MPIJob", {"mpiReplicaSpecs": {"Worker": {"template": {"spec": pod(8)}}}})
     ),
-    blocked(
-        "volcano-job",
-        PLACEABLE,
-        "Volcano's tasks",
-        thing("batch.volcano.sh/v1alpha1:Job", {"tasks": [{"name": "train", "template": {"spec": pod(2)}}]}),
+    blocked("volcano-job", PLACEABLE, "Volcano's tasks").of(
+        thing("batch.volcano.sh/v1alpha1:Job", {"tasks": [{"name": "train", "template": {"spec": pod(2)}}]})
     ),
-    blocked(
-        "job-set",
-        PLACEABLE,
-        "a JobSet's replicated jobs",
-        thing(
+    blocked("job-set", PLACEABLE, "a JobSet's replicated jobs").of(
+        kind(
             "jobset.x-k8s.io/v1alpha2:JobSet",
-            {"replicatedJobs": [{"name": "w", "template": {"spec": {"template": {"spec": pod(2)}}}}]},
-        ),
+            replicatedJobs=[{"name": "w", "template": {"spec": {"template": {"spec": pod(2)}}}}],
+        )
     ),
-    blocked(
-        "leader-worker-set",
-        PLACEABLE,
-        "multi-host inference",
-        thing(
-            "leaderworkerset.x-k8s.io/v1:LeaderWorkerSet",
-            {"leaderWorkerTemplate": {"workerTemplate": {"spec": pod(8)}}},
-        ),
+    blocked("leader-worker-set", PLACEABLE, "multi-host inference").of(
+        kind("leaderworkerset.x-k8s.io/v1:LeaderWorkerSet", leaderWorkerTemplate={"workerTemplate": {"spec": pod(8)}})
     ),
-    blocked(
-        "kind-nobody-knows",
-        PLACEABLE,
-        "a company's own operator",
-        thing("ml.example.com/v1:Training", {"stages": [{"name": "fit", "pod": pod(2)}]}),
+    blocked("kind-nobody-knows", PLACEABLE, "a company's own operator").of(
+        thing("ml.example.com/v1:Training", {"stages": [{"name": "fit", "pod": pod(2)}]})
     ),
-    blocked(
-        "inference-service",
-        PLACEABLE,
-        "KServe: resources without a pod",
-        thing(
+    blocked("inference-service", PLACEABLE, "KServe: resources without a pod").of(
+        kind(
             "serving.kserve.io/v1beta1:InferenceService",
-            {"predictor": {"nodeSelector": {}, "model": {"resources": {"limits": {"nvidia.com/gpu": "2"}}}}},
-        ),
+            predictor={"nodeSelector": {}, "model": {"resources": {"limits": {"nvidia.com/gpu": "2"}}}},
+        )
     ),
     blocked(
-        "driver-daemon-set",
-        DAEMON_SET,
-        "an installer that selects GPU nodes and tolerates none of their taints",
-        template("apps/v1:DaemonSet", pod(tolerations=(), nodeSelector=GPU_NODES), "driver", "kube-system"),
+        "driver-daemon-set", DAEMON_SET, "an installer that selects GPU nodes and tolerates none of their taints"
+    ).of(template("apps/v1:DaemonSet", pod(tolerations=(), nodeSelector=GPU_NODES), "driver", "kube-system")),
+    blocked("tolerates-everything", BLANKET, "a toleration without a key").of(
+        template("apps/v1:Deployment", pod(tolerations=EVERYTHING))
     ),
-    blocked(
-        "tolerates-everything",
-        BLANKET,
-        "a toleration without a key",
-        template("apps/v1:Deployment", pod(tolerations=EVERYTHING)),
-    ),
-    blocked(
-        "kube-system-is-no-excuse",
-        BLANKET,
-        "a system Deployment that goes anywhere",
+    blocked("kube-system-is-no-excuse", BLANKET, "a system Deployment that goes anywhere").of(
         template(
             "apps/v1:Deployment",
             pod(tolerations=EVERYTHING, priorityClassName="system-cluster-critical"),
             "dns",
             "kube-system",
-        ),
+        )
     ),
-    blocked(
-        "ray-head-tolerates-everything",
-        BLANKET,
-        "a CPU head that may settle on a GPU node",
-        thing("ray.io/v1:RayCluster", {"headGroupSpec": {"template": {"spec": pod(tolerations=EVERYTHING)}}}),
+    blocked("ray-head-tolerates-everything", BLANKET, "a CPU head that may settle on a GPU node").of(
+        thing("ray.io/v1:RayCluster", {"headGroupSpec": {"template": {"spec": pod(tolerations=EVERYTHING)}}})
     ),
-    blocked(
-        "cpu-pod-tolerates-gpus",
-        RESERVED,
-        "the toleration copied into a CPU job",
-        template("batch/v1:Job", pod()),
+    blocked("cpu-pod-tolerates-gpus", RESERVED, "the toleration copied into a CPU job").of(
+        template("batch/v1:Job", pod())
     ),
-    blocked(
-        "cpu-pod-on-gpu-nodes",
-        RESERVED,
-        "a web server pinned to GPU nodes",
-        template("apps/v1:Deployment", pod(nodeSelector=GPU_NODES)),
+    blocked("cpu-pod-on-gpu-nodes", RESERVED, "a web server pinned to GPU nodes").of(
+        template("apps/v1:Deployment", pod(nodeSelector=GPU_NODES))
     ),
-    blocked(
-        "zero-gpus",
-        RESERVED,
-        "a limit of zero is no request",
-        template("apps/v1:StatefulSet", pod(0, nodeSelector=GPU_NODES)),
+    blocked("zero-gpus", RESERVED, "a limit of zero is no request").of(
+        template("apps/v1:StatefulSet", pod(0, nodeSelector=GPU_NODES))
     ),
-    blocked(
-        "key-in-environment",
-        "no-static-keys",
-        "a cloud key in a trainer's environment",
-        thing("core/v1:Pod", pod(1, containers=[{**container(1), "env": [{"name": "K", "value": "AKIA" + "A" * 16}]}])),
+    blocked("key-in-environment", "no-static-keys", "a cloud key in a trainer's environment").of(
+        thing("core/v1:Pod", pod(1, containers=[{**container(1), "env": [{"name": "K", "value": "AKIA" + "A" * 16}]}]))
     ),
 ]
 
 ALLOWED: Final = [
-    allowed("gpu-job", "a job that fits", template("batch/v1:Job", pod(1))),
-    allowed("gpu-job-without-toleration", "GKE adds the toleration", template("batch/v1:Job", pod(1, tolerations=()))),
-    allowed("cpu-deployment", "a web server", template("apps/v1:Deployment", pod(tolerations=()))),
-    allowed(
-        "namespace-called-gpu",
-        "a CPU pod in a namespace for GPU work",
-        thing("core/v1:Pod", pod(tolerations=()), namespace="gpu-test"),
+    allowed("gpu-job", "a job that fits").of(template("batch/v1:Job", pod(1))),
+    allowed("gpu-job-without-toleration", "GKE adds the toleration").of(
+        template("batch/v1:Job", pod(1, tolerations=()))
     ),
-    allowed(
-        "pod-in-test-namespace",
-        "a smoke test with one GPU",
-        thing("core/v1:Pod", pod(1, nodeSelector=GPU_NODES), "smoke", "test"),
+    allowed("cpu-deployment", "a web server").of(template("apps/v1:Deployment", pod(tolerations=()))),
+    allowed("namespace-called-gpu", "a CPU pod in a namespace for GPU work").of(
+        thing("core/v1:Pod", pod(tolerations=()), namespace="gpu-test")
     ),
-    allowed(
-        "log-collector",
-        "a DaemonSet on every node",
-        template("apps/v1:DaemonSet", pod(tolerations=EVERYTHING), "logs", "logging"),
+    allowed("pod-in-test-namespace", "a smoke test with one GPU").of(
+        thing("core/v1:Pod", pod(1, nodeSelector=GPU_NODES), "smoke", "test")
     ),
-    allowed(
-        "driver-everywhere",
-        "an installer that goes wherever GPUs are",
-        template("apps/v1:DaemonSet", pod(tolerations=EVERYTHING, nodeSelector=GPU_NODES), "drivers", "kube-system"),
+    allowed("log-collector", "a DaemonSet on every node").of(
+        template("apps/v1:DaemonSet", pod(tolerations=EVERYTHING), "logs", "logging")
     ),
-    allowed(
-        "toleration-of-soft-taints",
-        "every PreferNoSchedule taint tolerated: no door to GPU nodes",
-        template("apps/v1:Deployment", pod(tolerations=[{"operator": "Exists", "effect": "PreferNoSchedule"}])),
+    allowed("driver-everywhere", "an installer that goes wherever GPUs are").of(
+        template("apps/v1:DaemonSet", pod(tolerations=EVERYTHING, nodeSelector=GPU_NODES), "drivers", "kube-system")
     ),
-    allowed(
-        "ray-cluster-that-fits",
-        "a CPU head and workers with one GPU",
-        thing(
+    allowed("toleration-of-soft-taints", "every PreferNoSchedule taint tolerated: no door to GPU nodes").of(
+        template("apps/v1:Deployment", pod(tolerations=[{"operator": "Exists", "effect": "PreferNoSchedule"}]))
+    ),
+    allowed("ray-cluster-that-fits", "a CPU head and workers with one GPU").of(
+        kind(
             "ray.io/v1:RayCluster",
-            {
-                "headGroupSpec": {"template": {"spec": pod(tolerations=())}},
-                "workerGroupSpecs": [{"groupName": "gpu", "minReplicas": 0, "template": {"spec": pod(1)}}],
-            },
-        ),
+            headGroupSpec={"template": {"spec": pod(tolerations=())}},
+            workerGroupSpecs=[{"groupName": "gpu", "minReplicas": 0, "template": {"spec": pod(1)}}],
+        )
     ),
-    allowed(
-        "kyverno-policy",
-        "a policy's pattern is no pod",
-        thing(
+    allowed("kyverno-policy", "a policy's pattern is no pod").of(
+        kind(
             "kyverno.io/v1:ClusterPolicy",
-            {"rules": [{"validate": {"pattern": {"spec": {"containers": [container(8)], "tolerations": EVERYTHING}}}}]},
-        ),
+            rules=[{"validate": {"pattern": {"spec": {"containers": [container(8)], "tolerations": EVERYTHING}}}}],
+        )
     ),
-    allowed("gpus-unknown", "a count that another resource computes", thing("core/v1:Pod", pod(UNKNOWN))),
-    allowed(
-        "tolerations-unknown",
-        "tolerations that another resource computes",
-        thing("core/v1:Pod", pod(1, containers=[container(1)], tolerations=[UNKNOWN])),
+    allowed("gpus-unknown", "a count that another resource computes").of(thing("core/v1:Pod", pod(UNKNOWN))),
+    allowed("tolerations-unknown", "tolerations that another resource computes").of(
+        thing("core/v1:Pod", pod(1, containers=[container(1)], tolerations=[UNKNOWN]))
     ),
-    allowed(
-        "slice-of-a-gpu",
-        "a MIG slice: how much of a GPU it is, no declaration tells",
-        thing("core/v1:Pod", pod(containers=[{"image": "i", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}])),
+    allowed("slice-of-a-gpu", "a MIG slice: how much of a GPU it is, no declaration tells").of(
+        thing("core/v1:Pod", pod(containers=[{"image": "i", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}]))
     ),
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus import aws, aws_scaling, azure, karpenter
-from tests.policies.corpus.case import Case
-from tests.policies.corpus.kubernetes import BLANKET, allowed, blocked, pod, template, thing
+from tests.policies.corpus import aws, aws_scaling, azure, karpenter, kubernetes
+from tests.policies.corpus.case import allowed, blocked
+from tests.policies.corpus.kubernetes import BLANKET, pod, template, thing
 
 EVICTION: Final = [{"operator": "Exists", "effect": "NoExecute"}]
 CLASSIC_POOL: Final[dict[str, Any]] = {
@@ -31,92 +31,66 @@ def part(resource: str) -> dict[str, Any]:
 
 
 BLOCKED: Final = [
-    Case(
-        id="eks-add-ons-alone",
-        story="add-ons apart, and no group for anything else that is always there",
-        rule="system-pods-home",
-        resources=(
-            (aws.CLUSTER, "ml", {"name": "ml"}),
-            (aws.NODE_GROUP, "team", {**aws.cpu_group()[2], "taints": [{**ADD_ONS, "key": "team"}]}),
-            aws.node_group(),
-        ),
+    blocked(
+        "eks-add-ons-alone", "system-pods-home", "add-ons apart, and no group for anything else that is always there"
+    ).of(
+        (aws.CLUSTER, "ml", {"name": "ml"}),
+        (aws.NODE_GROUP, "team", {**aws.cpu_group()[2], "taints": [{**ADD_ONS, "key": "team"}]}),
+        aws.node_group(),
     ),
-    Case(
-        id="eks-static-instance-list-off",
-        story="without the list the autoscaler asks EC2, and may not",
-        rule="autoscaler-permitted",
-        resources=(
-            *aws_scaling.NODES,
-            aws_scaling.scaler(),
-            *aws_scaling.rights(aws_scaling.document(aws_scaling.allow(MINIMAL))),
-        ),
+    blocked(
+        "eks-static-instance-list-off",
+        "autoscaler-permitted",
+        "without the list the autoscaler asks EC2, and may not",
         links=aws_scaling.LINKS,
+    ).of(
+        *aws_scaling.NODES, aws_scaling.scaler(), *aws_scaling.rights(aws_scaling.document(aws_scaling.allow(MINIMAL)))
     ),
+    kubernetes.blocked(
+        "everything-but-eviction", BLANKET, "every NoSchedule taint tolerated, which is how GPU nodes are closed"
+    ).of(template("apps/v1:Deployment", pod(tolerations=[{"operator": "Exists", "effect": "NoSchedule"}]))),
+    kubernetes.blocked(
+        "eviction-beside-the-gpu-taint", "gpu-nodes-for-gpus", "eviction tolerated, and the GPU taint too"
+    ).of(template("apps/v1:Deployment", pod(tolerations=[*EVICTION, {"key": "nvidia.com/gpu", "operator": "Exists"}]))),
     blocked(
-        "everything-but-eviction",
-        BLANKET,
-        "every NoSchedule taint tolerated, which is how GPU nodes are closed",
-        template("apps/v1:Deployment", pod(tolerations=[{"operator": "Exists", "effect": "NoSchedule"}])),
-    ),
-    blocked(
-        "eviction-beside-the-gpu-taint",
-        "gpu-nodes-for-gpus",
-        "eviction tolerated, and the GPU taint too",
-        template("apps/v1:Deployment", pod(tolerations=[*EVICTION, {"key": "nvidia.com/gpu", "operator": "Exists"}])),
-    ),
-    Case(
-        id="classic-pool-minimum",
-        story="azurerm starts a pool without a count with its minimum: here one GPU node",
-        rule="gpu-zero-minimum",
-        resources=(azure.cluster(), (azure.CLASSIC, "t4", {**CLASSIC_POOL, "minCount": 1})),
-    ),
-    Case(
-        id="classic-pool-with-a-count",
-        story="one node to begin with",
-        rule="gpu-starts-empty",
-        resources=(azure.cluster(), (azure.CLASSIC, "t4", {**CLASSIC_POOL, "nodeCount": 1})),
+        "classic-pool-minimum",
+        "gpu-zero-minimum",
+        "azurerm starts a pool without a count with its minimum: here one GPU node",
+    ).of(azure.cluster(), (azure.CLASSIC, "t4", {**CLASSIC_POOL, "minCount": 1})),
+    blocked("classic-pool-with-a-count", "gpu-starts-empty", "one node to begin with").of(
+        azure.cluster(), (azure.CLASSIC, "t4", {**CLASSIC_POOL, "nodeCount": 1})
     ),
 ]
 
 ALLOWED: Final = [
-    Case(
-        id="aks-system-pool-for-system-pods",
-        story="what Microsoft advises: a system pool that takes system pods only",
-        resources=(azure.cluster(agentPoolProfiles=[{**azure.SYSTEM, "nodeTaints": [CRITICAL]}]), azure.pool()),
+    allowed("aks-system-pool-for-system-pods", "what Microsoft advises: a system pool that takes system pods only").of(
+        azure.cluster(agentPoolProfiles=[{**azure.SYSTEM, "nodeTaints": [CRITICAL]}]), azure.pool()
     ),
-    Case(
-        id="eks-add-ons-apart",
-        story="a group for add-ons and Karpenter for all else, as its blueprints have it",
-        resources=(
-            (aws.CLUSTER, "ml", {"name": "ml"}),
-            (aws.NODE_GROUP, "add-ons", {**aws.cpu_group()[2], "taints": [ADD_ONS]}),
-            karpenter.cpu_pool(name="cpu"),
-            karpenter.node_pool(),
-        ),
+    allowed("eks-add-ons-apart", "a group for add-ons and Karpenter for all else, as its blueprints have it").of(
+        (aws.CLUSTER, "ml", {"name": "ml"}),
+        (aws.NODE_GROUP, "add-ons", {**aws.cpu_group()[2], "taints": [ADD_ONS]}),
+        karpenter.cpu_pool(name="cpu"),
+        karpenter.node_pool(),
     ),
-    Case(
-        id="eks-static-instance-list",
-        story="the autoscaler's own list of machine types: EC2 is asked nothing",
-        resources=(
-            *aws_scaling.NODES,
-            aws_scaling.scaler(aws_scaling.DISCOVERY, "--aws-use-static-instance-list=true"),
-            *aws_scaling.rights(aws_scaling.document(aws_scaling.allow(MINIMAL))),
-        ),
+    allowed(
+        "eks-static-instance-list",
+        "the autoscaler's own list of machine types: EC2 is asked nothing",
         links=aws_scaling.LINKS,
+    ).of(
+        *aws_scaling.NODES,
+        aws_scaling.scaler(aws_scaling.DISCOVERY, "--aws-use-static-instance-list=true"),
+        *aws_scaling.rights(aws_scaling.document(aws_scaling.allow(MINIMAL))),
     ),
-    allowed(
-        "renamed-slice",
-        "a part of a GPU under a name of one's own, on GPU nodes",
-        template("apps/v1:StatefulSet", pod(containers=[part("nvidia.com/tiny")])),
+    kubernetes.allowed("renamed-slice", "a part of a GPU under a name of one's own, on GPU nodes").of(
+        template("apps/v1:StatefulSet", pod(containers=[part("nvidia.com/tiny")]))
     ),
-    allowed(
-        "gpu-for-a-virtual-machine",
-        "a GPU passed through to a virtual machine, by its model",
-        template("apps/v1:StatefulSet", pod(containers=[part("nvidia.com/TU104GL_Tesla_T4")])),
+    kubernetes.allowed("gpu-for-a-virtual-machine", "a GPU passed through to a virtual machine, by its model").of(
+        template("apps/v1:StatefulSet", pod(containers=[part("nvidia.com/TU104GL_Tesla_T4")]))
     ),
-    allowed(
+    kubernetes.allowed(
         "storage-controller-chart",
         "a CSI controller by its chart: a pod that survives eviction for a while opens no NoSchedule taint",
+    ).of(
         template(
             "apps/v1:Deployment",
             pod(
@@ -127,39 +101,28 @@ ALLOWED: Final = [
             ),
             "csi-controller",
             "kube-system",
-        ),
+        )
     ),
-    allowed(
-        "tolerant-but-elsewhere",
-        "an agent that tolerates everything, pinned to the always-on nodes",
+    kubernetes.allowed(
+        "tolerant-but-elsewhere", "an agent that tolerates everything, pinned to the always-on nodes"
+    ).of(
         template(
             "apps/v1:Deployment",
             pod(
                 tolerations=[{"operator": "Exists"}], nodeSelector={"node.kubernetes.io/instance-type": "e2-standard-2"}
             ),
-        ),
+        )
     ),
-    allowed(
-        "budget-of-a-deployment-to-be",
-        "a disruption budget whose selector is another resource's output",
-        thing("policy/v1:PodDisruptionBudget", {"selector": UNKNOWN, "maxUnavailable": 1}),
+    kubernetes.allowed(
+        "budget-of-a-deployment-to-be", "a disruption budget whose selector is another resource's output"
+    ).of(thing("policy/v1:PodDisruptionBudget", {"selector": UNKNOWN, "maxUnavailable": 1})),
+    kubernetes.allowed("budget-with-expressions-to-be", "the same with expressions").of(
+        thing("policy/v1:PodDisruptionBudget", {"selector": {"matchExpressions": UNKNOWN}, "maxUnavailable": 1})
     ),
-    allowed(
-        "budget-with-expressions-to-be",
-        "the same with expressions",
-        thing("policy/v1:PodDisruptionBudget", {"selector": {"matchExpressions": UNKNOWN}, "maxUnavailable": 1}),
+    allowed("classic-pool-without-a-count", "azurerm's usual spelling: bounds, and no count").of(
+        azure.cluster(), (azure.CLASSIC, "t4", CLASSIC_POOL)
     ),
-    Case(
-        id="classic-pool-without-a-count",
-        story="azurerm's usual spelling: bounds, and no count",
-        resources=(azure.cluster(), (azure.CLASSIC, "t4", CLASSIC_POOL)),
-    ),
-    Case(
-        id="scale-set-of-none",
-        story="a scale set that is empty",
-        resources=(
-            azure.cluster(),
-            (azure.SCALE_SET, "set", {"sku": {"name": "Standard_NC8as_T4_v3", "capacity": 0}}),
-        ),
+    allowed("scale-set-of-none", "a scale set that is empty").of(
+        azure.cluster(), (azure.SCALE_SET, "set", {"sku": {"name": "Standard_NC8as_T4_v3", "capacity": 0}})
     ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.policies.corpus import aws
-from tests.policies.corpus.case import Case
+from tests.policies.corpus.case import Case, blocked
 
 SUBNET: Final = "aws:ec2/subnet:Subnet"
 LINK: Final = (("gpu", "subnetIds", "subnet"),)
@@ -29,11 +29,8 @@ def in_subnet(id: str, public: Any, rule: str | None) -> Case:
 
 BLOCKED: Final = [
     provider(clientId="c", clientSecret="s"),
-    Case(
-        id="azuread-password",
-        story="a password for a pipeline",
-        rule="no-static-keys",
-        resources=(("azuread:index/applicationPassword:ApplicationPassword", "ci", {"applicationId": "a"}),),
+    blocked("azuread-password", "no-static-keys", "a password for a pipeline").of(
+        ("azuread:index/applicationPassword:ApplicationPassword", "ci", {"applicationId": "a"})
     ),
     in_subnet("eks-public-subnet", True, "gpu-nodes-private"),
 ]

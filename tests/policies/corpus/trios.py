@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus import aws, aws_scaling, azure, gke, kubernetes
-from tests.policies.corpus.case import Case
-
-Program = tuple[tuple[str, str, Mapping[str, Any]], ...]
+from tests.policies.corpus.case import Case, Program, resource
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Trio:
     """``program`` takes the value that decides. ``no_unknown``: why the rule reports nothing while it is unknown."""
 
     rule: str
-    program: Callable[[Any], Program]
+    _: KW_ONLY
+    program: Callable[[Any], Program] = lambda _: ()
     refused: Any
     allowed: Any
     unknown: Any = UNKNOWN
     no_unknown: str = ""
     limits: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[tuple[str, str, str], ...] = ()
+
+    def of(self, program: Callable[[Any], Program]) -> Trio:
+        """The trio with this program."""
+        return replace(self, program=program)
 
     def case(self, value: Any) -> Case:
         """The program with this value."""
@@ -67,328 +70,220 @@ TYPES_UNKNOWN: Final = "A mix shows only where all machine types are known; othe
 KEY_TO_BE_CREATED: Final = "An unknown key is a key that the update creates, so the rule is met."
 
 TRIOS: Final = [
-    Trio(
-        rule="gpu-zero-minimum",
-        program=lambda least: _pool(autoscaling={"totalMinNodeCount": least, "totalMaxNodeCount": 4}),
-        refused=1,
-        allowed=0,
+    Trio("gpu-zero-minimum", refused=1, allowed=0).of(
+        lambda least: _pool(autoscaling={"totalMinNodeCount": least, "totalMaxNodeCount": 4})
     ),
-    Trio(rule="gpu-starts-empty", program=lambda count: _pool(initialNodeCount=count), refused=2, allowed=0),
-    Trio(
-        rule="gpu-autoscaled",
-        program=lambda autoscaling: _pool(autoscaling=autoscaling, initialNodeCount=2),
-        refused=None,
-        allowed={"totalMinNodeCount": 0, "totalMaxNodeCount": 4},
+    Trio("gpu-starts-empty", refused=2, allowed=0).of(lambda count: _pool(initialNodeCount=count)),
+    Trio("gpu-autoscaled", refused=None, allowed={"totalMinNodeCount": 0, "totalMaxNodeCount": 4}).of(
+        lambda autoscaling: _pool(autoscaling=autoscaling, initialNodeCount=2)
     ),
-    Trio(
-        rule="gpu-ceiling",
-        program=lambda most: _pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": most}),
-        refused=100,
-        allowed=8,
-        limits={"maxGpus": 8},
+    Trio("gpu-ceiling", refused=100, allowed=8, limits={"maxGpus": 8}).of(
+        lambda most: _pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": most})
     ),
-    Trio(rule="gpu-taint", program=lambda taints: _pool(config={"taints": taints}), refused=[], allowed=[gke.TAINT]),
-    Trio(
-        rule="gpu-present-label",
-        program=lambda labels: _pool(config={"labels": labels}),
-        refused={},
-        allowed={"nvidia.com/gpu.present": "true"},
+    Trio("gpu-taint", refused=[], allowed=[gke.TAINT]).of(lambda taints: _pool(config={"taints": taints})),
+    Trio("gpu-present-label", refused={}, allowed={"nvidia.com/gpu.present": "true"}).of(
+        lambda labels: _pool(config={"labels": labels})
     ),
     Trio(
-        rule="gpu-uniform-sizes",
-        program=lambda types: _eks(aws.node_group(instanceTypes=types)),
+        "gpu-uniform-sizes",
         refused=["g5.xlarge", "g5.12xlarge"],
         allowed=["g5.xlarge", "g5.2xlarge"],
         no_unknown=TYPES_UNKNOWN,
-    ),
+    ).of(lambda types: _eks(aws.node_group(instanceTypes=types))),
     Trio(
-        rule="gpu-uniform-models",
-        program=lambda types: _eks(aws.node_group(instanceTypes=types)),
+        "gpu-uniform-models",
         refused=["g5.xlarge", "g4dn.xlarge"],
         allowed=["g5.xlarge", "g5.2xlarge"],
         no_unknown=TYPES_UNKNOWN,
-    ),
-    Trio(
-        rule="accelerator-zero-minimum",
-        program=lambda least: _pool(
+    ).of(lambda types: _eks(aws.node_group(instanceTypes=types))),
+    Trio("accelerator-zero-minimum", refused=1, allowed=0).of(
+        lambda least: _pool(
             config={"machineType": "ct5lp-hightpu-1t", "guestAccelerators": None},
             autoscaling={"totalMinNodeCount": least, "totalMaxNodeCount": 4},
-        ),
-        refused=1,
-        allowed=0,
+        )
     ),
-    Trio(
-        rule="gpu-not-only-pool",
-        program=lambda machine: (
+    Trio("gpu-not-only-pool", refused="g2-standard-4", allowed="e2-standard-4").of(
+        lambda machine: (
             gke.cluster(),
             gke.pool(),
             gke.pool("second", config={"machineType": machine, "guestAccelerators": None}),
-        ),
-        refused="g2-standard-4",
-        allowed="e2-standard-4",
+        )
     ),
-    Trio(
-        rule="system-pods-home",
-        program=lambda count: (
-            gke.cluster(),
-            gke.pool(),
-            (gke.POOL, "admin", {**gke.admin()[2], "nodeCount": count}),
-        ),
-        refused=0,
-        allowed=1,
+    Trio("system-pods-home", refused=0, allowed=1).of(
+        lambda count: (gke.cluster(), gke.pool(), (gke.POOL, "admin", {**gke.admin()[2], "nodeCount": count}))
     ),
-    Trio(rule="gpu-workload-placeable", program=lambda gpus: _job(kubernetes.pod(gpus)), refused=8, allowed=1),
-    Trio(
-        rule="gpu-workload-tolerates",
-        program=lambda tolerations: _job({**kubernetes.pod(1), "tolerations": tolerations}),
-        refused=[],
-        allowed=[kubernetes.TOLERATION],
+    Trio("gpu-workload-placeable", refused=8, allowed=1).of(lambda gpus: _job(kubernetes.pod(gpus))),
+    Trio("gpu-workload-tolerates", refused=[], allowed=[kubernetes.TOLERATION]).of(
+        lambda tolerations: _job({**kubernetes.pod(1), "tolerations": tolerations})
     ),
-    Trio(
-        rule="gpu-daemonset-tolerates",
-        program=lambda tolerations: _pod(
+    Trio("gpu-daemonset-tolerates", refused=[], allowed=[kubernetes.TOLERATION]).of(
+        lambda tolerations: _pod(
             {**kubernetes.pod(), "nodeSelector": kubernetes.GPU_NODES, "tolerations": tolerations},
             token="apps/v1:DaemonSet",
-        ),
-        refused=[],
-        allowed=[kubernetes.TOLERATION],
+        )
     ),
-    Trio(
-        rule="no-blanket-toleration",
-        program=lambda tolerations: _pod({**kubernetes.pod(), "tolerations": tolerations}),
-        refused=[{"operator": "Exists"}],
-        allowed=[{"key": "team", "operator": "Exists"}],
+    Trio("no-blanket-toleration", refused=[{"operator": "Exists"}], allowed=[{"key": "team", "operator": "Exists"}]).of(
+        lambda tolerations: _pod({**kubernetes.pod(), "tolerations": tolerations})
     ),
+    Trio("gpu-nodes-for-gpus", refused=None, allowed=1).of(lambda gpus: _pod(kubernetes.pod(gpus))),
     Trio(
-        rule="gpu-nodes-for-gpus",
-        program=lambda gpus: _pod(kubernetes.pod(gpus)),
-        refused=None,
-        allowed=1,
-    ),
-    Trio(
-        rule="gpu-daemonset-asks",
-        program=lambda gpus: _pod(kubernetes.pod(gpus), token="apps/v1:DaemonSet"),
+        "gpu-daemonset-asks",
         refused=1,
         allowed=None,
         no_unknown="The rule is silent about an unknown number; gpu-daemonset-tolerates reports it.",
-    ),
-    Trio(
-        rule="gpu-placeholders",
-        program=lambda value: _scaled(
+    ).of(lambda gpus: _pod(kubernetes.pod(gpus), token="apps/v1:DaemonSet")),
+    Trio("gpu-placeholders", refused=-10, allowed=10).of(
+        lambda value: _scaled(
             "apps/v1:Deployment",
             2,
             kubernetes.pod(1, priorityClassName="low"),
             (PRIORITY, "low", {"metadata": {"name": "low"}, "value": value}),
-        ),
-        refused=-10,
-        allowed=10,
+        )
     ),
     Trio(
-        rule="gpu-held-for-ever",
-        program=lambda replicas: _scaled("apps/v1:Deployment", replicas, kubernetes.pod(1)),
+        "gpu-held-for-ever",
         refused=2,
         allowed=0,
         no_unknown="The rule only reports; it is silent about an unknown number of replicas.",
-    ),
-    Trio(rule="gpu-minimum-elsewhere", program=_schedule, refused=2, allowed=0),
-    Trio(
-        rule="gpu-reserved-capacity",
-        program=lambda count: (
-            (
+    ).of(lambda replicas: _scaled("apps/v1:Deployment", replicas, kubernetes.pod(1))),
+    Trio("gpu-minimum-elsewhere", refused=2, allowed=0).of(_schedule),
+    Trio("gpu-reserved-capacity", refused=2, allowed=0).of(
+        lambda count: (
+            resource(
                 "aws:ec2/capacityReservation:CapacityReservation",
                 "h100",
-                {"instanceType": "p5.48xlarge", "instanceCount": count},
+                instanceType="p5.48xlarge",
+                instanceCount=count,
             ),
-        ),
-        refused=2,
-        allowed=0,
+        )
+    ),
+    Trio("gpu-idle-time", refused="12h", allowed="10m").of(
+        lambda time: (azure.cluster(autoScalerProfile={"scaleDownUnneededTime": time}), azure.pool())
+    ),
+    Trio("private-nodes", refused=False, allowed=True).of(
+        lambda private: (gke.cluster(privateClusterConfig={"enablePrivateNodes": private}),)
+    ),
+    Trio("gpu-nodes-private", refused=False, allowed=True).of(
+        lambda private: (gke.cluster(privateClusterConfig={"enablePrivateNodes": private}), gke.admin(), gke.pool())
     ),
     Trio(
-        rule="gpu-idle-time",
-        program=lambda time: (
-            azure.cluster(autoScalerProfile={"scaleDownUnneededTime": time}),
-            azure.pool(),
-        ),
-        refused="12h",
-        allowed="10m",
-    ),
-    Trio(
-        rule="private-nodes",
-        program=lambda private: (gke.cluster(privateClusterConfig={"enablePrivateNodes": private}),),
-        refused=False,
-        allowed=True,
-    ),
-    Trio(
-        rule="gpu-nodes-private",
-        program=lambda private: (
-            gke.cluster(privateClusterConfig={"enablePrivateNodes": private}),
-            gke.admin(),
-            gke.pool(),
-        ),
-        refused=False,
-        allowed=True,
-    ),
-    Trio(
-        rule="secrets-encryption",
-        program=lambda key: ((aws.CLUSTER, "ml", {"name": "ml", "encryptionConfig": key}),),
+        "secrets-encryption",
         refused=None,
         allowed={"provider": {"keyArn": "arn:aws:kms:us-west-2:1:key/k"}, "resources": ["secrets"]},
         no_unknown=KEY_TO_BE_CREATED,
+    ).of(lambda key: ((aws.CLUSTER, "ml", {"name": "ml", "encryptionConfig": key}),)),
+    Trio("control-plane-access", refused=True, allowed=False).of(
+        lambda public: ((aws.CLUSTER, "ml", {"name": "ml", "vpcConfig": {"endpointPublicAccess": public}}),)
+    ),
+    Trio("no-local-accounts", refused=False, allowed=True).of(
+        lambda disabled: (azure.cluster(disableLocalAccounts=disabled),)
     ),
     Trio(
-        rule="control-plane-access",
-        program=lambda public: ((aws.CLUSTER, "ml", {"name": "ml", "vpcConfig": {"endpointPublicAccess": public}}),),
-        refused=True,
-        allowed=False,
-    ),
-    Trio(
-        rule="no-local-accounts",
-        program=lambda disabled: (azure.cluster(disableLocalAccounts=disabled),),
-        refused=False,
-        allowed=True,
-    ),
-    Trio(
-        rule="disk-encryption",
-        program=lambda key: (gke.cluster(), gke.pool(config={"bootDiskKmsKey": key})),
+        "disk-encryption",
         refused=None,
         allowed="projects/p/locations/us/keyRings/r/cryptoKeys/k",
         limits={"customerKey": True},
         no_unknown=KEY_TO_BE_CREATED,
+    ).of(lambda key: (gke.cluster(), gke.pool(config={"bootDiskKmsKey": key}))),
+    Trio(
+        "no-static-keys", refused={"clientSecret": "s"}, allowed={"useOidc": True}, unknown={"clientSecret": UNKNOWN}
+    ).of(lambda secret: (("pulumi:providers:azure-native", "azure", {"clientId": "c", **secret}),)),
+    Trio("allowed-regions", refused="us-central1", allowed="europe-west4", limits={"regions": ["europe-west4"]}).of(
+        lambda location: (gke.cluster(location=location),)
     ),
     Trio(
-        rule="no-static-keys",
-        program=lambda secret: (("pulumi:providers:azure-native", "azure", {"clientId": "c", **secret}),),
-        refused={"clientSecret": "s"},
-        allowed={"useOidc": True},
-        unknown={"clientSecret": UNKNOWN},
-    ),
-    Trio(
-        rule="allowed-regions",
-        program=lambda location: (gke.cluster(location=location),),
-        refused="us-central1",
-        allowed="europe-west4",
-        limits={"regions": ["europe-west4"]},
-    ),
-    Trio(
-        rule="low-carbon-region",
-        program=lambda location: (gke.cluster(location=location),),
+        "low-carbon-region",
         refused="asia-south1",
         allowed="europe-north1",
         no_unknown="The rule is silent about an unknown region; allowed-regions reports it.",
-    ),
-    Trio(
-        rule="hourly-cost-ceiling",
-        program=lambda most: _priced(
+    ).of(lambda location: (gke.cluster(location=location),)),
+    Trio("hourly-cost-ceiling", refused=40, allowed=1, limits={"maxHourlyUsd": 10}).of(
+        lambda most: _priced(
             aws.node_group(instanceTypes=["g5.xlarge"], scalingConfig={"minSize": 0, "maxSize": most, "desiredSize": 0})
-        ),
-        refused=40,
-        allowed=1,
-        limits={"maxHourlyUsd": 10},
+        )
     ),
-    Trio(
-        rule="idle-cost-ceiling",
-        program=lambda least: _priced(
+    Trio("idle-cost-ceiling", refused=4, allowed=0, limits={"maxIdleUsd": 1}).of(
+        lambda least: _priced(
             aws.node_group(
                 instanceTypes=["g5.xlarge"], scalingConfig={"minSize": least, "maxSize": 4, "desiredSize": least}
             )
-        ),
-        refused=4,
-        allowed=0,
-        limits={"maxIdleUsd": 1},
+        )
     ),
-    Trio(
-        rule="gpu-stack-ceiling",
-        program=lambda most: _pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": most}),
-        refused=100,
-        allowed=8,
-        limits={"maxGpus": 8},
+    Trio("gpu-stack-ceiling", refused=100, allowed=8, limits={"maxGpus": 8}).of(
+        lambda most: _pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": most})
     ),
-    Trio(
-        rule="gpu-quotas-kept",
-        program=lambda gpus: (
+    Trio("gpu-quotas-kept", refused="5", allowed="4").of(
+        lambda gpus: (
             *_pool(),
             kubernetes.thing("core/v1:ResourceQuota", {"hard": {"requests.nvidia.com/gpu": gpus}}, "red", "red"),
-        ),
-        refused="5",
-        allowed="4",
+        )
     ),
     Trio(
-        rule="gpu-sharing-visible",
-        program=lambda replicas: (
-            *_pool(),
-            (
-                "kubernetes:core/v1:ConfigMap",
-                "plugin",
-                {"metadata": {"name": "plugin"}, "data": {"config.yaml": replicas}},
-            ),
-        ),
+        "gpu-sharing-visible",
         refused="version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}",
         allowed="version: v1\nsharing: {timeSlicing: {resources: []}}",
         no_unknown="A ConfigMap whose text is unknown may be about anything; the rule is silent.",
+    ).of(
+        lambda replicas: (
+            *_pool(),
+            resource(
+                "kubernetes:core/v1:ConfigMap", "plugin", metadata={"name": "plugin"}, data={"config.yaml": replicas}
+            ),
+        )
     ),
     Trio(
-        rule="autoscaler-present",
-        program=lambda image: _eks(
+        "autoscaler-present", refused="nginx:1.29", allowed="registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0"
+    ).of(
+        lambda image: _eks(
             aws.node_group(),
             kubernetes.template(
                 "apps/v1:Deployment", {"containers": [{"name": "main", "image": image}]}, "scaler", "kube-system"
             ),
-        ),
-        refused="nginx:1.29",
-        allowed="registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0",
+        )
     ),
     Trio(
-        rule="autoscaler-sees-group",
-        program=lambda flag: (*aws_scaling.NODES, aws_scaling.scaler(flag)),
+        "autoscaler-sees-group",
         refused="--node-group-auto-discovery=asg:tag=of-another-cluster",
         allowed="--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled",
         links=(aws_scaling.TAGGED,),
-    ),
+    ).of(lambda flag: (*aws_scaling.NODES, aws_scaling.scaler(flag))),
     Trio(
-        rule="autoscaler-permitted",
-        program=lambda policy: (*aws_scaling.NODES, aws_scaling.scaler(), *aws_scaling.rights(policy)),
+        "autoscaler-permitted",
         refused=aws_scaling.document(aws_scaling.allow(aws_scaling.READS)),
         allowed=aws_scaling.GOOD_POLICY,
         links=aws_scaling.LINKS,
-    ),
+    ).of(lambda policy: (*aws_scaling.NODES, aws_scaling.scaler(), *aws_scaling.rights(policy))),
     Trio(
-        rule="autoscaler-knows-template",
-        program=lambda value: (*aws_scaling.NODES[:-1], aws_scaling.scaler(), aws_scaling.tag(value=value)),
+        "autoscaler-knows-template",
         refused="present:NoExecute",
         allowed="present:NoSchedule",
         links=(aws_scaling.TAGGED,),
-    ),
-    Trio(
-        rule="system-pods-evictable",
-        program=lambda budget: (
+    ).of(lambda value: (*aws_scaling.NODES[:-1], aws_scaling.scaler(), aws_scaling.tag(value=value))),
+    Trio("system-pods-evictable", refused=0, allowed=1).of(
+        lambda budget: (
             gke.cluster(),
             gke.admin(),
             gke.pool("cpus", config={"machineType": "e2-standard-4", "guestAccelerators": None, "taints": None}),
             kubernetes.template(
                 "apps/v1:Deployment", {"containers": [{"name": "a", "image": "i"}]}, "dns", "kube-system"
             ),
-            (
+            resource(
                 "kubernetes:policy/v1:PodDisruptionBudget",
                 "budget",
-                {
-                    "metadata": {"name": "dns", "namespace": "kube-system"},
-                    "spec": {"selector": {"matchLabels": {}}, "maxUnavailable": budget},
-                },
+                metadata={"name": "dns", "namespace": "kube-system"},
+                spec={"selector": {"matchLabels": {}}, "maxUnavailable": budget},
             ),
-        ),
-        refused=0,
-        allowed=1,
+        )
     ),
     Trio(
-        rule="unjudged",
-        program=lambda size: ((azure.POOL, "workers", {"vmSize": size, "count": 0}),),
+        "unjudged",
         refused="Standard_NQ8_v9",
         allowed="Standard_NC24ads_A100_v4",
         no_unknown="What is unknown until the update is evaluated then, so the rule does not report it.",
-    ),
+    ).of(lambda size: ((azure.POOL, "workers", {"vmSize": size, "count": 0}),)),
 ]
 
 WITHOUT: Final[Mapping[str, str]] = {
-    "resource-readable": "No known program makes a reader fail; test_odd_inputs.py searches for one.",
+    "resource-readable": "No known program makes a reader fail; test_odd_inputs.py searches for one."
 }
 """Rule → why it has no cases."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
-from packages.rehearsal.tests.engine_project import Project
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from rehearsal.providers.server import serve
 from tests.policies.gated_project import Anything, built_pack
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-]
+pytestmark = REAL_ENGINE
 
 PROGRAM = """
 import importlib.util, json, signal

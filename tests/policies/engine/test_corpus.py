@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
-from packages.rehearsal.tests.engine_project import Outcome, Project
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Outcome, Project
 from policies.rules.table import BY_ID
 from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes, split_stacks
 from tests.policies.corpus.case import Case, blockers
 from tests.policies.gated_project import gated, gated_project
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-]
+pytestmark = REAL_ENGINE
 
 BY_TOKEN = """
 import json, pulumi

@@ -4,23 +4,19 @@ can, and lets corrected programs pass.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.engine_project import Outcome, Project
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Outcome, Project
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.base import Provider
 from rehearsal.providers.eks.provider import AwsProvider
 from tests.policies.gated_project import gated, gated_project
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-]
+pytestmark = REAL_ENGINE
 
 START = """
 import json, pulumi

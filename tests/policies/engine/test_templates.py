@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from packages.rehearsal.tests.engine_project import Project
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from tests.policies.gated_project import gated, gated_project
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-]
+pytestmark = REAL_ENGINE
 
 PROGRAM = """
 import base64, json, pulumi

@@ -5,7 +5,6 @@ of a run is a file; and a GPU cluster that is always on, as tutorials write it, 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,15 +12,12 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.engine_project import Outcome, Project
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Outcome, Project
 from policies.exemptions import today_utc
 from policies.result import VARIABLE
 from tests.policies.gated_project import gated, gated_project
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-]
+pytestmark = REAL_ENGINE
 
 START = """
 import json, pulumi

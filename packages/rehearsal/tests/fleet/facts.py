@@ -29,10 +29,7 @@ ADMIN = SimulatedNodeGroup(
 UNCLAIMED: Object = {
     "apiVersion": "v1",
     "kind": "Node",
-    "metadata": {
-        "name": "unclaimed",
-        "labels": {"gpucluster.dev/pool": "unclaimed", "karpenter.sh/nodepool": "t4"},
-    },
+    "metadata": {"name": "unclaimed", "labels": {"gpucluster.dev/pool": "unclaimed", "karpenter.sh/nodepool": "t4"}},
     "spec": {"providerID": "kwok://unclaimed"},
 }
 

@@ -103,11 +103,7 @@ def test_the_profile_says_what_else_keeps_a_node(moves: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "going",
-    [
-        {"unschedulable": True},
-        {"taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]},
-    ],
+    "going", [{"unschedulable": True}, {"taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]}]
 )
 def test_a_node_that_goes_takes_no_pods(going: dict[str, Any]) -> None:
     assert usable(node("stays"))

@@ -286,10 +286,7 @@ def affinity(*terms: list[dict[str, Any]]) -> dict[str, Any]:
             "does not tolerate the taint cloud.google.com/gke-spot=true:NoSchedule",
         ),
         ({"tolerations": [TOLERATES_GPU, {"key": "cloud.google.com/gke-spot", "value": "true"}]}, None),
-        (
-            {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"gpu": "l4"}},
-            "selects gpu=l4, the node has t4",
-        ),
+        ({"tolerations": [{"operator": "Exists"}], "nodeSelector": {"gpu": "l4"}}, "selects gpu=l4, the node has t4"),
         (
             {
                 "tolerations": [{"operator": "Exists"}],

@@ -44,12 +44,7 @@ each_cloud = pytest.mark.parametrize(
 
 @each_cloud
 def test_tags_are_taken_or_refused_as_the_cloud_writes_them(
-    cloud: type[Account],
-    type: str,
-    key: str,
-    good: dict[str, str],
-    bad: tuple[dict[str, str], ...],
-    tmp_path: Path,
+    cloud: type[Account], type: str, key: str, good: dict[str, str], bad: tuple[dict[str, str], ...], tmp_path: Path
 ) -> None:
     step = next(step for step in cloud.steps() if step.type == type)
     case = before(cloud, step, tmp_path)

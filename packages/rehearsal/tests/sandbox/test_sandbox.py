@@ -23,16 +23,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def start(run_dir: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "rehearsal.sandbox",
-        "--run-dir",
-        str(run_dir),
-        "--cloud",
-        "gcp",
-        *arguments,
-    ]
+    command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--cloud", "gcp", *arguments]
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / "sandbox.log").open("wb") as log:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT)

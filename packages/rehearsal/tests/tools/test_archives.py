@@ -91,11 +91,7 @@ def go(tmp_path: Path) -> FakeGo:
 
 @pytest.fixture
 def environ(tmp_path: Path, go: FakeGo, server: Server) -> dict[str, str]:
-    return {
-        "PATH": str(go.folder),
-        "GPUCLUSTER_CACHE": str(tmp_path / "cache"),
-        "GPUCLUSTER_TOOLS_MIRROR": server.url,
-    }
+    return {"PATH": str(go.folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache"), "GPUCLUSTER_TOOLS_MIRROR": server.url}
 
 
 @pytest.fixture

@@ -82,13 +82,8 @@ def modules(tmp_path: Path) -> tuple[Module, ...]:
 def test_builds_every_module_into_one_folder(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     out = io.StringIO()
     folder = install(Progress(out), environ, modules)
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "crd.yaml",
-        "etcd",
-        "lint",
-        "scaler-1.2.3.tgz",
-        "storectl",
-    ]
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["crd.yaml", "etcd", "lint", "scaler-1.2.3.tgz", "storectl"]
     assert "example.org/store/server/v3" in (folder / "etcd").read_text()
     assert (folder / "crd.yaml").read_text() == "kind: CustomResourceDefinition\n"
     assert os.access(folder / "lint", os.X_OK)

@@ -73,15 +73,9 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
             lambda one: replace(one, pods=((run(1, 9, phase="Failed"), "t4-1"), *one.pods)),
             "runs 1 were interrupted and started again",
         ),
-        (
-            lambda one: replace(one, pods=on("t4-1", "t4-4", "t4-1")),
-            "sweep-1-1 ran on a node of t4-4, not of t4-1",
-        ),
+        (lambda one: replace(one, pods=on("t4-1", "t4-4", "t4-1")), "sweep-1-1 ran on a node of t4-4, not of t4-1"),
         (lambda one: replace(one, pods=on("t4-1", None, "t4-1")), "sweep-1-1 ran on a node of no pool"),
-        (
-            lambda one: replace(one, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))),
-            "3 runs at once, but 2",
-        ),
+        (lambda one: replace(one, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))), "3 runs at once, but 2"),
     ],
 )
 def test_each_deviation_is_reported(change: Callable[[SweepOutcome], SweepOutcome], expected: str) -> None:

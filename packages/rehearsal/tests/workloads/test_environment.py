@@ -56,10 +56,7 @@ def test_every_source_of_a_value(variable: dict[str, Any], value: str) -> None:
     assert resolved(variable) == {"IT": value}
 
 
-@pytest.mark.parametrize(
-    "reference",
-    [{"name": "settings", "key": "ABSENT"}, {"name": "absent", "key": "LEVEL"}],
-)
+@pytest.mark.parametrize("reference", [{"name": "settings", "key": "ABSENT"}, {"name": "absent", "key": "LEVEL"}])
 def test_what_is_referred_to_must_exist_unless_it_is_optional(reference: dict[str, str]) -> None:
     with pytest.raises(EnvironmentProblem, match=reference["name"]):
         resolved(from_("configMapKeyRef", **reference))

@@ -203,8 +203,7 @@ def test_private_nodes(properties: dict[str, Any], private: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "type_token",
-    ["gcp:compute/instance:Instance", "gcp:compute/instanceFromTemplate:InstanceFromTemplate"],
+    "type_token", ["gcp:compute/instance:Instance", "gcp:compute/instanceFromTemplate:InstanceFromTemplate"]
 )
 def test_a_machine_with_gpus_runs_all_the_time(type_token: str) -> None:
     (group,) = read(declared(type_token, {"zone": "us-central1-a", "guestAccelerators": [T4]}))
@@ -276,3 +275,23 @@ def test_a_template_of_machines_with_gpus() -> None:
     (group,) = read(declared("gcp:compute/instanceTemplate:InstanceTemplate", properties, "worker"))
     assert isinstance(group, NodeGroup)
     assert (group.name, group.kind, group.gpus_per_node) == ("worker (template)", "machine", 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "gpus"),
+    [
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"gpu": {"type": "nvidia-l4", "count": 2}}]}, [2]),
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"machineType": "a3-highgpu-8g"}, {}]}, [8]),
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"gpu": UNKNOWN}]}, [UNKNOWN]),
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"machineFamily": "n4"}]}, []),
+        ({"priorities": [{"gpu": {"type": "nvidia-l4", "count": 2}}]}, []),
+    ],
+)
+def test_a_compute_class_makes_pools_for_its_pods(spec: dict[str, Any], gpus: list[Any]) -> None:
+    properties = {"metadata": {"name": "fast"}, "spec": spec}
+    groups = read(Declared("kubernetes:cloud.google.com/v1:ComputeClass", "x", "urn:x", properties))
+    assert [group.gpus_per_node for group in groups if isinstance(group, NodeGroup)] == gpus
+    for group in groups:
+        assert isinstance(group, NodeGroup)
+        assert (group.kind, group.min_nodes, group.max_nodes) == ("auto-provisioned", 0, UNKNOWN)
+        assert group.taints == (GPU_TAINT,)

@@ -58,10 +58,7 @@ class Person:
         url = f"{url}/{made.json()['id']}/channels"
         prepared = self.session.prepare_request(requests.Request("GET", url))
         socket = websocket.create_connection(
-            url.replace("http", "ws", 1),
-            cookie=prepared.headers["Cookie"],
-            origin=self.hub,
-            timeout=_ANSWER_SECONDS,
+            url.replace("http", "ws", 1), cookie=prepared.headers["Cookie"], origin=self.hub, timeout=_ANSWER_SECONDS
         )
         message = uuid.uuid4().hex
         header = {"msg_id": message, "msg_type": "execute_request", "session": "page", "username": self.name}

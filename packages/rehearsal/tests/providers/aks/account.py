@@ -93,12 +93,7 @@ def subnet(**changes: Any) -> Properties:
 
 
 def role(**changes: Any) -> Properties:
-    return {
-        "scope": SUBNET_ID,
-        "roleDefinitionId": NETWORK_CONTRIBUTOR,
-        "principalType": "ServicePrincipal",
-        **changes,
-    }
+    return {"scope": SUBNET_ID, "roleDefinitionId": NETWORK_CONTRIBUTOR, "principalType": "ServicePrincipal", **changes}
 
 
 def encryption_set(**changes: Any) -> Properties:

@@ -59,12 +59,7 @@ ELSEWHERE = SUBNET_ID.replace("nodes", "others")
         (GROUP, {"resourceGroupName": "a"}, {"resourceGroupName": "a", "location": "westeurope"}, ["location"]),
         (GROUP, {"resourceGroupName": "a"}, {"resourceGroupName": "a", "tags": {"b": "c"}}, []),
         (ROLE_ASSIGNMENT, ASSIGNED, {**ASSIGNED, "scope": ELSEWHERE}, ["scope"]),
-        (
-            ROLE_ASSIGNMENT,
-            ASSIGNED,
-            {**ASSIGNED, "principalId": PRINCIPAL.replace("a", "b")},
-            ["principalId"],
-        ),
+        (ROLE_ASSIGNMENT, ASSIGNED, {**ASSIGNED, "principalId": PRINCIPAL.replace("a", "b")}, ["principalId"]),
     ],
 )
 def test_what_the_provider_replaces(

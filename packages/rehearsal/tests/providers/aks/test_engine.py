@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.engine_project import Project
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from packages.rehearsal.tests.noting_fleet import NotingFleet
 from packages.rehearsal.tests.providers.aks.account import (
     CLUSTER,
@@ -28,10 +27,7 @@ from packages.rehearsal.tests.providers.aks.account import (
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.server import serve
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-]
+pytestmark = REAL_ENGINE
 
 PROGRAM = """
 import json, pulumi

@@ -36,19 +36,10 @@ def group(azure: Microsoft, **changes: Any) -> SimulatedNodeGroup:
 
 def test_a_spot_gpu_pool(azure: Microsoft) -> None:
     made = group(azure)
-    assert (made.machine.type, made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (
-        "Standard_NC4as_T4_v3",
-        4,
-        28,
-        1,
-    )
-    assert (made.autoscaled, made.min_nodes, made.max_nodes, made.per_zone, made.initial_nodes) == (
-        True,
-        0,
-        4,
-        False,
-        0,
-    )
+    assert made.machine.type == "Standard_NC4as_T4_v3"
+    assert (made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (4, 28, 1)
+    assert (made.autoscaled, made.per_zone) == (True, False)
+    assert (made.min_nodes, made.max_nodes, made.initial_nodes) == (0, 4, 0)
     assert made.zones == ("eastus-1", "eastus-2")
     assert made.spot
     assert {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"} in made.taints

@@ -284,20 +284,12 @@ _NODES: Final = {
 _TAG: Final = {"key": "k", "value": "v", "propagateAtLaunch": False}
 _ASG_TAG: Final = {"autoscalingGroupName": Of(NODE_GROUP, "resources.0.autoscalingGroups.0.name"), "tag": _TAG}
 
-AFTER: Final[Mapping[str, tuple[str, ...]]] = {
-    NAT: (INTERNET_GATEWAY,),
-    NODE_GROUP: (ATTACHMENT,),
-}
+AFTER: Final[Mapping[str, tuple[str, ...]]] = {NAT: (INTERNET_GATEWAY,), NODE_GROUP: (ATTACHMENT,)}
 """What a type needs that its inputs do not name."""
 
 STEPS: Final = (
     Step(VPC, _VPC, {**_VPC, "enableDnsHostnames": True, "tags": {"a": "b"}}, {"cidrBlock": "10.1.0.0/16"}, "another"),
-    Step(
-        SUBNET,
-        subnet(Of(VPC)),
-        {**subnet(Of(VPC)), "mapPublicIpOnLaunch": True},
-        subnet(Of(VPC), f"{REGION}b"),
-    ),
+    Step(SUBNET, subnet(Of(VPC)), {**subnet(Of(VPC)), "mapPublicIpOnLaunch": True}, subnet(Of(VPC), f"{REGION}b")),
     Step(
         SUBNET,
         subnet(Of(VPC), f"{REGION}b", "10.0.1.0/24"),
@@ -358,12 +350,7 @@ STEPS: Final = (
     Step(PROFILE, {"name": "p"}, {"name": "p", "role": Of(ROLE)}, {"name": "p", "path": "/x/"}),
     Step(FILES, _FILES, {**_FILES, "tags": {"a": "b"}}, {**_FILES, "encrypted": False}),
     Step(FILES_POLICY, _FILES_POLICY, {**_FILES_POLICY, "policy": _TLS_ONLY}, None, "same"),
-    Step(
-        MOUNT_TARGET,
-        _MOUNT,
-        {**_MOUNT, "securityGroups": []},
-        {**_MOUNT, "subnetId": Of(SUBNET, nth=1)},
-    ),
+    Step(MOUNT_TARGET, _MOUNT, {**_MOUNT, "securityGroups": []}, {**_MOUNT, "subnetId": Of(SUBNET, nth=1)}),
     Step(LOG_GROUP, {"name": "g"}, {"name": "g", "retentionInDays": 30}, {"name": "h"}),
     Step(QUEUE, _QUEUE, {**_QUEUE, "messageRetentionSeconds": 600}, {**_QUEUE, "name": "other"}, "same"),
     Step(

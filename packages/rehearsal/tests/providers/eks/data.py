@@ -46,10 +46,7 @@ DATA_STEPS: Final = (
         "same",
     ),
     Step(
-        BUCKET,
-        {"bucket": "gpu-dev-data"},
-        {"bucket": "gpu-dev-data", "tags": {"a": "b"}},
-        {"bucket": "gpu-dev-other"},
+        BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "gpu-dev-data", "tags": {"a": "b"}}, {"bucket": "gpu-dev-other"}
     ),
     Step(
         BUCKET_LIFECYCLE,

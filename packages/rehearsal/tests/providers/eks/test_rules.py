@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -78,233 +79,179 @@ CHAR = "x"
 ALLOWED = {"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"}
 S3 = "com.amazonaws.us-west-2.s3"
 
-# Rule, type, what is refused, and what passes beside it.
 DENY_ALL = json.dumps(
     {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*"}]}
 )
 EXPIRES = {"id": "old", "status": "Enabled", "expiration": {"days": 1}}
 
+
+@dataclass(frozen=True)
+class Edge:
+    """Where a rule of a type is met and where it is not."""
+
+    rule: str
+    type: str
+
+    def between(self, refused: Properties, passes: Properties) -> tuple[str, str, Properties, Properties]:
+        """What the rule refuses, and what passes beside it."""
+        return self.rule, self.type, refused, passes
+
+
 RULES: list[tuple[str, str, Properties, Properties]] = [
-    ("bucket-name", data.BUCKET, {"bucket": "gpu..dev"}, {"bucket": "gpu-dev"}),
-    ("bucket-policy", data.BUCKET_POLICY, {"bucket": "b", "policy": "{}"}, {"bucket": "b", "policy": DENY_ALL}),
-    (
-        "file-system-policy",
-        FILES_POLICY,
+    Edge("bucket-name", data.BUCKET).between({"bucket": "gpu..dev"}, {"bucket": "gpu-dev"}),
+    Edge("bucket-policy", data.BUCKET_POLICY).between(
+        {"bucket": "b", "policy": "{}"}, {"bucket": "b", "policy": DENY_ALL}
+    ),
+    Edge("file-system-policy", FILES_POLICY).between(
         {"fileSystemId": "fs-0123456789abcdef0", "policy": "{}"},
         {"fileSystemId": "fs-0123456789abcdef0", "policy": DENY_ALL},
     ),
-    (
-        "file-system-policy",
-        FILES_POLICY,
+    Edge("file-system-policy", FILES_POLICY).between(
         {"fileSystemId": "fs-0123456789abcdef0", "policy": mounted_by("arn:aws:iam::123456789012:role/gone")},
         {"fileSystemId": "fs-0123456789abcdef0", "policy": mounted_by("arn:aws:iam::111122223333:role/theirs")},
     ),
-    (
-        "lifecycle-rule",
-        data.BUCKET_LIFECYCLE,
-        {"bucket": "b", "rules": [{"id": "old", "status": "Enabled"}]},
-        {"bucket": "b", "rules": [EXPIRES]},
+    Edge("lifecycle-rule", data.BUCKET_LIFECYCLE).between(
+        {"bucket": "b", "rules": [{"id": "old", "status": "Enabled"}]}, {"bucket": "b", "rules": [EXPIRES]}
     ),
-    (
-        "lifecycle-rules",
-        data.IMAGES_EXPIRE,
+    Edge("lifecycle-rules", data.IMAGES_EXPIRE).between(
         {"repository": "jobs", "policy": data.expiring(3).replace("days", "hours")},
         {"repository": "jobs", "policy": data.expiring(3)},
     ),
-    ("vpc-range", VPC, {"cidrBlock": "10.0.0.0/15"}, {"cidrBlock": "10.0.0.0/16"}),
-    ("vpc-range", VPC, {"cidrBlock": "10.0.0.1/16"}, {"cidrBlock": "10.0.0.0/28"}),
-    ("subnet-range", SUBNET, subnet("vpc-1", block="10.0.0.0/29"), subnet("vpc-1", block="10.0.0.0/28")),
-    ("subnet-zone", SUBNET, subnet("vpc-1", "us-west-2x"), subnet("vpc-1", "us-west-2c")),
-    ("nat-address", NAT, {"subnetId": "s"}, {"subnetId": "s", "connectivityType": "private"}),
-    (
-        "endpoint-region",
-        ENDPOINT,
-        {"vpcId": "v", "serviceName": "com.amazonaws.us-east-1.s3"},
-        {"vpcId": "v", "serviceName": S3},
+    Edge("vpc-range", VPC).between({"cidrBlock": "10.0.0.0/15"}, {"cidrBlock": "10.0.0.0/16"}),
+    Edge("vpc-range", VPC).between({"cidrBlock": "10.0.0.1/16"}, {"cidrBlock": "10.0.0.0/28"}),
+    Edge("subnet-range", SUBNET).between(subnet("vpc-1", block="10.0.0.0/29"), subnet("vpc-1", block="10.0.0.0/28")),
+    Edge("subnet-zone", SUBNET).between(subnet("vpc-1", "us-west-2x"), subnet("vpc-1", "us-west-2c")),
+    Edge("nat-address", NAT).between({"subnetId": "s"}, {"subnetId": "s", "connectivityType": "private"}),
+    Edge("endpoint-region", ENDPOINT).between(
+        {"vpcId": "v", "serviceName": "com.amazonaws.us-east-1.s3"}, {"vpcId": "v", "serviceName": S3}
     ),
-    (
-        "endpoint-gateway",
-        ENDPOINT,
+    Edge("endpoint-gateway", ENDPOINT).between(
         {"vpcId": "v", "serviceName": "com.amazonaws.us-west-2.ecr.api"},
         {"vpcId": "v", "serviceName": "com.amazonaws.us-west-2.ecr.api", "vpcEndpointType": "Interface"},
     ),
-    (
-        "endpoint-gateway",
-        ENDPOINT,
-        {"vpcId": "v", "serviceName": S3, "subnetIds": ["s"]},
-        {"vpcId": "v", "serviceName": S3, "routeTableIds": ["r"]},
+    Edge("endpoint-gateway", ENDPOINT).between(
+        {"vpcId": "v", "serviceName": S3, "subnetIds": ["s"]}, {"vpcId": "v", "serviceName": S3, "routeTableIds": ["r"]}
     ),
-    (
-        "endpoint-interface",
-        ENDPOINT,
+    Edge("endpoint-interface", ENDPOINT).between(
         {"vpcId": "v", "serviceName": S3, "vpcEndpointType": "Interface", "routeTableIds": ["r"]},
         {"vpcId": "v", "serviceName": S3, "vpcEndpointType": "Interface", "subnetIds": ["s"]},
     ),
-    ("key-policy", KEY, {"policy": document(ALLOWED)}, {"policy": document({**ALLOWED, "Principal": "*"})}),
-    ("key-deletion-window", KEY, {"deletionWindowInDays": 6}, {"deletionWindowInDays": 7}),
-    ("alias-name", ALIAS, {"name": "eks", "targetKeyId": "k"}, {"name": "alias/eks", "targetKeyId": "k"}),
-    ("trust-policy", ROLE, {"assumeRolePolicy": document(ALLOWED)}, {"assumeRolePolicy": trust("ec2.amazonaws.com")}),
-    ("trust-policy", ROLE, {"assumeRolePolicy": "{"}, {"assumeRolePolicy": trust("pods.eks.amazonaws.com")}),
-    (
-        "identity-policy",
-        ROLE_POLICY,
-        {"role": "r", "policy": document({**ALLOWED, "Principal": "*"})},
-        {"role": "r", "policy": document(ALLOWED)},
+    Edge("key-policy", KEY).between({"policy": document(ALLOWED)}, {"policy": document({**ALLOWED, "Principal": "*"})}),
+    Edge("key-deletion-window", KEY).between({"deletionWindowInDays": 6}, {"deletionWindowInDays": 7}),
+    Edge("alias-name", ALIAS).between({"name": "eks", "targetKeyId": "k"}, {"name": "alias/eks", "targetKeyId": "k"}),
+    Edge("trust-policy", ROLE).between(
+        {"assumeRolePolicy": document(ALLOWED)}, {"assumeRolePolicy": trust("ec2.amazonaws.com")}
     ),
-    (
-        "inline-policy-size",
-        ROLE_POLICY,
+    Edge("trust-policy", ROLE).between(
+        {"assumeRolePolicy": "{"}, {"assumeRolePolicy": trust("pods.eks.amazonaws.com")}
+    ),
+    Edge("identity-policy", ROLE_POLICY).between(
+        {"role": "r", "policy": document({**ALLOWED, "Principal": "*"})}, {"role": "r", "policy": document(ALLOWED)}
+    ),
+    Edge("inline-policy-size", ROLE_POLICY).between(
         {"role": "r", "policy": document({**ALLOWED, "Sid": CHAR * 10240})},
         {"role": "r", "policy": document({**ALLOWED, "Sid": CHAR * 10000})},
     ),
-    ("event-trigger", EVENT_RULE, {"name": "r"}, {"name": "r", "scheduleExpression": "rate(5 minutes)"}),
-    ("event-trigger", EVENT_RULE, {"eventPattern": "[]"}, {"eventPattern": "{}"}),
-    ("queue-policy", QUEUE, {"policy": document(ALLOWED)}, {"policy": document({**ALLOWED, "Principal": "*"})}),
-    ("log-retention", LOG_GROUP, {"retentionInDays": 31}, {"retentionInDays": 30}),
-    ("version-offered", CLUSTER, cluster(version="1.20"), cluster(version="1.34")),
-    (
-        "subnets-distinct",
-        CLUSTER,
-        cluster(network={"subnetIds": ["s", "s"]}),
-        cluster(network={"subnetIds": ["s", "t"]}),
+    Edge("event-trigger", EVENT_RULE).between({"name": "r"}, {"name": "r", "scheduleExpression": "rate(5 minutes)"}),
+    Edge("event-trigger", EVENT_RULE).between({"eventPattern": "[]"}, {"eventPattern": "{}"}),
+    Edge("queue-policy", QUEUE).between(
+        {"policy": document(ALLOWED)}, {"policy": document({**ALLOWED, "Principal": "*"})}
     ),
-    (
-        "endpoint-somewhere",
-        CLUSTER,
+    Edge("log-retention", LOG_GROUP).between({"retentionInDays": 31}, {"retentionInDays": 30}),
+    Edge("version-offered", CLUSTER).between(cluster(version="1.20"), cluster(version="1.34")),
+    Edge("subnets-distinct", CLUSTER).between(
+        cluster(network={"subnetIds": ["s", "s"]}), cluster(network={"subnetIds": ["s", "t"]})
+    ),
+    Edge("endpoint-somewhere", CLUSTER).between(
         cluster(network={"endpointPublicAccess": False}),
         cluster(network={"endpointPublicAccess": False, "endpointPrivateAccess": True}),
     ),
-    (
-        "public-access-ranges",
-        CLUSTER,
+    Edge("public-access-ranges", CLUSTER).between(
         cluster(network={"publicAccessCidrs": ["10.1.0.0/16"]}),
         cluster(network={"publicAccessCidrs": ["203.0.113.0/24", "0.0.0.0/0"]}),
     ),
-    (
-        "public-access-ranges",
-        CLUSTER,
+    Edge("public-access-ranges", CLUSTER).between(
         cluster(
             network={"endpointPublicAccess": False, "endpointPrivateAccess": True, "publicAccessCidrs": ["1.1.1.1/32"]}
         ),
         cluster(network={"publicAccessCidrs": ["1.1.1.1/32"]}),
     ),
-    (
-        "service-range",
-        CLUSTER,
+    Edge("service-range", CLUSTER).between(
         cluster(kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/25"}),
         cluster(kubernetesNetworkConfig={"serviceIpv4Cidr": "172.20.0.0/24"}),
     ),
-    (
-        "service-range",
-        CLUSTER,
+    Edge("service-range", CLUSTER).between(
         cluster(kubernetesNetworkConfig={"serviceIpv4Cidr": "203.0.113.0/24"}),
         cluster(kubernetesNetworkConfig={"serviceIpv4Cidr": "192.168.0.0/16"}),
     ),
-    (
-        "encrypted-resources",
-        CLUSTER,
+    Edge("encrypted-resources", CLUSTER).between(
         cluster(encryptionConfig={"provider": {"keyArn": "k"}, "resources": ["configmaps"]}),
         cluster(encryptionConfig={"provider": {"keyArn": "k"}, "resources": ["secrets"]}),
     ),
-    (
-        "auto-mode-complete",
-        CLUSTER,
-        cluster(computeConfig={"enabled": True}),
-        cluster(computeConfig={"enabled": False}),
+    Edge("auto-mode-complete", CLUSTER).between(
+        cluster(computeConfig={"enabled": True}), cluster(computeConfig={"enabled": False})
     ),
-    ("addon-exists", ADDON, {"clusterName": "c", "addonName": "cni"}, {"clusterName": "c", "addonName": "vpc-cni"}),
-    (
-        "addon-configuration",
-        ADDON,
+    Edge("addon-exists", ADDON).between(
+        {"clusterName": "c", "addonName": "cni"}, {"clusterName": "c", "addonName": "vpc-cni"}
+    ),
+    Edge("addon-configuration", ADDON).between(
         {"clusterName": "c", "addonName": "coredns", "configurationValues": "[1]"},
         {"clusterName": "c", "addonName": "coredns", "configurationValues": '{"replicaCount": 3}'},
     ),
-    ("entry-principal", ENTRY, entry(principalArn="arn:aws:iam::123456789012:root"), entry()),
-    ("entry-type", ENTRY, entry(type="LINUX"), entry(type="EC2_LINUX")),
-    ("entry-type", ENTRY, entry(kubernetesGroups=["system:masters"]), entry(kubernetesGroups=["masters"])),
-    ("entry-type", ENTRY, entry(type="EC2_LINUX", kubernetesGroups=["x"]), entry(kubernetesGroups=["x"])),
-    (
-        "access-policy",
-        POLICY_ASSOCIATION,
+    Edge("entry-principal", ENTRY).between(entry(principalArn="arn:aws:iam::123456789012:root"), entry()),
+    Edge("entry-type", ENTRY).between(entry(type="LINUX"), entry(type="EC2_LINUX")),
+    Edge("entry-type", ENTRY).between(entry(kubernetesGroups=["system:masters"]), entry(kubernetesGroups=["masters"])),
+    Edge("entry-type", ENTRY).between(entry(type="EC2_LINUX", kubernetesGroups=["x"]), entry(kubernetesGroups=["x"])),
+    Edge("access-policy", POLICY_ASSOCIATION).between(
         association("ClusterAdmin", {"type": "cluster"}),
         association("AmazonEKSClusterAdminPolicy", {"type": "cluster"}),
     ),
-    (
-        "access-scope",
-        POLICY_ASSOCIATION,
+    Edge("access-scope", POLICY_ASSOCIATION).between(
         association("AmazonEKSViewPolicy", {"type": "namespace"}),
         association("AmazonEKSViewPolicy", {"type": "namespace", "namespaces": ["team"]}),
     ),
-    ("group-name", NODE_GROUP, group(nodeGroupName="x" * 64), group(nodeGroupName="x" * 63)),
-    ("group-name", NODE_GROUP, group(nodeGroupName="t4.1"), group(nodeGroupName="t4_1")),
-    ("scaling-ordered", NODE_GROUP, group(**sizes(2, 2, 1)), group(**sizes(1, 1, 1))),
-    ("scaling-ordered", NODE_GROUP, group(**sizes(1, 0, 2)), group(**sizes(0, 0, 2))),
-    ("scaling-ordered", NODE_GROUP, group(**sizes(0, 3, 2)), group(**sizes(0, 2, 2))),
-    (
-        "instance-types-exist",
-        NODE_GROUP,
-        group(instanceTypes=["g4dn.nano"]),
-        group(instanceTypes=["g4dn.xlarge"]),
+    Edge("group-name", NODE_GROUP).between(group(nodeGroupName="x" * 64), group(nodeGroupName="x" * 63)),
+    Edge("group-name", NODE_GROUP).between(group(nodeGroupName="t4.1"), group(nodeGroupName="t4_1")),
+    Edge("scaling-ordered", NODE_GROUP).between(group(**sizes(2, 2, 1)), group(**sizes(1, 1, 1))),
+    Edge("scaling-ordered", NODE_GROUP).between(group(**sizes(1, 0, 2)), group(**sizes(0, 0, 2))),
+    Edge("scaling-ordered", NODE_GROUP).between(group(**sizes(0, 3, 2)), group(**sizes(0, 2, 2))),
+    Edge("instance-types-exist", NODE_GROUP).between(
+        group(instanceTypes=["g4dn.nano"]), group(instanceTypes=["g4dn.xlarge"])
     ),
-    (
-        "instance-types-many",
-        NODE_GROUP,
-        group(instanceTypes=["g4dn.xlarge", "g4dn.xlarge"]),
-        group(instanceTypes=["g4dn.xlarge", "g5.xlarge"]),
+    Edge("instance-types-many", NODE_GROUP).between(
+        group(instanceTypes=["g4dn.xlarge", "g4dn.xlarge"]), group(instanceTypes=["g4dn.xlarge", "g5.xlarge"])
     ),
-    (
-        "instance-types-many",
-        NODE_GROUP,
+    Edge("instance-types-many", NODE_GROUP).between(
         group(instanceTypes=["p5.48xlarge", "p5en.48xlarge"], capacityType="CAPACITY_BLOCK"),
         group(instanceTypes=["p5.48xlarge"], capacityType="CAPACITY_BLOCK"),
     ),
-    (
-        "instance-types-architecture",
-        NODE_GROUP,
+    Edge("instance-types-architecture", NODE_GROUP).between(
         group(instanceTypes=["m6i.large", "m7g.large"], amiType="AL2023_x86_64_STANDARD"),
         group(instanceTypes=["m7g.large", "m6g.large"], amiType="AL2023_ARM_64_STANDARD"),
     ),
-    (
-        "ami-fits-type",
-        NODE_GROUP,
-        group(instanceTypes=["m6i.large"]),
-        group(instanceTypes=["m6i.large"], amiType="AL2023_x86_64_STANDARD"),
+    Edge("ami-fits-type", NODE_GROUP).between(
+        group(instanceTypes=["m6i.large"]), group(instanceTypes=["m6i.large"], amiType="AL2023_x86_64_STANDARD")
     ),
-    (
-        "ami-fits-type",
-        NODE_GROUP,
-        group(instanceTypes=["g5g.xlarge"]),
-        group(instanceTypes=["g5g.xlarge"], amiType="AL2023_ARM_64_NVIDIA"),
+    Edge("ami-fits-type", NODE_GROUP).between(
+        group(instanceTypes=["g5g.xlarge"]), group(instanceTypes=["g5g.xlarge"], amiType="AL2023_ARM_64_NVIDIA")
     ),
-    (
-        "disk-or-template",
-        NODE_GROUP,
-        group(launchTemplate={"id": "lt-1", "version": "1"}, diskSize=50),
-        group(diskSize=50),
+    Edge("disk-or-template", NODE_GROUP).between(
+        group(launchTemplate={"id": "lt-1", "version": "1"}, diskSize=50), group(diskSize=50)
     ),
-    (
-        "labels-reserved",
-        NODE_GROUP,
+    Edge("labels-reserved", NODE_GROUP).between(
         group(labels={"node-role.kubernetes.io/gpu": "yes"}),
         group(labels={"k8s.amazonaws.com/accelerator": "nvidia-tesla-t4"}),
     ),
-    (
-        "labels-reserved",
-        NODE_GROUP,
-        group(labels={"eks.amazonaws.com/x": "y"}),
-        group(labels={"my-eks.amazonaws.com/x": "y"}),
+    Edge("labels-reserved", NODE_GROUP).between(
+        group(labels={"eks.amazonaws.com/x": "y"}), group(labels={"my-eks.amazonaws.com/x": "y"})
     ),
-    ("labels-valid", NODE_GROUP, group(labels={"team": "a b"}), group(labels={"team": "a.b"})),
-    ("taints-valid", NODE_GROUP, group(**taints(51)), group(**taints(50))),
-    (
-        "taints-valid",
-        NODE_GROUP,
+    Edge("labels-valid", NODE_GROUP).between(group(labels={"team": "a b"}), group(labels={"team": "a.b"})),
+    Edge("taints-valid", NODE_GROUP).between(group(**taints(51)), group(**taints(50))),
+    Edge("taints-valid", NODE_GROUP).between(
         group(taints=[{"key": "a", "effect": "NO_SCHEDULE"}, {"key": "a", "effect": "NO_SCHEDULE"}]),
         group(taints=[{"key": "a", "effect": "NO_SCHEDULE"}, {"key": "a", "effect": "NO_EXECUTE"}]),
     ),
-    (
-        "update-config",
-        NODE_GROUP,
+    Edge("update-config", NODE_GROUP).between(
         group(updateConfig={"maxUnavailable": 1, "maxUnavailablePercentage": 50}),
         group(updateConfig={"maxUnavailablePercentage": 50}),
     ),

@@ -48,8 +48,7 @@ def test_a_whole_stack_comes_and_goes(google: Google) -> None:
     address = google.create(ADDRESS, {"name": "a"})
     account = google.create(ACCOUNT, {"accountId": "gpu-dev-nodes"})
     member = google.create(
-        PROJECT_MEMBER,
-        {"project": PROJECT, "role": "roles/artifactregistry.reader", "member": account.state["member"]},
+        PROJECT_MEMBER, {"project": PROJECT, "role": "roles/artifactregistry.reader", "member": account.state["member"]}
     )
     created = google.create(CLUSTER, cluster(network=network.id, subnetwork=subnet.id))
     admin = google.create(POOL, cpu_pool(cluster=created.id))

@@ -53,9 +53,7 @@ def allowing(block: str) -> Properties:
 
 
 def excluding(**end: Any) -> Properties:
-    return {
-        "maintenanceExclusions": [{"exclusionName": "training", "startTime": "2026-11-01T00:00:00Z", **end}],
-    }
+    return {"maintenanceExclusions": [{"exclusionName": "training", "startTime": "2026-11-01T00:00:00Z", **end}]}
 
 
 EXCLUSIONS = "maintenanceExclusions"
@@ -180,20 +178,12 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
         {"datapathProvider": "ADVANCED_DATAPATH", "networkPolicy": {"enabled": True}},
     ),
     (CLUSTER_RULES, "multi-networking-needs-dataplane-v2", {"enableMultiNetworking": True}),
-    (
-        CLUSTER_RULES,
-        "maintenance-window",
-        {"maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "25:00"}}},
-    ),
+    (CLUSTER_RULES, "maintenance-window", {"maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "25:00"}}}),
     *(
         (CLUSTER_RULES, "maintenance-availability", {"maintenancePolicy": {"recurringWindow": weekly(*window)}})
         for window in (("13:00:00Z", "SA"), ("05:00:00Z", "MO,TU,WE,TH"), ("02:00:00Z", "SA"))
     ),
-    (
-        CLUSTER_RULES,
-        "maintenance-exclusions-limited",
-        {"maintenancePolicy": excluding(endTime="2026-12-02T00:00:00Z")},
-    ),
+    (CLUSTER_RULES, "maintenance-exclusions-limited", {"maintenancePolicy": excluding(endTime="2026-12-02T00:00:00Z")}),
     (
         CLUSTER_RULES,
         "maintenance-exclusions-limited",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,15 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from packages.rehearsal.tests.engine_project import Project
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from packages.rehearsal.tests.memory_provider import MemoryProvider
 from rehearsal.providers.launcher import write_launchers
 from rehearsal.providers.server import serve
 
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
-]
+pytestmark = REAL_ENGINE
 
 THING = "memory:index:Thing"
 PROGRAM = """

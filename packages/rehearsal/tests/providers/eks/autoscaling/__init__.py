@@ -19,16 +19,8 @@ ROLE: Final = "arn:aws:iam::123456789012:role/demo-autoscaler"
 TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
 ENABLED: Final = "k8s.io/cluster-autoscaler/enabled"
 OWN: Final = f"k8s.io/cluster-autoscaler/{CLUSTER}"
-FLAGS: Final = (
-    "--cloud-provider=aws",
-    f"--node-group-auto-discovery=asg:tag={ENABLED},{OWN}",
-)
-EKS_TAGS: Final = {
-    "eks:cluster-name": CLUSTER,
-    "eks:nodegroup-name": "gpu-1",
-    ENABLED: "true",
-    OWN: "owned",
-}
+FLAGS: Final = ("--cloud-provider=aws", f"--node-group-auto-discovery=asg:tag={ENABLED},{OWN}")
+EKS_TAGS: Final = {"eks:cluster-name": CLUSTER, "eks:nodegroup-name": "gpu-1", ENABLED: "true", OWN: "owned"}
 LABELS: Final = {"nvidia.com/gpu.present": "true", "gpucluster.dev/pool": "gpu"}
 TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 TEMPLATE_TAGS: Final = {

@@ -131,10 +131,7 @@ def test_the_priority_expander_orders_the_programs_pools(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "reason"),
-    [
-        ("Deployment", "cluster-autoscaler", "no autoscaler runs"),
-        ("DaemonSet", AGENT, f"no pod of {AGENT} is ready"),
-    ],
+    [("Deployment", "cluster-autoscaler", "no autoscaler runs"), ("DaemonSet", AGENT, f"no pod of {AGENT} is ready")],
 )
 def test_what_the_cluster_lacks_turns_the_groups_off_and_on_again(
     stage: Stage, kind: str, name: str, reason: str

@@ -186,8 +186,7 @@ def test_where_credentials_come_from(change: dict[str, Any], reason: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("document", "trusted"),
-    [(trust(), True), (trust("ec2.amazonaws.com"), False), ({"Statement": []}, False)],
+    ("document", "trusted"), [(trust(), True), (trust("ec2.amazonaws.com"), False), ({"Statement": []}, False)]
 )
 def test_pod_identity_needs_the_roles_trust(document: dict[str, Any], trusted: bool) -> None:
     actual = role_of(FACTS, {ROLE: replace(role(), trust=document)})

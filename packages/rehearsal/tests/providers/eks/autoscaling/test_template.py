@@ -85,11 +85,7 @@ def test_labels_of_describe_nodegroup_win_over_tags() -> None:
         ({f"{TEMPLATE}resources/nvidia.com/gpu": "many"}, {}, 2),
         ({f"{TEMPLATE}resources/cpu": "8"}, {}, 2),
         (EKS_TAGS, {f"{TEMPLATE}resources/nvidia.com/gpu": "8"}, 8),
-        (
-            {**EKS_TAGS, f"{TEMPLATE}resources/nvidia.com/gpu": "4"},
-            {f"{TEMPLATE}resources/nvidia.com/gpu": "8"},
-            8,
-        ),
+        ({**EKS_TAGS, f"{TEMPLATE}resources/nvidia.com/gpu": "4"}, {f"{TEMPLATE}resources/nvidia.com/gpu": "8"}, 8),
     ],
 )
 def test_gpus_of_the_type_unless_a_tag_says_otherwise(

@@ -33,8 +33,7 @@ def allow(action: Any, resource: Any = "*", condition: Any = None) -> dict[str, 
 SEE = allow("ec2:Describe*", "*", {"StringEquals": {"aws:RequestedRegion": REGION}})
 LAUNCH = {
     "use": allow(
-        ["ec2:RunInstances", "ec2:CreateFleet"],
-        [f"{PUBLIC}image/*", f"{EC2}:subnet/*", f"{EC2}:security-group/*"],
+        ["ec2:RunInstances", "ec2:CreateFleet"], [f"{PUBLIC}image/*", f"{EC2}:subnet/*", f"{EC2}:security-group/*"]
     ),
     "templates": allow(["ec2:RunInstances", "ec2:CreateFleet"], f"{EC2}:launch-template/*", OWNED),
     "make": allow(

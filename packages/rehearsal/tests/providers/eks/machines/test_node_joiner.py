@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.providers.eks.account import (
-    ACCOUNT,
-    ENTRY,
-    PROFILE,
-    ROLE,
-    Amazon,
-    trust,
-)
+from packages.rehearsal.tests.providers.eks.account import ACCOUNT, ENTRY, PROFILE, ROLE, Amazon, trust
 from packages.rehearsal.tests.providers.eks.machines.test_user_data import NODE_CONFIG, archive
 from rehearsal.providers.eks.aws_api.gaps.images import publish, published
 from rehearsal.providers.eks.machines import node_joiner as module
@@ -98,8 +91,7 @@ def test_a_node_is_what_instance_image_and_user_data_say(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "advertiser"),
-    [(("standard", "al2023"), "daemonset"), (("nvidia", "bottlerocket"), "cloud")],
+    ("image", "advertiser"), [(("standard", "al2023"), "daemonset"), (("nvidia", "bottlerocket"), "cloud")]
 )
 def test_who_makes_the_gpus_usable_is_the_images_matter(stage: Stage, image: tuple[str, str], advertiser: str) -> None:
     toml = (
