@@ -48,7 +48,7 @@ def test_everybody_may_do_what_the_role_says_and_no_more(api: Api) -> None:
 
 
 def test_whom_the_cloud_does_not_let_in_fails(api: Api) -> None:
-    assert failed(api, ENTRIES[0], identities={}) == ["the cloud does not let ops in"]
+    assert failed(api, ENTRIES[0], identities={}) == ["the cloud does not grant ops access to the cluster"]
 
 
 def test_somebody_without_the_bindings_of_the_role_fails(api: Api) -> None:

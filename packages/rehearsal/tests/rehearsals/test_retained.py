@@ -85,7 +85,7 @@ def test_a_developer_gets_what_is_promised(retained: RetainedCluster) -> None:
     refused = ask("fit --json --gpus 8", code=1)
     assert (refused["fits"], [miss["pool"] for miss in refused["misses"]]) == ([], [pool["name"]])
     assert "the nearest is" in shell("gpu fit --gpus 8", code=1)
-    most = f"--memory={pool['memory_mib']}Mi --cpus={pool['milli_cpu']}m"
+    most = f"--memory={pool['memoryMib']}Mi --cpus={pool['milliCpu']}m"
     # It sleeps, as its output goes with its node: a slow machine needs time to look.
     assert "did not run" in shell(f"gpu submit --name largest --image busybox {most} -- sleep 5")
     assert ask("why largest --json")["kind"] == "succeeded"

@@ -118,7 +118,7 @@ def test_every_call_is_logged(controller: Controller, tmp_path: Path) -> None:
         controller.client("arc-zonal-shift").get_managed_resource(
             resourceIdentifier="arn:aws:eks:us-west-2:1:cluster/c"
         )
-    with pytest.raises(ClientError, match="not in the rehearsal's table"):
+    with pytest.raises(ClientError, match="no table entry for the permissions"):
         ec2.delete_vpc(VpcId="vpc-0")
     calls = [json.loads(line) for line in (tmp_path / "aws-calls.jsonl").read_text().splitlines()]
     verdicts = [(call["operation"], call["verdict"]) for call in calls]
