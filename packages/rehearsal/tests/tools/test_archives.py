@@ -301,6 +301,7 @@ def test_links_pipes_and_folders_are_no_programs(tmp_path: Path, kind: str) -> N
         (b"no gzip at all", "no usable archive"),
         (_tar(other=b"1"), "has no lint"),
     ],
+    ids=["twice", "no gzip", "lacking"],
 )
 def test_an_archive_without_exactly_one_program_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     with pytest.raises(Unavailable, match=reason):
