@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rehearsal.checks import cluster, declared, workloads
-from rehearsal.checks.autoscaler_rights import autoscaler_rights
-from rehearsal.checks.calls import calls_allowed
-from rehearsal.checks.leftovers import leftover_checks
+from rehearsal.checks.autoscaler_rights import autoscaler_rights, calls_allowed
+from rehearsal.checks.cluster import leftover_checks
 from rehearsal.checks.people import people_checks
 from rehearsal.checks.teams import team_checks
 from rehearsal.scenario.check import Check, Pools

@@ -1,6 +1,7 @@
-"""Whether a deployed cluster-autoscaler has the permissions that it needs: kwok runs its pod, not its program.
+"""Whether a deployed cluster-autoscaler has the permissions that it needs (kwok runs its pod, not its program), and
+whether programs in the cluster are permitted their calls to the cloud.
 
-If one is missing, the pod is Ready and does nothing, because its caches never fill
+If the autoscaler lacks a permission, its pod is Ready and does nothing, because its caches never fill
 (https://github.com/kubernetes/autoscaler/issues/8678).
 """
 
@@ -12,6 +13,7 @@ from typing import Final
 
 from rehearsal.cluster.api import Api, Object
 from rehearsal.scenario.check import Check
+from rehearsal.scenario.cloud_calls import Calls
 
 _IMAGE: Final = "cluster-autoscaler"
 _SEE: Final = ("get", "list", "watch")
@@ -97,3 +99,18 @@ def _may(api: Api, namespace: str, account: str, right: _Right, resource: str, v
 
 def _name(image: str) -> str:
     return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+
+
+def calls_allowed(calls: Calls) -> Iterator[Check]:
+    """Programs in the cluster were permitted all their calls to the cloud; no check if there was no call.
+
+    A denied call may have no other visible effect: a queue that cannot be read looks like an empty one.
+    """
+    if calls.made:
+        detail = "; ".join(calls.denied) or f"{calls.made} calls, none denied"
+        yield Check(
+            "cloud-calls-allowed",
+            "Programs in the cluster are permitted all their cloud API calls",
+            not calls.denied,
+            detail,
+        )

@@ -1,4 +1,4 @@
-"""Checks of the cluster's pools and nodes during the scenario."""
+"""Checks of the cluster's pools and nodes during the scenario, and of what a destroy leaves."""
 
 from __future__ import annotations
 
@@ -130,3 +130,19 @@ def _about_machines(timeline: Timeline, pool: str, nodes: Sequence[NodeRecord]) 
 def placements(timeline: Timeline) -> list[tuple[PodRecord, NodeRecord]]:
     """Every pod that was ever placed, with its node."""
     return [(pod, node) for pod in timeline.pods if pod.node and (node := timeline.node_of(pod)) is not None]
+
+
+def leftover_checks(left: Sequence[str], retained: frozenset[str]) -> list[Check]:
+    """After a destroy nothing is left but the retained resources, which must still exist.
+
+    ``left``: what still exists, each ending with its id after a space; ``retained``: ids of what must stay.
+    """
+    over = [each for each in left if each.rpartition(" ")[2] not in retained]
+    stays = f"; retained: {', '.join(sorted(retained))}" if retained else ""
+    detail = f"still there: {', '.join(over)}" if over else "no node and no resource in the simulated account" + stays
+    checks = [Check("nothing-left", "Destroy leaves no node and no cloud resource", not over, detail)]
+    if retained:
+        missing = sorted(retained - {each.rpartition(" ")[2] for each in left})
+        detail = f"deleted: {', '.join(missing)}" if missing else f"still there: {', '.join(sorted(retained))}"
+        checks.append(Check("kept", "Retained resources survive the destroy", not missing, detail))
+    return checks

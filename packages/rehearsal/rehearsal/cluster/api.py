@@ -7,6 +7,7 @@ turns every object into classes, and the rehearsal reads thousands of nodes. Bot
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +36,9 @@ _BUSY_SECONDS: Final = 0.2
 _JSON: Final = "application/json"
 _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 _MERGE: Final = "application/merge-patch+json"
+_SOURCE: Final = "fleet"
+_LONGEST_MESSAGE: Final = 1024
+"""The API server refuses longer ones (events.k8s.io/v1 limits its note to 1 kB; core/v1 keeps to it)."""
 
 
 class ApiError(Exception):
@@ -302,3 +306,32 @@ def _error(status: int, data: bytes) -> ApiError:
     if status == 401:
         message += " (the kubeconfig's credentials were not accepted)"
     return ApiError(status, reason, message)
+
+
+def warning(about: Mapping[str, Any], reason: str, message: str, labels: Mapping[str, str] | None = None) -> Object:
+    """A Warning about a Node or a Pod, to be created in that object's namespace (a Node's are in ``default``).
+
+    The machines' own reasons are in ``rehearsal/simulation.py``, for those who read them.
+    """
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata = about["metadata"]
+    namespace = metadata.get("namespace")
+    subject = {"apiVersion": "v1", "kind": "Pod" if namespace else "Node"}
+    subject |= {"name": metadata["name"], "uid": metadata["uid"]} | ({"namespace": namespace} if namespace else {})
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "generateName": f"{metadata['name']}.",
+            "namespace": namespace or "default",
+            "labels": dict(labels or {}),
+        },
+        "type": "Warning",
+        "reason": reason,
+        "message": message[:_LONGEST_MESSAGE],
+        "involvedObject": subject,
+        "source": {"component": _SOURCE},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

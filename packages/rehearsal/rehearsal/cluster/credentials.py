@@ -1,6 +1,7 @@
 """The bearer token of a kubeconfig's user: written there, in a file, or handed out by a credential plugin.
 
-https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins, by which the
+simulated plugins of the clouds' kubeconfigs print the cluster user's token, too.
 """
 
 from __future__ import annotations
@@ -15,9 +16,29 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
+from facts.catalog import clouds, of
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.pki import write_private
 
 _PLUGIN_SECONDS: Final = 30.0
+PLUGINS: Final = {plugin.command: plugin for plugin in (of(cloud).credential_plugin for cloud in clouds())}
+"""The programs that kubeconfigs of the simulated clouds name → what each has to be asked."""
+
+# A shell script starts in two milliseconds; clients run it before every command.
+_SCRIPT: Final = """\
+#!/bin/sh
+case "$*" in
+  '{arguments}'*) ;;
+  *) echo "{name} $*: {otherwise}; write {name} {arguments}" >&2; exit 2 ;;
+esac
+if ! read -r token < '{token}'; then
+  echo "{name}: the rehearsal that made this cluster is gone; start another" >&2
+  exit 1
+fi
+cat <<END
+{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{{"token":"$token"}}}}
+END
+"""
 
 
 class UserTokens:
@@ -96,3 +117,16 @@ class UserTokens:
             raise KubeconfigError(
                 f"the credential plugin {name} gave no ExecCredential with a token: {error!r}"
             ) from error
+
+
+def write_credential_plugins(plugins: Path, token: str) -> None:
+    """Make the executables in ``plugins``, which goes first on PATH. The token is in a file of its own, mode 0600."""
+    plugins.mkdir(parents=True, exist_ok=True)
+    file = plugins.absolute() / ".cluster-user-token"
+    write_private(file, token + "\n")
+    for name, known in PLUGINS.items():
+        plugin = plugins / name
+        quoted = str(file).replace("'", "'\\''")
+        otherwise = known.otherwise or "the simulated plugin does not know this command"
+        plugin.write_text(_SCRIPT.format(token=quoted, name=name, arguments=known.arguments, otherwise=otherwise))
+        plugin.chmod(0o755)

@@ -5,7 +5,7 @@ a group may grow only for a pod that fits a node built from the group's declarat
 its maximum, the cheapest group first, and an empty node goes away.
 """
 
-from rehearsal.fleet.errors import FleetError
+from rehearsal.fleet.group_nodes import FleetError
 from rehearsal.fleet.karpenter_fleet import KarpenterFleet
 
 __all__ = ["FleetError", "KarpenterFleet"]

@@ -17,8 +17,7 @@ from rehearsal.fleet.packing import Packer
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.simulation import Injector, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
-from rehearsal.workloads.kubelet import Kubelet
-from rehearsal.workloads.programs import programs
+from rehearsal.workloads.kubelet import Kubelet, programs
 
 Watcher = PollingThread | WatchingThread
 

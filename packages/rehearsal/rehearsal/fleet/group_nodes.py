@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.fleet.errors import FleetError
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate, condition
 
 _NODES: Final = "/api/v1/nodes"
 _READY_SECONDS: Final = 240.0
 _DRAIN_SECONDS: Final = 240.0
+
+
+class FleetError(Exception):
+    """What the data centre cannot do, as a sentence for the user."""
 
 
 def nodes_of(api: Api, group: str) -> list[Object]:

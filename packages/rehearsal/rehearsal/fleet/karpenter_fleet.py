@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import group_nodes, machine_nodes
 from rehearsal.fleet.controllers import Controllers
-from rehearsal.fleet.errors import FleetError
-from rehearsal.fleet.groups import Groups
+from rehearsal.fleet.group_nodes import FleetError
+from rehearsal.fleet.groups import Groups, write_report
 from rehearsal.fleet.node_pools import (
     apply_node_pools,
     claim_path,
@@ -22,9 +24,30 @@ from rehearsal.fleet.node_pools import (
     weights,
 )
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
-from rehearsal.fleet.report import write_report
-from rehearsal.fleet.system_objects import apply_system_objects
 from rehearsal.simulation import Endpoint, Injection, Injector, Node, SimulatedNodeGroup
+
+_KIND_SECONDS: Final = 240.0
+
+
+def apply_system_objects(api: Api, objects: list[Object]) -> None:
+    """Apply the objects in order; a kind may be defined by one of them.
+
+    Raises:
+        FleetError: the API server refuses one.
+    """
+    deadline = time.monotonic() + _KIND_SECONDS
+    defines_kinds = any(manifest["kind"] == "CustomResourceDefinition" for manifest in objects)
+    for manifest in objects:
+        while True:
+            try:
+                api.apply_manifest(manifest)
+                break
+            except ApiError as error:
+                # A kind is served a moment after it is defined.
+                if error.status != 404 or not defines_kinds or time.monotonic() > deadline:
+                    what = f"{manifest['kind']} {manifest['metadata']['name']}"
+                    raise FleetError(f"system object {what}: {error}") from error
+            time.sleep(0.1)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.cluster.events import warning
+from rehearsal.cluster.api import Api, ApiError, Object, warning
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, PREFIX, kubelet_version
 from rehearsal.fleet.reclaim import lose_pods
 from rehearsal.simulation import NO_NODE, Node

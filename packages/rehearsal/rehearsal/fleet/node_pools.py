@@ -1,11 +1,15 @@
-"""A group as Karpenter's NodePools: one, or one per zone where the group's limits count per zone."""
+"""A group as Karpenter's NodePools: one, or one per zone where the group's limits count per zone.
+
+Pools of which the simulated data centre has no machine get no further node, until it has some again.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from facts.concepts.pool import POOL_LABEL
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
@@ -31,6 +35,7 @@ _NO_GROWTH: Final[Object] = {
 
 # https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/apis/crds/karpenter.sh_nodepools.yaml
 _RESTRICTED_DOMAIN: Final = "karpenter.sh"
+_NONE: Object = {"pods": "0", "nodes": "0"}
 
 
 def pool_path(name: str | None = None) -> str:
@@ -182,3 +187,25 @@ def _node_pool(
 
 def _within_values(key: str, values: tuple[str, ...]) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": list(values)}
+
+
+class ExhaustedPools:
+    """Of groups that the fleet's own autoscaler scales. A cloud's autoscaler tries such a group, gets an error, and
+    leaves it alone for a while; here it sees at once that there is nothing to try.
+
+    A group that is changed meanwhile has machines again.
+    """
+
+    def __init__(self) -> None:
+        self._limits: dict[str, Object] = {}
+
+    def exhaust(self, api: Api, pools: Collection[str]) -> None:
+        """From now on exactly these ``pools``, by the label of their nodes, get no further node."""
+        for node_pool in api.list(pool_path(), labelSelector=GROUP_LABEL):
+            name, spec = node_pool["metadata"]["name"], node_pool["spec"]
+            exhausted = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools
+            if exhausted and name not in self._limits:
+                self._limits[name] = spec["limits"]
+                api.merge(pool_path(name), {"spec": {"limits": _NONE}})
+            elif not exhausted and name in self._limits:
+                api.merge(pool_path(name), {"spec": {"limits": self._limits.pop(name)}})

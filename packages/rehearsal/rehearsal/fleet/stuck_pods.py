@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, Object
-from rehearsal.cluster.events import warning
+from rehearsal.cluster.api import Api, Object, warning
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.nodes import NodeTemplate

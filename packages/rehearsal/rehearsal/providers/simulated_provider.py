@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -22,12 +22,24 @@ from rehearsal.providers.base import (
     ProviderError,
 )
 from rehearsal.providers.differences import diff
-from rehearsal.providers.registry import simulated
 from rehearsal.providers.resource import CloudT, NestedResource, Pending, Reference, SimulatedResource, values_at
 from rehearsal.providers.rules import broken
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import without_none
 from rehearsal.providers.vendor import Action, Vendor
+
+T = TypeVar("T")
+
+
+def simulated(plugin: str, what: str, name: str, known: Mapping[str, T]) -> T:
+    """The entry for ``name``, which is a ``what`` (``resource type``, ``function``) of ``plugin``.
+
+    Raises:
+        ProviderError: it is not simulated; the message lists those that are.
+    """
+    if name not in known:
+        raise ProviderError(f"{plugin}: {what} {name} is not simulated; the rehearsal knows {', '.join(sorted(known))}")
+    return known[name]
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,8 @@ from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
 from rehearsal.run import disk
 from rehearsal.run.disk import DiskFull
-from rehearsal.run.interruption import uninterrupted
 from rehearsal.run.options import Options
-from rehearsal.run.retained import RetainedCluster
+from rehearsal.run.retained import RetainedCluster, uninterrupted
 from rehearsal.sandbox import leftovers
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages, cloud_calls

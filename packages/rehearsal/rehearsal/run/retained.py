@@ -1,12 +1,14 @@
-"""A cluster that outlives its rehearsal: what its user needs to go on, written beside it."""
+"""A cluster that outlives its rehearsal: what its user needs to go on. Also a clean-up that Ctrl-C does not end."""
 
 from __future__ import annotations
 
 import os
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -60,3 +62,13 @@ class RetainedCluster:
         yield "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation"
         yield "rehearsal.gpucluster.dev/seconds says). Logs have one line; exec and port-forward are refused."
         yield "`make rehearse-stop` stops the cluster."
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore Ctrl-C inside the block: a second Ctrl-C must not cut off the clean-up after the first."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.cluster.exec_credential import write_credential_plugins
+from rehearsal.cluster.credentials import write_credential_plugins
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.fleet.exhausted_pools import ExhaustedPools
+from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim
 from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
 from rehearsal.providers.account_limits import UNLIMITED, AccountLimits

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from rehearsal.tools.errors import ToolsError, ToolsMissing
+from rehearsal.tools.command import ToolsError, ToolsMissing
 from rehearsal.tools.install import install
 from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 
-from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.command import ToolsError
 from rehearsal.tools.install import install
 from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES

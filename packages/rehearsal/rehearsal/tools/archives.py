@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.command import ToolsError
 from rehearsal.tools.module import INSTALLER_VERSION, Module, target
 
 TABLE: Final = Path(__file__).resolve().with_name("archives.csv")

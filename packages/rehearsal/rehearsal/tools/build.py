@@ -1,21 +1,23 @@
-"""Builds one module's binaries with Go and explains a failure."""
+"""Builds one module's binaries with Go and explains a failure; packs charts as ``helm package`` would."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import re
 import shlex
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.charts import pack
-from rehearsal.tools.command import LAST_LINES, explanation
-from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.command import LAST_LINES, ToolsError, explanation
 from rehearsal.tools.go import Go
-from rehearsal.tools.module import Module
+from rehearsal.tools.module import Module, ModuleChart
 from rehearsal.tools.progress import Progress, duration
 
 _ADVICE: Final = (
@@ -36,6 +38,39 @@ _ADVICE: Final = (
 _OTHERWISE: Final = (
     "Run the command by hand; if it fails there too, check that go.mod and go.sum are unchanged (git diff)."
 )
+
+
+def pack(module: Module, chart: ModuleChart, source: Path, folder: Path) -> Path:
+    """Write the archive of ``chart``, whose Go module lies in ``source``, into ``folder``; same input, same bytes.
+
+    Raises ToolsError if the chart lacks a line that publishing rewrites: then its release script has changed.
+    """
+    root = source / chart.path
+    lines = {
+        root / file: {key: module.stamped(value, chart.module) for key, value in rewritten.items()}
+        for file, rewritten in chart.lines.items()
+    }
+    archive = folder / module.archive(chart)
+    with (
+        archive.open("wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w") as tar,
+    ):
+        for path in sorted(path for path in root.rglob("*") if path.is_file()):
+            content = _rewritten(path, lines.get(path, {})).encode()
+            entry = tarfile.TarInfo(f"{chart.name}/{path.relative_to(root).as_posix()}")
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return archive
+
+
+def _rewritten(path: Path, lines: Mapping[str, str]) -> str:
+    text = path.read_text(encoding="utf-8")
+    for key, value in lines.items():
+        text, count = re.subn(rf"^{key}:.*$", f"{key}: {value}", text, flags=re.MULTILINE)
+        if count != 1:
+            raise ToolsError(f"{path}: {count} lines `{key}: …` instead of one; publishing this chart has changed")
+    return text
 
 
 def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:

@@ -7,9 +7,26 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rehearsal.tools.errors import ToolsError
-
 LAST_LINES: Final = 20
+
+
+class ToolsError(Exception):
+    """Installing failed; the message says what happened and what to do."""
+
+
+class ToolsMissing(ToolsError):
+    """The binaries are not installed."""
+
+    def __init__(self, where: str, missing: list[str]) -> None:
+        super().__init__(
+            f"{where}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. "
+            "Run `make tools` (the first time a few minutes; about 20 on 2 cores where all is compiled)."
+        )
+        self.missing = tuple(missing)
+
+
+class NoSpace(ToolsError):
+    """A disk has too little room left for a build."""
 
 
 def run(command: Sequence[str], what: str, advice: str) -> None:

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rehearsal.tools import cache
-from rehearsal.tools.command import run
-from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.command import ToolsError, run
 from rehearsal.tools.progress import Progress, duration
 
 _DEV: Final = "requirements-dev.lock"

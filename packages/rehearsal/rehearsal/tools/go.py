@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.tools import cache
-from rehearsal.tools.command import run
-from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.command import ToolsError, run
 from rehearsal.tools.module import Module
 from rehearsal.tools.progress import Progress
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rehearsal.tools import build, cache, go
 from rehearsal.tools.archives import archives_of, unpacked_folder
+from rehearsal.tools.command import ToolsError
 from rehearsal.tools.download import Downloads, Unavailable
-from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES
 from rehearsal.tools.plan import BuildPlan, make_plan

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.command import ToolsError
 
 INSTALLER_VERSION: Final = 1
 """Part of every folder's name; raise it when the way of building changes in a way the flags do not show."""

@@ -13,8 +13,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.cluster.events import warning
+from rehearsal.cluster.api import Api, ApiError, Object, warning
 from rehearsal.cluster.images import Image, ImageBinary
 from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector

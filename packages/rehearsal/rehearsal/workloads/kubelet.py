@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 from rehearsal.cluster.api import Object
-from rehearsal.cluster.images import ImageBinary, carried
+from rehearsal.cluster.images import KARPENTER, ImageBinary, carried
 from rehearsal.cluster.threads import WatchingThread
+from rehearsal.tools.modules import KARPENTER_AWS
 from rehearsal.workloads.container import Container, Host, program_container
 
 _log = logging.getLogger("rehearsal.workloads")
+_MODULE: Final = "github.com/aws/karpenter-provider-aws"
+_BINARY: Final = "karpenter-aws"
+_PORTS: Final = ("METRICS_PORT", "HEALTH_PROBE_PORT")
 
 
 class Kubelet(WatchingThread):
@@ -64,3 +70,12 @@ class Kubelet(WatchingThread):
             # It was deleted before its program could start.
             path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
             self._host.api.delete(path, gracePeriodSeconds=0)
+
+
+def programs(tools: Path) -> Mapping[str, ImageBinary]:
+    """Repository → program, of those that were built; tools of a stack that needs none have none."""
+    binary = tools / _BINARY
+    if not binary.exists():
+        return {}
+    version = KARPENTER_AWS.version(_MODULE).removeprefix("v")
+    return {KARPENTER: ImageBinary(KARPENTER, version, binary, _PORTS)}

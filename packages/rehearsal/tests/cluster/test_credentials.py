@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from facts.catalog.cloud import CredentialPlugin
-from rehearsal.cluster.credentials import UserTokens
-from rehearsal.cluster.exec_credential import PLUGINS, write_credential_plugins
+from rehearsal.cluster.credentials import PLUGINS, UserTokens, write_credential_plugins
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 
 CLUSTER = {"server": "https://a:443"}

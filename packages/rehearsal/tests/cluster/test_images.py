@@ -9,7 +9,7 @@ import pytest
 
 from rehearsal.cluster.control_plane import STAGES
 from rehearsal.cluster.images import CARRIED, KARPENTER, Image, carried, expression
-from rehearsal.workloads.programs import programs
+from rehearsal.workloads.kubelet import programs
 
 
 @pytest.mark.parametrize(

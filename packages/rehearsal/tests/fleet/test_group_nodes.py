@@ -9,7 +9,7 @@ import pytest
 
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet import group_nodes
-from rehearsal.fleet.errors import FleetError
+from rehearsal.fleet.group_nodes import FleetError
 from rehearsal.fleet.nodes import GROUP_LABEL
 
 

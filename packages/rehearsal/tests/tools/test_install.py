@@ -18,8 +18,8 @@ from components.workloads.declare import charts_of
 from packages.rehearsal.tests.fake_go import FakeGo
 from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
-from rehearsal.tools.charts import pack
-from rehearsal.tools.errors import NoSpace
+from rehearsal.tools.build import pack
+from rehearsal.tools.command import NoSpace
 from rehearsal.tools.install import install
 from rehearsal.tools.module import Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.modules import MODULES, PULUMI, REHEARSAL

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rehearsal.faults.case import Injection
-from rehearsal.faults.change import NODE_CLASS, change, with_spec, without_right
+from rehearsal.faults.cases.changed import NODE_CLASS, change, with_spec, without_right
 
 _ACTION: Final = "ec2:CreateFleet"
 

@@ -1,18 +1,26 @@
-"""Agent pools: their own resource, and the pools that come with a cluster."""
+"""Agent pools: their own resource, and the pools that come with a cluster.
+
+One operation at a time: AKS refuses what comes while another changes the same cluster or one of its pools.
+The refusal as users quote it: https://github.com/cilium/cilium/issues/25944. Azure waits for some of what comes
+together and not for the rest (https://github.com/Azure/AKS/issues/2720, https://github.com/Azure/AKS/issues/4522), so
+the Terraform provider takes a lock on the subnet
+(https://github.com/hashicorp/terraform-provider-azurerm/issues/32682). Here it refuses all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
 from facts.catalog.aks.naming import zone_numbers
-from rehearsal.providers.aks.cloud import Subscription, require, same
+from rehearsal.providers.aks.cloud import IN_GROUP, Subscription, require, same
 from rehearsal.providers.aks.cluster_rules import inline_pools
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.expander import rank_of
-from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.aks.identity import CONTRIBUTORS, IDENTITY, has_role
 from rehearsal.providers.aks.network import NETWORK, SUBNET
 from rehearsal.providers.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
@@ -289,3 +297,32 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         lifecycle=Lifecycle("agent pool", _start, _stop),
     ),
 )
+
+
+class Operations:
+    """Running operations by cluster id. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[str, str] = {}
+
+    @contextmanager
+    def only(self, cluster: str, what: str) -> Iterator[None]:
+        """Run an operation on a cluster; 409 while another one runs."""
+        key = cluster.lower()
+        with self._lock:
+            other = self._running.get(key)
+            if other is not None:
+                raise api_error(
+                    HTTPStatus.CONFLICT,
+                    "OperationNotAllowed",
+                    f"Operation is not allowed: Another agentpool operation ({other}) is in progress, please wait for "
+                    "it to finish before starting a new operation. See https://aka.ms/aks-pending-operation for more "
+                    "details",
+                )
+            self._running[key] = what
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[key]

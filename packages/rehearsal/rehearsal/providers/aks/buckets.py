@@ -5,9 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription
+from rehearsal.providers.aks.cloud import GROUP_ID, IN_GROUP, Rules, Subscription
 from rehearsal.providers.aks.errors import api_error, bad_request
-from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.values import at

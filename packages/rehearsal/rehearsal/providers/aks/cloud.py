@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from typing_extensions import override
 
 from rehearsal.providers.aks.errors import not_found
 from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 
@@ -65,3 +66,11 @@ def require(cloud: Subscription, id: str, type: str) -> Record:
 
 
 Rules = RuleBook[Subscription]
+
+
+GROUP: Final = "azure-native:resources:ResourceGroup"
+IN_GROUP: Final = {"resourceGroupName": Reference(GROUP, "part")}
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(token=GROUP, id=GROUP_ID, name="resourceGroupName"),
+)

@@ -1,4 +1,9 @@
-"""AKS clusters: control plane, identities, the pools that come with them, and the system pods every cluster has."""
+"""AKS clusters: control plane, identities, the pools that come with them, and the system pods every cluster has.
+
+Principals with access: with Entra ID every member of the tenant; the cluster decides their permissions. A group is
+known by its object id (https://learn.microsoft.com/azure/aks/azure-ad-rbac). Members of a group that may not ask Azure
+for the kubeconfig would not find the cluster, so here they do not get in.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +23,16 @@ from rehearsal.providers.aks.agent_pool import (
     require_zones,
     start_nodes,
 )
-from rehearsal.providers.aks.cloud import Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import IN_GROUP, Subscription, identifier, require, same
 from rehearsal.providers.aks.cluster_rules import CLUSTER_RULES, inline_pools
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.expander import uses_priorities
-from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.aks.identity import (
     ENCRYPTION_SET,
     IDENTITY,
     NETWORKERS,
     RBAC_CLUSTER_ADMIN,
+    ROLE_ASSIGNMENT,
     has_role,
     identity_outputs,
     may_assign,
@@ -41,10 +46,12 @@ from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
-from rehearsal.simulation import makers_rights
+from rehearsal.simulation import UserInfo, makers_rights
 
 RESERVED_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 """https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning"""
+# https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers
+CLUSTER_USER: Final = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 
 
 def _pools(cluster: Properties) -> Iterator[NestedResource]:
@@ -333,3 +340,17 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         lifecycle=Lifecycle("cluster", _start, _stop),
     ),
 )
+
+
+def find_principals(cloud: Subscription) -> dict[str, UserInfo]:
+    """Object id of a group → its members' user and groups for the API server."""
+    clusters = [record for record in cloud.store.all(CLUSTER) if at(record.inputs, "aadProfile.managed")]
+    return {
+        grant.inputs["principalId"]: UserInfo(
+            f"somebody-in-{grant.inputs['principalId']}", (grant.inputs["principalId"],)
+        )
+        for grant in cloud.store.all(ROLE_ASSIGNMENT)
+        if grant.inputs.get("principalType") == "Group"
+        and same(last_part(grant.inputs["roleDefinitionId"]), CLUSTER_USER)
+        and any(same(f"/{grant.inputs['scope'].strip('/')}", cluster.id) for cluster in clusters)
+    }

@@ -7,9 +7,8 @@ import zlib
 from typing import Any, Final
 
 from rehearsal.providers.aks.buckets import ACCOUNT, ACCOUNT_ID, OF_ACCOUNT
-from rehearsal.providers.aks.cloud import GROUP_ID, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import GROUP_ID, IN_GROUP, Subscription, identifier, require, same
 from rehearsal.providers.aks.errors import bad_request, not_found
-from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.aks.network import SUBNET, prefixes
 from rehearsal.providers.base import Properties
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource

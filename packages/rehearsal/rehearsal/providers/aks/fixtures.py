@@ -13,7 +13,7 @@ from components.settings.limits.aks.network import EXISTING_NETWORK
 from facts.catalog.aks.cloud import REGISTRY as REGISTRY_ID
 from facts.catalog.aks.keys import ENCRYPTION_SET as KEY_SET
 from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
-from rehearsal.providers.aks.group import GROUP
+from rehearsal.providers.aks.cloud import GROUP
 from rehearsal.providers.aks.identity import ENCRYPTION_SET
 from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, SUBNET
 from rehearsal.providers.aks.registries import REGISTRY

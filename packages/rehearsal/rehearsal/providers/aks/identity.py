@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, IN_GROUP, Rules, Subscription, identifier, require, same
 from rehearsal.providers.aks.errors import api_error, bad_request, not_found
-from rehearsal.providers.aks.group import GROUP, IN_GROUP
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rehearsal.providers.aks.agent_pool import CLUSTER, CLUSTER_ID
-from rehearsal.providers.aks.cloud import Rules, Subscription
-from rehearsal.providers.aks.group import IN_GROUP
+from rehearsal.providers.aks.cloud import IN_GROUP, Rules, Subscription
 from rehearsal.providers.base import Properties
 from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.values import at

@@ -7,9 +7,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import GROUP_ID, IN_GROUP, Rules, Subscription, identifier, require, same
 from rehearsal.providers.aks.errors import bad_request
-from rehearsal.providers.aks.group import IN_GROUP
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import NestedResource, Pending, Reference, SimulatedResource

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
@@ -15,26 +15,24 @@ from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.aks import (
     agent_pool,
     buckets,
+    cloud,
     cluster,
     errors,
     file_shares,
-    group,
     identity,
     maintenance,
     network,
-    principals,
     registries,
 )
-from rehearsal.providers.aks.cloud import GROUP_ID, Subscription
+from rehearsal.providers.aks.agent_pool import Operations
+from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, Subscription
 from rehearsal.providers.aks.functions import FUNCTIONS
-from rehearsal.providers.aks.group import GROUP
-from rehearsal.providers.aks.operations import Operations
 from rehearsal.providers.aks.ranking import Ranking
-from rehearsal.providers.aks.tags import TAGS
 from rehearsal.providers.base import CallContext, Created, Previous, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.values import at, has_unknown
 from rehearsal.providers.vendor import Action
@@ -42,6 +40,18 @@ from rehearsal.simulation import Fleet
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
+
+# Keys have no case. What Azure says of a tag that it refuses:
+# https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/common-deployment-errors
+TAGS: Final = tag_rules(
+    "tags",
+    source="https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources#limitations",
+    key=r"(?!(?i:microsoft|azure|windows))[^<>%&\\?/]{1,512}",
+    value=r".{0,256}",
+    most=50,
+    distinct=True,
+    refusal="InvalidTagNameCharacters: The tag name '{key}' is not valid, is there twice, or is one too many.",
+)
 
 
 class AzureNativeProvider(SimulatedProvider[Subscription]):
@@ -51,7 +61,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     cloud_name = "aks"
     rows = table(
         (
-            *group.ROWS,
+            *cloud.ROWS,
             *network.ROWS,
             *identity.ROWS,
             *registries.ROWS,
@@ -75,7 +85,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     # keeps the location as well, an input here.
     stable = ("name",)
     make_cloud = Subscription
-    find_principals = principals.find_principals
+    find_principals = cluster.find_principals
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)

@@ -27,7 +27,7 @@ from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.providers.eks.base.row import Row, refused
-from rehearsal.providers.eks.machines.reclaim import reclaim
+from rehearsal.providers.eks.capacity import reclaim
 from rehearsal.providers.eks.resources import (
     access,
     addons,

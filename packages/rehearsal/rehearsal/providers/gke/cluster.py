@@ -1,4 +1,10 @@
-"""GKE clusters: control plane, default pool, inline pools, and the system pods every cluster has."""
+"""GKE clusters: control plane, default pool, inline pools, and the system pods every cluster has.
+
+Principals with access are accounts and groups with permission to get clusters, by their addresses:
+https://cloud.google.com/kubernetes-engine/docs/how-to/role-based-access-control (users need ``container.clusters.get``,
+and RBAC knows them by their address) and https://cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac
+(groups of the domain whose security group the cluster names). That a group is a member of that one is not known here.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +29,7 @@ from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
+from rehearsal.simulation import UserInfo
 
 PROTECTED: Final = (
     "Cannot destroy cluster because deletion_protection is set to true. "
@@ -30,6 +37,9 @@ PROTECTED: Final = (
 )
 DEFAULT_POOL: Final = "default-pool"
 _BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
+GRANT: Final = "gcp:projects/iAMMember:IAMMember"
+# The roles that have the right, of https://cloud.google.com/kubernetes-engine/docs/how-to/iam.
+MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
 
 
 def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
@@ -231,3 +241,23 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         lifecycle=Lifecycle("cluster", _start, _stop),
     ),
 )
+
+
+def find_principals(cloud: SimulatedCloud) -> dict[str, UserInfo]:
+    """IAM member → its user and groups for the API server."""
+    domains = {
+        (at(record.inputs, "authenticatorGroupsConfig.securityGroup") or "").rpartition("@")[2]
+        for record in cloud.store.all(CLUSTER)
+    }
+    logins = {}
+    for grant in cloud.store.all(GRANT):
+        member, role = grant.inputs["member"], grant.inputs["role"]
+        kind, _, address = member.partition(":")
+        if role not in {f"roles/container.{name}" for name in MAY_LOG_IN}:
+            continue
+        if kind == "group":
+            if address.rpartition("@")[2] in domains:
+                logins[member] = UserInfo(f"somebody-in-{address}", (address,))
+        elif kind in ("user", "serviceAccount"):
+            logins[member] = UserInfo(address)
+    return logins

@@ -13,24 +13,26 @@ from rehearsal.providers.base import CallContext, CheckFailure, Properties, Prov
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
-from rehearsal.providers.gke import (
-    buckets,
-    cluster,
-    errors,
-    file_stores,
-    iam,
-    network,
-    node_pool,
-    principals,
-    registries,
-)
+from rehearsal.providers.gke import buckets, cluster, errors, file_stores, iam, network, node_pool, registries
 from rehearsal.providers.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
-from rehearsal.providers.gke.rights import RIGHTS
-from rehearsal.providers.gke.tags import TAGS
+from rehearsal.providers.gke.iam import RIGHTS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.vendor import Action, auto_named
+
+# Of labels on clusters and machines: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels
+TAGS: Final = tag_rules(
+    "resourceLabels",
+    "nodeConfig.resourceLabels",
+    source="https://cloud.google.com/compute/docs/labeling-resources#requirements",
+    key=r"[a-z][a-z0-9_-]{0,62}",
+    value=r"[a-z0-9_-]{0,63}",
+    most=64,
+    refusal="Invalid label '{key}': keys and values are of lower-case letters, digits, '_' and '-'.",
+)
+
 
 _CONTAINER: Final = "gcp:container/"
 # The longest name, which in Compute Engine is longer than in GKE.
@@ -56,7 +58,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         server="is set by the server and cannot be given",
     )
     make_cloud = SimulatedCloud
-    find_principals = principals.find_principals
+    find_principals = cluster.find_principals
 
     @override
     def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:

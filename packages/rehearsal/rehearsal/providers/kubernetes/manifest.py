@@ -8,6 +8,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
+import yaml
+
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import Properties, ProviderError
 
@@ -203,3 +205,17 @@ def _without_nulls(value: Any) -> Any:
 
 def _base64(value: Any) -> str:
     return base64.b64encode(str(value).encode()).decode()
+
+
+def decode_yaml(text: str) -> list[Properties]:
+    """The objects of a YAML stream, with lists unfolded. Raises ``ProviderError`` if the text is not YAML objects."""
+    try:
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
+    except yaml.YAMLError as error:
+        raise ProviderError(f"the manifest is not YAML: {error}") from error
+    objects: list[Properties] = []
+    for document in documents:
+        if not isinstance(document, dict) or "kind" not in document:
+            raise ProviderError(f"the manifest holds a document without kind: {str(document)[:80]!r}")
+        objects += document["items"] if str(document["kind"]).endswith("List") and "items" in document else [document]
+    return objects

@@ -22,7 +22,6 @@ from rehearsal.providers.base import (
     ProviderError,
 )
 from rehearsal.providers.kubernetes.cluster import ObjectClient
-from rehearsal.providers.kubernetes.decode import decode_yaml
 from rehearsal.providers.kubernetes.helm import RELEASE, Helm, Releases
 from rehearsal.providers.kubernetes.manifest import (
     AUTONAMED,
@@ -34,6 +33,7 @@ from rehearsal.providers.kubernetes.manifest import (
     TIMEOUT_SECONDS,
     Kind,
     annotation,
+    decode_yaml,
     from_api,
     is_true,
     kind_of,

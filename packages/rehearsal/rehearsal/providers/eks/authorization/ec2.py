@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from facts.concepts.iam import Value, request_tags, resource_tags
-from rehearsal.providers.eks.authorization.request_rights import Operation, Right, Table, only
+from rehearsal.providers.eks.authorization.callers import Operation, Right, Table, only
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 

@@ -10,9 +10,8 @@ from typing import Final
 
 from facts.concepts.iam import AuthorizationRequest, Document, Value, allows, denies, unevaluated_operators
 from rehearsal.providers.eks.authorization import roles
-from rehearsal.providers.eks.authorization.callers import Caller
+from rehearsal.providers.eks.authorization.callers import Caller, Operation, Right, Table
 from rehearsal.providers.eks.authorization.ec2 import EC2
-from rehearsal.providers.eks.authorization.request_rights import Operation, Right, Table
 from rehearsal.providers.eks.authorization.services import SERVICES
 from rehearsal.providers.eks.base.account import Account
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from facts.concepts.iam import request_tags, resource_tags
-from rehearsal.providers.eks.authorization.request_rights import Needs, Operation, Right, Table, none, only
+from rehearsal.providers.eks.authorization.callers import Needs, Operation, Right, Table, none, only
 from rehearsal.providers.eks.base.errors import AwsError
 
 

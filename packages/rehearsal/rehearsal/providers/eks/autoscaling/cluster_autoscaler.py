@@ -1,19 +1,33 @@
-"""Whether a deployed cluster-autoscaler would scale a managed node group, and what it knows about its nodes."""
+"""Whether a deployed cluster-autoscaler would scale a managed node group, and what it knows about its nodes.
+
+Of several groups that fit, only the priority expander has a predictable order. ``least-waste``, ``most-pods``,
+``least-nodes`` and ``random`` decide by the pods at hand or by chance: there the fleet's own order, the cheapest first,
+stands in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from facts.concepts.iam import AuthorizationRequest, resource_tags
 from rehearsal.providers.eks.authorization.identity import Role
-from rehearsal.providers.eks.autoscaling import expander
 from rehearsal.providers.eks.autoscaling.discovery import Installation, find, why_idle
 from rehearsal.providers.eks.autoscaling.flags import Flags, command_line, parse
 from rehearsal.providers.eks.autoscaling.template import ObservedNode, observed_node, template
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import SimulatedNodeGroup
+
+CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
+_KEY: Final = "priorities"
+_ORDERED: Final = "priority"
+
+Priorities = Mapping[int, Sequence[re.Pattern[str]]]
+
 
 # Permissions to read and to write; without one of them the autoscaler finds no group or changes nothing:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
@@ -29,6 +43,41 @@ READS: Final = (
 )
 WRITES: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
 _DESCRIBES: Final = "eks:DescribeNodegroup"
+
+
+def priorities(config_maps: Iterable[Mapping[str, Any]], namespace: str) -> Priorities | str:
+    """The priorities in the autoscaler's namespace, or why there are none.
+
+    https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md
+    """
+    where = f"ConfigMap {namespace}/{CONFIG_MAP}"
+    config_map = next((each for each in config_maps if _place(each) == (namespace, CONFIG_MAP)), None)
+    if config_map is None:
+        return f"{where} does not exist: the priority expander scales nothing; create it, or choose another --expander"
+    text = (config_map.get("data") or {}).get(_KEY)
+    try:
+        raw = yaml.safe_load(text or "")
+        return {int(number): [re.compile(str(regex)) for regex in regexes] for number, regexes in raw.items()}
+    except (yaml.YAMLError, re.error, AttributeError, TypeError, ValueError) as error:
+        return f"{where}, key {_KEY}: not a map from numbers to lists of regular expressions ({error}); mend it"
+
+
+def ordered(expanders: Sequence[str]) -> bool:
+    """Whether the first of the ``--expander``s is the priority expander."""
+    return expanders[0] == _ORDERED
+
+
+def rank(asg: str, group_priorities: Priorities) -> float:
+    """The place of a group in the fleet's order, smaller first: its highest priority, negated.
+
+    A group that no expression matches is used only if no other fits.
+    """
+    numbers = [number for number, regexes in group_priorities.items() if any(regex.search(asg) for regex in regexes)]
+    return -float(max(numbers)) if numbers else 1.0
+
+
+def _place(config_map: Mapping[str, Any]) -> tuple[str, str]:
+    return config_map["metadata"].get("namespace", ""), config_map["metadata"]["name"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +101,7 @@ class ClusterSnapshot:
 
     installation: Installation | None
     role: Role | str
-    priorities: expander.Priorities | str
+    priorities: Priorities | str
     context: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -77,16 +126,16 @@ def evaluate(
     refused = snapshot.role.missing(calls)
     if refused:
         return _still(group, refused)
-    rank = None
-    if expander.ordered(flags.expanders) and not isinstance(snapshot.priorities, str):
-        rank = expander.rank(group.asg_name, snapshot.priorities)
+    place = None
+    if ordered(flags.expanders) and not isinstance(snapshot.priorities, str):
+        place = rank(group.asg_name, snapshot.priorities)
     base = replace(
         group.base,
         autoscaled=True,
         min_nodes=scope.minimum,
         max_nodes=scope.maximum,
         per_zone=False,
-        rank=rank,
+        rank=place,
         not_scaled_because="",
     )
     gpus = group.base.machine.gpus
@@ -110,7 +159,7 @@ def _flags(snapshot: ClusterSnapshot) -> Flags | str:
     refused = snapshot.role.missing([AuthorizationRequest(action, "*", snapshot.context) for action in READS])
     if refused:
         return refused
-    if expander.ordered(flags.expanders) and isinstance(snapshot.priorities, str):
+    if ordered(flags.expanders) and isinstance(snapshot.priorities, str):
         return snapshot.priorities
     return flags
 

@@ -16,7 +16,7 @@ from rehearsal.providers.eks.authorization.identity import (
     annotated_role,
     role_of,
 )
-from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery, expander
+from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery
 from rehearsal.providers.eks.autoscaling.discovery import Installation
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.simulation import Fleet
@@ -54,7 +54,7 @@ class Observer:
         return cluster_autoscaler.ClusterSnapshot(
             installation,
             self._role(cluster, installation),
-            expander.priorities(config_maps, installation.namespace),
+            cluster_autoscaler.priorities(config_maps, installation.namespace),
             self._context(cluster),
         )
 

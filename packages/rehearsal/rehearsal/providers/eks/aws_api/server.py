@@ -6,16 +6,15 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from rehearsal.providers.eks.authorization.callers import Caller, Callers
+from rehearsal.providers.eks.authorization.callers import Caller, Callers, Operation, Right
 from rehearsal.providers.eks.authorization.evaluation import Evaluation, needed
-from rehearsal.providers.eks.authorization.request_rights import Operation, Right
 from rehearsal.providers.eks.aws_api import backend, wire
-from rehearsal.providers.eks.aws_api.call_log import CallLog, Entry
-from rehearsal.providers.eks.aws_api.gaps import queues
+from rehearsal.providers.eks.aws_api.gaps import reads
 from rehearsal.providers.eks.aws_api.pod_identity import NoAgentError, PodIdentityAgent, PodIdentityError
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources.network import CLUSTER
@@ -25,11 +24,50 @@ if TYPE_CHECKING:
     from moto.core.request import Request as HttpRequest
     from werkzeug.wrappers import Response
 
+Verdict = Literal["allowed", "denied", "failed", "not simulated"]
+"""``failed``: the caller may make the call, and AWS refused it for another reason."""
+
+
 LOG_NAME: Final = "aws-calls.jsonl"
 _HOST: Final = "127.0.0.1"
 _AGENT_PATH: Final = "/v1/credentials"
 _DIRECTORY: Final = "/var/run/secrets/pods.eks.amazonaws.com/serviceaccount"
 _log = logging.getLogger("rehearsal.aws.server")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One call. ``who`` is an ARN, or an unknown access key.
+
+    ``missing`` is the right that the caller lacks, or why the call was not evaluated; ``error`` is AWS's answer to a
+    call that was not ``allowed``.
+    """
+
+    who: str
+    service: str
+    operation: str
+    region: str
+    verdict: Verdict
+    resources: tuple[str, ...] = ()
+    missing: str = ""
+    error: str = ""
+
+
+class CallLog:
+    """Appends to ``path``, whose folder is made when the first call comes; threads take turns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._turn = threading.Lock()
+
+    def add(self, entry: Entry) -> None:
+        """Write one call with the time, in UTC."""
+        time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        fields: Mapping[str, object] = {"time": time, **{key: value for key, value in asdict(entry).items() if value}}
+        with self._turn:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(fields) + "\n")
 
 
 class AwsServer:
@@ -142,7 +180,7 @@ class AwsServer:
             self._note(call, caller.arn, "denied", resources=on, missing=refusal.message)
             return call.denied(refusal.for_ec2() if call.service == "ec2" else refusal.message)
         if (call.service, call.operation) == ("sqs", "ReceiveMessage"):
-            queues.wait(there, call.params, self._ended)
+            reads.wait(there, call.params, self._ended)
         answer = backend.answer(self._account, call, lambda further: self._further(caller, further))
         if answer is None:
             message = f"the rehearsal does not simulate {call.service}:{call.operation}"

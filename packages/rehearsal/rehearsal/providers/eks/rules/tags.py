@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from rehearsal.providers.base import CheckFailure, Properties
-from rehearsal.providers.tags import tag_rules
+from rehearsal.providers.rules import tag_rules
 
 _KEY: Final = 128
 _VALUE: Final = 256

@@ -15,7 +15,7 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     TEMPLATE_TAGS,
     declared,
 )
-from rehearsal.providers.eks.autoscaling.expander import CONFIG_MAP, ordered, priorities, rank
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import CONFIG_MAP, ordered, priorities, rank
 from rehearsal.providers.eks.autoscaling.template import ObservedNode, observed_node, template
 from rehearsal.simulation import SimulatedNodeGroup
 

@@ -16,7 +16,7 @@ from packages.rehearsal.tests.providers.eks.account import (
     Amazon,
     document,
 )
-from rehearsal.providers.eks.resources.event_bus import REBALANCE, deliver, spot_interruption
+from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
 
 ARN = f"arn:aws:sqs:{REGION}:123456789012:gpu-dev"
 PATTERN = {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}

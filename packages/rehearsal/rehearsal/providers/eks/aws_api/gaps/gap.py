@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.providers.eks.authorization.request_rights import Operation, Right
+from rehearsal.providers.eks.authorization.callers import Operation, Right
 from rehearsal.providers.eks.base.account import Account
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization import ec2
-from rehearsal.providers.eks.aws_api.gaps import reservations
+from rehearsal.providers.eks.aws_api.gaps import reads
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.aws_api.gaps.images import publish
 from rehearsal.providers.eks.base.account import Account
@@ -192,7 +192,7 @@ def _check_reservation(account: Account, id: str, kind: str, zone: str) -> None:
     if reservation is None:
         message = f"The capacity reservation ID '{id}' does not exist"
         raise GapError("InvalidCapacityReservationId.NotFound", message)
-    if (reservation.instance_type, reservation.zone) != (kind, zone) or reservations.free(account, reservation) < 1:
+    if (reservation.instance_type, reservation.zone) != (kind, zone) or reads.free(account, reservation) < 1:
         message = (
             "The requested reservation does not have sufficient compatible and available capacity for this request."
         )

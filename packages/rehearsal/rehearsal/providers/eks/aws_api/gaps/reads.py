@@ -1,0 +1,171 @@
+"""What moto does not answer, or answers wrongly, of what controllers ask about: instances, capacity reservations,
+prices, instance profiles and messages.
+
+Instances: moto fails where a request names one twice, and knows no maintenance. Capacity reservations: it has none.
+Messages: it waits inside the request, which would block all other requests.
+
+Prices: moto has no Price List, and one made-up price, of 2006, for all spot machines. The rehearsal has no better data.
+The catalogue has prices of some machines in some regions and none of spot, and Karpenter takes a price list as a whole
+or not at all (https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/providers/pricing/pricing.go): without one
+it says so in its log and stays with the prices that it carries, where spot machines cost what on-demand ones do.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from typing import Any, Final
+
+from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.supply import CapacityReservation
+
+_LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
+_LOOK_SECONDS: Final = 0.5
+
+
+def describe_instances(request: GapRequest) -> Mapping[str, Any] | None:
+    """``ec2:DescribeInstances`` with an id more than once; each instance is answered once, as EC2 does."""
+    ids = list(request.params.get("InstanceIds") or ())
+    if len(set(ids)) == len(ids):
+        return None
+    return request.account.call("ec2", "DescribeInstances", **{**request.params, "InstanceIds": sorted(set(ids))})
+
+
+def describe_instance_status(request: GapRequest) -> Mapping[str, Any]:
+    """``ec2:DescribeInstanceStatus`` with the maintenance that :class:`Supply` announces, and filtered by it.
+
+    moto ignores these filters. An event is listed from its announcement on, whatever its date:
+    https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
+    """
+    ids = sorted(set(request.params.get("InstanceIds") or ()))
+    answer = request.account.call(
+        "ec2", "DescribeInstances", **({"InstanceIds": ids} if ids else {"Filters": _RUNNING})
+    )
+    statuses = [_status(request, each) for group in answer["Reservations"] for each in group["Instances"]]
+    filters = {name: values for name, values in request.filters().items() if name in _BY_STATUS}
+    fitting = [
+        each for each in statuses if all(set(_BY_STATUS[name](each)) & set(values) for name, values in filters.items())
+    ]
+    return {"InstanceStatuses": fitting}
+
+
+_RUNNING: Final = [{"Name": "instance-state-name", "Values": ["running"]}]
+_BY_STATUS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[str]]]] = {
+    "event.code": lambda status: [each["Code"] for each in status["Events"]],
+    "instance-status.status": lambda status: [status["InstanceStatus"]["Status"]],
+    "system-status.status": lambda status: [status["SystemStatus"]["Status"]],
+}
+
+
+def _status(request: GapRequest, instance: Mapping[str, Any]) -> dict[str, Any]:
+    passed = {"Status": "ok", "Details": [{"Name": "reachability", "Status": "passed"}]}
+    return {
+        "InstanceId": instance["InstanceId"],
+        "AvailabilityZone": instance["Placement"]["AvailabilityZone"],
+        "InstanceState": instance["State"],
+        "InstanceStatus": passed,
+        "SystemStatus": passed,
+        "Events": _events(request, instance["InstanceId"]),
+    }
+
+
+def _events(request: GapRequest, instance: str) -> list[dict[str, Any]]:
+    announced = request.account.supply.announced(instance)
+    if announced is None:
+        return []
+    event = f"instance-event-{instance.removeprefix('i-')}"
+    described = {"Code": announced.code, "Description": f"The instance is scheduled for {announced.code}"}
+    return [{"InstanceEventId": event, **described, "NotBefore": announced.not_before}]
+
+
+def describe_capacity_reservations(request: GapRequest) -> Mapping[str, Any]:
+    """``ec2:DescribeCapacityReservations``: those of :class:`Supply`, less the instances that run in them."""
+    account, filters = request.account, request.filters()
+    known = {each.id: each for each in account.supply.reservations()}
+    ids = list(request.params.get("CapacityReservationIds") or ()) or list(known)
+    missing = [id for id in ids if id not in known]
+    if missing:
+        message = f"The capacity reservation ID '{missing[0]}' does not exist"
+        raise GapError("InvalidCapacityReservationId.NotFound", message)
+    described = [_described(account, known[id]) for id in ids]
+    return {"CapacityReservations": [each for each in described if _fits(each, filters)]}
+
+
+def free(account: Account, reservation: CapacityReservation) -> int:
+    """How many more instances a reservation holds."""
+    answer = account.call("ec2", "DescribeInstances", Filters=_LIVE)
+    instances = [each for group in answer["Reservations"] for each in group["Instances"]]
+    return max(0, reservation.count - sum(each.get("CapacityReservationId") == reservation.id for each in instances))
+
+
+def _described(account: Account, reservation: CapacityReservation) -> dict[str, Any]:
+    owner = reservation.owner or account.id
+    return {
+        "CapacityReservationId": reservation.id,
+        "OwnerId": owner,
+        "CapacityReservationArn": f"arn:aws:ec2:{account.region}:{owner}:capacity-reservation/{reservation.id}",
+        "InstanceType": reservation.instance_type,
+        "InstancePlatform": "Linux/UNIX",
+        "AvailabilityZone": reservation.zone,
+        "Tenancy": "default",
+        "TotalInstanceCount": reservation.count,
+        "AvailableInstanceCount": free(account, reservation),
+        "State": "active",
+        "InstanceMatchCriteria": "targeted",
+        "EndDateType": "unlimited",
+        "ReservationType": "capacity-block" if reservation.block else "default",
+        "StartDate": datetime(2026, 11, 1, tzinfo=timezone.utc),
+        "CreateDate": datetime(2026, 11, 1, tzinfo=timezone.utc),
+    }
+
+
+def _fits(described: Mapping[str, Any], filters: Mapping[str, list[str]]) -> bool:
+    keys = {"state": "State", "instance-type": "InstanceType", "availability-zone": "AvailabilityZone"}
+    keys |= {"instance-match-criteria": "InstanceMatchCriteria", "owner-id": "OwnerId"}
+    return all(described[keys[name]] in values for name, values in filters.items() if name in keys)
+
+
+def get_products(_: GapRequest) -> Mapping[str, Any]:
+    """``pricing:GetProducts``: a price list without products."""
+    return {"FormatVersion": "aws_v1", "PriceList": []}
+
+
+def describe_spot_price_history(_: GapRequest) -> Mapping[str, Any]:
+    """``ec2:DescribeSpotPriceHistory``: no history."""
+    return {"SpotPriceHistory": []}
+
+
+def list_instance_profiles(request: GapRequest) -> Mapping[str, Any] | None:
+    """``iam:ListInstanceProfiles`` with a ``PathPrefix``: moto lists all, and Karpenter would take them for its own."""
+    prefix = request.params.get("PathPrefix")
+    if not prefix:
+        return None
+    profiles = request.account.call("iam", "ListInstanceProfiles")["InstanceProfiles"]
+    return {"InstanceProfiles": [each for each in profiles if each["Path"].startswith(prefix)], "IsTruncated": False}
+
+
+def receive_message(request: GapRequest) -> Mapping[str, Any] | None:
+    """``sqs:ReceiveMessage`` without waiting; the server has already waited (:func:`wait`)."""
+    if not request.params.get("WaitTimeSeconds"):
+        return None
+    return request.account.call("sqs", "ReceiveMessage", **{**request.params, "WaitTimeSeconds": 0})
+
+
+def wait(account: Account, params: Mapping[str, Any], ended: threading.Event) -> None:
+    """Return when the queue has a message, after ``WaitTimeSeconds``, or when the server ends."""
+    deadline = time.monotonic() + int(params.get("WaitTimeSeconds") or 0)
+    while time.monotonic() < deadline and not ended.is_set() and _empty(account, str(params.get("QueueUrl"))):
+        ended.wait(_LOOK_SECONDS)
+
+
+def _empty(account: Account, url: str) -> bool:
+    names = ["ApproximateNumberOfMessages"]
+    try:
+        attributes = account.call("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=names)["Attributes"]
+    except AwsError:
+        return False  # the request itself will say why
+    return int(attributes[names[0]]) == 0
