@@ -31,7 +31,9 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota faults sabotage quick test clients test-clients test-all check bench docs picture schemas lock format clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
+	  line = sprintf("make %-16s", $$1); for (i = 1; i <= n; i++) { if (length(line " " words[i]) > 80) { print line; \
+	  line = sprintf("%21s", "") } line = line " " words[i] } print line }'
 
 setup: ## Virtual environment (.venv) with what the program and the gate need; other targets add what they need
 	@$(TOOLS).environment program
