@@ -14,7 +14,7 @@ from typing import Any, NewType
 
 import pulumi
 
-from schemas import plugin_version
+from facts.catalog.plugins import plugin_version
 
 Inputs = Mapping[str, Any]
 """Property name (camelCase, as in the provider's schema) to value or ``Output``."""

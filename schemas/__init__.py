@@ -1,8 +1,7 @@
 """What each cloud's provider takes and answers, resource type by resource type; generated (``make schemas``).
 
-``plugins.json`` has the version of each provider's plugin. The simulated providers check inputs against
-``<cloud>.json``. ``<cloud>.pyi`` holds the same as ``TypedDict``s, for type checkers. Both are generated from the
-vendors' packages, which nothing else needs.
+The simulated providers check inputs against ``<cloud>.json``. ``<cloud>.pyi`` holds the same as ``TypedDict``s, for
+type checkers. Both are generated from the vendors' packages, which nothing else needs.
 """
 
 from __future__ import annotations
@@ -91,16 +90,6 @@ class Schema:
             block = self.objects.get(current.object)
             current = current.items if current.type == "map" else block.properties.get(key) if block else None
         return current
-
-
-@cache
-def plugin_version(package: str) -> str:
-    """The version of a provider's plugin (``gcp``, ``aws``, ``azure-native``, ``kubernetes``), that of its SDK.
-
-    Read from data, so that a preview needs no SDK. Raises ``KeyError`` for another name.
-    """
-    versions: dict[str, str] = json.loads((FOLDER / "plugins.json").read_text(encoding="utf-8"))
-    return versions[package]
 
 
 @cache

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
+from facts.catalog.plugins import PLUGINS
 from schemas import FOLDER
 from schemas.stubs import stub
 from schemas.used import USED
@@ -21,16 +23,16 @@ _SOURCES: Final = {"gke": "google", "eks": "amazon", "aks": "azure"}
 _PLUGINS: Final = ("gcp", "aws", "azure-native", "kubernetes")
 
 
-def files(cloud: str) -> Iterator[tuple[str, str]]:
-    """The files of one cloud's schema: name and content."""
+def files(cloud: str) -> Iterator[tuple[Path, str]]:
+    """The files of one cloud's schema: path and content."""
     made = import_module(f"schemas.sources.{_SOURCES[cloud]}").made(USED[cloud])
-    yield f"{cloud}.json", _json(made)
-    yield f"{cloud}.pyi", stub(cloud, made)
+    yield FOLDER / f"{cloud}.json", _json(made)
+    yield FOLDER / f"{cloud}.pyi", stub(cloud, made)
 
 
-def plugins() -> tuple[str, str]:
-    """The file of the plugins' versions, which are those of the installed SDKs: name and content."""
-    return "plugins.json", json.dumps({each: version(f"pulumi-{each}") for each in _PLUGINS}, indent=2) + "\n"
+def plugins() -> tuple[Path, str]:
+    """The file of the plugins' versions, which are those of the installed SDKs: path and content."""
+    return PLUGINS, json.dumps({each: version(f"pulumi-{each}") for each in _PLUGINS}, indent=2) + "\n"
 
 
 def main(arguments: list[str]) -> int:
@@ -40,11 +42,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("clouds", nargs="*", default=list(USED), help=f"some of {', '.join(USED)}; all by default")
     options = parser.parse_args(arguments)
     stale = []
-    for name, content in (plugins(), *(file for cloud in options.clouds for file in files(cloud))):
-        path = FOLDER / name
+    for path, content in (plugins(), *(file for cloud in options.clouds for file in files(cloud))):
         if options.check:
             fresh = path.exists() and path.read_text(encoding="utf-8") == content
-            stale += [] if fresh else [name]
+            stale += [] if fresh else [path.name]
         else:
             path.write_text(content, encoding="utf-8")
     if stale:

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from facts.catalog.plugins import plugin_version
 from packages.rehearsal.tests.engine_project import Outcome, Project
 from policies.bundle import bundle
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Previous, Properties, Provider
 from rehearsal.providers.server import serve
-from schemas import plugin_version
 
 
 class Anything(Provider):

@@ -8,12 +8,13 @@ from typing import Any
 import botocore.session
 import pytest
 
+from facts.catalog.plugins import plugin_version
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.eks import AwsProvider
 from rehearsal.providers.eks.base.row import Row
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.resource import SimulatedResource
-from schemas import plugin_version, schema
+from schemas import schema
 from schemas.sources.amazon.names import REQUESTS, To
 from schemas.used import USED
 from tests.stacks import ROOT

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 from typing_extensions import override
 
 from facts.catalog import of
+from facts.catalog.plugins import plugin_version
 from facts.concepts.pool import Pool
 from rehearsal.providers import check
 from rehearsal.providers.account_limits import AccountLimits
@@ -21,7 +22,7 @@ from rehearsal.providers.resource import CloudT, Pending, Reference, SimulatedRe
 from rehearsal.providers.rules import ServerRule
 from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import Fleet, UserInfo
-from schemas import Schema, plugin_version, schema
+from schemas import Schema, schema
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog

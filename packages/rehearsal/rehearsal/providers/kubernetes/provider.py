@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
+from facts.catalog.plugins import plugin_version
 from facts.concepts.unknown import UNKNOWN, coalesce, text
 from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
 from rehearsal.cluster.kubeconfig import KubeconfigError
@@ -58,7 +59,6 @@ from rehearsal.providers.kubernetes.settings import (
 from rehearsal.providers.kubernetes.waiting import DEFAULT_TIMEOUT_SECONDS, NotReadyError, until_gone, until_ready
 from rehearsal.providers.paths import differences, format_path
 from rehearsal.providers.values import has_unknown
-from schemas import plugin_version
 
 _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 """Between attempts to create an object whose namespace or kind is not there yet, as the real provider does."""
