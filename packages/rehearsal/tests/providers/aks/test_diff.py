@@ -19,8 +19,10 @@ from packages.rehearsal.tests.providers.aks.account import (
     SUBNET,
     SUBNET_ID,
     Microsoft,
+    address,
     cluster,
     gpu_pool,
+    nat,
     network,
     role,
     subnet,
@@ -213,10 +215,7 @@ def test_a_role_assignment_keeps_its_role_and_a_public_address_its_zones(azure: 
     made = azure.create(ROLE_ASSIGNMENT, granted)
     with pytest.raises(ProviderError, match="roleDefinitionId"):
         azure.update(ROLE_ASSIGNMENT, made, {**granted, "roleDefinitionId": IDENTITY_OPERATOR})
-    for type_, name in ((ADDRESS, "publicIpAddressName"), (NAT, "natGatewayName")):
-        inputs: Properties = {"resourceGroupName": "gpu-dev", name: "out", "sku": {"name": "Standard"}}
-        if type_ == ADDRESS:
-            inputs["publicIPAllocationMethod"] = "Static"
+    for type_, inputs in ((ADDRESS, address()), (NAT, nat())):
         created = azure.create(type_, inputs)
         with pytest.raises(ProviderError, match="zones"):
             azure.update(type_, created, {**inputs, "zones": ["1"]})

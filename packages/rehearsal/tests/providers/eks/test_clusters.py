@@ -92,6 +92,7 @@ def test_a_cluster_that_did_not_start_is_resumed(amazon: Amazon) -> None:
         inputs["vpcConfig"].pop(key, None)
     state = amazon.update(CLUSTER, Created("gpu-dev", caught.value.partial.state, inputs), inputs)
     assert state["endpoint"] == "https://127.0.0.1:6443"
+    assert state["certificateAuthority"] == {"data": "Q0E="}
 
 
 @pytest.mark.parametrize(

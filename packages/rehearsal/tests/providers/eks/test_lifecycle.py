@@ -9,7 +9,6 @@ import pytest
 from packages.rehearsal.tests.providers.eks.account import (
     ADDON,
     CLUSTER,
-    DEFAULT_GROUP,
     NODE_GROUP,
     SUBNET,
     VPC,
@@ -17,26 +16,6 @@ from packages.rehearsal.tests.providers.eks.account import (
     subnet,
 )
 from rehearsal.providers.base import Properties, ProviderError
-
-
-def test_a_whole_account_comes_and_goes(amazon: Amazon) -> None:
-    for step in amazon.steps():
-        amazon.create(step.type, step.inputs)
-    for type_, resource in amazon.made:
-        read = amazon.read(type_, resource.id, resource.inputs)
-        assert (read.id, read.inputs) == (resource.id, resource.inputs), type_
-    made = dict(amazon.made)
-    assert made[CLUSTER].state["endpoint"] == "https://127.0.0.1:6443"
-    assert made[CLUSTER].state["certificateAuthority"] == {"data": "Q0E="}
-    assert made[NODE_GROUP].id == "gpu-dev:t4-1"
-    assert set(amazon.fleet.groups) == {"t4-1"}
-
-    for type_, resource in reversed(amazon.made):
-        amazon.delete(type_, resource)
-        if type_ != DEFAULT_GROUP:
-            assert amazon.read(type_, resource.id, resource.inputs).id == "", type_
-    assert amazon.fleet.groups == {}
-    assert amazon.fleet.clusters == {}
 
 
 def test_the_next_engine_finds_what_the_last_one_made(amazon: Amazon) -> None:
