@@ -8,26 +8,12 @@ import pytest
 
 from packages.rehearsal.tests.providers.eks.account import (
     ADDON,
-    CLUSTER,
-    NODE_GROUP,
     SUBNET,
     VPC,
     Amazon,
     subnet,
 )
 from rehearsal.providers.base import Properties, ProviderError
-
-
-def test_the_next_engine_finds_what_the_last_one_made(amazon: Amazon) -> None:
-    created = amazon.cluster()
-    group = amazon.node_group()
-    amazon.restart()
-    assert amazon.read(CLUSTER, created.id, created.inputs).state == created.state
-    assert amazon.read(NODE_GROUP, group.id, group.inputs).state == group.state
-    vpc = created.state["vpcConfig"]["vpcId"]
-    assert amazon.account.call("ec2", "DescribeVpcs", VpcIds=[vpc])["Vpcs"]
-    amazon.delete(NODE_GROUP, group)
-    amazon.delete(CLUSTER, created)
 
 
 def test_a_new_account_is_empty(amazon: Amazon, tmp_path: Path) -> None:
@@ -48,11 +34,6 @@ def test_an_interrupted_engine_waits_no_longer(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="DEGRADED"):
         amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "coredns"})
     amazon.stop()
-
-
-def test_an_import_returns_every_input(amazon: Amazon) -> None:
-    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16", "tags": {"Name": "net"}})
-    assert amazon.read(VPC, vpc.id).inputs == vpc.inputs
 
 
 def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: Amazon) -> None:
