@@ -139,9 +139,6 @@ def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> 
                 for spot in (True, False):
                     pool = specs.gpu_pool(gpu=gpu.name, size=size, machine_types=(machine.type,), spot=spot)
                     required = catalog.of(cloud).quotas(catalog.of(cloud).reference_region, [pool], 1)
-                    of_pool = [quota.name for quota in required if pool.name in quota.pools]
-                    assert of_pool
-                    assert all(name and "()" not in name for name in of_pool)
                     assert sum(quota.needed for quota in required if quota.unit == "vCPUs") >= 2 * machine.vcpus
 
 

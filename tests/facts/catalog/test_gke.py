@@ -147,9 +147,3 @@ def test_no_gpu_quota_of_the_compute_api_is_unknown_here() -> None:
     named = {metric for metric in quota if re.fullmatch(r"NVIDIA_[A-Z0-9_]+_GPUS", metric) and "VWS" not in metric}
     known = {accelerator.quota for accelerator in GKE.accelerators.values()}
     assert named - known == {"NVIDIA_K80_GPUS"}
-
-
-def test_a_gpu_has_a_quota_or_a_quota_family() -> None:
-    """``PREEMPTIBLE_`` and ``GPUS_PER_GPU_FAMILY ()`` would be quotas that no project has."""
-    for accelerator in GKE.accelerators.values():
-        assert (accelerator.quota is None) != (accelerator.quota_family is None), accelerator.gpu

@@ -6,7 +6,6 @@ import inspect
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -359,53 +358,6 @@ def test_instances_have_their_own_configuration(account: Account) -> None:
     assert [failure.property for failure in failures if failure.reason.startswith("is required")] == (
         [account.setting] if account.setting else []
     )
-
-
-IN_USE: dict[type[Account], dict[str, str]] = {
-    Google: {
-        "gcp:compute/network:Network": "already being used by '.*/sub', resourceInUseByAnotherResource",
-        "gcp:compute/subnetwork:Subnetwork": "already being used by .*clusters/gpu-dev",
-    },
-    Amazon: {
-        "aws:ec2/vpc:Vpc": "DependencyViolation.*has dependencies",
-        "aws:ec2/subnet:Subnet": "DependencyViolation.*has dependencies",
-        "aws:iam/role:Role": "DeleteConflict",
-        "aws:eks/cluster:Cluster": "ResourceInUseException.*nodegroups",
-    },
-    Microsoft: {
-        f"azure-native:{name}": r"Status=400 Code=.* is in use by "
-        for name in (
-            *("network:VirtualNetwork", "network:Subnet", "network:NatGateway", "network:PublicIPAddress"),
-            *("network:NetworkSecurityGroup", "network:RouteTable", "compute:DiskEncryptionSet"),
-        )
-    },
-}
-
-
-def test_a_whole_account_comes_and_goes_and_what_is_in_use_stays(account: Account) -> None:
-    for step in account.steps():
-        account.create(step.type, step.inputs)
-    assert len(account.fleet.clusters) == 1
-    assert account.fleet.groups
-    for token, message in IN_USE[type(account)].items():
-        resource = next(resource for type_, resource in account.made if type_ == token)
-        with pytest.raises(ProviderError, match=message):
-            account.delete(token, resource)
-    for token, resource in account.made:
-        read = account.read(token, resource.id, resource.inputs)
-        assert (read.id, read.inputs) == (resource.id, resource.inputs), token
-    for token, resource in reversed(account.made):
-        account.delete(token, resource)
-    assert account.fleet.groups == account.fleet.clusters == {}
-    # The log group that EKS makes outlives its cluster.
-    assert [each for each in account.provider.inventory() if not each.startswith("log group /aws/eks/")] == []
-
-
-@pytest.mark.parametrize("cloud", ["gke", "aks"])
-def test_the_offered_version_is_the_one_that_is_built(cloud: str) -> None:
-    module = Path(__file__).parents[2] / "rehearsal" / "tools" / "kubernetes" / "go.mod"
-    offered = import_module(f"rehearsal.providers.{cloud}.versions").KUBERNETES
-    assert f"k8s.io/kubernetes v{offered}" in module.read_text(encoding="utf-8")
 
 
 def test_unknown_types_and_functions_are_named(account: Account) -> None:

@@ -36,7 +36,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     system_pool,
 )
 from rehearsal.providers.aks.versions import KUBERNETES
-from rehearsal.providers.base import Created, ProviderError
+from rehearsal.providers.base import ProviderError
 from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import SimulatedNodeGroup
 
@@ -76,30 +76,6 @@ def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: Microsoft) ->
         ProviderError, match=f"cannot create already existing resource '{CLUSTER_ID}/agentPools/system'"
     ):
         azure.create(POOL, {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
-
-
-@pytest.mark.parametrize("call", ["create_cluster", "apply_group"])
-def test_a_cluster_that_fails_to_start_is_recorded_and_resumed(azure: Microsoft, call: str) -> None:
-    azure.network()
-    azure.identity()
-    azure.fleet.fail = call
-    with pytest.raises(ProviderError, match="no machines left") as failed:
-        azure.create(CLUSTER, cluster())
-    assert failed.value.partial is not None
-    half = failed.value.partial
-    azure.fleet.fail = ""
-    azure.update(CLUSTER, Created(half.id, half.state, azure.check(CLUSTER, cluster())), cluster())
-    assert set(azure.fleet.clusters) == {"gpu-dev"}
-    assert set(azure.fleet.groups) == {"system"}
-
-
-def test_a_pool_whose_machines_fail_is_recorded(azure: Microsoft) -> None:
-    azure.cluster()
-    azure.fleet.fail = "apply_group"
-    with pytest.raises(ProviderError, match="no machines left") as failed:
-        azure.create(POOL, gpu_pool())
-    assert failed.value.partial is not None
-    assert azure.read(POOL, failed.value.partial.id).id
 
 
 def test_a_preview_already_refuses_what_azure_would_refuse(azure: Microsoft) -> None:
