@@ -7,13 +7,30 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from facts.catalog.plugins import plugin_version
 from packages.rehearsal.tests.engine_project import Outcome, Project
 from policies.bundle import bundle
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Previous, Properties, Provider
 from rehearsal.providers.server import serve
+
+_START: Final = """
+import json, pulumi
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+values = json.load(open("values.json"))
+
+class Resource(pulumi.CustomResource):
+    def __init__(self, type, name, props, opts=None):
+        super().__init__(type, name, props, opts)
+
+"""
+BY_TOKEN: Final = """
+for token, name, properties in values["resources"]:
+    Resource(token, name, properties)
+"""
 
 
 class Anything(Provider):
@@ -54,16 +71,25 @@ def built_pack(folder: Path) -> Path:
 
 @contextmanager
 def gated_project(directory: Path, program: str, *providers: str | Provider) -> Iterator[Project]:
-    """A project whose program finds these providers, and the built pack in ``policies``; a name means ``Anything``."""
+    """A project whose program finds these providers, and the built pack in ``policies``; a name means ``Anything``.
+
+    The program starts with what ``values.json`` says as ``values``, and ``Resource``, which may be of any type.
+    """
     plugins = [Anything(provider) if isinstance(provider, str) else provider for provider in providers]
     servers = [serve(plugin) for plugin in plugins]
     built_pack(directory / "policies")
     ports: dict[Provider, int] = {plugin: server.port for plugin, server in zip(plugins, servers, strict=True)}
     try:
-        yield Project.create(directory, program, ports)
+        yield Project.create(directory, _START + program, ports)
     finally:
         for server in servers:
             server.stop()
+
+
+def rewrite(project: Project, program: str, **values: Any) -> None:
+    """Give the project another program, and what that reads."""
+    (project.directory / "__main__.py").write_text(_START + program)
+    project.write(**values)
 
 
 def gated(project: Project, *command: str, config: Mapping[str, Any] | None = None) -> Outcome:

@@ -12,13 +12,8 @@ from tests.policies.gated_project import gated, gated_project
 pytestmark = REAL_ENGINE
 
 PROGRAM = """
-import json
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
-import signal
-
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-values = json.load(open("values.json"))
 
 def document(**statement):
     return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]})

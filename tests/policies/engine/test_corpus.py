@@ -10,22 +10,9 @@ from packages.rehearsal.tests.engine_project import REAL_ENGINE, Outcome, Projec
 from policies.rules.table import BY_ID
 from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes, split_stacks
 from tests.policies.corpus.case import Case, blockers
-from tests.policies.gated_project import gated, gated_project
+from tests.policies.gated_project import BY_TOKEN, gated, gated_project, rewrite
 
 pytestmark = REAL_ENGINE
-
-BY_TOKEN = """
-import json, pulumi
-import signal
-
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-class Resource(pulumi.CustomResource):
-    pass
-
-for token, name, properties in json.load(open("values.json"))["resources"]:
-    Resource(token, name, properties)
-"""
 
 _CASES = {
     case.id: case
@@ -69,8 +56,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def previewed(project: Project, case: Case) -> Outcome:
-    (project.directory / "__main__.py").write_text(BY_TOKEN)
-    project.write(resources=[list(resource) for resource in case.resources])
+    rewrite(project, BY_TOKEN, resources=[list(resource) for resource in case.resources])
     return gated(project, "preview", config={"pools": case.pools} if case.pools else {})
 
 
@@ -95,7 +81,7 @@ def test_allowed(project: Project, id: str) -> None:
 
 def test_a_plain_program_of_an_sdk(project: Project) -> None:
     """Of the other clouds' SDKs there are some in test_plain_programs.py."""
-    (project.directory / "__main__.py").write_text(PLAIN_GKE)
+    rewrite(project, PLAIN_GKE)
     failed = gated(project, "preview", config={})
     assert failed.code != 0, failed.text
     broken = {id for id in BY_ID if f"[mandatory]  {id}  (gcp:container/nodePool:NodePool: gpus)" in failed.text}

@@ -15,16 +15,6 @@ from tests.policies.gated_project import gated, gated_project
 pytestmark = REAL_ENGINE
 
 PROGRAM = """
-import json, pulumi
-import signal
-
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-values = json.load(open("values.json"))
-
-class Resource(pulumi.CustomResource):
-    def __init__(self, type, name, props, opts=None):
-        super().__init__(type, name, props, opts)
-
 cluster = Resource("gcp:container/cluster:Cluster", "c", {
     "location": "us-central1-a", "removeDefaultNodePool": True, "privateClusterConfig": {"enablePrivateNodes": True}})
 Resource("gcp:container/nodePool:NodePool", "admin", {

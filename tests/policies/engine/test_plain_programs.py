@@ -18,13 +18,6 @@ from tests.policies.gated_project import gated, gated_project
 
 pytestmark = REAL_ENGINE
 
-START = """
-import json, pulumi
-import signal
-
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-values = json.load(open("values.json"))
-"""
 EKS = """
 import pulumi_aws as aws
 
@@ -107,7 +100,7 @@ def cloud(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def project(cloud: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    program = START + (EKS if cloud == "aws" else AKS)
+    program = EKS if cloud == "aws" else AKS
     provider = _provider(cloud, tmp_path_factory.mktemp("state"))
     with gated_project(tmp_path_factory.mktemp("plain"), program, provider) as made:
         key, value = {"aws": ("aws:region", "us-west-2"), "azure-native": ("azure-native:location", "eastus")}[cloud]
@@ -142,7 +135,7 @@ def test_the_stand_in_takes_what_the_gate_adds(project: Project, cloud: str) -> 
 
 
 def test_what_the_gate_adds_is_in_the_state(cloud: str, tmp_path: Path) -> None:
-    with gated_project(tmp_path, START + (EKS if cloud == "aws" else AKS), cloud) as project:
+    with gated_project(tmp_path, EKS if cloud == "aws" else AKS, cloud) as project:
         project.write(minimum=0, tainted=False)
         done = gated(project, "up", "--yes", "--skip-preview", config=REMEDIATE)
         assert done.code == 0, done.text

@@ -13,15 +13,7 @@ from tests.policies.gated_project import gated, gated_project
 pytestmark = REAL_ENGINE
 
 PROGRAM = """
-import base64, json, pulumi
-import signal
-
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-values = json.load(open("values.json"))
-
-class Resource(pulumi.CustomResource):
-    def __init__(self, type, name, props):
-        super().__init__(type, name, props)
+import base64
 
 data = "#!/bin/bash\\n/etc/eks/bootstrap.sh ml --kubelet-extra-args '" + values["arguments"] + "'"
 cpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "cpu", {"instanceType": "m5.large"})

@@ -15,30 +15,11 @@ import pytest
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Outcome, Project
 from policies.exemptions import today_utc
 from policies.result import VARIABLE
-from tests.policies.gated_project import gated, gated_project
+from tests.policies.gated_project import BY_TOKEN, gated, gated_project, rewrite
 
 pytestmark = REAL_ENGINE
 
-START = """
-import json, pulumi
-import signal
-
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-class Resource(pulumi.CustomResource):
-    pass
-
-"""
-BY_TOKEN = (
-    START
-    + """
-for token, name, properties in json.load(open("values.json"))["resources"]:
-    Resource(token, name, properties)
-"""
-)
-SECRET = (
-    START
-    + """
+SECRET = """
 Resource("aws:eks/nodeGroup:NodeGroup", "gpu", {
     "instanceTypes": ["g5.xlarge"],
     "scalingConfig": {"minSize": 0, "maxSize": 1, "desiredSize": 0},
@@ -46,11 +27,8 @@ Resource("aws:eks/nodeGroup:NodeGroup", "gpu", {
     "nodeGroupName": pulumi.Output.secret("hunter3"),
 })
 """
-)
 # A cluster for inference as a tutorial has it: one group of GPU machines that never sleeps, and the operator on it.
-ALWAYS_ON = (
-    START
-    + """
+ALWAYS_ON = """
 import pulumi_aws as aws
 
 cluster = aws.eks.Cluster("inference", role_arn="arn:aws:iam::1:role/c", vpc_config={"subnet_ids": ["a", "b"]})
@@ -64,7 +42,6 @@ aws.eks.NodeGroup(
     scaling_config={"min_size": 2, "max_size": 2, "desired_size": 2},
 )
 """
-)
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 FOREIGN = {"scalingConfig": {"minSize": 2, "maxSize": 4, "desiredSize": 2}, "launchTemplate": {"id": "lt-0a1b"}}
 STACK = "aws:cloudformation/stack:Stack"
@@ -93,8 +70,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def preview(project: Project, *resources: tuple[str, str, Any], program: str = BY_TOKEN, config: Any = None) -> Outcome:
-    (project.directory / "__main__.py").write_text(program)
-    project.write(resources=[list(resource) for resource in resources])
+    rewrite(project, program, resources=[list(resource) for resource in resources])
     return gated(project, "preview", config=config or {})
 
 

@@ -7,21 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Outcome, Project
-from tests.policies.gated_project import gated, gated_project
+from tests.policies.gated_project import gated, gated_project, rewrite
 
 pytestmark = REAL_ENGINE
 
 START = """
-import json, pulumi
-import signal
-
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-values = json.load(open("values.json"))
 CLUSTER, POOL = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
-
-class Resource(pulumi.CustomResource):
-    def __init__(self, type, name, props, opts=None):
-        super().__init__(type, name, props, opts)
 
 def cluster(suffix="", opts=None):
     made = Resource(CLUSTER, "c" + suffix, {"name": "ml"}, opts)
@@ -88,8 +79,7 @@ def project(module_project: Project) -> Iterator[Project]:
 
 
 def run(project: Project, program: str, *command: str, **values: object) -> Outcome:
-    (project.directory / "__main__.py").write_text(START + program)
-    project.write(**{"minimum": 0, "home": True, **values})
+    rewrite(project, START + program, **{"minimum": 0, "home": True, **values})
     return gated(project, *(command or ("preview",)), config={})
 
 
@@ -129,8 +119,7 @@ def test_a_pool_with_another_name_and_an_alias_is_judged_again(project: Project)
 
 
 def test_what_ignored_changes_leave_as_it_was_is_judged_as_it_was(project: Project) -> None:
-    (project.directory / "__main__.py").write_text(START + PLAIN)
-    project.write(minimum=1)
+    rewrite(project, START + PLAIN, minimum=1)
     assert project.up().code == 0, "without the gate"
     failed = run(project, IGNORED)
     assert failed.code != 0, failed.text
