@@ -20,7 +20,7 @@ from rehearsal.cluster.api import Object
 from rehearsal.simulation import NO_NODE
 from tests.components import eks_specs
 
-pytestmark = pytest.mark.rehearsal
+pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 POOL: Final = "t4-1"
 POOL_PATH: Final = f"{POOLS}/{POOL}"
@@ -112,7 +112,6 @@ def _profile(spec: Any) -> None:
     spec["instanceProfile"] = "absent"
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -142,7 +141,6 @@ def _zone(spec: Any) -> None:
             each["values"] = ["us-west-2d"]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("change", [_type, _zone])
 def test_a_pool_that_no_machine_meets(sandbox: KarpenterSandbox, change: Callable[[Any], None]) -> None:
     with changed(sandbox, POOL_PATH, change):
@@ -151,7 +149,6 @@ def test_a_pool_that_no_machine_meets(sandbox: KarpenterSandbox, change: Callabl
         assert sandbox.instances() == []
 
 
-@pytest.mark.exhaustive
 def test_idle_nodes_that_are_to_stay_do_stay(sandbox: KarpenterSandbox) -> None:
     def never(spec: Any) -> None:
         spec["disruption"]["consolidateAfter"] = "Never"
@@ -184,7 +181,6 @@ def idle_seconds(sandbox: KarpenterSandbox) -> float:
     return (datetime.datetime.now(datetime.timezone.utc) - moment).total_seconds()
 
 
-@pytest.mark.exhaustive
 def test_a_machine_whose_role_is_not_let_in_makes_no_node(sandbox: KarpenterSandbox) -> None:
     store = sandbox.account.store
     record = next(each for each in store.all(ENTRY) if each.inputs.get("type") == "EC2_LINUX")
@@ -204,7 +200,6 @@ def test_a_machine_whose_role_is_not_let_in_makes_no_node(sandbox: KarpenterSand
         store.put(record)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -224,7 +219,6 @@ def test_what_the_installation_lacks(sandbox: KarpenterSandbox, values: dict[str
         sandbox.release("karpenter")
 
 
-@pytest.mark.exhaustive
 def test_without_its_queue_it_says_so_and_goes_on(sandbox: KarpenterSandbox) -> None:
     sandbox.release("karpenter", {"settings": {"interruptionQueue": "absent"}})
     try:
