@@ -42,6 +42,20 @@ aws.eks.NodeGroup(
     scaling_config={"min_size": 2, "max_size": 2, "desired_size": 2},
 )
 """
+TEMPLATES = """
+import base64
+
+data = "#!/bin/bash\\n/etc/eks/bootstrap.sh ml --kubelet-extra-args '" + values["arguments"] + "'"
+cpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "cpu", {"instanceType": "m5.large"})
+gpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "gpu", {
+    "instanceType": "g5.xlarge", "userData": base64.b64encode(data.encode()).decode()})
+tags = [{"key": key, "value": "owned", "propagateAtLaunch": True}
+        for key in ("kubernetes.io/cluster/ml", "k8s.io/cluster-autoscaler/enabled")]
+for name, template, size in (("cpu-nodes", cpu, 1), ("gpu-nodes", gpu, values["minimum"])):
+    Resource("aws:autoscaling/group:Group", name, {
+        "minSize": size, "maxSize": 4, "launchTemplate": {"id": template.id, "version": "$Latest"}, "tags": tags})
+"""
+TAINT = "--register-with-taints=nvidia.com/gpu=present:NoSchedule"
 GROUP = "aws:eks/nodeGroup:NodeGroup"
 FOREIGN = {"scalingConfig": {"minSize": 2, "maxSize": 4, "desiredSize": 2}, "launchTemplate": {"id": "lt-0a1b"}}
 STACK = "aws:cloudformation/stack:Stack"
@@ -137,3 +151,19 @@ def test_a_gpu_cluster_that_is_always_on_is_refused(project: Project) -> None:
         assert f"[mandatory]  {rule}  ({GROUP}: gpus)" in refused.text, refused.text
         assert remedy in refused.text
     assert "[mandatory]  gpu-not-only-pool  (aws:eks/cluster:Cluster: inference)" in refused.text
+
+
+def test_groups_are_judged_with_their_templates(project: Project) -> None:
+    """The engine tells where an unknown value comes from: a launch template hides no GPU and no missing taint."""
+    rewrite(project, TEMPLATES, arguments=TAINT, minimum=0)
+    passed = gated(project, "preview")
+    assert passed.code == 0, passed.text
+    assert "unknown at preview" not in passed.text
+
+    project.write(arguments="--node-labels=team=ml", minimum=1)
+    for command in (("preview",), ("up", "--yes", "--skip-preview")):
+        failed = gated(project, *command)
+        assert failed.code != 0
+        for rule in ("gpu-zero-minimum", "gpu-taint"):
+            assert f"[mandatory]  {rule}  (aws:autoscaling/group:Group: gpu-nodes)" in failed.text, failed.text
+        assert "Group: cpu-nodes)" not in failed.text

@@ -23,7 +23,6 @@ from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
-from rehearsal.tools.modules import HELM
 
 POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 
@@ -175,13 +174,6 @@ def test_every_stack_has_a_scope_that_names_who_scales() -> None:
         subjects = scope_of(settings).not_rehearsed
         assert ("idle times" in subjects) is (settings.autoscaler == "karpenter")
         assert ("the cloud's autoscaler" in subjects) is (settings.autoscaler != "karpenter")
-
-
-def test_a_stack_with_charts_is_rehearsed_with_helm_and_another_is_not() -> None:
-    assert HELM in resolve("examples/research-lab.yaml").tools
-    assert HELM not in resolve("examples/gke-research.yaml").tools
-    karpenter = resolve("examples/eks-karpenter.yaml").tools
-    assert karpenter.count(HELM) == 1
 
 
 def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(

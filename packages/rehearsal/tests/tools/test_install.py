@@ -274,7 +274,9 @@ def test_the_table_pins_every_version_it_stamps() -> None:
 @pytest.mark.parametrize("stack", available())
 def test_a_stack_gets_what_its_autoscaler_and_its_charts_need_and_nothing_else(stack: str) -> None:
     chosen = resolve(stack)
-    extra = {module.name for module in chosen.tools} - {module.name for module in REHEARSAL}
+    names = [module.name for module in chosen.tools]
+    assert len(names) == len(set(names))
+    extra = set(names) - {module.name for module in REHEARSAL}
     karpenter = chosen.settings.autoscaler == "karpenter"
     helm = karpenter or bool(charts_of(chosen.settings.workloads))
     assert extra == {name for name, needed in (("helm", helm), ("karpenter-aws", karpenter)) if needed}
