@@ -102,7 +102,6 @@ SUPPORT_CASES: Final[Mapping[str, Sections]] = {
     "`network.nat: per-zone`": {"network": {"nat": "per-zone"}},
     "`network.podCidr`": {"network": {"podCidr": "10.64.0.0/14"}},
     "`network.controlPlaneCidr`": {"network": {"controlPlaneCidr": "172.31.0.0/28"}},
-    "`autoscaling.expander`": {"autoscaling": {"expander": "least-waste"}},
     "`autoscaling.unneededMinutes`": {"autoscaling": {"unneededMinutes": 5}},
     "`adminPool.capacity: spot`": {"adminPool": {"capacity": "spot"}},
     "`adminPool.maxNodes`": {"adminPool": {"maxNodes": 3}},

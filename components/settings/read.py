@@ -156,7 +156,6 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         nat_per_zone=nat == "per-zone",
         autoscaling_profile=file.autoscaling.profile,
         autoscaler=autoscaler,
-        expander=file.autoscaling.expander,
         unneeded_minutes=file.autoscaling.unneeded_minutes,
         addons=file.addons,
         access=file.access,

@@ -22,8 +22,8 @@ class Settings:
 
     ``project`` is the cloud account. ``zones`` are in the order of the file; a zonal control plane is in the first.
     ``network.pod_cidr`` is what the file says or the cloud's default, and ``None`` where pods have addresses of the
-    nodes' range. ``autoscaler`` is one that the catalogue lists; ``expander`` and ``unneeded_minutes`` are ``None``
-    unless the file says. ``gpu_metrics``: the cloud is asked to collect them. ``nat_per_zone`` has its default from the
+    nodes' range. ``autoscaler`` is one that the catalogue lists; ``unneeded_minutes`` is ``None`` unless the
+    file says. ``gpu_metrics``: the cloud is asked to collect them. ``nat_per_zone`` has its default from the
     availability. ``labels`` are all that resources carry, with the ``tags`` among them.
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` with every pool at its maximum. ``None`` if a price is not known;
@@ -46,7 +46,6 @@ class Settings:
     nat_per_zone: bool
     autoscaling_profile: str
     autoscaler: str
-    expander: str | None
     unneeded_minutes: int | None
     addons: tuple[str, ...]
     access: tuple[Access, ...]

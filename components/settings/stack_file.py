@@ -37,12 +37,6 @@ class Autoscaling(Section):
     autoscaler: StrictStr | None = Field(
         default=None, description="which autoscaler. Default: the first that the cloud offers"
     )
-    expander: Literal["priority", "least-waste", "most-pods", "random"] | None = Field(
-        default=None,
-        description="how the autoscaler chooses among pools that fit. `priority`: spot first, then the "
-        "smallest that fits. The others may start the most expensive GPU for a pod that does "
-        "not name one",
-    )
     unneeded_minutes: Minutes | None = Field(
         default=None, description="minutes after which an idle node is removed, 1 to 1440. Default: the profile's"
     )

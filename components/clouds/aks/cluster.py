@@ -161,7 +161,7 @@ class AksCluster(ControlPlaneOutputs):
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """The order of the pools, for the ``priority`` expander; Azure runs the autoscaler itself."""
-        if autoscaling.expander(self._context.settings) == "priority" and pools:
+        if pools:
             objects.declare("order", autoscaling.order(pools))
         return self
 

@@ -12,7 +12,6 @@ from typing import Final
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.concepts.pool import Pool
 
 _SMALLEST_SERVICES: Final = 27
 
@@ -133,21 +132,10 @@ def settings_problems(settings: Settings) -> list[Problem]:
         *_reservations(settings),
         *_teams(settings),
         *_blocks(settings),
-        *_order(settings),
         *volume_problems(settings),
     )
     # A pool of several sizes is several specs with the same problem.
     return list(dict.fromkeys(problems))
-
-
-def fallback_orders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
-    """The entries of pools with several capacity types: key path → the pools of one size, in order."""
-    sizes: dict[tuple[str, int], list[Pool]] = {}
-    for pool in settings.pools:
-        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
-    for (path, _), pools in sizes.items():
-        if len({pool.capacity_type for pool in pools}) > 1:
-            yield path, pools
 
 
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:
@@ -283,19 +271,6 @@ def _blocks(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.reservation",
                 f"capacity block {pool.gpus.reservation} ended on {block.last}: no node starts in it",
                 "Remove the reservation, or write the next block",
-            )
-
-
-def _order(settings: Settings) -> Iterator[Problem]:
-    """A fallback order in the stack file needs the expander that follows it; spot first is the default."""
-    if settings.expander in (None, "priority"):
-        return
-    for path, pools in fallback_orders(settings):
-        if list(dict.fromkeys(pool.capacity_type for pool in pools)) != ["spot", "on-demand"]:
-            yield Problem(
-                f"{path}.capacity",
-                f"the expander '{settings.expander}' does not follow the fallback order",
-                "Leave autoscaling.expander out: the default follows the order",
             )
 
 

@@ -14,7 +14,7 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.gke.networks import PRIVATE_RANGES
-from facts.concepts.pool import CapacityType
+from facts.concepts.pool import CapacityType, Pool
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -253,8 +253,13 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 def _fallback_orders(settings: Settings) -> Iterator[Problem]:
     """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md):
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
-    for path, pools in common.fallback_orders(settings):
+    sizes: dict[tuple[str, int], list[Pool]] = {}
+    for pool in settings.pools:
+        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
+    for (path, _), pools in sizes.items():
         capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
+        if len(capacity_types) == 1:
+            continue
         unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
         expected = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
         if unknown:
@@ -359,8 +364,6 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
 
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
     """
-    if settings.expander is not None:
-        yield Problem("autoscaling.expander", "GKE's autoscaler has no expander setting", "Leave it out")
     waiting = [
         ("autoscaling", settings.unneeded_minutes),
         *((pool.declared_at, pool.unneeded_minutes) for pool in settings.pools),

@@ -131,12 +131,6 @@ def _version(settings: Settings) -> Iterator[Problem]:
 def _autoscaler(settings: Settings) -> Iterator[Problem]:
     if settings.autoscaler != "karpenter":
         return
-    if settings.expander is not None:
-        yield Problem(
-            "autoscaling.expander",
-            "Karpenter has no expander: it tries pools by weight, then the cheapest machine",
-            "Leave it out, or write autoscaler: cluster-autoscaler",
-        )
     if settings.workloads.queue is not None:
         yield common.no_queue("Karpenter", "cluster-autoscaler")
     if settings.admin_pool.autoscaled:
