@@ -228,7 +228,7 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
     [
         (SPOT, {}, "cluster-autoscaler on"),
         (SPOT, {"autoscaler": "karpenter"}, "Karpenter on"),
-        (SPOT, {}, "spot before on-demand"),
+        (SPOT, {}, "reserved, then spot, then on-demand"),
         (SPOT, {"unneeded_minutes": 3}, "3 minutes"),
         (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9 minutes"),
         (SPOT, {}, "us-west-2a only"),
