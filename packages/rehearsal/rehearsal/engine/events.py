@@ -77,10 +77,10 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """What changed, for a person; sizes that an autoscaler gave are no changes of the stack's, and named."""
+        """The changes, for a person. Pool sizes that an autoscaler set are named and do not count as changes."""
         sized = tuple(dict.fromkeys(step.name for step in (*self.steps, *self.done) if step.sizes_only))
         if sized and sum(self.changed.values()) <= len(sized):
-            return f"no changes but the size that an autoscaler gave {', '.join(sized)}"
+            return f"no changes, except sizes that the autoscaler set: {', '.join(sized)}"
         return ", ".join(f"{op} {count}" for op, count in sorted(self.changed.items())) or "no changes"
 
     @property

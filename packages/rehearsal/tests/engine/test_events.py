@@ -94,7 +94,7 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
     ("changes", "updates", "expected"),
     [
         ({}, 0, "no changes"),
-        ({"count": {}}, 1, "no changes but the size that an autoscaler gave n"),
+        ({"count": {}}, 1, "no changes, except sizes that the autoscaler set: n"),
         ({"count": {}, "maxCount": {}}, 1, "update 1"),
         ({"count": {}}, 2, "update 2"),
     ],

@@ -165,7 +165,7 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
         gpu_group("t4", machine=machine, offered_gpus=2, gpus_advertised_by="device-plugin", max_nodes=1)
     )
     api.create(PODS, pod("four", gpus=4, seconds=60))
-    expected = "the node offers no GPU: pod kube-system/gpus-"
+    expected = "the node advertises no GPU: pod kube-system/gpus-"
     # The node of the test before may be among them until the fleet looks again.
     reasons = lambda: [each["reason"] for each in running.missing_drivers() if each["reason"].startswith(expected)]  # noqa: E731
     assert eventually("the reason", reasons)[0].endswith("mounts the ConfigMap plugin, which does not exist")
