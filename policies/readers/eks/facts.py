@@ -26,8 +26,8 @@ _GPU: Final = re.compile(r"nvidia-(?P<chip>.+?)(?:-(?P<memory>\d+gb))?")
 def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
     """NVIDIA GPUs of an instance type; 0 for types without and for ``None``.
 
-    No type is taken for a CPU machine because nobody lists it: one of a GPU family counts as one GPU, one of a family
-    that is not known at all is ``UNKNOWN``.
+    An unlisted type is never treated as a CPU machine: a type of a GPU family counts as one GPU, and a type of an
+    unknown family is ``UNKNOWN``.
     """
     if instance_type is UNKNOWN:
         return UNKNOWN

@@ -1,7 +1,7 @@
-"""What Amazon's machines are made from: instance types, launch templates and launch configurations.
+"""Templates of Amazon's machines: instance types, launch templates and launch configurations.
 
-A group of machines names its template by id or name, which is often not known before the update. The engine tells
-which resource such a value comes from, so the template is found all the same.
+A group names its template by ID or name, which is often unknown before the update. The engine reports which resource
+such a value comes from, which identifies the template.
 """
 
 from __future__ import annotations

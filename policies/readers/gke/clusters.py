@@ -98,10 +98,10 @@ def read_instance(declared: Declared) -> Iterable[Item]:
 
 
 def read_instance_template(declared: Declared) -> Iterable[Item]:
-    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group, or anybody, makes of it.
+    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group or a user creates from it.
 
-    The group names its template by a link that a preview does not know, so the template is where GPUs are found.
-    Without a group in the program one machine is counted.
+    The group names its template by a link that is unknown at preview, so GPUs are read from the template. Without a
+    group in the program it counts as one machine.
     """
     sizes = [whole(group.properties.get("targetSize"), default=1) for group in declared.references]
     known = [size for size in sizes if size is not UNKNOWN and size is not None]
