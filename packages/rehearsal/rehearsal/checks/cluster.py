@@ -102,7 +102,8 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
             p.name for p in timeline.pods if p.node == node.name and p.deleted is None and p.owner not in NODE_AGENTS
         ]
         reasons.append(
-            f"{node.name} ({node.pool}) still running" + (f"; not removed because of {', '.join(holders)}" if holders else "")
+            f"{node.name} ({node.pool}) still running"
+            + (f"; not removed because of {', '.join(holders)}" if holders else "")
         )
     return Check("returned-to-zero", title, False, "; ".join(reasons) or NOT_REACHED)
 

@@ -205,7 +205,7 @@ def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscal
     api.create(PODS, pod("first", gpus=1, seconds=120))
     (event,) = eventually("the reason", lambda: events(api, "NodeGroupNotScaled"))
     assert event["involvedObject"]["name"] == "first"
-    assert event["message"].endswith("nothing may start a node of it: the ASG has no tag k8s.io/x")
+    assert event["message"].endswith("no autoscaler may start its nodes: the ASG has no tag k8s.io/x")
     assert event["metadata"]["labels"]["gpucluster.dev/pool"] == "t4"
     assert not fleet.had_nodes(CLUSTER, "t4")
 
