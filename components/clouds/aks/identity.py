@@ -83,7 +83,7 @@ class ClusterIdentities:
         ]
         if linked is not None:
             self.ready.append(grant("network", roles.NETWORK_CONTRIBUTOR, linked))
-        # Azure asks for no less, and for all of the group: a reservation is best in one of its own.
+        # Azure requires this role, for the whole group: put a reservation into a group of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
         for number, reservation_group in enumerate(reservation_groups(settings), start=1):
             key = f"reservations/{reservation_group.lower()}"

@@ -116,7 +116,7 @@ class EksCluster(ControlPlaneOutputs):
 
     @property
     def workloads(self) -> WorkloadResources:
-        """What jobs need beside the cluster."""
+        """Resources for jobs outside the cluster."""
         context = self._context
         return WorkloadResources(
             registry=partial(registry, context),

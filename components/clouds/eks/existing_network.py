@@ -31,7 +31,7 @@ _HERE: Final = "network.existing.subnets"
 # https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/subnet_discovery
 _INTERNAL: Final = "kubernetes.io/role/internal-elb"
 _PUBLIC: Final = "kubernetes.io/role/elb"
-# Where a route may lead that does not end at the VPC's own door to the internet, which wants public addresses.
+# Targets of routes other than the VPC's internet gateway, which requires public addresses.
 _WAYS_OUT: Final = (
     "natGatewayId",
     "transitGatewayId",
@@ -111,7 +111,7 @@ def _subnets(lookups: _Lookups, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
         for id in lookups.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
     ]
     own = {each["subnetId"]: table for table in tables for each in table["associations"] if each.get("subnetId")}
-    # A subnet that is associated with none goes by the VPC's:
+    # A subnet without a route table of its own uses the VPC's:
     # https://docs.aws.amazon.com/vpc/latest/userguide/RouteTables.html
     main = next((table for table in tables if any(each["main"] for each in table["associations"])), {"routes": ()})
     return [_Subnet(id, facts[id], own.get(id, main)["routes"]) for id in ids]

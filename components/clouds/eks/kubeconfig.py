@@ -10,7 +10,7 @@ from facts.concepts.kubeconfig import kubeconfig as document
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderLogin:
-    """As whom the provider works, if the stack file says: a ``profile`` of the AWS configuration, a ``role``'s ARN."""
+    """The provider's identity, if the stack file sets one: an AWS ``profile``, the ARN of a ``role``."""
 
     profile: str | None = None
     role: str | None = None
