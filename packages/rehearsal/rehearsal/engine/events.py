@@ -81,7 +81,8 @@ class Outcome:
         sized = tuple(dict.fromkeys(step.name for step in (*self.steps, *self.done) if step.sizes_only))
         if sized and sum(self.changed.values()) <= len(sized):
             return f"no changes, except sizes that the autoscaler set: {', '.join(sized)}"
-        return ", ".join(f"{op} {count}" for op, count in sorted(self.changed.items())) or "no changes"
+        past = {op: f"{op}d" if op.endswith("e") else op for op in self.changed}
+        return ", ".join(f"{count} {past[op]}" for op, count in sorted(self.changed.items())) or "no changes"
 
     @property
     def mandatory(self) -> tuple[PolicyViolation, ...]:
