@@ -50,8 +50,8 @@ def load(path: Path) -> dict[str, Any]:
     """The file's content.
 
     Raises:
-        ConfigError: the file cannot be read, is no JSON object, names an unknown rule, level or limit, or has a value
-            of the wrong type or out of range.
+        ConfigError: the file cannot be read, is not a JSON object, names an unknown rule, level or limit, or has a
+            value of the wrong type or out of range.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -107,15 +107,15 @@ def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *
 
 
 def fee(known: CloudCatalog, version: str | None, day: date) -> Price:
-    """The control plane's on that day, of a stack file that names the Kubernetes ``version`` or leaves it to the cloud,
-    which then never lets it get into extended support."""
+    """The control plane's price on that day. ``version`` is the pinned Kubernetes version; ``None``: the cloud chooses,
+    and upgrades before extended support."""
     support = support_of(known, version)
     extended = known.prices.extended_support
     return known.prices.control_plane if support is None or extended is None or day < support.extended else extended
 
 
 def support_of(known: CloudCatalog, version: str | None) -> Support | None:
-    """How long the version that a stack file names is supported; ``None`` where it names none or that is not known."""
+    """How long the pinned version is supported; ``None`` without one, or if that is unknown."""
     return None if version is None else known.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
 
 

@@ -18,7 +18,7 @@ from facts.concepts.counts import counted
 
 Location = tuple[int | str, ...]
 
-# Stands in a message for the key path of the entry being validated, which only ``invalid`` knows.
+# Placeholder in a message for the key path of the entry being validated, which only ``invalid`` knows.
 HERE: Final = "<here>"
 
 # difflib's ratio above which a word is probably, and surely, another one misspelt. Pairs such as dnsEndpoint and

@@ -121,7 +121,7 @@ def for_value(key: str, value: object) -> tuple[str, str] | None:
 
 
 def entry_for_value(key: str, value: object) -> UnsupportedKey | None:
-    """The entry of ``unsupported_keys.yaml`` that a value of ``key``, or one in its list, asks for."""
+    """The entry of ``unsupported_keys.yaml`` that matches a value of ``key``, or a value in its list."""
     values = value if isinstance(value, list | tuple) else [value]
     words = [plain(each) for each in values if isinstance(each, str)]
     return next(

@@ -37,7 +37,7 @@ _SERVER_SETTINGS: Final = "/usr/local/etc/jupyter/jupyter_server_config.py"
 _END_WHEN_IDLE: Final = """\
 from jupyter_server.base.handlers import APIHandler
 
-# What a browser asks for by itself is no sign of life.
+# Requests that a browser sends by itself are not activity.
 APIHandler._track_activity = False
 c = get_config()
 c.MappingKernelManager.cull_idle_timeout = {seconds}

@@ -1,4 +1,4 @@
-"""An AKS cluster: private nodes, Azure CNI Overlay, Entra ID for people, workload identity for pods."""
+"""An AKS cluster: private nodes, Azure CNI Overlay, Entra ID for users, workload identity for pods."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class ManagedIdentity:
     It keeps the tags of its creation. The preview of an update knows only a resource's name and location (``Update`` in
     https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go), and each of its role
     assignments would show as replaced (https://github.com/pulumi/pulumi-azure-native/issues/1080), at which a protected
-    stack stops. It is free, so no bill lacks a tag.
+    stack stops. It is free, so the missing tag affects no bill.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How people and the Kubernetes provider reach the cluster: a token of Entra by plugin, no certificate, no key."""
+"""The kubeconfig of users and of the Kubernetes provider: an Entra token by plugin, no certificate, no key."""
 
 from __future__ import annotations
 

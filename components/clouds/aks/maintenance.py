@@ -39,7 +39,7 @@ GPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {
 
 
 def windows(context: Context, name: str, parent: pulumi.Resource) -> list[CustomResource]:
-    """The windows of a cluster, one after the other like everything that changes it."""
+    """The windows of a cluster, declared one after another, like every change of a cluster."""
     declared: list[CustomResource] = []
     for config_name, when in maintenance_inputs(context.settings.maintenance).items():
         inputs: aks.MaintenanceConfiguration = {

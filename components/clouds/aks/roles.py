@@ -93,7 +93,7 @@ def holding(value: pulumi.Output[str], assignments: Sequence[CustomResource]) ->
 
 
 def remaining(created_on: str | None, now: datetime) -> float:
-    """Seconds until an assignment holds that was made then (ISO 8601, in UTC), whatever the two clocks differ by."""
+    """Seconds until an assignment made at that time (ISO 8601, UTC) is in effect; tolerates clock differences."""
     if created_on is None:
         return 0.0
     # Azure writes more digits of a second than Python reads.

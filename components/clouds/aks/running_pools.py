@@ -85,9 +85,9 @@ def _running_version(running: Mapping[str, Any], pool: Pool, target: str) -> str
 
 
 def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
-    """The answer to a look-up, empty if there is no such resource.
+    """The result of a look-up; empty if the resource does not exist.
 
-    There is no look-up that says so without failing: https://github.com/pulumi/pulumi/issues/12346.
+    Look-ups of a missing resource fail: https://github.com/pulumi/pulumi/issues/12346.
     """
     try:
         resource: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value

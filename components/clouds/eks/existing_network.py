@@ -20,6 +20,7 @@ from components.settings.limits.eks.network import most_nodes
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
 from facts.catalog.eks.subnets import LEAST_CONTROL_PLANE_ZONES
+from facts.concepts.counts import counted
 
 _VPC: Final = "aws:ec2/getVpc:getVpc"
 _SUBNET: Final = "aws:ec2/getSubnet:getSubnet"
@@ -227,7 +228,7 @@ def _warn_about_tags(subnets: Sequence[_Subnet], public: Mapping[str, Any], pare
         )
     if len(public) < LEAST_CONTROL_PLANE_ZONES:
         pulumi.warn(
-            f"addons: load-balancer: subnets with the tag {_PUBLIC}=1 are in {len(public)} zones of the network; a "
-            "load balancer that the internet reaches wants two",
+            f"addons: load-balancer: subnets with the tag {_PUBLIC}=1 are in {counted(len(public), 'zone')} of the "
+            "network; a public load balancer needs two",
             parent,
         )

@@ -1,4 +1,4 @@
-"""How people and the Kubernetes provider reach the cluster: a token of the AWS command line, no key in the file."""
+"""The kubeconfig of users and of the Kubernetes provider: a token of the AWS CLI, no key in the file."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def is_gpu_family(pattern: str) -> bool:
 
 @cache
 def _models() -> Mapping[str, str]:
-    """Instance family → its GPU as people call it: with its memory only where the chip comes with more than one."""
+    """Instance family → the usual name of its GPU, with the memory if the chip exists with several sizes."""
     named = {name: _GPU.fullmatch(machine.gpu) for name, machine in gpu_machines(CLOUD).items()}
     variants = {(match["chip"], match["memory"]) for match in named.values() if match}
     models: dict[str, str] = {}

@@ -77,7 +77,7 @@ class TemplateMachines:
 
 
 def machines(choices: Sequence[Choice]) -> TemplateMachines:
-    """Sums up what a group may launch. A type that surely has GPUs decides, whatever else is unknown."""
+    """Sums up what a group may launch. A type that certainly has GPUs decides, even if others are unknown."""
     known = {choice.gpus for choice in choices if choice.gpus is not UNKNOWN}
     most = max(known, default=0)
     gpus: Maybe[int] = UNKNOWN if most == 0 and any(choice.gpus is UNKNOWN for choice in choices) else most

@@ -52,7 +52,11 @@ A100 = {"gpu": "nvidia-a100-80gb", "gpusPerNode": 8}
 INTENTS = (
     expressed("flex-start", "gke", gpuPools=[{**H100, "capacity": "flex-start", "flexStart": {"maxRunHours": 24}}]),
     refused(
-        "flex-start elsewhere", {"gpuPools[0].capacity": "Write one of"}, "eks", "aks", gpuPools=t4(capacity="flex-start")
+        "flex-start elsewhere",
+        {"gpuPools[0].capacity": "Write one of"},
+        "eks",
+        "aks",
+        gpuPools=t4(capacity="flex-start"),
     ),
     refused("flex-start by Google's name", {"gpuPools[0].capacity": "flex-start"}, gpuPools=t4(capacity="dws")),
     refused("a queue", {"gpuPools[0].queuedProvisioning": "one by one"}, gpuPools=t4(queuedProvisioning=True)),

@@ -177,7 +177,7 @@ def test_load_balancers_are_told_which_tags_they_miss(monkeypatch: pytest.Monkey
     internal, public = warnings
     assert SUBNETS[1] in internal
     assert SUBNETS[0] not in internal
-    assert "in 1 zones" in public
+    assert "in 1 zone of" in public
 
 
 def test_a_network_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
