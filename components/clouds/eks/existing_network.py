@@ -165,10 +165,10 @@ def _way_out(subnet: _Subnet) -> Iterator[Problem]:
         return
     yield Problem(
         _HERE,
-        f"{subnet} is public: its way out is {gateways[0]}, and nodes have no public address"
+        f"{subnet} is public: its default route is {gateways[0]}, and nodes have no public address"
         if gateways
-        else f"{subnet} has no route to {EVERYWHERE}, so nodes could not fetch their images",
-        "Write a private subnet, whose route table leads out by a NAT gateway, a transit gateway or a firewall",
+        else f"{subnet} has no route to {EVERYWHERE}, so nodes cannot pull images",
+        "Write a private subnet, with a default route to a NAT gateway, a transit gateway or a firewall",
     )
 
 
@@ -185,13 +185,13 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
         if zone not in by_zone:
             has = ", ".join(sorted(by_zone))
             yield Problem(
-                _HERE, f"none is in {zone}, where the stack has nodes; the subnets are in {has}", f"Add one in {zone}"
+                _HERE, f"no subnet is in {zone}, where the stack has nodes; they are in {has}", f"Add one in {zone}"
             )
     if len(by_zone) < LEAST_CONTROL_PLANE_ZONES:
         yield Problem(
             _HERE,
-            f"all are in {', '.join(sorted(by_zone))}, and a control plane needs two zones, wherever the nodes are",
-            "Add a subnet in another zone of the region; `zones` says where nodes are",
+            f"all subnets are in {', '.join(sorted(by_zone))}, but a control plane needs two zones",
+            "Add a subnet in another zone of the region; `zones` limits the nodes to their zones",
         )
 
 
