@@ -39,20 +39,20 @@ def _series(type: str) -> str:
 
 
 def without_gpus(types: Sequence[str], where: ValidationContext) -> tuple[Machine, ...]:
-    """Known machines without GPUs, as for CPU and admin pools, the planned one first."""
+    """Known machines without GPUs, for CPU and admin pools, the one that the autoscaler plans with first."""
     several(types, where)
     machines = [machine for type in types if (machine := known_machine(type, where)) is not None]
     for machine in machines:
         if machine.gpus:
             raise wrong(
                 f"'{machine.type}' has {machine.gpus} {machine.gpu}",
-                "Declare it below gpuPools, where it can reach zero nodes",
+                "Declare it in gpuPools, where it scales to zero",
             )
     return planned_first(machines)
 
 
 def with_gpus(types: Sequence[str], gpu: str, sizes: Sequence[int], where: ValidationContext) -> tuple[Machine, ...]:
-    """The machines of those names, each with each of the sizes; for one size the planned one first."""
+    """The machines of those names, in each size; with one size, the one that the autoscaler plans with first."""
     several(types, where)
     machines = [_with_gpus(type, gpu, size, sizes, where) for type in types for size in sizes]
     return planned_first([machine for machine in machines if machine is not None]) if len(sizes) == 1 else ()
@@ -183,7 +183,7 @@ def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: ValidationContext) ->
         listed = ", ".join(str(count) for count in counts)
         raise wrong(
             f"no machine on {where.cloud} has {' or '.join(map(str, missing))} {gpu}",
-            f"{gpu} comes in {listed} per node",
+            f"Write one of {listed}",
         )
 
 
