@@ -48,5 +48,5 @@ def _location(pool: Pool, settings: Settings) -> str:
     if len(pool.zones) == 1:
         return f"{pool.zones[0]} only"
     if settings.autoscaler == "karpenter":
-        return "the zone with the cheapest machine, or the one the pod asks for"
+        return "the zone with the cheapest machine, or the one that the pod requires"
     return "where its Auto Scaling group finds capacity, evenly while all zones have some"
