@@ -156,7 +156,7 @@ def test_a_new_cluster_has_free_addresses_for_its_pools_at_their_maximum(
     if fits:
         assert run_cluster(maximum=maximum).only(CLUSTER)
     else:
-        with pytest.raises(pulumi.RunError, match=r"'subnet-0000000a' .* room for \d nodes?, but the pools may grow to"):
+        with pytest.raises(pulumi.RunError, match=r"'subnet-0000000a' .* room for \d nodes?, but the pools may grow"):
             run_cluster(maximum=maximum)
 
 
