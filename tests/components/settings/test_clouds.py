@@ -96,7 +96,7 @@ def test_what_the_file_leaves_out_comes_from_the_catalogue(cloud: str) -> None:
         "service_cidr": network.service_cidr,
     } == ranges
     assert settings.autoscaler == known.autoscalers[0]
-    assert (settings.expander, settings.unneeded_minutes, settings.addons) == (None, None, ())
+    assert (settings.unneeded_minutes, settings.addons) == (None, ())
     assert {pool.image for pool in settings.gpu_pools} == {known.images[0]}
     assert settings.admin_pool.machine_type == known.default_admin_machine
     assert {pool.machine_type for pool in settings.cpu_pools} == {known.default_cpu_machine}

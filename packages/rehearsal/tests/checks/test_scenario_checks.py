@@ -160,17 +160,17 @@ def test_troubles_with_machines_are_current_only_while_somebody_waits(cluster: C
         cluster.pod(name)
         cluster.warning(name, "t4-1 cannot grow: no tag", reason="NodeGroupNotScaled", pool="t4-1")
     cluster.node("gpu-0", "t4-1", size=1, gpus=0)
-    cluster.warning("gpu-0", "the node offers no GPU", kind="Node", reason="DevicePluginMissing")
+    cluster.warning("gpu-0", "the node advertises no GPU", kind="Node", reason="DevicePluginMissing")
     cluster.warning("one", "Insufficient nvidia.com/gpu")
 
     def current() -> list[tuple[str, str]]:
         return [(trouble.pool, trouble.message) for trouble in cluster.timeline.unusable_machines()]
 
-    assert current() == [("t4-1", "t4-1 cannot grow: no tag"), ("", "the node offers no GPU")]
+    assert current() == [("t4-1", "t4-1 cannot grow: no tag"), ("", "the node advertises no GPU")]
     cluster.pod("one", node="gpu-1", phase="Running", change="MODIFIED")
     assert len(current()) == 2
     cluster.pod("two", change="DELETED")
-    assert current() == [("", "the node offers no GPU")]
+    assert current() == [("", "the node advertises no GPU")]
     cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
     assert current() == []
 

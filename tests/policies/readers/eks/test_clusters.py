@@ -160,7 +160,7 @@ def test_overrides_replace_the_templates_type() -> None:
     group = self_managed({"launchTemplate": None, "mixedInstancesPolicy": policy})
     assert (group.gpus_per_node, group.other_gpus_per_node, group.spot) == (8, (1,), True)
     (violation,) = uniform_sizes(group)
-    assert "1, 8 GPUs" in violation.message
+    assert "1 or 8 GPUs" in violation.message
 
 
 @pytest.mark.parametrize(
