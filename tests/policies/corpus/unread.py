@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.policies.corpus.case import resource, undecided
+from tests.policies.corpus.case import allowed, resource, undecided
 from tests.policies.corpus.elsewhere import custom
 
 UNJUDGED = [
@@ -41,6 +41,18 @@ UNJUDGED = [
     ),
     undecided("oracle-pool", "'BM.GPU.H100.8'", "Another cloud's node pool.").of(
         resource("oci:ContainerEngine/nodePool:NodePool", nodeShape="BM.GPU.H100.8", nodeConfigDetails={"size": 2})
+    ),
+    *(
+        undecided(f"model-word-{package}", f"'{word}'", "A cloud that no table of ours lists, by the GPU's model.").of(
+            resource(f"{package}:{kind}", **properties)
+        )
+        for package, kind, word, properties in (
+            ("ovh", "CloudProject/kubeNodePool:KubeNodePool", "l40s", {"flavorName": "l40s-90", "minNodes": 1}),
+            ("vultr", "index/kubernetesNodePools:KubernetesNodePools", "a100", {"plan": "vcg-a100-1c-6g-4vram"}),
+            ("exoscale", "index/sksNodepool:SksNodepool", "gpua30", {"instanceType": "gpua30.medium", "size": 1}),
+            ("civo", "index/kubernetesNodePool:KubernetesNodePool", "l40s", {"size": "an.g1.l40s.kube.x1"}),
+            ("scaleway", "kubernetes/pool:Pool", "H100", {"nodeType": "H100-1-80G", "size": 1}),
+        )
     ),
     undecided(
         "google-native", "'nvidia-l4'", "The provider made from Google's API, which has had no release since 2023."
@@ -85,5 +97,20 @@ UNJUDGED = [
             "gcp:workbench/instance:Instance",
             gceSetup={"machineType": "n1-standard-8", "acceleratorConfigs": [{"type": "NVIDIA_TESLA_T4"}]},
         )
+    ),
+]
+
+ALLOWED = [
+    allowed("model-word-in-a-name", "A CPU pool that is named after the GPUs that its pods feed.").of(
+        resource(
+            "ovh:CloudProject/kubeNodePool:KubeNodePool",
+            name="feeds-l40s",
+            flavorName="b3-8",
+            description="for the a100",
+        )
+    ),
+    allowed("model-word-elsewhere", "A load balancer of layer four, and a database's size.").of(
+        resource("openstack:loadbalancer/pool:Pool", "lb", protocol="l4", lbMethod="ROUND_ROBIN"),
+        resource("example:index/database:Database", "db", size="t4-small"),
     ),
 ]
