@@ -94,7 +94,7 @@ BLOCKED: Final = [
     blocked("wrong-effect", "gpu-taint", "a taint that only asks").of(
         pool(config={"taints": [{**TAINT, "effect": "PREFER_NO_SCHEDULE"}]})
     ),
-    blocked("wrong-key", "gpu-taint", "a taint of one's own").of(
+    blocked("wrong-key", "gpu-taint-key", "a taint of one's own").of(
         pool(config={"taints": [{**TAINT, "key": "dedicated"}]})
     ),
     blocked("whole-machine", "gpu-taint", "an A2 machine brings its GPUs: no guestAccelerators").of(
