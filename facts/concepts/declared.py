@@ -93,6 +93,8 @@ class NodeGroup:
     """Domains in which the cloud sets labels by itself, so that a label missing from ``labels`` may still be there."""
     disk_key: Maybe[str | None] = None
     """The customer's own key that encrypts the nodes' disks."""
+    without_gpus: str = ""
+    """How to keep machines with GPUs out of a group that may take any machine; empty where it asks for GPUs."""
     discoverable: Maybe[bool] = True
     """Whether an autoscaler in the cluster can find the group; false where it lacks the tags for that."""
     for_system_pods: Maybe[bool] = False

@@ -310,6 +310,9 @@ def _reserves(group: NodeGroup, taint: Taint) -> bool:
 
 
 def _violation(rule: Rule[...], group: NodeGroup, message: str, remedy: str = "") -> Violation:
+    if group.without_gpus:
+        message = f"{message} It asks for no GPUs, and does not exclude machines with GPUs."
+        remedy = f"{group.without_gpus} If it is for GPUs: {remedy or rule.remedy}"
     if group.gpus_per_node is UNKNOWN:
         reason = group.unknown_reasons.get("gpus_per_node")
         message = f"If it has GPUs: {message}"

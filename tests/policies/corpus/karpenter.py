@@ -93,13 +93,13 @@ BLOCKED = [
     blocked("gpu-limit-below-one-node", "gpu-ceiling", "A limit of 4 GPUs on machines that have 8.").of(
         node_pool(one_of(FAMILY, "p4d"), limits={"nvidia.com/gpu": 4})
     ),
-    blocked(
-        "gpu-never-consolidated", "gpu-autoscaled", "Consolidation is off because it once moved a training job."
-    ).of(node_pool(disruption={"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"})),
-    blocked("gpu-budget-zero", "gpu-autoscaled", "A budget of no disruption at any time keeps empty nodes, too.").of(
+    blocked("gpu-never-consolidated", "gpu-idle-time", "Consolidation is off because it once moved a training job.").of(
+        node_pool(disruption={"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"})
+    ),
+    blocked("gpu-budget-zero", "gpu-idle-time", "A budget of no disruption at any time keeps empty nodes, too.").of(
         node_pool(disruption={"consolidateAfter": "5m", "budgets": [{"nodes": "0"}]})
     ),
-    blocked("gpu-do-not-disrupt", "gpu-autoscaled", "The annotation that protects pods, put on the nodes.").of(
+    blocked("gpu-do-not-disrupt", "gpu-idle-time", "The annotation that protects pods, put on the nodes.").of(
         node_pool(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
     ),
     blocked("gpu-static", "gpu-zero-minimum", "A static NodePool: two GPU nodes at all times.").of(
