@@ -150,7 +150,8 @@ def _without_gpus(template: Any, requirements: Sequence[Any]) -> str:
     for requirement in requirements:
         values = [str(value) for value in items(at(requirement, "values"))]
         counted = at(requirement, "operator") not in ("In", "Exists")
-        if at(requirement, "key") is UNKNOWN or only_gpu_nodes(at(requirement, "key"), () if counted else values):
+        key = at(requirement, "key")
+        if key is UNKNOWN or only_gpu_nodes(str(key), () if counted else values):
             return ""
     domains = {"NodeClass": "eks.amazonaws.com/instance", "AKSNodeClass": "karpenter.azure.com/sku"}
     domain = domains.get(str(at(template, "nodeClassRef", "kind")), "karpenter.k8s.aws/instance")
