@@ -223,13 +223,15 @@ class GpuQuota:
 class Minimum:
     """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
 
-    The group goes by its cloud's name for it (``group``), or by where it is declared (``declared_at``).
+    The group goes by its cloud's name for it (``group``), by where it is declared (``declared_at``), or by the name of
+    one of its nodes (``node``).
     """
 
     what: str
     """In words: ``schedule 'morning'``."""
     nodes: Maybe[int]
     group: Maybe[str | None] = None
+    node: str = ""
     declared_at: tuple[str, ...] = ()
     where: str = ""
     """The property or the flag, in its resource's own spelling."""

@@ -14,9 +14,10 @@ from policies.readers.spelling import Spelling, respelled
 
 
 def _self_managed(declared: Declared) -> Iterable[Declared]:
-    """``NodeGroup``: https://www.pulumi.com/registry/packages/eks/api-docs/nodegroup/."""
-    inputs = declared.properties
-    if inputs.get("instanceType") is None:
+    """``NodeGroup``, and the group that a ``Cluster`` makes by default from the same arguments."""
+    options = declared.properties.get("nodeGroupOptions")
+    inputs = {**declared.properties, **(options if isinstance(options, Mapping) else {})}
+    if inputs.get("instanceType") is None or inputs.get("skipDefaultNodeGroup") is True:
         return
     taints = inputs.get("taints")
     listed = [
@@ -45,4 +46,4 @@ _CONSTANTS: Final = {
     "NoExecute": "NO_EXECUTE",
 }
 
-SPELLINGS: Final[Mapping[str, Spelling]] = {"eks:index:NodeGroup": _self_managed}
+SPELLINGS: Final[Mapping[str, Spelling]] = dict.fromkeys(("eks:index:Cluster", "eks:index:NodeGroup"), _self_managed)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import NodeGroup
+from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
 from policies.readers.eks.clusters import LABEL_DOMAINS
 from policies.readers.eks.facts import CLOUD
@@ -34,6 +34,10 @@ from policies.readers.node_registration import NOTHING
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")
+# https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
+_SUSPENDED: Final = UnknownReason(
+    "its process Terminate is suspended, so that it does not scale in", "Remove Terminate from suspendedProcesses."
+)
 _CLUSTER_TAG: Final = "kubernetes.io/cluster/"
 # How the autoscaler finds its groups, and what it reads about them:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
@@ -57,13 +61,14 @@ def read_group(declared: Declared) -> Iterable[Item]:
     warm = warm_nodes(inputs.get("warmPool"), most)
     name = text(inputs.get("name"))
     for_pods = _of_kubernetes(tags, template)
+    suspended = {"autoscaled": _SUSPENDED} if "Terminate" in items(inputs.get("suspendedProcesses")) else {}
     yield NodeGroup(
         name=name if isinstance(name, str) else declared.name,
         cloud=CLOUD,
         kind="machine" if for_pods is False else "pool",
         gpus_per_node=kinds.gpus,
         other_gpus_per_node=kinds.other_gpus,
-        autoscaled=UNKNOWN if UNKNOWN in (least, most) else least != most,
+        autoscaled=UNKNOWN if suspended or UNKNOWN in (least, most) else least != most,
         discoverable=_discoverable(tags),
         min_nodes=UNKNOWN if least is UNKNOWN or warm is UNKNOWN else max(least or 0, warm),
         max_nodes=most,
@@ -82,7 +87,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
         scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
-        unknown_reasons=unknown_reasons_for(kinds, template.registration),
+        unknown_reasons={**unknown_reasons_for(kinds, template.registration), **suspended},
         resource=declared.urn,
     )
 
