@@ -28,7 +28,7 @@ _MAKES_MACHINES: Final = re.compile(
 # What these hold says something about GPUs, and makes none: rights, limits, alarms, files, images, names.
 _HARMLESS: Final = re.compile(
     r"apigateway|appautoscaling|artifactregistry|authorization|bigquery|billing|budgets|cloudtrail|cloudwatch|config|"
-    r"costexplorer|dashboard|devops|dns|ecr|iam|insights|keyvault|kms|[ae]?lb|loadbalancer|log|logging|monitor|monitoring|"
+    r"costexplorer|dashboard|devops|dns|ecr|filestore|iam|insights|keyvault|kms|[ae]?lb|loadbalancer|log|logging|monitor|monitoring|"
     r"operationalinsights|organizations|orgpolicy|policy|pricing|pubsub|ram|random|resourcegroups|route53|s3|"
     r"secretmanager|secretsmanager|serviceaccount|servicequotas|sns|sqs|ssm|storage|tls|time"
 )
