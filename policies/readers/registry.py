@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": (
-        "readers.kubernetes.managed_addons",
+        "readers.kubernetes.chart_values",
         "readers.eks.clusters",
         "readers.eks.machines",
         "readers.eks.reservations",

@@ -22,7 +22,7 @@ _NAMES: Final = re.compile(
     r"(?!.*(?:flavor|size|type|plan|shape)\w*$).*(?:name|prefix|description|tag|label|link|uri|\bid$)", re.IGNORECASE
 )
 _MAKES_MACHINES: Final = re.compile(
-    r"(?:Node|Machine|Agent|Worker|Compute|Instance)(?:s?[Pp]ool|Group|Set|Deployment|Template)"
+    r"(?:Node|Machine|Agent|Worker|Compute|Container|Instance)(?:s?[Pp]ool|Group|Set|Deployment|Template)"
     r"|^Pool$|Instance$|Server$|Droplet|Fleet|VirtualMachine|Shoot|BareMetal|ComputeEnvironment|Cluster$"
 )
 # What these hold says something about GPUs, and makes none: rights, limits, alarms, files, images, names.

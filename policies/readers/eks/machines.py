@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
-from policies.readers.eks.clusters import LABEL_DOMAINS
+from policies.readers.eks.clusters import LABEL_DOMAINS, count_of
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
 from policies.readers.eks.template import (
@@ -72,7 +72,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         discoverable=_discoverable(tags),
         min_nodes=UNKNOWN if least is UNKNOWN or warm is UNKNOWN else max(least or 0, warm),
         max_nodes=most,
-        initial_nodes=_count(inputs.get("desiredCapacity")),
+        initial_nodes=count_of(inputs.get("desiredCapacity")),
         taints=template.registration.taints,
         labels={"kubernetes.io/os": "linux", **template.registration.labels},
         spot=_spot(inputs.get("mixedInstancesPolicy")),
@@ -157,7 +157,7 @@ def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spo
     configs = items(declared.properties.get("launchTemplateConfigs"))
     overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
     kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds, _count(coalesce(capacity, 1)), spot=spot)
+    yield from _fixed(declared, kinds, count_of(coalesce(capacity, 1)), spot=spot)
 
 
 def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:
@@ -218,8 +218,3 @@ def _cluster(tags: Mapping[Any, Any]) -> Maybe[str | None]:
 def _spot(policy: Any) -> Maybe[bool]:
     on_demand = whole(at(policy, "instancesDistribution", "onDemandPercentageAboveBaseCapacity"), default=100)
     return UNKNOWN if on_demand is UNKNOWN else on_demand == 0
-
-
-def _count(value: Any) -> Maybe[int]:
-    count = whole(value, default=0)
-    return 0 if count is None else count

@@ -16,6 +16,7 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
+from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import entry_of, taints_of
@@ -174,9 +175,10 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
     """Whether the control plane answers every address: neither private nor limited to authorized networks."""
     private = flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint"))
     networks = cluster.get("masterAuthorizedNetworksConfig")
-    if private is True or networks is not None:
-        return UNKNOWN if networks is UNKNOWN and private is not True else False
-    return UNKNOWN if private is UNKNOWN else True
+    if private is True or UNKNOWN in (private, networks):
+        return False if private is True else UNKNOWN
+    blocks = [at(block, "cidrBlock") for block in items(at(networks, "cidrBlocks"))]
+    return networks is None or open_to_all(blocks)
 
 
 def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:

@@ -61,6 +61,9 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     metadata = declared.properties.get("metadata")
     name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
     priority = text(at(pod, "priorityClassName"))
+    if isinstance(node := at(pod, "nodeName"), str) and kind in _REPLICATED:
+        # The scheduler, and with it every taint, is left out.
+        yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
     yield Workload(
         name=name if isinstance(name, str) else declared.name,
         namespace=namespace if isinstance(namespace, str) else "default",
@@ -90,6 +93,8 @@ def _always(kind: str, spec: Any) -> Maybe[int]:
     if kind in _REPLICATED:
         count = whole(at(spec, "replicas"), default=1)
         return UNKNOWN if count is None else count
+    if kind == "Pod":
+        return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
     # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
     often = kind == "CronJob" and longest_window(at(spec, "schedule"), "10m") == math.inf
     return 1 if often else 0

@@ -6,6 +6,7 @@ Each row: an id, the rule, what is refused, and its neighbour that passes.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 from tests.policies.corpus import aws, ec2
@@ -85,6 +86,14 @@ def secret(kind: str) -> Resource:
     return resource("kubernetes:core/v1:Secret", metadata=metadata, type=kind)
 
 
+def pinned(name: str) -> Resource:
+    return template("apps/v1:Deployment", {"containers": [{"name": "a", "image": "i"}], "nodeName": name})
+
+
+def bare(**spec: Any) -> Resource:
+    return resource("kubernetes:core/v1:Pod", metadata={"name": "p"}, spec={**pod(1), **spec})
+
+
 def component(**inputs: Any) -> Resource:
     return resource("eks:index:Cluster", minSize=2, maxSize=3, **inputs)
 
@@ -121,18 +130,27 @@ ROWS: Final[list[tuple[str, str, Program, Program]]] = [
     ),
     ("token", "no-static-keys", (secret("kubernetes.io/service-account-token"),), (secret("Opaque"),)),
     ("component", "gpu-zero-minimum", (component(instanceType="g5.xlarge"),), (component(instanceType="m5.large"),)),
-    ("notebook", "gpu-held-for-ever", (notebook(),), ()),
+    ("node-by-name", "gpu-minimum-elsewhere", (pinned("gke-ml-t4-0a1b2c3d-x1y2"),), (pinned("gke-ml-admin-0a1b-x1"),)),
+    ("bare-pod", "gpu-held-for-ever", (bare(),), (bare(restartPolicy="Never"),)),
+    ("notebook", "gpu-held-for-ever", (notebook(),), (notebook(**{"kubeflow-resource-stopped": "true"}),)),
 ]
 
 BLOCKED: Final = [blocked(f"side-{id}", rule, "").of(*program) for id, rule, program, _ in ROWS]
+NEIGHBOURS: Final = [replace(allowed(f"beside-{id}", "").of(*program), rule=rule) for id, rule, _, program in ROWS]
 ALLOWED: Final = [
-    *(allowed(f"beside-{id}", "").of(*program) for id, _, _, program in ROWS),
+    *NEIGHBOURS,
     allowed("side-admin-node", "a patch of a node that has no GPUs").of(node("gke-ml-admin-0a1b2c3d-x1y2")),
     allowed("side-group-with-children", "objects that are resources of their own are read once").of(
         text_group(PINNED), ("kubernetes:yaml/v2:ConfigGroup$kubernetes:core/v1:Namespace", "child", {})
     ),
 ]
 UNJUDGED: Final[list[Case]] = [
+    undecided("side-capacity-block", "its offering does not say", "").of(
+        resource("aws:ec2/capacityBlockReservation:CapacityBlockReservation", capacityBlockOfferingId="cb-1")
+    ),
+    undecided("side-container-group", "'V100'", "").of(
+        resource("azure-native:containerinstance:ContainerGroup", sku={"gpu": "V100"})
+    ),
     undecided("side-any-node", "the node's name does not say", "a patch", around=on_t4).of(
         node("ip-10-0-1-2.internal")
     ),
