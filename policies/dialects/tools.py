@@ -71,9 +71,8 @@ def _spelled(type_token: str, body: Iterable[str]) -> Spelling:
                 name: coalesce(fields.get(name), *(at(fields, *path) for path in paths))
                 for name, paths in _REFERENCES.items()
             }
-            if type_token in _OWN_NAME:
-                name = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
-                values[_OWN_NAME[type_token]] = name
+            own = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
+            values |= {_OWN_NAME[type_token]: own} if type_token in _OWN_NAME else {}
             known = {name: value for name, value in values.items() if value is not None}
             yield respelled(declared, type_token, {**fields, **known}, names)
 

@@ -62,6 +62,7 @@ _HARMLESS_GROUPS: Final = (
 _OPAQUE: Final = {
     "command:*": "it runs a command",
     "pulumi-*:dynamic*": "it is a dynamic resource, which runs code of the program",
+    "aws:ec2/capacityBlock*": "its offering does not say how many GPUs are paid for",
     "aws:cloudformation/*": "its template is not in this program, or the gate cannot read it",
     "aws:cloudcontrol/*": "its properties have a form that the gate does not read",
     "azure-native*:resources*:Deployment*": "its template is not in this program, or the gate cannot read it",

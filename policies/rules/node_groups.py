@@ -7,7 +7,6 @@ Each takes one ``NodeGroup`` (and limits) and returns the violations, none for a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from facts.concepts.declared import NodeGroup, Violation
@@ -190,7 +189,7 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     },
     example=replace(GPUS, taints=(Taint("sku", "gpu", "NoSchedule"),)),
 )
-def taint_key(group: NodeGroup, taint_keys: Sequence[str] = ()) -> list[Violation]:
+def taint_key(group: NodeGroup, taint_keys: tuple[str, ...] = ()) -> list[Violation]:
     """A GPU group that repels pods does so with the key ``nvidia.com/gpu``, or with one of ``taint_keys``."""
     if not has_gpus(group) or group.kind == "machine" or group.taints is UNKNOWN:
         return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from facts.concepts.declared import NotEvaluated, Reservation, UnknownReason
+from facts.concepts.declared import Reservation
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text, whole
 from policies.readers.eks.facts import gpus_of
 from policies.readers.eks.template import machines, typed
@@ -30,15 +30,6 @@ def read_dedicated_host(declared: Declared) -> Iterable[Item]:
     yield Reservation(f"dedicated host '{declared.name}'", 1, gpus_of(kind), kind, declared.urn)
 
 
-def read_capacity_block(declared: Declared) -> Iterable[Item]:
-    """A capacity block, paid in advance: its offering is for GPUs or Trainium, and tells how many only by its id.
-
-    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html
-    """
-    offering = UnknownReason("its offering does not say how many GPUs it has", "Exempt it by name until it ends.")
-    yield NotEvaluated(f"Capacity block '{declared.name}'", offering, declared.urn, rules=("gpu-reserved-capacity",))
-
-
 def read_compute_environment(declared: Declared) -> Iterable[Item]:
     """``aws:batch/computeEnvironment:ComputeEnvironment`` with a minimum: at least one machine stays."""
     resources = declared.properties.get("computeResources")
@@ -54,7 +45,6 @@ def read_compute_environment(declared: Declared) -> Iterable[Item]:
 
 READERS: Final[Mapping[str, Reader]] = {
     "aws:batch/computeEnvironment:ComputeEnvironment": read_compute_environment,
-    "aws:ec2/capacityBlockReservation:CapacityBlockReservation": read_capacity_block,
     "aws:ec2/capacityReservation:CapacityReservation": read_capacity_reservation,
     "aws:ec2/dedicatedHost:DedicatedHost": read_dedicated_host,
 }

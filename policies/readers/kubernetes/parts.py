@@ -14,8 +14,7 @@ from policies.readers.resource import Declared, Item
 # A device plugin registers itself at the kubelet's socket in this folder:
 # https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/
 _PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
-# NVIDIA's and Google's, by name: https://github.com/NVIDIA/k8s-device-plugin,
-# https://github.com/GoogleCloudPlatform/container-engine-accelerators
+# https://github.com/NVIDIA/k8s-device-plugin, https://github.com/GoogleCloudPlatform/container-engine-accelerators
 _PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-plugin")
 _GPU_IMAGE: Final = re.compile(r"nvidia|gpu", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
