@@ -16,7 +16,7 @@ KNOWN_GAPS: Final[Mapping[str, str]] = {
     "rights-in-the-cluster": "Who may do what in the cluster: role bindings, access entries.",
     "harmless-types": "GPU words in types that create no machines: permissions, alarms, budgets, storage, names, "
     "secrets.",
-    "chart-parameters": "Single values that Argo CD sets in a chart (`helm.parameters`), and in any chart the "
+    "chart-parameters": "Individual chart values that Argo CD sets (`helm.parameters`), and in any chart the "
     "tolerations of a component with the name of a known DaemonSet (`node-exporter`, `…-agent`).",
     "late-templates": "A CloudFormation template that is unknown at preview: the gate checks it at the update, before"
     " it is created.",

@@ -100,7 +100,7 @@ def _opaque(resource: Declared) -> str:
 
 
 def _gpu_mention(resource: Declared) -> str:
-    """The first text of a resource that looks like GPUs, or in a command like a tool that makes nodes."""
+    """The first text of a resource that looks like GPUs, or in a command like a tool that creates nodes."""
     kubernetes = resource.type.startswith("kubernetes:")
     if _is_harmless(resource.type):
         return ""

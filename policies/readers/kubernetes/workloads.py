@@ -107,7 +107,7 @@ def makes_way(priority: Any) -> Maybe[bool]:
 
 
 def read_config_map(declared: Declared) -> Iterable[Item]:
-    """A ConfigMap is no place for a key, and may hold a device plugin's configuration."""
+    """A ConfigMap: it must not contain a key, and may hold a device plugin's configuration."""
     if (replicas := replicated(declared.properties.get("data"))) is not None:
         own_name = text(at(declared.properties, "metadata", "name"))
         name = own_name if isinstance(own_name, str) else None
@@ -224,7 +224,7 @@ def _claimed(request: Any) -> Maybe[int]:
 
 
 def container_gpus(container: Any) -> Maybe[int]:
-    """GPUs one container asks for; ``UNKNOWN`` for shared GPUs and slices, which are some part of a GPU."""
+    """GPUs that one container requests; ``UNKNOWN`` for shared GPUs and slices, which are part of a GPU."""
     # Kubernetes takes a request from the limit of an extended resource, and both must be equal.
     for section in ("limits", "requests"):
         resources = at(container, "resources", section)
