@@ -20,7 +20,7 @@ def program(rows: list[dict[str, Any]]) -> Program:
 
 ROWS: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 PATCHED: Final = "kubernetes:core/v1:NodePatch"
-KEPT: Final = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+SCALE_DOWN_OFF: Final = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
 
 BLOCKED: Final = [blocked(f"side-{row['id']}", row["rule"], row["story"]).of(*program(row["refused"])) for row in ROWS]
 NEIGHBOURS: Final = [
@@ -30,7 +30,7 @@ GROUP: Final = next(row for row in ROWS if row["id"] == "config-group")
 ALLOWED: Final = [
     *NEIGHBOURS,
     allowed("side-admin-node", "a patch of a node that has no GPUs").of(
-        resource(PATCHED, metadata={"name": "gke-ml-admin-0a1b2c3d-x1y2", "annotations": KEPT})
+        resource(PATCHED, metadata={"name": "gke-ml-admin-0a1b2c3d-x1y2", "annotations": SCALE_DOWN_OFF})
     ),
     allowed("side-group-with-children", "objects that are resources of their own are read once").of(
         *program(GROUP["refused"]), ("kubernetes:yaml/v2:ConfigGroup$kubernetes:core/v1:Namespace", "child", {})
@@ -44,7 +44,7 @@ UNJUDGED: Final[list[Case]] = [
         resource("azure-native:containerinstance:ContainerGroup", sku={"gpu": "V100"})
     ),
     undecided("side-any-node", "the node's name does not say", "a patch of some node", around=on_t4).of(
-        resource(PATCHED, metadata={"name": "ip-10-0-1-2.internal", "annotations": KEPT})
+        resource(PATCHED, metadata={"name": "ip-10-0-1-2.internal", "annotations": SCALE_DOWN_OFF})
     ),
     undecided("side-suspended", "process Terminate is suspended", "it does not scale in", links=aws.LINK).of(
         aws.template(), ec2.group(suspendedProcesses=["Terminate"])
