@@ -93,6 +93,8 @@ class NodeGroup:
     """Domains in which the cloud sets labels by itself, so that a label missing from ``labels`` may still be there."""
     disk_key: Maybe[str | None] = None
     """The customer's own key that encrypts the nodes' disks."""
+    without_gpus: str = ""
+    """How to keep machines with GPUs out of a group that may take any machine; empty where it asks for GPUs."""
     discoverable: Maybe[bool] = True
     """Whether an autoscaler in the cluster can find the group; false where it lacks the tags for that."""
     for_system_pods: Maybe[bool] = False
@@ -221,13 +223,15 @@ class GpuQuota:
 class Minimum:
     """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
 
-    The group goes by its cloud's name for it (``group``), or by where it is declared (``declared_at``).
+    The group goes by its cloud's name for it (``group``), by where it is declared (``declared_at``), or by the name of
+    one of its nodes (``node``).
     """
 
     what: str
     """In words: ``schedule 'morning'``."""
     nodes: Maybe[int]
     group: Maybe[str | None] = None
+    node: str = ""
     declared_at: tuple[str, ...] = ()
     where: str = ""
     """The property or the flag, in its resource's own spelling."""

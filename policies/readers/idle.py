@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import IdleTime
-from facts.concepts.unknown import UNKNOWN, at, items, mapping, whole
+from facts.concepts.kubernetes import DO_NOT_DISRUPT
+from facts.concepts.unknown import UNKNOWN, at, flag, items, mapping, text, whole
 from policies.readers.durations import longest_window, minutes_of
 
 _ENABLED: Final = "scale-down-enabled"
@@ -76,24 +77,29 @@ def _flag(key: str) -> str:
     return _OTHER_NAMES.get(flag, flag)
 
 
-def idle_of_karpenter(spec: Any) -> IdleTime | None:
+def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
     """How long an empty node of a NodePool or Provisioner stays; ``None`` where it says nothing.
 
-    A budget of no nodes keeps empty nodes while its window is open, unless its reasons leave empty ones out:
+    ``metadata`` is that of its nodes. A budget of no nodes keeps empty nodes while its window is open, without a
+    schedule for ever, unless its reasons leave empty ones out:
     https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets
     """
-    written, where = at(spec, "disruption", "consolidateAfter"), "spec.disruption.consolidateAfter"
-    after = None if written == "Never" else minutes_of(written)  # never is said by ``autoscaled``
-    seconds = at(spec, "ttlSecondsAfterEmpty")
-    if seconds is not None:
-        count = whole(seconds)
-        return IdleTime(UNKNOWN if count is UNKNOWN or count is None else count / 60, "spec.ttlSecondsAfterEmpty")
-    times = [] if after is None else [IdleTime(after, where)]
+    if text(at(metadata, "annotations", DO_NOT_DISRUPT)) == "true":
+        return IdleTime(math.inf, f"annotation {DO_NOT_DISRUPT} of its nodes")
+    if at(spec, "template") is None and at(spec, "disruption") is None:  # a Provisioner
+        seconds = whole(at(spec, "ttlSecondsAfterEmpty"))
+        if seconds is None and flag(at(spec, "consolidation", "enabled")) is True:
+            return None
+        minutes = math.inf if seconds is None else UNKNOWN if seconds is UNKNOWN else seconds / 60
+        return IdleTime(minutes, "spec.ttlSecondsAfterEmpty")
+    after, where = at(spec, "disruption", "consolidateAfter"), "spec.disruption.consolidateAfter"
+    minutes = math.inf if after == "Never" else minutes_of(after)
+    times = [] if minutes is None else [IdleTime(minutes, where)]
     for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
-        if not holds_empty_nodes(budget) or at(budget, "schedule") is None:
-            continue  # without a schedule it applies forever, which ``autoscaled`` covers
-        window = longest_window(at(budget, "schedule"), at(budget, "duration"))
-        times.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
+        if holds_empty_nodes(budget):
+            schedule = at(budget, "schedule")
+            window = math.inf if schedule is None else longest_window(schedule, at(budget, "duration"))
+            times.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
     known = [(idle.minutes, idle) for idle in times if idle.minutes is not UNKNOWN]
     if not known or (len(known) < len(times) and max(minutes for minutes, _ in known) != math.inf):
         return next((idle for idle in times if idle.minutes is UNKNOWN), None)

@@ -25,14 +25,14 @@ T = TypeVar("T")
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": (
-        "readers.kubernetes.managed_addons",
+        "readers.kubernetes.chart_values",
         "readers.eks.clusters",
         "readers.eks.machines",
         "readers.eks.reservations",
         "readers.eks.roles",
         "readers.eks.schedules",
         "dialects.cloudformation",
-        "dialects.amazon",
+        "dialects.tools",
     ),
     "aws-native": ("dialects.cloudformation",),
     "azapi": ("dialects.arm",),
@@ -45,11 +45,11 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "dialects.arm",
     ),
     "azuread": ("readers.aks.secrets",),
-    "azurerm": ("dialects.azure",),
-    "eks": ("dialects.amazon",),
+    "azurerm": ("dialects.tools",),
+    "eks": ("dialects.pulumi_eks",),
     "gcp": ("readers.gke.clusters", "readers.gke.reservations"),
-    "google": ("dialects.google",),
-    "google-beta": ("dialects.google",),
+    "google": ("dialects.tools",),
+    "google-beta": ("dialects.tools",),
     "kubernetes": (
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",
@@ -64,9 +64,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "readers.kubernetes.chart_values",
         "readers.gke.compute_class",
         "dialects.kaito",
-        "dialects.azure",
-        "dialects.amazon",
-        "dialects.google",
+        "dialects.tools",
         "readers.kubernetes.objects",  # last, as above
     ),
 }

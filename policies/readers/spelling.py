@@ -15,6 +15,8 @@ from policies.readers.resource import Declared
 
 Spelling = Callable[[Declared], Iterable[Declared]]
 
+# Blocks of which there is one at most, although their names end in s.
+_SINGULAR: Final = ("autoProvisioningDefaults", "instanceRequirements")
 # Their keys are the user's own, not the API's.
 _OWN_KEYS: Final = ("Labels", "Tags", "labels", "tags", "parameters", "Parameters")
 
@@ -49,23 +51,23 @@ def in_camel_case(value: Any) -> Any:
     return [in_camel_case(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def of_terraform(value: Any, lists: Mapping[str, str], blocks: Iterable[str]) -> Any:
+def of_terraform(value: Any, lists: Mapping[str, str]) -> Any:
     """Terraform's schema as a controller or an unbridged provider shows it, with the names of bridged providers.
 
-    ``lists``: a block that may occur several times → its plural. ``blocks``: those of which there is one at most, which
-    some show as a list of one.
+    ``lists``: a block that may occur several times → its plural. Of others there is one at most, which some versions
+    show as a list of one.
     """
     if isinstance(value, Mapping):
-        return {lists.get(key, key): _block(key, part, lists, blocks) for key, part in value.items()}
-    return [of_terraform(part, lists, blocks) for part in value] if isinstance(value, (list, tuple)) else value
+        return {lists.get(key, key): _block(key, part, lists) for key, part in value.items()}
+    return [of_terraform(part, lists) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def _block(key: Any, value: Any, lists: Mapping[str, str], blocks: Iterable[str]) -> Any:
+def _block(key: Any, value: Any, lists: Mapping[str, str]) -> Any:
     if key in _OWN_KEYS and isinstance(value, Mapping):
         return value
-    if key in blocks and isinstance(value, (list, tuple)) and len(value) <= 1:
-        value = value[0] if value else None
-    return of_terraform(value, lists, blocks)
+    one = isinstance(value, (list, tuple)) and len(value) == 1 and isinstance(value[0], Mapping)
+    plural = str(key).endswith("s") and key not in _SINGULAR
+    return of_terraform(value[0] if one and not plural and key not in lists else value, lists)
 
 
 def tags_of_pairs(value: Any) -> Any:

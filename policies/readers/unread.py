@@ -11,46 +11,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL
 from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.unknown import UNKNOWN, at
 from policies.readers.patterns import matches
 from policies.readers.resource import Declared
 
-# GPU machines by the names of those who sell them:
-# https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, https://cloud.google.com/compute/docs/gpus,
-# https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated,
-# https://docs.oracle.com/iaas/Content/Compute/References/computeshapes.htm#vm-gpu,
-# https://www.alibabacloud.com/help/en/ecs/user-guide/gpu-accelerated-compute-optimized-and-vgpu-accelerated-instance-families-1,
-# https://docs.digitalocean.com/products/droplets/details/features/#gpu-droplets,
-# https://techdocs.akamai.com/cloud-computing/docs/gpu-compute-instances,
-# https://www.scaleway.com/en/docs/gpu/reference-content/choosing-gpu-instance-type/,
-# https://cloud.ibm.com/docs/vpc?topic=vpc-accelerated-profile-family
-_MACHINE: Final = re.compile(
-    r"(?<![\w.-])(?:"
-    r"(?:ml\.)?(?!g4ad\.)(?:p[2-9]|gr?[2-9])[a-z]{0,3}(?:-[a-z]{2,3}\d{3})?\.(?:\d{0,3}x?large|metal(?:-\d+xl)?)"
-    r"|(?:a[2-9]x?|g[2-9])-(?:highgpu|megagpu|ultragpu|edgegpu|maxgpu|standard)-\d+g?(?:-\w+)?"
-    r"|standard_n(?:cc?|d|v)\d+\w*"
-    r"|(?:vm|bm)\.gpu[\w.]*"
-    r"|ecs\.(?:e?v?gn)\d[\w.-]*"
-    r"|gpu-\w+x\d+-\d+gb(?:-\w+)*"
-    r"|g\d-(?:gpu|accelerated)-[\w-]+"
-    r"|(?:h100|l40s|l4|b300)-[\w-]*\d+g\b"
-    r"|gx\d-\d+x\d+x\d+\w*"
-    r")(?![\w.])",
-    re.IGNORECASE,
-)
-# https://cloud.google.com/compute/docs/gpus: types of attached accelerators.
-_ACCELERATOR: Final = re.compile(r"(?<![\w/.-])nvidia-(?:tesla-)?[a-z]{0,3}\d{1,4}[\w-]*", re.IGNORECASE)
 _WORD: Final = re.compile(r"(?<![a-z])gpus?(?![a-z])|nvidia", re.IGNORECASE)
-_NAMES: Final = re.compile(r"name|prefix|description|tag|label|link|uri|\bid$", re.IGNORECASE)
+_NAMES: Final = re.compile(
+    r"(?!.*(?:flavor|size|type|plan|shape)\w*$).*(?:name|prefix|description|tag|label|link|uri|\bid$)", re.IGNORECASE
+)
 _MAKES_MACHINES: Final = re.compile(
-    r"(?:Node|Machine|Agent|Worker|Compute|Instance)(?:s?Pool|Group|Set|Deployment|Template)"
-    r"|Instance$|Server$|Droplet|Fleet|VirtualMachine|Shoot|BareMetal|ComputeEnvironment|Cluster$"
+    r"(?:Node|Machine|Agent|Worker|Compute|Container|Instance)(?:s?[Pp]ool|Group|Set|Deployment|Template)"
+    r"|^Pool$|Instance$|Server$|Droplet|Fleet|VirtualMachine|Shoot|BareMetal|ComputeEnvironment|Cluster$"
 )
 # What these hold says something about GPUs, and makes none: rights, limits, alarms, files, images, names.
 _HARMLESS: Final = re.compile(
     r"apigateway|appautoscaling|artifactregistry|authorization|bigquery|billing|budgets|cloudtrail|cloudwatch|config|"
-    r"costexplorer|dashboard|devops|dns|ecr|iam|insights|keyvault|kms|log|logging|monitor|monitoring|"
+    r"costexplorer|dashboard|devops|dns|ecr|filestore|iam|insights|keyvault|kms|[ae]?lb|loadbalancer|log|logging|monitor|monitoring|"
     r"operationalinsights|organizations|orgpolicy|policy|pricing|pubsub|ram|random|resourcegroups|route53|s3|"
     r"secretmanager|secretsmanager|serviceaccount|servicequotas|sns|sqs|ssm|storage|tls|time"
 )
@@ -84,6 +62,7 @@ _HARMLESS_GROUPS: Final = (
 _OPAQUE: Final = {
     "command:*": "it runs a command",
     "pulumi-*:dynamic*": "it is a dynamic resource, which runs code of the program",
+    "aws:ec2/capacityBlock*": "its offering does not say how many GPUs are paid for",
     "aws:cloudformation/*": "its template is not in this program, or the gate cannot read it",
     "aws:cloudcontrol/*": "its properties have a form that the gate does not read",
     "azure-native*:resources*:Deployment*": "its template is not in this program, or the gate cannot read it",
@@ -125,15 +104,15 @@ def _gpu_mention(resource: Declared) -> str:
     kubernetes = resource.type.startswith("kubernetes:")
     if _is_harmless(resource.type):
         return ""
-    patterns = [_MACHINE] if kubernetes else [_MACHINE, _ACCELERATOR]
+    patterns = [MACHINE] if kubernetes else [MACHINE, ACCELERATOR]
     if _MAKES_MACHINES.search(resource.type.rpartition(":")[2]) and not kubernetes:
-        patterns.append(_WORD)
+        patterns += [_WORD, MODEL]
     if resource.type.startswith("command:"):
         patterns += [_WORD, _TOOLS]
     for key, text in _texts(resource.properties):
         for pattern in patterns:
-            if pattern is _WORD and _NAMES.search(key):
-                continue  # a name is only a label
+            if pattern in (_WORD, MODEL) and _NAMES.match(key):
+                continue  # a name says what people call it
             if match := pattern.search(text):
                 return match.group()
     return ""

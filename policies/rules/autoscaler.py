@@ -265,7 +265,7 @@ def _role_violations(
         yield _permission(message, _remedy(refused, autoscaler, role.of_nodes), workload, not_evaluated=not certain)
     elif unknown:
         message = f"{name}: unknown at preview, checked at update: whether its role '{role.role}' allows "
-        yield _permission(message + f"{', '.join(unknown)}.", "Nothing to do yet.", workload, not_evaluated=True)
+        yield _permission(message + f"{', '.join(unknown)}.", "The update checks it.", workload, not_evaluated=True)
 
 
 def _allowed(right: AutoscalerCall, role: PodRole, groups: list[NodeGroup]) -> Maybe[bool]:

@@ -7,13 +7,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from facts.concepts.counts import counted
-from facts.concepts.declared import Minimum, NodeGroup, Reservation, Stack, Violation, Workload
+from facts.concepts.declared import Minimum, NodeGroup, Reservation, Stack, UnknownReason, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
 from policies.rules.scheduling import distinct, selects, untolerated
 
+_UNKNOWN_NODE = UnknownReason(
+    "the node's name does not say to which node group it belongs",
+    "Remove the annotation, or exempt the patch by name if the node has no GPUs.",
+)
 _UNKNOWN_YET = "unknown at preview, checked at update"
 
 
@@ -35,6 +39,13 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
             continue
         group = next((group for group in groups if _is_about(minimum, group)), None)
         if group is None:
+            if minimum.node and not any(_is_about(minimum, other) for other in stack.groups):
+                message = f"The {minimum.what} keeps the node ({minimum.where}). It is unknown whether it has GPUs."
+                violations.append(
+                    minimum_elsewhere.violation(
+                        message, minimum.resource, not_evaluated=True, unknown_reason=_UNKNOWN_NODE
+                    )
+                )
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
@@ -163,6 +174,9 @@ def _keeps_room(workload: Workload, stack: Stack) -> Maybe[bool]:
 
 
 def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
+    # Clouds name nodes after the pool: gke-CLUSTER-POOL-HASH, aks-POOL-NUMBER-vmss.
+    if minimum.node and f"-{group.name}-" in minimum.node:
+        return True
     if group.resource in minimum.declared_at:
         return True
     if not isinstance(minimum.group, str):

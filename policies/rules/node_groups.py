@@ -6,17 +6,21 @@ is ``UNKNOWN``, it returns one violation marked ``not_evaluated``.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Violation
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS
 
 _REPELLING = ("NoSchedule", "NoExecute")
+# Taints that say something else than "GPUs": about spot machines, system pods, nodes that are not ready yet.
+_NOT_FOR_GPUS = re.compile(r"spot|preempt|ready|startup|initiali[sz]|criticaladdonsonly", re.IGNORECASE)
+_MISSPELLED = re.compile(r"nvidia(?:com)?gpu(?:present)?")
 
 
 def has_gpus(group: NodeGroup) -> bool:
@@ -154,20 +158,52 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     example=replace(GPUS, taints=()),
 )
 def gpu_taint(group: NodeGroup) -> list[Violation]:
-    """A GPU group repels every pod that does not tolerate the GPU taint (key ``nvidia.com/gpu``)."""
+    """A GPU group repels every pod that does not tolerate the GPU taint (key ``nvidia.com/gpu``), or one of its own."""
     if not has_gpus(group) or group.kind == "machine":
         return []
     if group.taints is UNKNOWN:
         return [_unknown(gpu_taint, group, "taints", "its taints")]
-    same_key = [taint for taint in group.taints if taint.key == GPU_RESOURCE]
-    if any(taint.effect in _REPELLING for taint in same_key):
+    if any(taint.key == GPU_RESOURCE and taint.effect in _REPELLING for taint in group.taints):
         return []
+    if any(_reserves(group, taint) for taint in group.taints):
+        return []  # gpu-taint-key reports it
     # Keys only: a value may come from a secret, which the engine hands over unwrapped.
     taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.taints) or "none"
     message = (
         f"GPU node group '{group.name}' lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up."
     )
     return [_violation(gpu_taint, group, message)]
+
+
+@rule(
+    "gpu-taint-key",
+    title="GPU nodes carry the taint that clouds and charts know",
+    why="NVIDIA's charts and the clouds tolerate nvidia.com/gpu only. Another taint keeps GPU pods away as well.",
+    remedy=f"Add the taint {GPU_TAINT}, or name your own key in taintKeys and tolerate it in every GPU pod.",
+    level="advisory",
+    severity="medium",
+    limits={
+        "taintKeys": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Keys of taints by which your GPU nodes repel other pods, instead of nvidia.com/gpu.",
+        }
+    },
+    example=replace(GPUS, taints=(Taint("sku", "gpu", "NoSchedule"),)),
+)
+def taint_key(group: NodeGroup, taint_keys: tuple[str, ...] = ()) -> list[Violation]:
+    """A GPU group that repels pods does so with the key ``nvidia.com/gpu``, or with one of ``taint_keys``."""
+    if not has_gpus(group) or group.kind == "machine" or group.taints is UNKNOWN:
+        return []
+    if any(taint.key in (GPU_RESOURCE, *taint_keys) and taint.effect in _REPELLING for taint in group.taints):
+        return []
+    own = [taint for taint in group.taints if _reserves(group, taint)]
+    if not own:
+        return []
+    keys = ", ".join(f"{taint.key}:{taint.effect}" for taint in own)
+    message = f"GPU node group '{group.name}' repels pods with {keys}, not with {GPU_RESOURCE}: "
+    message += "device plugins, monitoring and GPU pods must tolerate that taint themselves."
+    return [_violation(taint_key, group, message)]
 
 
 @rule(
@@ -266,7 +302,18 @@ def uniform_models(group: NodeGroup) -> list[Violation]:
     return [_violation(uniform_models, group, message)]
 
 
+def _reserves(group: NodeGroup, taint: Taint) -> bool:
+    """Whether a taint of the user's own keeps the group's nodes for some pods."""
+    domain = taint.key.partition("/")[0] if "/" in taint.key else ""
+    by_cloud = any(domain == known or domain.endswith(f".{known}") for known in group.cloud_label_domains)
+    misspelled = _MISSPELLED.fullmatch("".join(filter(str.isalnum, taint.key.lower())))
+    return taint.effect in _REPELLING and not (by_cloud or misspelled or _NOT_FOR_GPUS.search(taint.key))
+
+
 def _violation(rule: Rule[...], group: NodeGroup, message: str, remedy: str = "") -> Violation:
+    if group.without_gpus:
+        message = f"{message} It asks for no GPUs, and does not exclude machines with GPUs."
+        remedy = f"{group.without_gpus} If it is for GPUs: {remedy or rule.remedy}"
     if group.gpus_per_node is UNKNOWN:
         reason = group.unknown_reasons.get("gpus_per_node")
         message = f"If it has GPUs: {message}"

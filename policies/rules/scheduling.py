@@ -30,7 +30,7 @@ def distinct(stack: Stack) -> Stack:
 
     A program may declare hundreds of both, and most groups differ only in labels that no workload selects.
     """
-    keys = sorted({key for workload in stack.workloads for key in _keys_of(workload)})
+    keys = sorted({key for workload in stack.workloads for key, _ in labels_of(workload)})
     by_shape: dict[tuple[object, ...], NodeGroup] = {}
     for group in stack.groups:
         size = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
@@ -39,15 +39,15 @@ def distinct(stack: Stack) -> Stack:
     return replace(stack, groups=tuple(by_shape.values()))
 
 
-def _keys_of(workload: Workload) -> Iterable[str]:
-    """The labels that the workload's selector and affinity are about."""
+def labels_of(workload: Workload) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """The labels that the workload's selector and affinity are about, each with the values that it lists."""
     if workload.node_selector is not UNKNOWN:
-        yield from workload.node_selector
+        yield from ((key, (value,)) for key, value in workload.node_selector.items())
     terms = () if workload.affinity is UNKNOWN else _required_terms(workload.affinity)
     for term in terms:
         for expression in items(at(term, "matchExpressions")):
             if isinstance(key := at(expression, "key"), str):
-                yield key
+                yield key, tuple(value for value in items(at(expression, "values")) if isinstance(value, str))
 
 
 def selectable(groups: Sequence[NodeGroup]) -> Callable[[Workload], Sequence[NodeGroup]]:

@@ -1,33 +1,41 @@
 """Rules for pods, so that GPU nodes run GPU work only and scale with it.
 
-Rules for the whole stack: they know all groups that it declares. A program that declares neither clusters nor groups is
-for a cluster of another program: its pods are checked against what every GPU node has, the GPU taint.
+Rules for the whole stack: they know all groups that it declares. Where a program declares no GPU groups, another one
+may: its pods are checked against what every GPU node has, the GPU taint and labels that only GPU nodes have.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.counts import counted
-from facts.concepts.declared import NodeGroup, Stack, Violation, Workload
+from facts.concepts.declared import NodeGroup, Stack, UnknownReason, Violation, Workload
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS, JOB, WEB, program
-from policies.rules.scheduling import distinct, offers_gpus, picks_nodes, selectable, selects, untolerated
+from policies.rules.scheduling import distinct, labels_of, offers_gpus, picks_nodes, selectable, selects, untolerated
 
+_GPU_NODE_LABELS: Final = {GPU_PRESENT_LABEL: "true", "kubernetes.io/os": "linux"}
 _OTHER_PROGRAMS_GROUP: Final = NodeGroup(
     "declared elsewhere",
     "any",
     gpus_per_node=1,
     autoscaled=True,
     taints=(GPU_TAINT,),
-    labels={GPU_PRESENT_LABEL: "true", "kubernetes.io/os": "linux"},
+    labels=_GPU_NODE_LABELS,
 )
 """What is known of the GPU nodes of a cluster that another program declares."""
+_DECLARED_ELSEWHERE: Final = UnknownReason(
+    "this program declares no GPU node group, and the labels do not say whether the nodes have GPUs",
+    "Name the cluster's GPU pools in the gate's configuration (pools), or remove the tolerations for GPU nodes.",
+)
+_ON_GPU_NODES: Final = "whether it may run on GPU nodes"
 _MAX_NAMED: Final = 8
 """Groups in one message, those that fit best."""
 
@@ -120,14 +128,14 @@ def tolerates(stack: Stack) -> list[Violation]:
 def daemon_sets(stack: Stack) -> list[Violation]:
     """A DaemonSet for GPU nodes (drivers, device plugin, metrics) tolerates every taint of each group it selects."""
     violations = []
-    stack = _with_other_programs_pools(stack)
-    possible = selectable(_checked_groups(stack))
+    stack = _with_detected_labels(stack)
+    possible = _possible(stack)
     for workload in stack.workloads:
         if workload.kind != "DaemonSet" or _for_gpu_nodes(workload, stack) is False:
             continue
         for group in possible(workload):
             selected = selects(workload, group)
-            if selected is False or (selected is UNKNOWN and group is _OTHER_PROGRAMS_GROUP):
+            if selected is False or (selected is UNKNOWN and _is_elsewhere(group)):
                 continue
             lacking = untolerated(workload, group)
             if lacking == ():
@@ -158,15 +166,16 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
     """No workload but a DaemonSet tolerates all taints: its pods could run on GPU nodes and keep them up.
 
     A workload that selects other nodes only, or tolerates only eviction (``NoExecute``), cannot. DaemonSets may: the
-    autoscaler does not count their pods when it removes a node.
+    autoscaler does not count their pods when it removes a node. In a cluster whose program declares no GPU nodes it is
+    unknown whether another program does.
     """
     violations = []
-    groups = _checked_groups(_with_other_programs_pools(stack))
-    possible = selectable(groups)
+    stack = _with_detected_labels(stack)
+    groups = _checked_groups(stack)
+    elsewhere = groups == [_OTHER_PROGRAMS_GROUP]
+    possible = _possible(stack)
     for workload in stack.workloads if groups else ():
-        if workload.kind == "DaemonSet":
-            continue
-        if workload.tolerations is UNKNOWN and groups == [_OTHER_PROGRAMS_GROUP]:
+        if workload.kind == "DaemonSet" or (workload.tolerations is UNKNOWN and elsewhere):
             continue
         if workload.tolerations is UNKNOWN:
             violations.append(_unknown(blanket_toleration, workload, "which taints it tolerates"))
@@ -174,11 +183,14 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
         if not any(_is_blanket(toleration) for toleration in workload.tolerations):
             continue
         reached = either(_admits(workload, group) for group in possible(workload))
-        if reached is True:
+        if reached is True and elsewhere and stack.clusters and not _is_about_gpus(workload):
+            if workload.unknown_reason is None:
+                violations.append(_unknown(blanket_toleration, workload, _ON_GPU_NODES, _DECLARED_ELSEWHERE))
+        elif reached is True:
             message = f"{_subject(workload)} tolerates all taints, including those of all GPU node groups."
             violations.append(_unless_daemon_set(blanket_toleration, message, workload))
-        elif reached is UNKNOWN and groups != [_OTHER_PROGRAMS_GROUP]:
-            violations.append(_unknown(blanket_toleration, workload, "whether it may run on GPU nodes"))
+        elif reached is UNKNOWN and not elsewhere:
+            violations.append(_unknown(blanket_toleration, workload, _ON_GPU_NODES))
     return violations
 
 
@@ -204,8 +216,8 @@ def _admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
 def reserved(stack: Stack) -> list[Violation]:
     """No workload without a GPU request, except DaemonSets, selects GPU nodes or could run on them."""
     violations = []
-    stack = _with_other_programs_pools(stack)
-    possible = selectable(_checked_groups(stack))
+    stack = _with_detected_labels(stack)
+    possible = _possible(stack)
     for workload in stack.workloads:
         if workload.kind == "DaemonSet" or (workload.gpus is not UNKNOWN and workload.gpus > 0):
             continue
@@ -213,9 +225,12 @@ def reserved(stack: Stack) -> list[Violation]:
             if group.kind == "auto-provisioned":
                 continue  # created only for pods that request GPUs
             access = _access(workload, group, stack)
-            if access is None or (access is UNKNOWN and group is _OTHER_PROGRAMS_GROUP):
+            elsewhere = _is_elsewhere(group)
+            if access is None or (elsewhere and (access is UNKNOWN or stack.clusters) and not _is_about_gpus(workload)):
                 continue
-            if access is UNKNOWN or workload.gpus is UNKNOWN:
+            if access is UNKNOWN and workload.gpus == 0 and elsewhere:
+                violations.append(_unknown(reserved, workload, _ON_GPU_NODES, _DECLARED_ELSEWHERE))
+            elif access is UNKNOWN or workload.gpus is UNKNOWN:
                 violations.append(_unknown(reserved, workload, f"whether it may run on GPU node group '{group.name}'"))
             else:
                 message = f"{_subject(workload)} requests no GPU but {access} GPU node group '{group.name}'."
@@ -260,7 +275,7 @@ def _for_gpu_nodes(workload: Workload, stack: Stack) -> Maybe[bool]:
 def _only_gpu_groups(workload: Workload, stack: Stack) -> bool:
     others = [group for group in stack.groups if not has_gpus(group)]
     return all(selects(workload, group) is False for group in others) and any(
-        selects(workload, group) is not False for group in _checked_groups(stack)
+        selects(workload, group) is not False for group in _possible(stack)(workload)
     )
 
 
@@ -288,11 +303,54 @@ def _with_other_programs_pools(stack: Stack) -> Stack:
     return distinct(replace(stack, groups=(*stack.groups, *others)))
 
 
+def _with_detected_labels(stack: Stack) -> Stack:
+    """The stack as running pods meet it: node feature discovery labels GPU nodes, whatever their group declares.
+
+    https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
+    """
+    groups = (
+        replace(
+            group,
+            labels={GPU_PRESENT_LABEL: "true", **group.labels},
+            cloud_label_domains=(*group.cloud_label_domains, GPU_RESOURCE.partition("/")[0]),
+        )
+        if has_gpus(group) and group.gpus_per_node is not UNKNOWN and group.labels is not UNKNOWN
+        else group
+        for group in stack.groups
+    )
+    return _with_other_programs_pools(replace(stack, groups=tuple(groups)))
+
+
 def _checked_groups(stack: Stack) -> list[NodeGroup]:
-    """The GPU groups; in a program without a cluster, what is known of the groups of another program."""
-    if stack.groups or stack.clusters:
-        return _gpu_groups(stack)
-    return [_OTHER_PROGRAMS_GROUP]
+    """The GPU groups; in a program without, what is known of those of another, unless clouds manage all nodes."""
+    groups = _gpu_groups(stack)
+    managed = stack.clusters and all(cluster.managed_nodes is True for cluster in stack.clusters)
+    return groups if groups or managed else [_OTHER_PROGRAMS_GROUP]
+
+
+def _possible(stack: Stack) -> Callable[[Workload], Sequence[NodeGroup]]:
+    """A workload → the checked groups that its node selector does not rule out."""
+    groups = _checked_groups(stack)
+    return (lambda workload: [_elsewhere(workload)]) if groups == [_OTHER_PROGRAMS_GROUP] else selectable(groups)
+
+
+def _elsewhere(workload: Workload) -> NodeGroup:
+    """The other program's groups: a label that only GPU nodes have is theirs, any other may be."""
+    labels = {
+        key: (values[0] if values else "") if only_gpu_nodes(key, values) else UNKNOWN
+        for key, values in labels_of(workload)
+    }
+    return replace(_OTHER_PROGRAMS_GROUP, labels={**labels, **_GPU_NODE_LABELS})
+
+
+def _is_elsewhere(group: NodeGroup) -> bool:
+    return group.name == _OTHER_PROGRAMS_GROUP.name and group.cloud == _OTHER_PROGRAMS_GROUP.cloud
+
+
+def _is_about_gpus(workload: Workload) -> bool:
+    """Whether the workload names the GPU taint, or labels that only GPU nodes have."""
+    named = workload.tolerations is not UNKNOWN and any(each.key == GPU_RESOURCE for each in workload.tolerations)
+    return named or any(only_gpu_nodes(key, values) for key, values in labels_of(workload))
 
 
 def _gpu_groups(stack: Stack) -> list[NodeGroup]:
@@ -318,6 +376,8 @@ def _tolerations_for(taints: tuple[Taint, ...]) -> str:
     return "the toleration " + " and ".join(lines)
 
 
-def _unknown(rule: Rule[...], workload: Workload, subject: str) -> Violation:
-    message = f"{_subject(workload)}: unknown at preview, checked at update: {subject}."
-    return rule.violation(message, workload.resource, remedy="Nothing to do yet.", not_evaluated=True)
+def _unknown(rule: Rule[...], workload: Workload, subject: str, reason: UnknownReason | None = None) -> Violation:
+    when = "it is unknown" if reason else "unknown at preview, checked at update:"
+    message = f"{_subject(workload)}: {when} {subject}."
+    remedy = reason.remedy if reason else "The update checks it."
+    return rule.violation(message, workload.resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)

@@ -196,7 +196,7 @@ def test_a_device_plugin_that_selects_no_nodes_still_has_to_tolerate_the_taints_
         ({**PLUGIN, **container("squat/generic-device-plugin")}, False),
         ({**PLUGIN, **container("nvcr.io/nvidia/dcgm-exporter"), "volumes": []}, False),
         ({**PLUGIN, "containers": UNKNOWN}, UNKNOWN),
-        ({**PLUGIN, "volumes": UNKNOWN}, UNKNOWN),
+        ({**PLUGIN, **container("example.org/gpu-plugin"), "volumes": UNKNOWN}, UNKNOWN),
     ],
 )
 def test_device_plugins_are_known_by_what_they_mount(pod: dict[str, Any], plugin: Any) -> None:

@@ -122,3 +122,9 @@ def test_a_pool_with_gpus_has_the_gpu_taint_unless_the_configuration_says_otherw
     assert l4.taints == (GPU_TAINT,)
     assert web.taints == opened.taints == ()
     assert two.taints == (Taint("a", "", "NoExecute"), Taint("b", "c", "PreferNoSchedule"))
+
+
+def test_production_refuses_an_open_api_server_and_plain_disks() -> None:
+    levels = load(DIRECTORY / "prod.json")
+    assert levels["control-plane-access"] == "mandatory"
+    assert levels["disk-encryption"] == {"enforcementLevel": "mandatory", "customerKey": False}

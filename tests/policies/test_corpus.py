@@ -11,6 +11,7 @@ from policies.known_gaps import KNOWN_GAPS
 from tests.policies import corpus
 from tests.policies.corpus.accelerators import NOTHING_UP, RULE
 from tests.policies.corpus.case import Case, blockers, doubts, findings
+from tests.policies.corpus.side_doors import NEIGHBOURS
 from tests.policies.corpus.silent import SILENT
 
 
@@ -66,3 +67,8 @@ def test_what_the_gate_does_not_see_passes_in_silence(line: str) -> None:
 @pytest.mark.parametrize("case", NOTHING_UP, ids=_id)
 def test_nothing_is_noted_of_accelerators_where_nothing_is_up(case: Case) -> None:
     assert RULE not in {violation.rule for violation in findings(case)}
+
+
+@pytest.mark.parametrize("case", NEIGHBOURS, ids=_id)
+def test_the_neighbour_of_a_side_door_keeps_its_rule(case: Case) -> None:
+    assert case.rule not in {violation.rule for violation in findings(case)}

@@ -52,7 +52,7 @@ BROKEN: list[tuple[Check, dict[str, Any], str]] = [
     (ceiling, {"max_nodes": 0}, "never have a node"),
     (lambda group: ceiling(group, max_gpus=7), {"gpus_per_node": 2}, "may grow to 8 GPUs (4 x 2)"),
     (gpu_taint, {"taints": ()}, "its taints: none"),
-    (gpu_taint, {"taints": (Taint("gpu", "true", "NoSchedule"),)}, "gpu:NoSchedule"),
+    (gpu_taint, {"taints": (Taint("spot", "true", "NoSchedule"),)}, "spot:NoSchedule"),
     (gpu_taint, {"taints": (Taint("nvidia.com/gpu", "present", "PreferNoSchedule"),)}, "lacks the GPU taint"),
     (private_nodes, {"private": False}, "public addresses"),
     (disk_encryption, {"disk_encrypted": False}, "has unencrypted disks"),

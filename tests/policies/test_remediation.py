@@ -31,7 +31,7 @@ POOLS: dict[str, dict[str, Any]] = {
         "project": SECRET,
         "nodeConfig": {
             "guestAccelerators": [{"type": "nvidia-l4", "count": 1}],
-            "taints": [{"key": "team", "value": "ml", "effect": "NO_SCHEDULE"}],
+            "taints": [{"key": "spot", "value": "true", "effect": "NO_SCHEDULE"}],
         },
     },
     EKS: {"clusterName": "c", "instanceTypes": ["g5.xlarge"]},
@@ -86,7 +86,7 @@ def test_everything_else_stays_secrets_and_unknown_values_included() -> None:
     taints = changed["nodeConfig"].pop("taints")
     expected = {**POOLS[GKE], "nodeConfig": {"guestAccelerators": POOLS[GKE]["nodeConfig"]["guestAccelerators"]}}
     assert changed == expected
-    assert [taint["key"] for taint in taints] == ["team", "nvidia.com/gpu"]
+    assert [taint["key"] for taint in taints] == ["spot", "nvidia.com/gpu"]
     assert taints[1] == {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 
 

@@ -184,10 +184,11 @@ def test_a_daemon_set_for_all_nodes_may_skip_gpu_nodes() -> None:
     assert daemon_sets(replace(GOOD, workloads=(agent,))) == []
 
 
-def test_without_gpu_groups_workloads_do_as_they_like() -> None:
+def test_without_gpu_groups_it_is_unknown_whether_there_are_gpu_nodes() -> None:
     odd = replace(WEB, tolerations=(ANY,))
     stack = Stack((ADMIN,), (odd,), (CLUSTER,))
-    assert blanket_toleration(stack) == reserved(stack) == placeable(stack) == []
+    assert reserved(stack) == placeable(stack) == []
+    assert [violation.not_evaluated for violation in blanket_toleration(stack)] == [True]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from facts.concepts.declared import Cluster, NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Effect, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
+from policies.readers.addresses import open_to_all
 from policies.readers.aks.facts import CLOUD, gpus_of_size
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
@@ -323,9 +324,9 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
     """Whether the API server answers everyone: neither private nor limited to address ranges."""
     access = cluster.get("apiServerAccessProfile")
     private, ranges = flag(at(access, "enablePrivateCluster")), at(access, "authorizedIPRanges")
-    if private is True or (ranges is not UNKNOWN and ranges):
-        return False
-    return UNKNOWN if UNKNOWN in (private, ranges) else True
+    if private is True or UNKNOWN in (private, ranges):
+        return False if private is True else UNKNOWN
+    return open_to_all(items(ranges)) if ranges else True
 
 
 def _number(value: Any, default: int = 0) -> Maybe[int]:

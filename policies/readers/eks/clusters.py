@@ -12,6 +12,7 @@ from facts.concepts.declared import Cluster, Credential, NodeGroup
 from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, flag, items, text, texts, whole
 from policies.readers.additions import Additions, add, put
+from policies.readers.addresses import open_to_all
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.roles import role_of_nodes, roles_among
 from policies.readers.eks.scaling import group_name, of_node_group, tags_among
@@ -35,7 +36,6 @@ from policies.readers.taints import entry_of, taints_of
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
 # EKS uses t3.medium when neither the group nor its launch template names a type.
 _DEFAULT_TYPE: Final = "t3.medium"
-_EVERYWHERE: Final = ("0.0.0.0/0", "::/0")
 _SYSTEM: Final = ("kube-system", "*")
 
 
@@ -79,7 +79,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
         min_nodes=_larger(0 if least is None else least, warm),
         max_nodes=most,
-        initial_nodes=_count(at(scaling, "desiredSize")),
+        initial_nodes=count_of(at(scaling, "desiredSize")),
         taints=with_registered(taints_of(inputs.get("taints")), template.registration.taints),
         labels=_labels(inputs.get("labels"), template),
         spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
@@ -175,9 +175,7 @@ def _open_api(network: Any) -> Maybe[bool]:
     if public is not None and flag(public) is not True:
         return flag(public)
     ranges = items(at(network, "publicAccessCidrs"))
-    if any(entry in _EVERYWHERE for entry in ranges):
-        return True
-    return UNKNOWN if UNKNOWN in ranges else not ranges
+    return open_to_all(ranges) if ranges else True
 
 
 def _labels(value: Any, template: LaunchTemplate) -> Maybe[dict[str, Maybe[str | None]]]:
@@ -191,7 +189,8 @@ def _larger(one: Maybe[int], other: Maybe[int]) -> Maybe[int]:
     return UNKNOWN if one is UNKNOWN or other is UNKNOWN else max(one, other)
 
 
-def _count(value: Any) -> Maybe[int]:
+def count_of(value: Any) -> Maybe[int]:
+    """A number of machines; 0 where none is declared."""
     count = whole(value, default=0)
     return 0 if count is None else count
 

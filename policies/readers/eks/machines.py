@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import NodeGroup
+from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
-from policies.readers.eks.clusters import LABEL_DOMAINS
+from policies.readers.eks.clusters import LABEL_DOMAINS, count_of
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
 from policies.readers.eks.template import (
@@ -34,6 +34,10 @@ from policies.readers.node_registration import NOTHING
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")
+# https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-how-suspending-processes-affects-other-processes.html
+_SUSPENDED: Final = UnknownReason(
+    "its process Terminate is suspended, so that it does not scale in", "Remove Terminate from suspendedProcesses."
+)
 _CLUSTER_TAG: Final = "kubernetes.io/cluster/"
 # How the autoscaler finds its groups, and what it reads about them:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
@@ -57,17 +61,18 @@ def read_group(declared: Declared) -> Iterable[Item]:
     warm = warm_nodes(inputs.get("warmPool"), most)
     name = text(inputs.get("name"))
     for_pods = _of_kubernetes(tags, template)
+    suspended = {"autoscaled": _SUSPENDED} if "Terminate" in items(inputs.get("suspendedProcesses")) else {}
     yield NodeGroup(
         name=name if isinstance(name, str) else declared.name,
         cloud=CLOUD,
         kind="machine" if for_pods is False else "pool",
         gpus_per_node=kinds.gpus,
         other_gpus_per_node=kinds.other_gpus,
-        autoscaled=UNKNOWN if UNKNOWN in (least, most) else least != most,
+        autoscaled=UNKNOWN if suspended or UNKNOWN in (least, most) else least != most,
         discoverable=_discoverable(tags),
         min_nodes=UNKNOWN if least is UNKNOWN or warm is UNKNOWN else max(least or 0, warm),
         max_nodes=most,
-        initial_nodes=_count(inputs.get("desiredCapacity")),
+        initial_nodes=count_of(inputs.get("desiredCapacity")),
         taints=template.registration.taints,
         labels={"kubernetes.io/os": "linux", **template.registration.labels},
         spot=_spot(inputs.get("mixedInstancesPolicy")),
@@ -82,7 +87,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
         scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
-        unknown_reasons=unknown_reasons_for(kinds, template.registration),
+        unknown_reasons={**unknown_reasons_for(kinds, template.registration), **suspended},
         resource=declared.urn,
     )
 
@@ -152,7 +157,7 @@ def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spo
     configs = items(declared.properties.get("launchTemplateConfigs"))
     overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
     kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds, _count(coalesce(capacity, 1)), spot=spot)
+    yield from _fixed(declared, kinds, count_of(coalesce(capacity, 1)), spot=spot)
 
 
 def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:
@@ -213,8 +218,3 @@ def _cluster(tags: Mapping[Any, Any]) -> Maybe[str | None]:
 def _spot(policy: Any) -> Maybe[bool]:
     on_demand = whole(at(policy, "instancesDistribution", "onDemandPercentageAboveBaseCapacity"), default=100)
     return UNKNOWN if on_demand is UNKNOWN else on_demand == 0
-
-
-def _count(value: Any) -> Maybe[int]:
-    count = whole(value, default=0)
-    return 0 if count is None else count

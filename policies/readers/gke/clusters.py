@@ -16,6 +16,7 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
+from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import entry_of, taints_of
@@ -111,6 +112,22 @@ def read_instance_template(declared: Declared) -> Iterable[Item]:
         yield replace(named, initial_nodes=count) if isinstance(named, NodeGroup) else named
 
 
+def read_flexible_group(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/regionInstanceGroupManager``: the machine types that it takes instead of its template's.
+
+    https://cloud.google.com/compute/docs/instance-groups/about-instance-flexibility
+    """
+    selections = at(declared.properties, "instanceFlexibilityPolicy", "instanceSelections")
+    types = [kind for entry in items(selections) for kind in items(at(entry, "machineTypes")) if isinstance(kind, str)]
+    gpus = {kind: count for kind in types if (count := whole_machine_gpus(kind)) is not UNKNOWN and count > 0}
+    if gpus:
+        largest = max(gpus, key=lambda kind: gpus[kind])
+        machine = replace(declared, properties={**declared.properties, "machineType": largest})
+        count = whole(declared.properties.get("targetSize"), default=1)
+        group = next(item for item in read_instance(machine) if isinstance(item, NodeGroup))
+        yield replace(group, initial_nodes=UNKNOWN if count is None else count)
+
+
 def read_service_account_key(declared: Declared) -> Iterable[Item]:
     """``gcp:serviceaccount/key:Key``: always a long-lived key."""
     yield Credential(f"the service account key '{declared.name}'", True, declared.urn)
@@ -126,16 +143,14 @@ def read_provider(declared: Declared) -> Iterable[Item]:
 
 
 # Their machines are those of the template, which is read by itself.
-PARTS: Final = (
-    "gcp:compute/instanceGroupManager:InstanceGroupManager",
-    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
-)
+PARTS: Final = _MANAGERS
 
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:container/nodePool:NodePool": read_node_pool,
     "gcp:container/cluster:Cluster": read_cluster,
     "gcp:compute/instance:Instance": read_instance,
     **dict.fromkeys(_TEMPLATES, read_instance_template),
+    **dict.fromkeys(_MANAGERS, read_flexible_group),
     "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:serviceaccount/key:Key": read_service_account_key,
@@ -160,9 +175,10 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
     """Whether the control plane answers every address: neither private nor limited to authorized networks."""
     private = flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint"))
     networks = cluster.get("masterAuthorizedNetworksConfig")
-    if private is True or networks is not None:
-        return UNKNOWN if networks is UNKNOWN and private is not True else False
-    return UNKNOWN if private is UNKNOWN else True
+    if private is True or UNKNOWN in (private, networks):
+        return False if private is True else UNKNOWN
+    blocks = [at(block, "cidrBlock") for block in items(at(networks, "cidrBlocks"))]
+    return networks is None or open_to_all(blocks)
 
 
 def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:

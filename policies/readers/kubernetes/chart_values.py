@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, at, items
-from policies.readers.kubernetes.objects import read_custom_resource
+from facts.concepts.unknown import UNKNOWN, at, items, text
+from policies.readers.kubernetes.objects import read_custom_resource, read_object, whole_objects
 from policies.readers.kubernetes.workloads import affinity_of, selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
 
@@ -82,11 +83,20 @@ def read_argo(declared: Declared) -> Iterable[Item]:
     yield from _of_custom_resource(declared, values)
 
 
-def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Workload]:
+def read_addon(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/addon:Addon``: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAddon.html."""
+    name = text(declared.properties.get("addonName"))
+    called = name if isinstance(name, str) else declared.name
+    return placed(parsed(declared.properties.get("configurationValues")), called, "kube-system", declared.urn)
+
+
+def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Item]:
     namespace = at(declared.properties, "metadata", "namespace")
     for text_value in values:
         space = namespace if isinstance(namespace, str) else "default"
-        yield from placed(parsed(text_value), declared.name, space, declared.urn)
+        rest, objects = whole_objects(parsed(text_value))
+        yield from chain.from_iterable(read_object(each, declared) for each in objects)
+        yield from placed(rest, declared.name, space, declared.urn)
 
 
 def parsed(value: Any) -> Any:
@@ -134,9 +144,10 @@ def _keys(value: Any) -> Iterable[str]:
     return value if isinstance(value, Mapping) else ()
 
 
-GENERIC: Final = (read_flux, read_argo)
+GENERIC: Final = (read_addon, read_flux, read_argo)
 
 READERS: Final[Mapping[str, Reader]] = {
+    "aws:eks/addon:Addon": read_addon,
     "kubernetes:helm.toolkit.fluxcd.io/*:HelmRelease": read_flux,
     "kubernetes:argoproj.io/*:Application": read_argo,
 }

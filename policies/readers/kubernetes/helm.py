@@ -22,7 +22,7 @@ from policies.readers.kubernetes.autoscalers import (
     of_karpenter_chart,
 )
 from policies.readers.kubernetes.chart_values import over, placed
-from policies.readers.kubernetes.objects import embedded_workloads, read_object
+from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
 from policies.readers.kubernetes.placeholders import placeholders
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.kubernetes.workloads import selector_of, tolerations_of
@@ -84,6 +84,9 @@ def read_release(declared: Declared) -> Iterable[Item]:
             yield from read_object(rendered, declared)
         return
     values, complete = _values(inputs)
+    values, objects = whole_objects(values)
+    for each in objects:
+        yield from read_object(each, declared)
     missing = None if complete else UNKNOWN
     name, namespace = text(inputs.get("name")), text(inputs.get("namespace"))
     release = name if isinstance(name, str) else declared.name
@@ -137,6 +140,12 @@ def read_release(declared: Declared) -> Iterable[Item]:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
 
 
+def read_chart(declared: Declared) -> Iterable[Item]:
+    """``kubernetes:helm.sh/v4:Chart``: by its values, unless its objects are resources of their own."""
+    if not declared.references:
+        yield from read_release(declared)
+
+
 def _value_at(values: Any, path: tuple[str, ...], missing: Any) -> Any:
     value = at(values, *path)
     return missing if value is None else value
@@ -172,9 +181,11 @@ def _chart(inputs: Mapping[str, Any]) -> str:
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:helm.sh/v3:Release": read_release,
+    "kubernetes:helm.sh/v4:Chart": read_chart,
 }
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
+    "kubernetes:helm.sh/v4:Chart": Referrer(refers=lambda _: True, finds=children),
     "kubernetes:helm.sh/v3:Release": Referrer(
         refers=lambda _: False, finds=lambda declared, everything: roles_among(declared, "values", everything)
     ),

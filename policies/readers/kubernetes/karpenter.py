@@ -13,12 +13,13 @@ from functools import cache
 from typing import Any, Final
 
 from facts.catalog.gpu_machines import GpuMachine, gpu_machines
+from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, UnknownReason
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
-from policies.readers.idle import holds_empty_nodes, idle_of_karpenter
+from policies.readers.idle import idle_of_karpenter
 from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.unknown_reasons import unlisted
@@ -58,7 +59,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         name=name if isinstance(name, str) else declared.name,
         cloud="karpenter",
         gpus_per_node=gpus,
-        autoscaled=False if fixed is not None else _removes_idle(spec, metadata),
+        autoscaled=fixed is None,
         min_nodes=0 if fixed is None else fixed,
         max_nodes=most if fixed is None else fixed,
         taints=taints_of(at(template, "taints")),
@@ -66,9 +67,10 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         spot=_spot(final),
         private=True if node_class is None else _private(node_class),
         disk_encrypted=True if node_class is None else _encrypted(node_class),
-        idle=idle_of_karpenter(spec),
+        idle=idle_of_karpenter(spec, metadata),
         machine_types=(types := _machine_types(template, requirements)),
         sold_by=AMAZON if types else None,
+        without_gpus=_without_gpus(template, requirements),
         limited_by_gpus=isinstance(_gpu_limit(limits), int),
         cloud_label_domains=_LABEL_DOMAINS,
         unknown_reasons=_unknown_reasons(requirements, at(template, "nodeClassRef")) | _limit_unknown_reasons(limits),
@@ -141,6 +143,19 @@ def _gpu_sizes(template: Any, requirements: Sequence[Any]) -> Maybe[tuple[int, .
             sizes = _sizes(requirements, _unlisted_machines(requirements))
         return UNKNOWN if sizes == () and any(_of_no_family(requirements)) else sizes
     return UNKNOWN
+
+
+def _without_gpus(template: Any, requirements: Sequence[Any]) -> str:
+    """How to exclude GPU machines where the requirements admit them without asking for them."""
+    for requirement in requirements:
+        values = [str(value) for value in items(at(requirement, "values"))]
+        counted = at(requirement, "operator") not in ("In", "Exists")
+        key = at(requirement, "key")
+        if key is UNKNOWN or only_gpu_nodes(str(key), () if counted else values):
+            return ""
+    domains = {"NodeClass": "eks.amazonaws.com/instance", "AKSNodeClass": "karpenter.azure.com/sku"}
+    domain = domains.get(str(at(template, "nodeClassRef", "kind")), "karpenter.k8s.aws/instance")
+    return f"Exclude GPUs with the requirement {{key: {domain}-gpu-count, operator: DoesNotExist}}."
 
 
 def _sizes(requirements: Sequence[Any], machines: Iterable[tuple[Candidate, int]]) -> Maybe[tuple[int, ...]]:
@@ -308,24 +323,6 @@ def _limit_unknown_reasons(limits: Any) -> dict[str, UnknownReason]:
     if holds_unknown(limits):
         return {}
     return {"max_nodes": UnknownReason("its limits do not include a number of GPUs", f"Set limits: {GPU_RESOURCE}.")}
-
-
-def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
-    """Whether Karpenter removes a node that is empty."""
-    if text(at(metadata, "annotations", DO_NOT_DISRUPT)) == "true":
-        return False
-    disruption = at(spec, "disruption")
-    after = at(disruption, "consolidateAfter")
-    if after == "Never":
-        return False
-    if any(value is UNKNOWN for value in (disruption, after)):
-        return UNKNOWN
-    for budget in items(at(disruption, "budgets")):
-        if at(budget, "schedule") is None and holds_empty_nodes(budget):
-            return False
-    if at(spec, "template") is None:  # a Provisioner
-        return flag(at(spec, "consolidation", "enabled")) is True or at(spec, "ttlSecondsAfterEmpty") is not None
-    return True
 
 
 def _as_requirements(labels: Any) -> list[Any]:

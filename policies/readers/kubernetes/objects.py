@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from facts.concepts.declared import Workload
@@ -23,7 +24,7 @@ from policies.readers.kubernetes.workloads import (
     tolerations_of,
 )
 from policies.readers.reading import read
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 # Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
@@ -37,10 +38,13 @@ _PERMANENT: Final[Mapping[str, int]] = {
     "LeaderWorkerSet": 1,
     "LLMInferenceService": 1,
     "NIMService": 1,
+    "Notebook": 1,
     "RayCluster": 1,
     "RayService": 1,
     "Service": 0,
 }
+# https://github.com/kubeflow/kubeflow/tree/master/components/notebook-controller
+_STOPPED: Final = "kubeflow-resource-stopped"
 _RESOURCES: Final = ("resources", "resourcesPerNode")
 _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 # They hold patterns and definitions, not pods; what a chart renders are resources of their own.
@@ -54,7 +58,9 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         kind = declared.type.rpartition(":")[2].removesuffix("Patch")
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
-        yield from embedded_workloads(body, kind, declared)
+        stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
+        for workload in embedded_workloads(_spark_pods(body) if "Spark" in kind else body, kind, declared):
+            yield replace(workload, always=0) if stopped else workload
 
 
 def read_list(declared: Declared) -> Iterable[Item]:
@@ -66,6 +72,38 @@ def read_list(declared: Declared) -> Iterable[Item]:
         elif isinstance(entry, Mapping):
             item_type = f"kubernetes:{version}:{kind.removesuffix('List')}"
             yield from read(replace(declared, type=item_type, name=f"{declared.name}[{number}]", properties=entry))
+
+
+def read_group(declared: Declared) -> Iterable[Item]:
+    """``kubernetes:yaml/v2:ConfigGroup``: its objects are no resources while the cluster does not exist yet."""
+    if not declared.references:
+        _, objects = whole_objects([declared.properties.get("yaml"), declared.properties.get("objs")])
+        yield from chain.from_iterable(read_object(each, declared) for each in objects)
+
+
+def children(declared: Declared, everything: Program) -> Iterable[Declared]:
+    """The resources that a component has made; a URN tells the types of its parents."""
+    return (other for other in everything if f"{declared.type}$" in other.urn)
+
+
+def whole_objects(value: Any) -> tuple[Any, list[Mapping[str, Any]]]:
+    """A value without the manifests in it, and these: a chart's ``extraObjects``, or YAML in a text."""
+    if isinstance(value, str) and "apiVersion" in value and "{{" not in value:
+        import yaml  # 0.1 s that few programs need to spend
+
+        try:
+            return None, [each for each in yaml.safe_load_all(value) if isinstance(each, Mapping)]
+        except yaml.YAMLError:
+            return value, []
+    if isinstance(value, Mapping):
+        if all(isinstance(value.get(key), str) for key in ("apiVersion", "kind")) and "metadata" in value:
+            return None, [value]
+        parts = {key: whole_objects(part) for key, part in value.items()}
+        return {key: part for key, (part, _) in parts.items()}, [each for _, inner in parts.values() for each in inner]
+    if isinstance(value, (list, tuple)):
+        listed = [whole_objects(part) for part in value]
+        return [part for part, _ in listed], [each for _, inner in listed for each in inner]
+    return value, []
 
 
 def read_object(manifest: Any, declared: Declared) -> Iterable[Item]:
@@ -101,6 +139,20 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             priority_class=priority if isinstance(priority, str) else None,
             resource=declared.urn,
         )
+
+
+def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Driver and executor as pods: https://github.com/kubeflow/spark-operator/blob/master/docs/api-docs.md."""
+    spec = coalesce(at(body, "spec", "template"), at(body, "spec"))
+    parts = {part: at(spec, part) for part in ("driver", "executor")}
+    return {
+        part: {
+            **{key: pod[key] for key in _PLACEMENT if key in pod},
+            "containers": [{"resources": {"limits": {str(at(pod, "gpu", "name")): at(pod, "gpu", "quantity")}}}],
+        }
+        for part, pod in parts.items()
+        if isinstance(pod, Mapping)
+    }
 
 
 def _always(kind: str, around: Mapping[str, Any]) -> Maybe[int]:
@@ -162,9 +214,14 @@ def _short(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in path if part not in ("spec", "template", "podTemplate"))
 
 
-GENERIC: Final = (read_list, read_custom_resource)
+GENERIC: Final = (read_list, read_custom_resource, read_group)
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:*:*List": read_list,
     "kubernetes:*.*:*": read_custom_resource,
+    "kubernetes:yaml/v2:ConfigGroup": read_group,
+}
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "kubernetes:yaml/v2:ConfigGroup": Referrer(refers=lambda _: True, finds=children),
 }

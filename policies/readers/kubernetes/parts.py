@@ -14,6 +14,8 @@ from policies.readers.resource import Declared, Item
 # A device plugin registers itself at the kubelet's socket in this folder:
 # https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/
 _PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
+# https://github.com/NVIDIA/k8s-device-plugin, https://github.com/GoogleCloudPlatform/container-engine-accelerators
+_PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-plugin")
 _GPU_IMAGE: Final = re.compile(r"nvidia|gpu", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
@@ -23,6 +25,8 @@ _ALL_THERE: Final = "100%"
 
 def device_plugin(pod: Any) -> Maybe[bool]:
     """Whether the pod offers the node's NVIDIA GPUs to the kubelet."""
+    if _matches(_PLUGIN_IMAGE, pod) is True:
+        return True
     paths = [at(volume, "hostPath", "path") for volume in items(at(pod, "volumes"))]
     registers = any(isinstance(path, str) and path.rstrip("/") == _PLUGIN_FOLDER for path in paths)
     if not registers:

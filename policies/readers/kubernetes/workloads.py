@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
-from facts.concepts.declared import Credential, GpuSharing, Workload
-from facts.concepts.kubernetes import GPU_RESOURCE, Effect, Toleration
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, mapping, text, whole
+from facts.concepts.declared import Credential, GpuSharing, Minimum, Workload
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, Effect, Toleration
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, known_texts, mapping, text, whole
 from policies.readers.durations import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
 from policies.readers.kubernetes.sharing import replicated
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("spec",),
@@ -44,6 +44,11 @@ _REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationCon
 # Shares of a GPU by time (under any name) and by hardware (https://github.com/NVIDIA/k8s-device-plugin), and whole GPUs
 # for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
 _GPU_PARTS: Final = "nvidia.com/"
+_GPU_CLASS: Final = re.compile(r"gpu|^mig\.")
+_CLAIMS: Final = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}
+# https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-scale-down-disabled
+_KEEPS_NODE: Final = ("cluster-autoscaler.kubernetes.io/scale-down-disabled", DO_NOT_DISRUPT)
+_TOKEN: Final = "kubernetes.io/service-account-token"
 _STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
 _KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\"private_key\"")
 
@@ -56,11 +61,14 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     metadata = declared.properties.get("metadata")
     name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
     priority = text(at(pod, "priorityClassName"))
+    if isinstance(node := at(pod, "nodeName"), str) and kind in _REPLICATED:
+        # The scheduler, and with it every taint, is left out.
+        yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
     yield Workload(
         name=name if isinstance(name, str) else declared.name,
         namespace=namespace if isinstance(namespace, str) else "default",
         kind=kind,
-        gpus=gpus_of(pod),
+        gpus=gpus_of(pod, declared.references),
         tolerations=tolerations_of(at(pod, "tolerations")),
         node_selector=selector_of(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
@@ -85,7 +93,9 @@ def _always(kind: str, spec: Any) -> Maybe[int]:
     if kind in _REPLICATED:
         count = whole(at(spec, "replicas"), default=1)
         return UNKNOWN if count is None else count
-    # A pod every few minutes keeps its node up like a permanent pod: autoscalers wait about ten minutes by default.
+    if kind == "Pod":
+        return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
+    # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
     often = kind == "CronJob" and longest_window(at(spec, "schedule"), "10m") == math.inf
     return 1 if often else 0
 
@@ -104,6 +114,24 @@ def read_config_map(declared: Declared) -> Iterable[Item]:
         yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn, name)
     if _holds_key(declared.properties.get("data")):
         yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
+
+
+def read_secret(declared: Declared) -> Iterable[Item]:
+    """A Secret that Kubernetes fills with a service account's token, which does not expire.
+
+    https://kubernetes.io/docs/concepts/configuration/secret/#serviceaccount-token-secrets
+    """
+    if declared.properties.get("type") == _TOKEN:
+        yield Credential(f"a service account's token in Secret '{declared.name}'", True, declared.urn)
+
+
+def read_node_patch(declared: Declared) -> Iterable[Item]:
+    """A node that an annotation keeps from being removed."""
+    metadata = declared.properties.get("metadata")
+    for annotation in _KEEPS_NODE:
+        if str(at(metadata, "annotations", annotation)).lower() == "true":
+            node = str(at(metadata, "name"))
+            yield Minimum(f"patch of node '{node}'", 1, where=annotation, node=node, resource=declared.urn)
 
 
 def read_provider(declared: Declared) -> Iterable[Item]:
@@ -125,15 +153,38 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:policy/v1:PodDisruptionBudget": parts.read_budget,
     "kubernetes:policy/v1:PodDisruptionBudgetPatch": parts.read_budget,
     "kubernetes:policy/v1beta1:PodDisruptionBudget": parts.read_budget,
+    **dict.fromkeys(("kubernetes:core/v1:Node", "kubernetes:core/v1:NodePatch"), read_node_patch),
+    **dict.fromkeys(("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch"), read_secret),
     "kubernetes:core/v1:ConfigMap": read_config_map,
     "kubernetes:core/v1:ConfigMapPatch": read_config_map,
     "pulumi:providers:kubernetes": read_provider,
 }
 
 
-def gpus_of(pod: Any) -> Maybe[int]:
+def _claims_of(declared: Declared) -> list[Any]:
+    kind = declared.type.rpartition(":")[2].removesuffix("Patch")
+    return items(at(declared.properties, *_POD_PATHS[kind], "resourceClaims"))
+
+
+def _find_claims(declared: Declared, everything: Program) -> Iterable[Declared]:
+    for listed in _claims_of(declared):
+        for other in everything.of_kinds(*_CLAIMS):
+            name = at(listed, _CLAIMS[other.type.rpartition(":")[2].removesuffix("Patch")])
+            if isinstance(name, str) and name == at(other.properties, "metadata", "name"):
+                yield other
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    type_token: Referrer(refers=lambda declared: bool(_claims_of(declared)), finds=_find_claims)
+    for type_token, reader in READERS.items()
+    if reader is read_workload
+}
+
+
+def gpus_of(pod: Any, claims: Sequence[Declared] = ()) -> Maybe[int]:
     """GPUs one pod holds: its containers and sidecars together, or its largest other init container if that is more.
 
+    ``claims``: the ResourceClaims and templates for them that the pod refers to, as far as the program declares them.
     https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers
     """
     together, largest = 0, 0
@@ -146,9 +197,30 @@ def gpus_of(pod: Any) -> Maybe[int]:
                 together += count
             else:
                 largest = max(largest, count)
-    if pod is UNKNOWN or (items(at(pod, "resourceClaims")) and not together):
-        return UNKNOWN  # a claim may be for a GPU: its request is in a separate object
-    return max(together, largest)
+    listed = items(at(pod, "resourceClaims"))
+    if pod is UNKNOWN or (len(listed) > len(claims) and not together):
+        return UNKNOWN  # a claim may be for a GPU: what it asks for is in an object of its own
+    claimed = [_claimed(request) for claim in claims for request in _requests(claim)]
+    known = [count for count in claimed if count is not UNKNOWN]
+    return UNKNOWN if len(known) < len(claimed) else max(together, largest) + sum(known)
+
+
+def _requests(claim: Declared) -> list[Any]:
+    spec = claim.properties.get("spec")
+    return items(at(coalesce(at(spec, "spec"), spec), "devices", "requests"))
+
+
+def _claimed(request: Any) -> Maybe[int]:
+    """GPUs of one request; ``UNKNOWN`` for alternatives, for all that a node has, and for a part of a GPU.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
+    """
+    exact = coalesce(at(request, "exactly"), request)
+    device, count = text(at(exact, "deviceClassName")), whole(at(exact, "count"), default=1)
+    if isinstance(device, str) and not _GPU_CLASS.search(device):
+        return 0
+    known = device == "gpu.nvidia.com" and at(exact, "allocationMode") in (None, "ExactCount")
+    return count if known and count is not None else UNKNOWN
 
 
 def container_gpus(container: Any) -> Maybe[int]:

@@ -104,6 +104,12 @@ BLOCKED: Final = [
     blocked("no-taint", "gpu-taint", "AKS taints Spot pools, not GPU pools").of(
         pool(nodeTaints=None, scaleSetPriority="Spot")
     ),
+    blocked("sku-taint", "gpu-taint-key", "the taint from the AKS documentation").of(
+        pool(nodeTaints=["sku=gpu:NoSchedule"])
+    ),
+    blocked("own-spot-taint", "gpu-taint", "a taint for spot, which CPU jobs on spot tolerate too").of(
+        pool(nodeTaints=["spot=true:NoSchedule"])
+    ),
     blocked("initialization-taint", "gpu-taint", "taints that AKS removes once the node is set up").of(
         pool(nodeTaints=[], nodeInitializationTaints=[GPU])
     ),
@@ -174,6 +180,8 @@ BLOCKED: Final = [
 ALLOWED: Final = [
     allowed("gpu-pool", "a GPU pool as it should be").of(pool()),
     allowed("spot-pool", "the same on Spot").of(pool(scaleSetPriority="Spot", spotMaxPrice=-1)),
+    # https://learn.microsoft.com/azure/aks/use-node-taints
+    allowed("documented-taint", "the taint of Microsoft's page on GPUs").of(pool(nodeTaints=["sku=gpu:NoSchedule"])),
     allowed("taint-without-value", "only the taint's key matters").of(pool(nodeTaints=["nvidia.com/gpu:NoSchedule"])),
     allowed("inline-pool", "everything in one resource").of(cluster(inline())),
     allowed("bounds-as-text", "bounds read from configuration").of(pool(minCount="0", maxCount="4", count="0")),

@@ -87,7 +87,7 @@ BLOCKED = [
     blocked("gpu-limit-below-one-node", "gpu-ceiling", "A limit of 4 GPUs on machines that have 8.").of(
         node_pool(one_of(FAMILY, "p4d"), limits={"nvidia.com/gpu": 4})
     ),
-    blocked("gpu-do-not-disrupt", "gpu-autoscaled", "The annotation that protects pods, put on the nodes.").of(
+    blocked("gpu-do-not-disrupt", "gpu-idle-time", "The annotation that protects pods, put on the nodes.").of(
         node_pool(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
     ),
     blocked("gpu-static-zero", "gpu-autoscaled", "A static NodePool of none, for somebody to scale by hand.").of(

@@ -8,6 +8,7 @@ from typing import Final
 from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.case import Case, allowed, resource
 from tests.policies.corpus.elsewhere import custom
+from tests.policies.corpus.kubernetes import EVERYTHING
 
 SILENT: Final[Mapping[str, Case]] = {
     "made-outside": allowed(
@@ -29,6 +30,16 @@ SILENT: Final[Mapping[str, Case]] = {
             "kubernetes:apps/v1:Deployment",
             metadata={"name": "launcher"},
             spec={"template": {"spec": {"containers": [{"name": "main", "image": "example.org/launcher:1"}]}}},
+        )
+    ),
+    "placement-by-others": allowed("gap-placement-by-others", "A RuntimeClass that lets its pods run anywhere.").of(
+        resource("kubernetes:node.k8s.io/v1:RuntimeClass", handler="a", scheduling={"tolerations": EVERYTHING}),
+    ),
+    "rights-in-the-cluster": allowed("gap-rights-in-the-cluster", "Everybody is an administrator.").of(
+        resource(
+            "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
+            roleRef={"kind": "ClusterRole", "name": "cluster-admin"},
+            subjects=[{"kind": "Group", "name": "system:anonymous"}],
         )
     ),
     "harmless-types": allowed("gap-harmless-types", "A parameter that other programs take their machine type from.").of(

@@ -9,9 +9,19 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus import aws
-from tests.policies.corpus.case import Draft, draft
+from tests.policies.corpus.case import Draft, Program, draft, undecided
+from tests.policies.corpus.gke import cluster
 from tests.policies.corpus.helm import release
-from tests.policies.corpus.kubernetes import BLANKET, DAEMON_SET, EVERYTHING, RESERVED, TOLERATION, pod, template
+from tests.policies.corpus.kubernetes import (
+    BLANKET,
+    DAEMON_SET,
+    EVERYTHING,
+    RESERVED,
+    TOLERATION,
+    affinity,
+    pod,
+    template,
+)
 
 PLUGIN: Final = {
     "containers": [{"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"}],
@@ -25,6 +35,12 @@ POOLS: Final = {
     "web": {"gpusPerNode": 0, "labels": {"pool": "web"}},
 }
 TEAM: Final = {"key": "team", "operator": "Exists"}
+ACCELERATOR: Final = {"cloud.google.com/gke-accelerator": "nvidia-l4"}
+ANY_GPU: Final = affinity(key="karpenter.k8s.aws/instance-gpu-name", operator="Exists")
+GPU_FAMILY: Final = affinity(key="karpenter.k8s.aws/instance-family", operator="In", values=["g5", "g6"])
+SPOT_TAINT: Final = [*aws.TAINTS, {"key": "spot", "value": "true", "effect": "NO_SCHEDULE"}]
+EXPORTER: Final = {"containers": [{"name": "main", "image": "nvcr.io/nvidia/k8s/dcgm-exporter:4.2.3"}]}
+NO_GPU_GROUP: Final = "this program declares no GPU node group"
 
 
 def case(id: str, story: str, rule: str | None = None) -> Draft:
@@ -34,6 +50,16 @@ def case(id: str, story: str, rule: str | None = None) -> Draft:
 def known(id: str, story: str, rule: str | None = None) -> Draft:
     """With the configuration's pools."""
     return draft(f"apps-pools-{id}", story, rule=rule, pools=POOLS)
+
+
+def beside_cpus(resources: Program) -> Program:
+    """The same in a program that declares the cluster and its CPU nodes; its GPU nodes are another program's."""
+    return ((aws.CLUSTER, "ml", {"name": "ml"}), aws.cpu_group(), *resources)
+
+
+def beside_gpus(resources: Program) -> Program:
+    """The same beside a GPU pool with a second taint and without the label that node feature discovery sets."""
+    return (*beside_cpus(resources), aws.node_group(taints=SPOT_TAINT))
 
 
 def deployment(**pod_spec: Any) -> Any:
@@ -65,9 +91,71 @@ BLOCKED: Final = [
     known(
         "beside-a-cluster", "the program declares a cluster and its CPU pool, another one the GPU pools", rule=PLACEABLE
     ).of((aws.CLUSTER, "ml", {"name": "ml"}), aws.cpu_group(), template("batch/v1:Job", pod(8))),
+    *(
+        case(f"labels-{name}", "the GPU taint tolerated, on labels that only GPU nodes have", rule=RESERVED).of(
+            deployment(**labels)
+        )
+        for name, labels in (
+            ("accelerator", {"nodeSelector": ACCELERATOR}),
+            ("azure", {"nodeSelector": {"kubernetes.azure.com/accelerator": "nvidia"}}),
+            ("karpenter", {"affinity": ANY_GPU}),
+            ("family", {"affinity": GPU_FAMILY}),
+        )
+    ),
+    case("labels-blanket", "anything tolerated, on GPU nodes", rule=BLANKET).of(
+        deployment(tolerations=EVERYTHING, nodeSelector=ACCELERATOR)
+    ),
+    draft(
+        "cpus-gpu-taint", "the cluster and CPU nodes here, GPU nodes elsewhere", rule=RESERVED, around=beside_cpus
+    ).of(deployment()),
+    draft("cpus-blanket", "likewise, anything tolerated on GPU nodes", rule=BLANKET, around=beside_cpus).of(
+        deployment(tolerations=EVERYTHING, nodeSelector=ACCELERATOR)
+    ),
+    draft("detected-exporter", "an exporter by a detector's label", rule=DAEMON_SET, around=beside_gpus).of(
+        template("apps/v1:DaemonSet", {**EXPORTER, "nodeSelector": GPU_NODES, "tolerations": [TOLERATION]})
+    ),
+    draft("detected-web", "a web server by a detector's label", rule=RESERVED, around=beside_gpus).of(
+        deployment(tolerations=EVERYTHING, nodeSelector=GPU_NODES)
+    ),
+    *(
+        draft(f"plugin-by-image-{name}", "known by its image alone", rule=DAEMON_SET, around=beside_gpus).of(
+            template("apps/v1:DaemonSet", {"containers": [{"name": "main", "image": image}], "tolerations": []})
+        )
+        for name, image in (
+            ("nvidia", "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"),
+            ("google", "gke.gcr.io/nvidia-gpu-device-plugin@sha256:7a"),
+        )
+    ),
+]
+
+UNJUDGED: Final = [
+    undecided("apps-own-label", NO_GPU_GROUP, "the GPU taint tolerated, on nodes with a label of the company").of(
+        deployment(nodeSelector={"team": "vision"})
+    ),
+    undecided(
+        "cpus-anything", NO_GPU_GROUP, "a cluster of CPU nodes, and an agent anywhere in it", around=beside_cpus
+    ).of(deployment(tolerations=EVERYTHING)),
 ]
 
 ALLOWED: Final = [
+    case("labels-job", "a job that asks for its GPU on such nodes").of(
+        template("batch/v1:Job", pod(1, nodeSelector=ACCELERATOR))
+    ),
+    case("labels-without-gpus", "the GPU taint tolerated by a chart's default, on nodes without GPUs").of(
+        deployment(nodeSelector={"nvidia.com/gpu.present": "false"})
+    ),
+    draft("cpus-pinned", "anything tolerated, on the CPU nodes", around=beside_cpus).of(
+        deployment(tolerations=EVERYTHING, nodeSelector={"role": "web"})
+    ),
+    draft("autopilot-anything", "Google sizes all nodes").of(
+        cluster(enableAutopilot=True), deployment(tolerations=EVERYTHING)
+    ),
+    draft("detected-exporter-that-fits", "an exporter by a detector's label", around=beside_gpus).of(
+        template("apps/v1:DaemonSet", {**EXPORTER, "nodeSelector": GPU_NODES, "tolerations": EVERYTHING})
+    ),
+    draft("exporter-anywhere", "an exporter that runs where it may", around=beside_gpus).of(
+        template("apps/v1:DaemonSet", {**EXPORTER, "tolerations": []})
+    ),
     case("job", "a job with a GPU").of(template("batch/v1:Job", pod(1))),
     case("large-job", "eight GPUs: how many a node has is said elsewhere").of(template("batch/v1:Job", pod(8))),
     case("web", "a web server").of(deployment(tolerations=())),

@@ -81,6 +81,13 @@ TRIOS: Final = [
         lambda most: _pool(autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": most})
     ),
     Trio("gpu-taint", refused=[], allowed=[gke.TAINT]).of(lambda taints: _pool(config={"taints": taints})),
+    Trio(
+        "gpu-taint-key",
+        refused="dedicated",
+        allowed="sku",
+        limits={"taintKeys": ["sku"]},
+        no_unknown="gpu-taint reports unknown taints.",
+    ).of(lambda key: _pool(config={"taints": [{"key": key, "value": "gpu", "effect": "NO_SCHEDULE"}]})),
     Trio("gpu-present-label", refused={}, allowed={"nvidia.com/gpu.present": "true"}).of(
         lambda labels: _pool(config={"labels": labels})
     ),

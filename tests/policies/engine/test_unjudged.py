@@ -23,7 +23,7 @@ SECRET = """
 Resource("aws:eks/nodeGroup:NodeGroup", "gpu", {
     "instanceTypes": ["g5.xlarge"],
     "scalingConfig": {"minSize": 0, "maxSize": 1, "desiredSize": 0},
-    "taints": [{"key": "team", "value": pulumi.Output.secret("hunter2"), "effect": "NO_SCHEDULE"}],
+    "taints": [{"key": "spot", "value": pulumi.Output.secret("hunter2"), "effect": "NO_SCHEDULE"}],
     "nodeGroupName": pulumi.Output.secret("hunter3"),
 })
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
 from policies.readers import linked, read
 from policies.readers.resource import Declared
+from policies.rules.node_groups import gpu_taint
 from policies.rules.scheduling import offers_gpus, selects
 
 EC2 = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}
@@ -124,21 +127,38 @@ def test_limits_are_the_ceiling(limits: Any, gpus: Any, nodes: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("disruption", "removed"),
+    ("disruption", "minutes"),
     [
-        (None, True),
-        ({"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m"}, True),
-        ({"consolidateAfter": "Never"}, False),
+        (None, None),
+        ({"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m"}, 10),
+        ({"consolidateAfter": "Never"}, math.inf),
         ({"consolidateAfter": UNKNOWN}, UNKNOWN),
         (UNKNOWN, UNKNOWN),
-        ({"budgets": [{"nodes": "0%"}]}, False),
-        ({"budgets": [{"nodes": "0", "reasons": ["Empty"]}]}, False),
-        ({"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}, True),
-        ({"budgets": [{"nodes": "0", "schedule": "@daily", "duration": "8h"}, {"nodes": "10%"}]}, True),
+        ({"budgets": [{"nodes": "0%"}]}, math.inf),
+        ({"budgets": [{"nodes": "0", "reasons": ["Empty"]}]}, math.inf),
+        ({"budgets": [{"nodes": "0", "reasons": ["Drifted"]}]}, None),
+        ({"budgets": [{"nodes": "0", "schedule": "@daily", "duration": "8h"}, {"nodes": "10%"}]}, 480),
     ],
 )
-def test_whether_idle_nodes_go(disruption: Any, removed: Any) -> None:
-    assert node_pool(G5, spec={"disruption": disruption}).autoscaled == removed
+def test_how_long_idle_nodes_stay(disruption: Any, minutes: Any) -> None:
+    idle = node_pool(G5, spec={"disruption": disruption}).idle
+    assert (None if idle is None else idle.minutes) == minutes
+
+
+SPOT = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]}
+MIXED = {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["c", "g"]}
+SOME_GPUS = {"key": "karpenter.k8s.aws/instance-gpu-count", "operator": "Gt", "values": ["0"]}
+
+
+@pytest.mark.parametrize(
+    ("requirements", "excluded"),
+    [((SPOT,), True), ((MIXED,), True), ((G5,), False), ((SPOT, SOME_GPUS), False), ((UNKNOWN,), False)],
+)
+def test_the_remedy_for_a_pool_for_any_machine_is_to_exclude_gpus(requirements: Any, excluded: bool) -> None:
+    remedies = [violation.remedy for violation in gpu_taint(replace(node_pool(*requirements), taints=()))]
+    assert any("karpenter.k8s.aws/instance-gpu-count, operator: DoesNotExist" in one for one in remedies) == excluded
+    assert all("nvidia.com/gpu=present:NoSchedule" in remedy for remedy in remedies)
+    assert remedies
 
 
 def test_a_static_pool_is_not_autoscaled() -> None:

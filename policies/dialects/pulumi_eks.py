@@ -1,0 +1,49 @@
+"""pulumi-eks' components where their own arguments are visible; their children are read as what they are.
+
+https://www.pulumi.com/registry/packages/eks/api-docs/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from facts.concepts.unknown import at, coalesce, text
+from policies.readers.resource import Declared
+from policies.readers.spelling import Spelling, respelled
+
+
+def _self_managed(declared: Declared) -> Iterable[Declared]:
+    """``NodeGroup``, and the group that a ``Cluster`` makes by default from the same arguments."""
+    options = declared.properties.get("nodeGroupOptions")
+    inputs = {**declared.properties, **(options if isinstance(options, Mapping) else {})}
+    if inputs.get("instanceType") is None or inputs.get("skipDefaultNodeGroup") is True:
+        return
+    taints = inputs.get("taints")
+    listed = [
+        {"key": key, "value": at(taint, "value"), "effect": _CONSTANTS.get(str(at(taint, "effect")))}
+        for key, taint in (taints.items() if isinstance(taints, Mapping) else ())
+    ]
+    sizes = {
+        "minSize": coalesce(inputs.get("minSize"), 1),  # the component's defaults
+        "maxSize": coalesce(inputs.get("maxSize"), 2),
+        "desiredSize": coalesce(inputs.get("desiredCapacity"), 0),
+    }
+    properties: dict[str, Any] = {
+        "instanceTypes": [inputs.get("instanceType")],
+        "amiType": "GPU" if inputs.get("gpu") is True else inputs.get("amiType"),
+        "scalingConfig": sizes,
+        "taints": listed if isinstance(taints, Mapping) else taints,
+        "labels": inputs.get("labels"),
+        "clusterName": text(at(inputs, "cluster", "eksCluster", "name")),
+    }
+    yield respelled(declared, "aws:eks/nodeGroup:NodeGroup", properties)
+
+
+_CONSTANTS: Final = {
+    "NoSchedule": "NO_SCHEDULE",
+    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
+    "NoExecute": "NO_EXECUTE",
+}
+
+SPELLINGS: Final[Mapping[str, Spelling]] = dict.fromkeys(("eks:index:Cluster", "eks:index:NodeGroup"), _self_managed)

@@ -1,0 +1,93 @@
+"""The clouds' resources as other tools spell them: unbridged Terraform, Crossplane, Config Connector, ACK and ASO.
+
+``tools.csv`` has one row for each type token: the type as which it is read, and where its fields are. Fields are
+Terraform's (https://registry.terraform.io/browse/providers) or the API's:
+
+- Terraform: https://www.pulumi.com/docs/iac/concepts/providers/any-terraform-provider/
+- Crossplane, in ``spec.forProvider``: https://docs.crossplane.io/latest/managed-resources/managed-resources/
+- Config Connector: https://cloud.google.com/config-connector/docs/reference/overview
+- ACK: https://aws-controllers-k8s.github.io/docs/api-reference
+- Azure Service Operator: https://azure.github.io/azure-service-operator/reference/
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from typing import Final
+
+from facts.concepts.unknown import at, coalesce
+from policies.readers.resource import Declared
+from policies.readers.spelling import Spelling, of_terraform, respelled
+
+_ROWS: Final = tuple(
+    csv.DictReader((files("policies.dialects") / "tools.csv").read_text(encoding="utf-8").splitlines())
+)
+# Terraform's blocks that may occur several times → the bridged providers' plurals.
+_LISTS: Final = {
+    "blockDeviceMapping": "blockDeviceMappings",
+    "guestAccelerator": "guestAccelerators",
+    "launchTemplateConfig": "launchTemplateConfigs",
+    "networkInterface": "networkInterfaces",
+    "nodePool": "nodePools",
+    "override": "overrides",
+    "resourceLimit": "resourceLimits",
+    "selector": "selectors",
+    "tag": "tags",
+    "tagSpecification": "tagSpecifications",
+    "taint": "taints",
+}
+# The readers' name of the cluster that a pool is in → where controllers refer to its object.
+_REFERENCES: Final = {
+    "cluster": (("clusterRef", "name"), ("clusterSelector", "name"), ("clusterRef", "external")),
+    "clusterName": (("clusterNameRef", "name"), ("clusterRef", "from", "name")),
+    "kubernetesClusterId": (("kubernetesClusterIdRef", "name"),),
+    "resourceName": (("owner", "name"),),
+}
+# azurerm called it so before version 4.
+_OLD: Final = {"enableAutoScaling": "autoScalingEnabled", "enableNodePublicIp": "nodePublicIpEnabled"}
+# The readers' type → their names of fields that are called otherwise in all its spellings.
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "aws:eks/cluster:Cluster": {"resourcesVPCConfig": "vpcConfig"},
+    "aws:eks/nodeGroup:NodeGroup": {"name": "nodeGroupName"},
+}
+# The readers' type → their name of the field that an object in Kubernetes has as ``azureName`` or as its own name.
+_OWN_NAME: Final[Mapping[str, str]] = {
+    "azure-native:compute:VirtualMachine": "vmName",
+    "azure-native:compute:VirtualMachineScaleSet": "vmScaleSetName",
+    "azure-native:containerservice:AgentPool": "agentPoolName",
+    "azure-native:containerservice:ManagedCluster": "resourceName",
+}
+
+
+def _spelled(type_token: str, body: Iterable[str]) -> Spelling:
+    names = _OLD if type_token.startswith("azure:") else _NAMES.get(type_token, {})
+
+    def spelled(declared: Declared) -> Iterable[Declared]:
+        fields = of_terraform(at(declared.properties, *body), _LISTS)
+        if isinstance(fields, Mapping):
+            values = {
+                name: coalesce(fields.get(name), *(at(fields, *path) for path in paths))
+                for name, paths in _REFERENCES.items()
+            }
+            own = coalesce(fields.get("azureName"), at(declared.properties, "metadata", "name"))
+            values |= {_OWN_NAME[type_token]: own} if type_token in _OWN_NAME else {}
+            known = {name: value for name, value in values.items() if value is not None}
+            yield respelled(declared, type_token, {**fields, **known}, names)
+
+    return spelled
+
+
+def _ack_template(declared: Declared) -> Iterable[Declared]:
+    spec = declared.properties.get("spec")
+    data = coalesce(at(spec, "launchTemplateData"), at(spec, "data"))
+    if isinstance(data, Mapping):
+        name = coalesce(at(spec, "launchTemplateName"), at(spec, "name"))
+        yield respelled(declared, "aws:ec2/launchTemplate:LaunchTemplate", {**data, "name": name})
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    **{row["type"]: _spelled(row["read_as"], row["fields"].split(".") if row["fields"] else ()) for row in _ROWS},
+    "kubernetes:ec2.services.k8s.aws/*:LaunchTemplate": _ack_template,
+}
