@@ -125,11 +125,12 @@ def test_a_pool_gets_no_node_without_quota_and_as_many_as_the_quota_allows(case:
 
 def test_flex_start_on_gke_counts_against_the_preemptible_quota(tmp_path: Path) -> None:
     gke = google.Google(tmp_path)
-    gke.provider.limit(AccountLimits(quotas={"NVIDIA_T4_GPUS": 4, "PREEMPTIBLE_NVIDIA_T4_GPUS": 0}))
     gke.cluster()
     flex = {"spot": False, "flexStart": True, "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
     gke.create(google.POOL, google.gpu_pool(nodeConfig=flex, management={"autoRepair": False}))
-    assert "Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded" in gke.fleet.groups["t4-1"].not_scaled_because
+    quotas = {"NVIDIA_T4_GPUS": 4, "PREEMPTIBLE_NVIDIA_T4_GPUS": 0}
+    limited = CASES[0].limited(gke.fleet.groups["t4-1"], quotas=quotas)
+    assert "Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded" in limited.not_scaled_because
 
 
 @every_cloud
