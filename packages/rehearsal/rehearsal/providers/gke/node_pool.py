@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties
@@ -9,10 +10,11 @@ from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import ABSENT, region_of
 from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outside
-from rehearsal.providers.gke.errors import bad_request
+from rehearsal.providers.gke.errors import bad_request, not_registered
 from rehearsal.providers.gke.functions import project_number
 from rehearsal.providers.gke.iam import KEY_GRANT, require_account
 from rehearsal.providers.gke.machine_rules import MACHINE_RULES
+from rehearsal.providers.gke.node_health import node_problem
 from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
 from rehearsal.providers.gke.pool_rules import POOL_RULES
 from rehearsal.providers.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
@@ -170,7 +172,12 @@ def _start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
     name = cluster.inputs["name"]
-    cloud.machines().apply_group(node_group(cloud, name, pool.inputs, zones, taints))
+    group = node_group(cloud, name, pool.inputs, zones, taints)
+    if (problem := node_problem(cloud, cluster.inputs, pool.inputs)) is not None:
+        if first := sum(group.permanent().values()):
+            raise not_registered(first, problem)
+        group = replace(group, autoscaled=False, not_scaled_because=problem)
+    cloud.machines().apply_group(group)
     if before is not None and any(at(before.inputs, field) != at(pool.inputs, field) for field in NODES_RECREATED):
         cloud.machines().recreate_nodes(name, pool.inputs["name"])
     return pool
