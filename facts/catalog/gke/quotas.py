@@ -6,8 +6,9 @@ Names: the enum ``Quota.metric`` of the Compute Engine API, and for newer famili
 https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795.
 
 Spot and flex-start machines count against the preemptible quotas of a project that has some, else against the standard
-ones (https://docs.cloud.google.com/compute/docs/instances/provisioning-models). General knowledge: which families share ``CPUS``,
-what the preemptible quotas of GPUs newer than the H100 are called, and that the totals of all regions count spot too.
+ones (https://docs.cloud.google.com/compute/docs/instances/provisioning-models). General knowledge: which families share
+``CPUS``, what the preemptible quotas of GPUs newer than the H100 are called, and that the totals of all regions count
+spot too.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
         yield _gpus(region, pool.gpus.type, preemptible), pool.gpus_per_node
     cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
     yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
-    yield Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if preemptible else Limit(cpus, region, "vCPUs"), machine.vcpus
+    cpu_limit = Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if preemptible else Limit(cpus, region, "vCPUs")
+    yield cpu_limit, machine.vcpus
     yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.disk_gb
     if machine.local_ssds:
         yield _local_ssd(region, machine.family, preemptible), machine.local_ssds * LOCAL_SSD_GB
