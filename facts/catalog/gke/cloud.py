@@ -31,6 +31,7 @@ from facts.catalog.gke.machines import GkeMachines, is_custom
 from facts.catalog.gke.nodes import GPU_NODE_PODS, SYSTEM_PODS, allocatable, disk_mib
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.raw import RAW
+from facts.catalog.gke.rights import needed
 from facts.catalog.model import Price, WithdrawnGpu
 from facts.catalog.prices import Prices, Source
 from facts.catalog.tags import RegistryName
@@ -151,4 +152,5 @@ CATALOG: Final = CloudCatalog(
     volume_gib=(1024, 65433),
     quotas=quotas,
     quota_page="https://console.cloud.google.com/iam-admin/quotas",
+    rights=needed,
 )
