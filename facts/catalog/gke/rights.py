@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 
-class Right(NamedTuple):
+class Need(NamedTuple):
     """An API, and a role on ``on``; either may be empty."""
 
     api: str
@@ -19,26 +19,26 @@ class Right(NamedTuple):
 
 
 EVERY_STACK: Final = (
-    Right("compute.googleapis.com", "roles/compute.networkAdmin"),
-    Right("container.googleapis.com", "roles/container.admin"),
-    Right("iam.googleapis.com", "roles/iam.serviceAccountAdmin"),
-    Right("iam.googleapis.com", "roles/iam.serviceAccountUser"),
-    Right("cloudresourcemanager.googleapis.com", "roles/resourcemanager.projectIamAdmin"),
-    Right("logging.googleapis.com"),
-    Right("monitoring.googleapis.com"),
+    Need("compute.googleapis.com", "roles/compute.networkAdmin"),
+    Need("container.googleapis.com", "roles/container.admin"),
+    Need("iam.googleapis.com", "roles/iam.serviceAccountAdmin"),
+    Need("iam.googleapis.com", "roles/iam.serviceAccountUser"),
+    Need("cloudresourcemanager.googleapis.com", "roles/resourcemanager.projectIamAdmin"),
+    Need("logging.googleapis.com"),
+    Need("monitoring.googleapis.com"),
 )
 
-OF_SETTINGS: Final[Mapping[str, Right]] = {
-    "security.kmsKey": Right("cloudkms.googleapis.com", "roles/cloudkms.admin", "the key"),
-    "security.diskKey": Right("cloudkms.googleapis.com", "roles/cloudkms.admin", "the key"),
-    "gpuPools[].imageStreaming": Right("containerfilesystem.googleapis.com"),
-    "workloads.registry": Right("artifactregistry.googleapis.com", "roles/artifactregistry.admin"),
-    "workloads.pullFrom": Right("artifactregistry.googleapis.com", "roles/artifactregistry.admin", "each registry"),
-    "workloads.checkpoints": Right("storage.googleapis.com", "roles/storage.admin"),
-    "workloads.sharedVolume": Right("file.googleapis.com", "roles/file.editor"),
-    "identities[].read": Right("storage.googleapis.com", "roles/storage.admin", "each bucket"),
-    "identities[].write": Right("storage.googleapis.com", "roles/storage.admin", "each bucket"),
-    "identities[].secrets": Right("secretmanager.googleapis.com", "roles/secretmanager.admin", "each secret"),
+OF_SETTINGS: Final[Mapping[str, Need]] = {
+    "security.kmsKey": Need("cloudkms.googleapis.com", "roles/cloudkms.admin", "the key"),
+    "security.diskKey": Need("cloudkms.googleapis.com", "roles/cloudkms.admin", "the key"),
+    "gpuPools[].imageStreaming": Need("containerfilesystem.googleapis.com"),
+    "workloads.registry": Need("artifactregistry.googleapis.com", "roles/artifactregistry.admin"),
+    "workloads.pullFrom": Need("artifactregistry.googleapis.com", "roles/artifactregistry.admin", "each registry"),
+    "workloads.checkpoints": Need("storage.googleapis.com", "roles/storage.admin"),
+    "workloads.sharedVolume": Need("file.googleapis.com", "roles/file.editor"),
+    "identities[].read": Need("storage.googleapis.com", "roles/storage.admin", "each bucket"),
+    "identities[].write": Need("storage.googleapis.com", "roles/storage.admin", "each bucket"),
+    "identities[].secrets": Need("secretmanager.googleapis.com", "roles/secretmanager.admin", "each secret"),
 }
 """Setting → what it needs beside ``EVERY_STACK``."""
 
