@@ -51,6 +51,7 @@ class CloudCatalog:
     - ``people``: whom a cluster can let in, as a stack file writes them
     - ``unsupported_capacity``: capacity type that the cloud does not have → why, and what it has instead
     - ``addons``: parts of the cloud that a stack file may ask for by name
+    - ``channels``: release channels of Kubernetes
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
     - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
@@ -102,6 +103,7 @@ class CloudCatalog:
     people: tuple[str, ...]
     unsupported_capacity: Mapping[CapacityType, str] = field(default_factory=dict)
     addons: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ("rapid", "regular", "stable")
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()
     gpu_metrics: bool = False

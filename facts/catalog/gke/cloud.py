@@ -32,6 +32,7 @@ from facts.catalog.gke.nodes import GPU_NODE_PODS, SYSTEM_PODS, allocatable, dis
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.raw import RAW
 from facts.catalog.gke.rights import needed
+from facts.catalog.gke.versions import CHANNELS, SUPPORTED
 from facts.catalog.model import Price, WithdrawnGpu
 from facts.catalog.prices import Prices, Source
 from facts.catalog.tags import RegistryName
@@ -96,6 +97,8 @@ CATALOG: Final = CloudCatalog(
         "user:ann@example.com",
         "serviceAccount:ci@my-project.iam.gserviceaccount.com",
     ),
+    channels=CHANNELS,
+    supported=SUPPORTED,
     dataplanes=("v2", "legacy"),
     location_policies=("any", "balanced"),
     gpu_metrics=True,

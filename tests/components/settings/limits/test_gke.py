@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 
 from components.settings import Settings, SettingsError, load
+from tests.components.settings.test_clouds import problems
 
 ZONES = ["us-central1-a", "us-central1-b", "us-central1-c"]
 
@@ -20,7 +22,35 @@ def loaded(**changes: Any) -> Settings:
         "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
         **changes,
     }
-    return load(config, stack="dev", project="my-project")
+    return load(config, stack="dev", project="my-project", day=date(2026, 11, 25))
+
+
+@pytest.mark.parametrize(
+    ("version", "channel", "problem"),
+    [
+        ("1.30", "regular", "GKE no longer supports Kubernetes 1.30"),
+        ("1.31.9", "extended", "GKE no longer supports Kubernetes 1.31.9"),
+        ("1.33", "regular", "in extended support"),
+        ("1.33.4", "stable", "in extended support"),
+        ("1.33", "extended", None),
+        ("1.34", "regular", None),
+        ("1.39", "rapid", None),
+    ],
+)
+def test_a_version_is_one_that_its_channel_still_has(version: str, channel: str, problem: str | None) -> None:
+    kubernetes = {"version": version, "channel": channel}
+    if problem is None:
+        assert loaded(kubernetes=kubernetes).kubernetes.version == version
+        return
+    with pytest.raises(SettingsError, match=problem) as refused:
+        loaded(kubernetes=kubernetes)
+    assert [each.path for each in refused.value.problems] == ["kubernetes.version"]
+
+
+@pytest.mark.parametrize("cloud", ["eks", "aks"])
+def test_the_extended_channel_is_of_gke_alone(cloud: str) -> None:
+    assert loaded(kubernetes={"channel": "extended"}).kubernetes.channel == "extended"
+    assert problems(cloud, kubernetes={"channel": "extended"}).keys() == {"kubernetes.channel"}
 
 
 def reserving(name: str, zones: list[str]) -> dict[str, Any]:

@@ -93,7 +93,23 @@ def _version(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     version = cluster.get("minMasterVersion")
     if versions.resolve(version):
         return None
-    return f'Master version "{version}" is unsupported (this rehearsal runs {versions.VERSION}).'
+    return (
+        f'Master version "{version}" is unsupported, or newer than this rehearsal knows '
+        f"(it runs {versions.VERSION} and takes 1.{versions.MINORS[0]} to 1.{versions.MINORS[-1]})."
+    )
+
+
+@CLUSTER_RULES.add(
+    "version-in-channel",
+    "https://cloud.google.com/kubernetes-engine/versioning",
+    "minMasterVersion",
+    "releaseChannel",
+)
+def _extended(cluster: Properties, cloud: SimulatedCloud) -> str | None:
+    version, channel = cluster.get("minMasterVersion"), at(cluster, "releaseChannel.channel")
+    if channel == "EXTENDED" or not versions.extended_only(version):
+        return None
+    return f'Master version "{version}" is in extended support: it is available in the Extended channel only.'
 
 
 @CLUSTER_RULES.add(

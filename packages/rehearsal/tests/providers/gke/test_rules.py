@@ -152,6 +152,8 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (CLUSTER_RULES, "node-locations-exclude-primary", {"nodeLocations": ["us-central1-a"]}),
     (CLUSTER_RULES, "initial-node-count", {"initialNodeCount": 0}),
     (CLUSTER_RULES, "version-offered", {"minMasterVersion": "1.99"}),
+    (CLUSTER_RULES, "version-offered", {"minMasterVersion": "1.31"}),
+    (CLUSTER_RULES, "version-in-channel", {"minMasterVersion": "1.33", "releaseChannel": {"channel": "REGULAR"}}),
     (CLUSTER_RULES, "private-nodes-need-alias-ips", {"networkingMode": "ROUTES"}),
     (CLUSTER_RULES, "private-endpoint-needs-private-nodes", {"privateClusterConfig": {"enablePrivateEndpoint": True}}),
     (CLUSTER_RULES, "control-plane-range", {"privateClusterConfig.masterIpv4CidrBlock": "172.16.0.0/27"}),
@@ -323,6 +325,14 @@ def test_what_goes_together_on_a_machine(right: Properties, cloud: SimulatedClou
     assert broken(MACHINE_RULES, changed(gpu_pool(), right), cloud) == []
 
 
-@pytest.mark.parametrize("version", ["1.30", "1.33", "1.34", "1.35.2", "1.36.1-gke.77", "latest"])
+@pytest.mark.parametrize("version", ["1.34", "1.35.2", "1.36.1-gke.77", "latest"])
 def test_a_stack_may_be_pinned_to_any_plausible_version(version: str, cloud: SimulatedCloud) -> None:
     assert broken(CLUSTER_RULES, cluster(project=PROJECT, minMasterVersion=version), cloud) == []
+
+
+@pytest.mark.parametrize("version", ["1.32", "1.33", "1.36"])
+def test_the_extended_channel_has_older_versions_too(version: str, cloud: SimulatedCloud) -> None:
+    channel = {"channel": "EXTENDED"}
+    assert (
+        broken(CLUSTER_RULES, cluster(project=PROJECT, minMasterVersion=version, releaseChannel=channel), cloud) == []
+    )
