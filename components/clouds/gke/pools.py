@@ -93,6 +93,10 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
     }
+    if pool.upgrade is not None and pool.upgrade.drain_minutes is not None:
+        # Without it GKE waits an hour: https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
+        drain = f"{60 * pool.upgrade.drain_minutes}s"
+        inputs["nodeDrainConfigs"] = [{"graceTerminationDuration": drain, "pdbTimeoutDuration": drain}]
     if pool.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
         inputs["placementPolicy"] = {"type": "COMPACT"}

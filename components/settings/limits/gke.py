@@ -44,8 +44,14 @@ EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/netw
 _UPGRADED_AT_ONCE: Final = 20
 _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
 
-# GKE takes no block of another project's reservation.
-_RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
+# A block or sub-block of a dense reservation, of this project or of another that shares it:
+# https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool#using-gce-reservations
+_RESERVATION: Final = re.compile(
+    rf"(projects/[^/]+/reservations/)?{_NAME}(/reservationBlocks/{_NAME}(/reservationSubBlocks/{_NAME})?)?"
+)
+
+# https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
+_COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
 
 # GKE sets these from what the pool is. The API's description of ``NodeConfig.labels`` (container.v1beta1's discovery
 # document) calls a conflict with such a key unpredictable. Other keys with this prefix are for users to set.
@@ -261,8 +267,8 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 where,
                 f"'{reservation}' is not the name of a reservation",
-                "Write its name, projects/<project>/reservations/<name> if another project shares it, or "
-                "<name>/reservationBlocks/<block> for a block of it",
+                "Write its name, after projects/<project>/reservations/ if another project shares it, and with "
+                "/reservationBlocks/<block>[/reservationSubBlocks/<sub-block>] for a part of it",
             )
         elif len(pool.zones) > 1:
             yield Problem(
@@ -319,6 +325,16 @@ def _placement(settings: Settings) -> Iterator[Problem]:
                 f"compact placement does not support N1 machines, which {pool.gpus.type} is attached to",
                 "Leave it out, or use nvidia-l4 or a newer GPU",
             )
+        elif (
+            pool.compact
+            and pool.capacity_type == "flex-start"
+            and not pool.machine_type.startswith(_COMPACT_FLEX_START)
+        ):
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"flex-start does not place {pool.machine_type} nodes close together, only those with H200 or B200",
+                "Leave it out, or use another capacity",
+            )
 
 
 def _streaming(settings: Settings) -> Iterator[Problem]:
@@ -336,12 +352,6 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
     for pool in settings.pools:
         if pool.upgrade is None:
             continue
-        if pool.upgrade.drain_minutes is not None:
-            yield Problem(
-                f"{pool.declared_at}.upgrade.drainMinutes",
-                "GKE does not let a pool set this: it respects disruption budgets and grace periods for up to an hour",
-                "Leave it out",
-            )
         at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
         if not 1 <= at_once <= _UPGRADED_AT_ONCE:
             yield Problem(

@@ -213,6 +213,14 @@ def test_a_cpu_pool_starts_with_its_minimum_at_least(minimum: int, maximum: int,
     assert pool.inputs["autoscaling"]["totalMinNodeCount"] == minimum
 
 
+def test_an_upgrade_gives_pods_the_written_time() -> None:
+    upgrade = Upgrade(max_unavailable=1, drain_minutes=90)
+    assert declared(specs.gpu_pool(upgrade=upgrade)).inputs["nodeDrainConfigs"] == [
+        {"graceTerminationDuration": "5400s", "pdbTimeoutDuration": "5400s"}
+    ]
+    assert "nodeDrainConfigs" not in declared(specs.gpu_pool()).inputs
+
+
 def test_gpu_nodes_are_not_upgraded_while_their_version_is_supported() -> None:
     assert declared(specs.gpu_pool()).inputs["maintenancePolicies"] == [
         {"exclusionUntilEndOfSupports": [{"enabled": True}]}

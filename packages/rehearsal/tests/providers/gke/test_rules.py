@@ -43,6 +43,8 @@ FLEX: Properties = {
     "nodeConfig.reservationAffinity": NO_RESERVATION,
 }
 G4: Properties = {"nodeConfig.machineType": "g4-standard-48"}
+L4: Properties = {"nodeConfig.machineType": "g2-standard-4"}
+COMPACT = {"type": "COMPACT"}
 TWO_ZONES = ["us-central1-a", "us-central1-b"]
 KEY = "projects/p/locations/{}/keyRings/r/cryptoKeys/k"
 PRIVATE: Properties = {"privateClusterConfig.enablePrivateEndpoint": True}
@@ -120,6 +122,10 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "flex-start", {**FLEX, "nodeCount": 1}),
     (POOL_RULES, "flex-start", {**FLEX, "autoscaling.locationPolicy": "BALANCED"}),
     (POOL_RULES, "compact-in-one-zone", {"placementPolicy": {"type": "COMPACT"}, "nodeLocations": TWO_ZONES}),
+    (POOL_RULES, "compact-goes-with", {"placementPolicy": COMPACT}),
+    (POOL_RULES, "compact-goes-with", {**FLEX, "placementPolicy": COMPACT, "nodeConfig.machineType": "a3-highgpu-8g"}),
+    (POOL_RULES, "compact-goes-with", {**L4, "placementPolicy": COMPACT, "queuedProvisioning": QUEUED}),
+    (POOL_RULES, "compact-goes-with", {**L4, "placementPolicy": COMPACT, "upgradeSettings.strategy": "BLUE_GREEN"}),
     (POOL_RULES, "disk-size", {"nodeConfig.diskSizeGb": 100_000}),
     (POOL_RULES, "labels-length", {"nodeConfig.labels": {f"key-{n}": "x" * 60 for n in range(16)}}),
     (MACHINE_RULES, "disk-type-exists", {"nodeConfig.diskType": "floppy"}),
@@ -336,3 +342,9 @@ def test_the_extended_channel_has_older_versions_too(version: str, cloud: Simula
     assert (
         broken(CLUSTER_RULES, cluster(project=PROJECT, minMasterVersion=version, releaseChannel=channel), cloud) == []
     )
+
+
+@pytest.mark.parametrize("goes", [L4, {**FLEX, "nodeConfig.machineType": "a3-ultragpu-8g"}])
+def test_what_compact_placement_goes_with(goes: Properties, cloud: SimulatedCloud) -> None:
+    pool = changed(gpu_pool(placementPolicy=COMPACT), goes)
+    assert "compact-goes-with" not in broken(POOL_RULES, pool, cloud)
