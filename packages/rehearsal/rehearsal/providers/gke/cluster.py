@@ -21,7 +21,7 @@ from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, chosen, region_of
 from rehearsal.providers.gke.cluster_rules import CLUSTER_RULES, cluster_zones
 from rehearsal.providers.gke.errors import bad_request, not_registered
-from rehearsal.providers.gke.iam import require_account
+from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.network import NETWORK, SUBNETWORK, network_of, subnetwork_of
 from rehearsal.providers.gke.node_health import GRANT, node_problem
 from rehearsal.providers.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
@@ -55,6 +55,10 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
         _require_ranges(inputs, subnetwork)
     elif network.inputs.get("autoCreateSubnetworks") is False:
         raise bad_request(f"Network '{network.inputs['name']}' is in custom subnet mode: a subnetwork must be given.")
+    if at(inputs, "databaseEncryption.state") == "ENCRYPTED":
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
+        key = str(at(inputs, "databaseEncryption.keyName"))
+        require_granted(pending.cloud, inputs["project"], key, "container-engine-robot")
     for pool in _inline_pools(inputs):
         account = at(pool.inputs, "nodeConfig.serviceAccount")
         if account and account != "default":

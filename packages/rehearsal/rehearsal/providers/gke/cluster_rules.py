@@ -64,7 +64,7 @@ def _location(cluster: Properties, cloud: SimulatedCloud) -> str | None:
         return "Cannot determine location: set location, or region or zone in the provider's configuration."
     zones = cloud.catalog.regions.get(region_of(location))
     if zones is None or (is_zone(location) and location not in zones):
-        return f'Location "{location}" does not exist.'
+        return f'Location "{location}" is not known to this rehearsal.'
     return None
 
 
@@ -368,5 +368,5 @@ def zones_outside(region: str, zones: list[str], cloud: SimulatedCloud) -> str |
     """The error in ``zones`` as node locations of ``region``; ``None`` if they are valid."""
     for zone in zones:
         if zone not in cloud.catalog.regions.get(region, ()):
-            return f'Node location "{zone}" is not a zone of region "{region}".'
+            return f'Node location "{zone}" is not a zone of region "{region}" that this rehearsal knows.'
     return None

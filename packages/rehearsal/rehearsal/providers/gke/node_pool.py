@@ -11,8 +11,7 @@ from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import ABSENT, region_of
 from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outside
 from rehearsal.providers.gke.errors import bad_request, not_registered
-from rehearsal.providers.gke.functions import project_number
-from rehearsal.providers.gke.iam import KEY_GRANT, require_account
+from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.machine_rules import MACHINE_RULES
 from rehearsal.providers.gke.node_health import node_problem
 from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
@@ -84,6 +83,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
     _require_gpus_there(pending)
     _require_version(pending.inputs.get("version"), cluster.outputs["masterVersion"])
     _require_disk_key(pending, cluster.inputs)
+    _require_upgrades(pending, cluster.inputs)
     account = _config(pending).get("serviceAccount")
     if account and account != "default":
         require_account(pending.cloud, account)
@@ -101,13 +101,17 @@ def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> 
     match = KEY.fullmatch(key)
     if match is None or match[1] != region:
         raise bad_request(f"node_config.boot_disk_kms_key '{key}' is not a key in '{region}'.")
-    agent = f"serviceAccount:service-{project_number(cluster['project'])}@compute-system.iam.gserviceaccount.com"
-    grants = pending.cloud.store.all(KEY_GRANT)
-    if not any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, agent) for grant in grants):
-        raise bad_request(
-            f"Cloud KMS error when using key {key}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied for "
-            f"{agent}."
-        )
+    require_granted(pending.cloud, cluster["project"], key, "compute-system")
+
+
+def _require_upgrades(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
+    """400 for a pool that is not upgraded in a cluster with a release channel.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/release-channels
+    """
+    channel = at(cluster, "releaseChannel.channel")
+    if channel not in (None, "UNSPECIFIED") and at(pending.inputs, "management.autoUpgrade") is False:
+        raise bad_request(f"Auto_upgrade cannot be false when release_channel {channel} is set.")
 
 
 def _require_version(version: str | None, master: str) -> None:

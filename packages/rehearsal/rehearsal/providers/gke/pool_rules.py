@@ -123,7 +123,7 @@ def _machine(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType")
     if type_ is None or cloud.catalog.machines.get(type_) is not None:
         return None
-    return f"Machine type '{type_}' is unknown or not available in the requested zones."
+    return f"Machine type '{type_}' is not known to this rehearsal, whose catalogue of machine types is not Google's."
 
 
 @POOL_RULES.add(
@@ -156,7 +156,7 @@ def _accelerator(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         if gpu_called(cloud, accelerator["type"]) is None:
             known = ", ".join(sorted(a.name for a in cloud.catalog.accelerators.values()))
-            return f"Accelerator type '{accelerator['type']}' does not exist. Known: {known}."
+            return f"Accelerator type '{accelerator['type']}' is not known to this rehearsal. Known: {known}."
     return None
 
 

@@ -9,6 +9,7 @@ import pytest
 from packages.rehearsal.tests.providers.gke.account import (
     ACCOUNT,
     CLUSTER,
+    KEY_MEMBER,
     NAT,
     NETWORK,
     POOL,
@@ -24,6 +25,7 @@ from packages.rehearsal.tests.providers.gke.account import (
     subnetwork,
 )
 from rehearsal.providers.base import ProviderError
+from rehearsal.providers.gke.functions import project_number
 
 EMAIL = f"gpu-dev-nodes@{PROJECT}.iam.gserviceaccount.com"
 NODES = {"serviceAccount": EMAIL, "machineType": "e2-standard-2"}
@@ -132,3 +134,31 @@ def test_private_nodes_without_a_way_out_do_not_register(
 ) -> None:
     with pytest.raises(ProviderError, match=f"0 nodes out of 1 have registered.*{because}"):
         in_network(google, gateway, private_access=private_access)
+
+
+@pytest.mark.parametrize(("channel", "upgraded"), [("REGULAR", True), ("UNSPECIFIED", False), (None, False)])
+def test_pools_in_a_channel_are_upgraded(google: Google, channel: str | None, upgraded: bool) -> None:
+    google.cluster(**({"releaseChannel": {"channel": channel}} if channel else {}))
+    if not upgraded:
+        assert google.create(POOL, cpu_pool(management={"autoUpgrade": False})).id
+        return
+    assert google.create(POOL, cpu_pool()).id
+    with pytest.raises(ProviderError, match="Auto_upgrade cannot be false when release_channel REGULAR is set"):
+        google.create(POOL, cpu_pool(name="still", management={"autoUpgrade": False}))
+
+
+KEY = f"projects/{PROJECT}/locations/us-central1/keyRings/r/cryptoKeys/k"
+
+
+@pytest.mark.parametrize("agent", ["container-engine-robot", "compute-system", None])
+def test_secrets_are_encrypted_with_a_key_that_the_service_agent_may_use(google: Google, agent: str | None) -> None:
+    if agent is not None:
+        member = f"serviceAccount:service-{project_number(PROJECT)}@{agent}.iam.gserviceaccount.com"
+        role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+        google.create(KEY_MEMBER, {"cryptoKeyId": KEY, "role": role, "member": member})
+    encrypted = {"databaseEncryption": {"state": "ENCRYPTED", "keyName": KEY}}
+    if agent == "container-engine-robot":
+        assert google.cluster(**encrypted).id
+        return
+    with pytest.raises(ProviderError, match=r"denied for serviceAccount:service-.*@container-engine-robot"):
+        google.cluster(**encrypted)

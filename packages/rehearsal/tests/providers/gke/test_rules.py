@@ -135,6 +135,11 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (MACHINE_RULES, "local-ssd-on-machine", {"nodeConfig.machineType": "e2-standard-4", "nodeConfig.localSsdCount": 1}),
     (
         MACHINE_RULES,
+        "local-ssd-on-machine",
+        {"nodeConfig.machineType": "a2-ultragpu-1g", "nodeConfig.ephemeralStorageLocalSsdConfig": {"localSsdCount": 2}},
+    ),
+    (
+        MACHINE_RULES,
         "partition-size",
         {"nodeConfig.guestAccelerators": [gpu("nvidia-tesla-t4", 1, gpuPartitionSize="1g.5gb")]},
     ),
