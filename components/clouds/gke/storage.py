@@ -1,7 +1,7 @@
 """StorageClasses: disks that the machines of the stack attach, encrypted with the customer's key if there is one.
 
 Claims that name no class get the default one, whose disks the admin pool's machine attaches. GKE's own default
-(``standard-rwo``, balanced Persistent Disks) stays beside ours, and of two Kubernetes takes the one that was made last:
+(``standard-rwo``, balanced Persistent Disks) remains; of two default classes Kubernetes uses the newer:
 https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
@@ -10,13 +9,13 @@ from typing import Final
 
 from components.settings.costs import support_of
 from components.settings.limits import common, windows
+from components.settings.limits.gke.pools import RESOURCE_NAME, pool_problems
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.gke.networks import PRIVATE_RANGES
 from facts.catalog.gke.versions import OLDEST
-from facts.concepts.pool import CapacityType
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -29,32 +28,20 @@ _KMS_KEYS: Final = common.KmsKeys(
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
 
-# 48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without any
-# upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
-# copies of that page count 92 days and allow longer exclusions; what keeps to the stricter ones keeps to both.
+# 48 hours in any 32 days, so 12 in each of the four whole weeks; and three exclusions of 30 days without any upgrade:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later copies of that
+# page count 92 days and allow longer exclusions; the stricter limits satisfy both.
 _WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion_days=30, most_exclusions=3)
 
-# https://cloud.google.com/iam/docs/principal-identifiers, those that have a name in the cluster.
+# https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
 
-_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
-EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{_NAME})")
-"""As a stack file writes it: a name, or with the host project of a Shared VPC."""
+EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{RESOURCE_NAME})")
+"""As a stack file writes it: a name, or a name with the host project of a Shared VPC."""
 
-_UPGRADED_AT_ONCE: Final = 20
-_ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
 
-# A block or sub-block of a dense reservation, of this project or of another that shares it:
-# https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool#using-gce-reservations
-_RESERVATION: Final = re.compile(
-    rf"(projects/[^/]+/reservations/)?{_NAME}(/reservationBlocks/{_NAME}(/reservationSubBlocks/{_NAME})?)?"
-)
-
-# https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
-_COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
-
-# GKE sets these from what the pool is. The API's description of ``NodeConfig.labels`` (container.v1beta1's discovery
-# document) calls a conflict with such a key unpredictable. Other keys with this prefix are for users to set.
+# GKE sets these from the pool's properties. The API's description of ``NodeConfig.labels`` (discovery document of
+# container.v1beta1) calls a conflict with such a key unpredictable. Users may set other keys with this prefix.
 _OWN_LABELS: Final = frozenset(
     f"cloud.google.com/{name}"
     for name in (
@@ -102,12 +89,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_control_plane(settings),
         *_private_endpoint(settings),
         *_existing_network(settings),
-        *_reservations(settings),
-        *_fallback_orders(settings),
-        *_upgrades(settings),
-        *_placement(settings),
-        *_streaming(settings),
-        *_minimum(settings),
+        *pool_problems(settings),
         *_nat(settings),
         *_autoscaling(settings),
     )
@@ -146,7 +128,7 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
 
 
 def _resource_labels(settings: Settings) -> Iterator[Problem]:
-    """Google keeps such keys for itself: https://github.com/openshift/hypershift/pull/7251 lists its prefixes."""
+    """Google reserves these keys: https://github.com/openshift/hypershift/pull/7251 lists its prefixes."""
     for key in settings.labels:
         if key.startswith("goog"):
             yield Problem(f"labels.{key}", "keys that begin with 'goog' are reserved by Google", "Write another key")
@@ -238,7 +220,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
             f"'{existing.network}' is not a VPC network",
             "Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
         )
-    if len(existing.subnets) != 1 or not re.fullmatch(_NAME, existing.subnets[0]):
+    if len(existing.subnets) != 1 or not re.fullmatch(RESOURCE_NAME, existing.subnets[0]):
         yield Problem(
             "network.existing.subnets",
             "a GKE cluster uses one subnet, which spans all zones of its region",
@@ -256,127 +238,6 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _reservations(settings: Settings) -> Iterator[Problem]:
-    """Names as in ``gke-node-pool/main.tf`` of https://github.com/GoogleCloudPlatform/cluster-toolkit; their zone:
-    https://cloud.google.com/compute/docs/instances/reservations-overview"""
-    for pool in settings.gpu_pools:
-        reservation, where = pool.gpus.reservation, f"{pool.declared_at}.reservation"
-        if reservation is None:
-            continue
-        if not _RESERVATION.fullmatch(reservation):
-            yield Problem(
-                where,
-                f"'{reservation}' is not the name of a reservation",
-                "Write its name, after projects/<project>/reservations/ if another project shares it, and with "
-                "/reservationBlocks/<block>[/reservationSubBlocks/<sub-block>] for a part of it",
-            )
-        elif len(pool.zones) > 1:
-            yield Problem(
-                where,
-                f"a reservation is in one zone, but the pool is in {', '.join(pool.zones)}",
-                f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: {reservation}, "
-                f"zone: {pool.zones[0]}}} if only the reserved nodes are there",
-            )
-
-
-def _fallback_orders(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md):
-    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
-    for path, pools in common.fallback_orders(settings):
-        capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
-        unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
-        expected = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
-        if unknown:
-            yield Problem(
-                f"{path}.capacity",
-                f"{unknown[0]} has no known place in the fallback order of GKE's autoscaler, which may wait for it "
-                "without trying the others",
-                f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
-            )
-        elif capacity_types != expected:
-            yield Problem(
-                f"{path}.capacity",
-                f"GKE's autoscaler has a fixed fallback order: {', '.join(_ORDER)}",
-                f"Write [{', '.join(expected)}]",
-            )
-        for pool in pools:
-            if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
-                yield Problem(
-                    f"{path}.reservation",
-                    f"GKE's autoscaler tries a reservation first only if it is in this project and has no block, "
-                    f"not {pool.gpus.reservation}",
-                    "Write it in a separate pool with capacity: reserved that jobs select",
-                )
-
-
-def _placement(settings: Settings) -> Iterator[Problem]:
-    """https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, where no N1 is among the machines; of
-    zones: https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf"""
-    for pool in settings.gpu_pools:
-        if pool.compact and len(pool.zones) > 1:
-            yield Problem(
-                f"{pool.declared_at}.placement",
-                f"compact placement needs one zone, but the pool is in {', '.join(pool.zones)}",
-                f"Write zones: [{pool.zones[0]}], or leave placement out",
-            )
-        if pool.compact and pool.machine_type.startswith(("n1-", "custom-")):
-            yield Problem(
-                f"{pool.declared_at}.placement",
-                f"compact placement does not support N1 machines, which {pool.gpus.type} is attached to",
-                "Leave it out, or use nvidia-l4 or a newer GPU",
-            )
-        elif (
-            pool.compact
-            and pool.capacity_type == "flex-start"
-            and not pool.machine_type.startswith(_COMPACT_FLEX_START)
-        ):
-            yield Problem(
-                f"{pool.declared_at}.placement",
-                f"flex-start does not place {pool.machine_type} nodes close together, only those with H200 or B200",
-                "Leave it out, or use another capacity",
-            )
-
-
-def _streaming(settings: Settings) -> Iterator[Problem]:
-    for pool in settings.gpu_pools:
-        if pool.image_streaming and pool.image != "cos":
-            yield Problem(
-                f"{pool.declared_at}.imageStreaming",
-                "GKE streams images on Container-Optimized OS only",
-                "Write image: cos, or leave imageStreaming out",
-            )
-
-
-def _upgrades(settings: Settings) -> Iterator[Problem]:
-    """https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies#surge"""
-    for pool in settings.pools:
-        if pool.upgrade is None:
-            continue
-        at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
-        if not 1 <= at_once <= _UPGRADED_AT_ONCE:
-            yield Problem(
-                f"{pool.declared_at}.upgrade",
-                f"GKE upgrades 1 to {_UPGRADED_AT_ONCE} nodes at a time, maxSurge and maxUnavailable together",
-                "Write for example maxUnavailable: 1",
-            )
-
-
-def _minimum(settings: Settings) -> Iterator[Problem]:
-    """GKE starts a pool with the same number of nodes in every zone, and later never adds nodes to make its minimum:
-    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size"""
-    for pool in settings.cpu_pools:
-        zones = len(pool.zones)
-        started = math.ceil(pool.min_nodes / zones) * zones
-        if started > pool.max_nodes:
-            fewer = next(n for n in range(zones, 0, -1) if math.ceil(pool.min_nodes / n) * n <= pool.max_nodes)
-            yield Problem(
-                f"{pool.declared_at}.minNodes",
-                f"{pool.min_nodes} nodes over {zones} zones: GKE starts the same number in every zone, so {started}, "
-                f"but maxNodes is {pool.max_nodes}",
-                f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.zones[:fewer])}]",
-            )
-
-
 def _nat(settings: Settings) -> Iterator[Problem]:
     # https://cloud.google.com/nat/docs/overview
     if settings.network.nat is not None:
@@ -388,12 +249,10 @@ def _nat(settings: Settings) -> Iterator[Problem]:
 
 
 def _autoscaling(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has profiles; how it chooses a pool and how long it waits is Google's.
+    """GKE's autoscaler has profiles. Google decides how it chooses a pool and how long it waits.
 
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
     """
-    if settings.expander is not None:
-        yield Problem("autoscaling.expander", "GKE's autoscaler has no expander setting", "Leave it out")
     waiting = [
         ("autoscaling", settings.unneeded_minutes),
         *((pool.declared_at, pool.unneeded_minutes) for pool in settings.pools),
@@ -402,6 +261,6 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
         if minutes is not None:
             yield Problem(
                 f"{path}.unneededMinutes",
-                "the pinned Google Cloud provider has no input for it (the API has NodeConfig.consolidationDelay)",
+                "the pinned Google Cloud provider has no input for this (the API has NodeConfig.consolidationDelay)",
                 "Leave it out; autoscaling.profile controls how soon idle nodes are removed",
             )
