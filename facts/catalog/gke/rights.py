@@ -1,4 +1,4 @@
-"""The APIs that a stack needs in its project, and the roles of whoever runs Pulumi.
+"""The APIs that a stack needs in its project, and the roles of the principal that runs Pulumi.
 
 Roles: https://cloud.google.com/iam/docs/roles-permissions. The role Owner has all of them but those on resources of
 other projects.
