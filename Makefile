@@ -70,7 +70,7 @@ policy-pack: setup ## The gate as a folder of its own, to run or to publish; the
 stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
 	@$(VENV)/python -m components.settings "Pulumi.$(STACK).yaml"
 
-quota: setup ## What a stack at its maximum needs of the account's quotas, and where to ask; no account needed (STACK=)
+quota: setup ## Quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles; no account needed (STACK=)
 	@$(VENV)/python -m components.settings.quotas "$(STACK)"
 
 faults: setup-rehearsal ## Inject a fault into the program and see it refused (CASE=; without one, list them)

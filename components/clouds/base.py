@@ -205,7 +205,11 @@ class CloudCluster(NodePools, Protocol):
         ...
 
     def storage(self, objects: AdminObjects) -> None:
-        """Declare the default StorageClass; nothing where the cloud's own class encrypts."""
+        """Declare the StorageClasses that the pools need beside those of the cloud."""
+        ...
+
+    def volume_class(self, pool: Pool) -> str | None:
+        """The StorageClass for volumes of the pool's pods; ``None`` is the default one, which all its nodes attach."""
         ...
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:

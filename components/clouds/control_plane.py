@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components.resources import CustomResource
+from facts.concepts.pool import Pool
 
 
 class ControlPlaneOutputs:
@@ -33,3 +34,7 @@ class ControlPlaneOutputs:
     def authority(self) -> pulumi.Output[str]:
         """The CA of the control plane."""
         return self._authority
+
+    def volume_class(self, pool: Pool) -> str | None:
+        """The StorageClass for volumes of the pool's pods; ``None`` is the default one, which all its nodes attach."""
+        return None

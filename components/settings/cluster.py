@@ -19,17 +19,25 @@ _EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
 class Kubernetes(Section):
     """Version of Kubernetes."""
 
-    channel: Literal["rapid", "regular", "stable"] = Field(default="regular", description="release channel")
+    channel: Literal["rapid", "regular", "stable", "extended"] = Field(
+        default="regular", description="release channel, one that the cloud has (see below)"
+    )
     version: StrictStr | None = Field(
         default=None,
-        description="pinned version, such as `'1.34'`. Default: the channel's. Raising it upgrades the nodes too",
+        description="pinned version, such as `'1.35'`. Default: the channel's. Raising it upgrades the nodes too",
     )
+
+    @field_validator("channel")
+    @classmethod
+    def _channel(cls, value: str, info: ValidationInfo) -> str | None:
+        known = context(info).catalog
+        return value if known is None else check.listed(value, known.channels, "release channel", context(info))
 
     @field_validator("version")
     @classmethod
     def _version(cls, value: str | None) -> str | None:
         if value is not None and not _VERSION.fullmatch(value):
-            raise wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.34' or '1.34.1'")
+            raise wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.35' or '1.35.1'")
         return value
 
 

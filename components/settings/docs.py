@@ -197,6 +197,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "default of `network.nodeCidr`": lambda known: f"`{known.default_ranges['node_cidr']}`",
     "default of `network.podCidr`": lambda known: _pod_range(known),
     "default of `network.serviceCidr`": lambda known: f"`{known.default_ranges['service_cidr']}`",
+    "`kubernetes.channel`": lambda known: _words(known.channels),
     "`network.dataplane`": lambda known: _words(known.dataplanes),
     "`gpuPools[].locationPolicy`": lambda known: _words(known.location_policies),
     "`monitoring.gpuMetrics`": lambda known: "yes" if known.gpu_metrics else "no",

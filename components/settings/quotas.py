@@ -1,4 +1,4 @@
-"""``make quota``: the quotas that a stack needs with every pool at its maximum. No account is queried.
+"""``make quota``: the quotas that a stack needs with every pool at its maximum, its APIs and roles. No account asked.
 
 ``python -m components.settings.quotas STACK``, a stack's name or its file.
 """
@@ -24,6 +24,24 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
     return catalog.of(settings.cloud).quotas(settings.region, pools, gateways)
 
 
+def used(settings: Settings) -> frozenset[str]:
+    """The settings in use that need more of the account than a cluster does, by their paths."""
+    security, workloads, identities = settings.security, settings.workloads, settings.identities
+    values = {
+        "security.kmsKey": security.kms_key,
+        "security.diskKey": security.disk_key,
+        "gpuPools[].imageStreaming": any(pool.image_streaming for pool in settings.gpu_pools),
+        "workloads.registry": workloads.registry,
+        "workloads.pullFrom": workloads.pull_from,
+        "workloads.checkpoints": workloads.checkpoints,
+        "workloads.sharedVolume": workloads.shared_volume,
+        "identities[].read": any(each.read for each in identities),
+        "identities[].write": any(each.write for each in identities),
+        "identities[].secrets": any(each.secrets for each in identities),
+    }
+    return frozenset(path for path, value in values.items() if value)
+
+
 def listed(settings: Settings) -> str:
     """The quotas as a table, with the page where to request them."""
     rows = [("needed", "", "quota", "in", "for")]
@@ -35,7 +53,9 @@ def listed(settings: Settings) -> str:
         f"{row[0]:>{widths[0]}} {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}"
         for row in rows
     ]
-    page = catalog.of(settings.cloud).quota_page.format(region=settings.region)
+    known = catalog.of(settings.cloud)
+    page = known.quota_page.format(region=settings.region)
+    rights = [*known.rights(settings.project, used(settings))]
     return "\n".join(
         [
             f"Quota that stack '{settings.stack}' needs on {settings.cloud} with every pool at maxNodes, besides the "
@@ -44,6 +64,7 @@ def listed(settings: Settings) -> str:
             *lines,
             "",
             f"View and request quota: {page}",
+            *(["", *rights] if rights else []),
         ]
     )
 

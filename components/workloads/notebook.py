@@ -72,12 +72,29 @@ class NotebookHub(pulumi.ComponentResource):
         needs: list[pulumi.Resource] = [space]
         if args.notebook.login_secret is None:
             needs.append(password(args.cluster, LOGIN, CHART.namespace, {}, self, space))
-        release(args.cluster, CHART, values(args.notebook, args.pools), self, *needs, *args.after)
-        self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}", "sizes": [one.name for one in args.pools]})
+        pools, home_class = _offered(args)
+        release(args.cluster, CHART, values(args.notebook, pools, home_class), self, *needs, *args.after)
+        self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}", "sizes": [one.name for one in pools]})
 
 
-def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
-    """The chart's values. By default it admits everyone, through a public load balancer."""
+def _offered(args: NotebookHubArgs) -> tuple[Sequence[Pool], str | None]:
+    """The pools that attach the users' home volumes, and the StorageClass of those: a user has one home for all."""
+    of_pool = {pool.name: args.cluster.handle.volume_class(pool) for pool in args.pools}
+    home_class = None if None in of_pool.values() else next(iter(of_pool.values()), None)
+    left_out = [name for name, its in of_pool.items() if its != home_class]
+    if left_out:
+        pulumi.warn(
+            f"workloads.notebook: machines of {', '.join(left_out)} do not attach the disks of users' home volumes, so "
+            "notebooks are offered on the other pools"
+        )
+    return [pool for pool in args.pools if pool.name not in left_out], home_class
+
+
+def values(notebook: Notebook, pools: Sequence[Pool], home_class: str | None = None) -> dict[str, Any]:
+    """The chart's values, with home volumes of ``home_class`` (``None``: the default StorageClass).
+
+    By default the chart admits everyone, through a public load balancer.
+    """
     return {
         "hub": {
             **_login(notebook),
@@ -92,7 +109,10 @@ def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
         "singleuser": {
             "image": dict(zip(("name", "tag"), _image(notebook.image), strict=True)),
             "startTimeout": _START_SECONDS,
-            "storage": {"capacity": f"{notebook.home_gb}Gi"},
+            "storage": {
+                "capacity": f"{notebook.home_gb}Gi",
+                **({} if home_class is None else {"dynamic": {"storageClass": home_class}}),
+            },
             # No autoscaler evicts it to empty its node; it stops itself when nothing runs in it.
             "extraAnnotations": {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
             "extraFiles": {

@@ -5,7 +5,7 @@ A cloud has one name (``gke``); its plugin has another (``gcp``), which is writt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -51,6 +51,7 @@ class CloudCatalog:
     - ``people``: whom a cluster can let in, as a stack file writes them
     - ``unsupported_capacity``: capacity type that the cloud does not have → why, and what it has instead
     - ``addons``: parts of the cloud that a stack file may ask for by name
+    - ``channels``: release channels of Kubernetes
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
     - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
@@ -70,6 +71,7 @@ class CloudCatalog:
       ``gpu_node_pods``: those that it may run beside them on every node with GPUs
     - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
     - ``quota_page``: where to ask for more; may name the ``{region}``
+    - ``rights``: account and settings in use → lines that say which APIs and roles of the account the stack needs
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
@@ -101,6 +103,7 @@ class CloudCatalog:
     people: tuple[str, ...]
     unsupported_capacity: Mapping[CapacityType, str] = field(default_factory=dict)
     addons: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ("rapid", "regular", "stable")
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()
     gpu_metrics: bool = False
@@ -124,6 +127,7 @@ class CloudCatalog:
     gpu_node_pods: tuple[SystemPod, ...] = ()
     quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
     quota_page: str
+    rights: Callable[[str, Collection[str]], Iterator[str]] = lambda account, used: iter(())
     starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     supported: Mapping[str, Support] = field(default_factory=dict)

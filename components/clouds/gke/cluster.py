@@ -109,11 +109,13 @@ class GkeCluster(ControlPlaneOutputs):
         )
 
     def storage(self, objects: AdminObjects) -> None:
-        """With a key of the customer's, a class of volumes that are encrypted with it; else nothing, as Google encrypts
-        every disk: https://cloud.google.com/compute/docs/disks/disk-encryption"""
-        key = self._context.settings.security.disk_key
-        if key is not None:
-            objects.declare("default-class", storage.default_class(key))
+        """The classes of volumes that GKE's own default does not cover: of Hyperdisk, or with the customer's key."""
+        for name, storage_class in storage.classes(self._context.settings):
+            objects.declare(name, storage_class)
+
+    def volume_class(self, pool: Pool) -> str | None:
+        """A class of its own where the pool's machines do not attach disks of the default class."""
+        return storage.volume_class(self._context.settings, pool)
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Nothing more than the pools: Google runs the autoscaler, and a pool's limits are all it needs."""

@@ -32,13 +32,27 @@ _UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
 # https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
 _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
 
-# A change would replace all nodes with their jobs, so a pool keeps the values of its creation.
+# A change would replace all nodes with their jobs, so a pool keeps the values of its creation unless ``raw`` sets them.
 _IMMUTABLE: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
 
 # Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
-# As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575
+# As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575. Those that the
+# program does not set come from ``raw``.
 _RECREATES_NODES: Final = tuple(
-    f"nodeConfig.{key}" for key in ("diskSizeGb", "diskType", "gcfsConfig", "imageType", "machineType")
+    f"nodeConfig.{key}"
+    for key in (
+        "containerdConfig",
+        "diskSizeGb",
+        "diskType",
+        "gcfsConfig",
+        "gvnic",
+        "imageType",
+        "kubeletConfig",
+        "linuxNodeConfig",
+        "machineType",
+        "storagePools",
+        "workloadMetadataConfig",
+    )
 )
 
 # Pascal and Volta: https://forums.developer.nvidia.com/t/unix-graphics-feature-deprecation-schedule/60588. Which driver
@@ -79,6 +93,10 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
     }
+    if pool.upgrade is not None and pool.upgrade.drain_minutes is not None:
+        # Without it GKE waits an hour: https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
+        drain = f"{60 * pool.upgrade.drain_minutes}s"
+        inputs["nodeDrainConfigs"] = [{"graceTerminationDuration": drain, "pdbTimeoutDuration": drain}]
     if pool.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
         inputs["placementPolicy"] = {"type": "COMPACT"}
@@ -92,9 +110,11 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["autoscaling"] = _autoscaling(pool)
     else:
         inputs["nodeCount"] = pool.nodes_per_zone
+    raw_config = pool.raw.get("nodeConfig") or {}
+    immutable = [path for path in _IMMUTABLE if path.rpartition(".")[2] not in raw_config]
     options = pulumi.ResourceOptions(
         # The autoscaler owns the size after creation; without one the program does.
-        ignore_changes=[*_IMMUTABLE, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
+        ignore_changes=[*immutable, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
         replace_on_changes=[*_RECREATES_NODES, "placementPolicy"] if pool.gpu_part else [],
         # Deleted with its cluster by one request: nodes created while pools are deleted one by one would remain.
         deleted_with=context.control_plane,

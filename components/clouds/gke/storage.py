@@ -1,29 +1,57 @@
-"""The default StorageClass, if volumes are encrypted with the customer's key.
+"""StorageClasses: disks that the machines of the stack attach, encrypted with the customer's key if there is one.
 
-GKE's own default class remains; of two default classes Kubernetes uses the newer:
+Claims that name no class get the default one, whose disks the admin pool's machine attaches. GKE's own default
+(``standard-rwo``, balanced Persistent Disks) remains; of two default classes Kubernetes uses the newer:
 https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
+
+from components.settings import Settings
+from facts.catalog.gke.machines import boot_disk
+from facts.concepts.pool import Pool
+
+_PERSISTENT: Final = "pd-balanced"
+_OF_GKE: Final = "standard-rwo"
 
 
-def default_class(key: str) -> dict[str, Any]:
-    """As GKE's ``standard-rwo``, with the key: https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek.
+def classes(settings: Settings) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Resource name suffix and manifest of each class that GKE does not bring."""
+    key, default = settings.security.disk_key, boot_disk(settings.admin_pool.machine_type)
+    types = {default, *(boot_disk(pool.machine_type) for pool in settings.pools)}
+    for type in sorted(types):
+        if type != _PERSISTENT or key is not None:
+            yield f"{'default' if type == default else type}-class", _class(type, key, default=type == default)
 
-    The parameters of a class cannot be changed: another key is another name.
-    """
+
+def volume_class(settings: Settings, pool: Pool) -> str | None:
+    """The class of the disks that the pool's machines attach; ``None`` if it is the default."""
+    type = boot_disk(pool.machine_type)
+    return None if type == boot_disk(settings.admin_pool.machine_type) else _name(type, settings.security.disk_key)
+
+
+def _name(type: str, key: str | None) -> str:
+    """The parameters of a class cannot be changed: another key is another name."""
+    digest = "" if key is None else f"-{hashlib.sha256(key.encode()).hexdigest()[:6]}"
+    if type == _PERSISTENT:
+        return f"own-key{digest}" if digest else _OF_GKE
+    return f"{type}{digest}"
+
+
+def _class(type: str, key: str | None, *, default: bool) -> dict[str, Any]:
+    """As ``standard-rwo`` in all but type and key: https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek,
+    https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/hyperdisk."""
+    annotations = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}} if default else {}
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
-        "metadata": {
-            "name": f"own-key-{hashlib.sha256(key.encode()).hexdigest()[:6]}",
-            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-        },
+        "metadata": {"name": _name(type, key), **annotations},
         "provisioner": "pd.csi.storage.gke.io",
-        "parameters": {"type": "pd-balanced", "disk-encryption-kms-key": key},
+        "parameters": {"type": type, **({} if key is None else {"disk-encryption-kms-key": key})},
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
     }

@@ -31,6 +31,8 @@ from facts.catalog.gke.machines import GkeMachines, is_custom
 from facts.catalog.gke.nodes import GPU_NODE_PODS, SYSTEM_PODS, allocatable, disk_mib
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.raw import RAW
+from facts.catalog.gke.rights import needed
+from facts.catalog.gke.versions import CHANNELS, SUPPORTED
 from facts.catalog.model import Price, WithdrawnGpu
 from facts.catalog.prices import Prices, Source
 from facts.catalog.tags import RegistryName
@@ -95,6 +97,8 @@ CATALOG: Final = CloudCatalog(
         "user:ann@example.com",
         "serviceAccount:ci@my-project.iam.gserviceaccount.com",
     ),
+    channels=CHANNELS,
+    supported=SUPPORTED,
     dataplanes=("v2", "legacy"),
     location_policies=("any", "balanced"),
     gpu_metrics=True,
@@ -151,4 +155,5 @@ CATALOG: Final = CloudCatalog(
     volume_gib=(1024, 65433),
     quotas=quotas,
     quota_page="https://console.cloud.google.com/iam-admin/quotas",
+    rights=needed,
 )

@@ -5,9 +5,10 @@ Names: the enum ``Quota.metric`` of the Compute Engine API, and for newer famili
 (https://cloud.google.com/compute/resource-usage). Balanced persistent disks count as SSD:
 https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795.
 
-Spot machines count against the preemptible quotas of a project that has some, else against the standard ones
-(https://cloud.google.com/compute/docs/instances/create-use-spot). General knowledge: which families share ``CPUS``,
-what the preemptible quotas of GPUs newer than the H100 are called, and that the totals of all regions count spot too.
+Spot and flex-start machines count against the preemptible quotas of a project that has some, else against the standard
+ones (https://docs.cloud.google.com/compute/docs/instances/provisioning-models). General knowledge: which families share
+``CPUS``, what the preemptible quotas of GPUs newer than the H100 are called, and that the totals of all regions count
+spot too.
 """
 
 from __future__ import annotations
@@ -39,27 +40,29 @@ def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     machine = GkeMachines(cloud="gke").get(pool.machine_type)
     if machine is None:
         raise AssertionError(f"{pool.machine_type} was accepted")
+    preemptible = pool.capacity_type in ("spot", "flex-start")
     if pool.gpu_part is not None:
         yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus_per_node
-        yield _gpus(region, pool.gpus.type, spot=pool.spot), pool.gpus_per_node
+        yield _gpus(region, pool.gpus.type, preemptible), pool.gpus_per_node
     cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
     yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
-    yield Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if pool.spot else Limit(cpus, region, "vCPUs"), machine.vcpus
+    cpu_limit = Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if preemptible else Limit(cpus, region, "vCPUs")
+    yield cpu_limit, machine.vcpus
     yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.disk_gb
     if machine.local_ssds:
-        yield _local_ssd(region, machine.family, spot=pool.spot), machine.local_ssds * LOCAL_SSD_GB
+        yield _local_ssd(region, machine.family, preemptible), machine.local_ssds * LOCAL_SSD_GB
     yield Limit("INSTANCES", region, "machines"), 1
 
 
-def _gpus(region: str, gpu: str, *, spot: bool) -> Limit:
+def _gpus(region: str, gpu: str, preemptible: bool) -> Limit:
     row = tables.by_key("gke", "gpus", "gpu")[gpu,]
     own, family = row["quota"], row["quota_family"]
     standard = own or f"GPUS_PER_GPU_FAMILY ({family})"
-    if not spot:
+    if not preemptible:
         return Limit(standard, region, "GPUs")
     return Limit(f"PREEMPTIBLE_{own or family + '_GPUS'}", region, "GPUs", standard)
 
 
-def _local_ssd(region: str, family: str, *, spot: bool) -> Limit:
+def _local_ssd(region: str, family: str, preemptible: bool) -> Limit:
     standard = "LOCAL_SSD_TOTAL_GB" if family == "a2" else f"LOCAL_SSD_TOTAL_STORAGE_PER_VM_FAMILY ({family.upper()})"
-    return Limit("PREEMPTIBLE_LOCAL_SSD_GB", region, "GB", standard) if spot else Limit(standard, region, "GB")
+    return Limit("PREEMPTIBLE_LOCAL_SSD_GB", region, "GB", standard) if preemptible else Limit(standard, region, "GB")

@@ -94,6 +94,7 @@ class SimulatedNodeGroup:
     per_zone: bool = False
     initial_nodes: int = 0
     spot: bool = False
+    flex_start: bool = False
     hourly_usd: float = 0.0
     rank: float | None = None
     gpus_advertised_by: Advertiser = "cloud"

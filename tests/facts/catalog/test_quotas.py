@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from facts import catalog
+from facts.concepts.pool import FlexStart
 from tests.components import specs
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
@@ -29,3 +30,17 @@ def test_a_gpu_of_gke_has_a_quota_or_a_quota_family() -> None:
     """``PREEMPTIBLE_`` and ``GPUS_PER_GPU_FAMILY ()`` would be quotas that no project has."""
     for accelerator in catalog.of("gke").accelerators.values():
         assert (accelerator.quota is None) != (accelerator.quota_family is None), accelerator.gpu
+
+
+def test_flex_start_on_gke_needs_the_preemptible_quotas() -> None:
+    """https://docs.cloud.google.com/compute/docs/instances/provisioning-models"""
+    pool = specs.gpu_pool(
+        gpu="nvidia-h200-141gb", per_node=8, spot=False, max_nodes=2, flex_start=FlexStart(max_run_hours=5)
+    )
+    pool = replace(pool, machine_types=("a3-ultragpu-8g",))
+    named = {(quota.name, quota.instead) for quota in catalog.of("gke").quotas("us-central1", [pool], 1)}
+    assert {
+        ("PREEMPTIBLE_NVIDIA_H200_GPUS", "GPUS_PER_GPU_FAMILY (NVIDIA_H200)"),
+        ("PREEMPTIBLE_CPUS", "CPUS_PER_VM_FAMILY (A3)"),
+        ("PREEMPTIBLE_LOCAL_SSD_GB", "LOCAL_SSD_TOTAL_STORAGE_PER_VM_FAMILY (A3)"),
+    } <= named

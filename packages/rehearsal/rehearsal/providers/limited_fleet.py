@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from facts.concepts.pool import SIZE_KEY, Pool, PoolGpus
+from facts.concepts.pool import SIZE_KEY, FlexStart, Pool, PoolGpus
 from rehearsal.providers.account_limits import AccountLimits, Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
@@ -92,7 +92,12 @@ class LimitedFleet:
             called = (gpu for gpu, known in self._catalog.accelerators.items() if known.name == machine.gpu_name)
             # Shares are no GPUs, and quotas count GPUs.
             whole = int(group.labels.get(SIZE_KEY) or machine.gpus)
-            gpus = PoolGpus(type=next(called, machine.gpu_name), accelerator=machine.gpu_name, per_node=whole)
+            gpus = PoolGpus(
+                type=next(called, machine.gpu_name),
+                accelerator=machine.gpu_name,
+                per_node=whole,
+                flex_start=FlexStart(max_run_hours=1) if group.flex_start else None,
+            )
         return Pool(
             name=group.name,
             role="gpu" if gpus else "cpu",

@@ -123,6 +123,16 @@ def test_a_pool_gets_no_node_without_quota_and_as_many_as_the_quota_allows(case:
         assert case.limited(group, quotas={other: 0}) == group
 
 
+def test_flex_start_on_gke_counts_against_the_preemptible_quota(tmp_path: Path) -> None:
+    gke = google.Google(tmp_path)
+    gke.cluster()
+    flex = {"spot": False, "flexStart": True, "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
+    gke.create(google.POOL, google.gpu_pool(nodeConfig=flex, management={"autoRepair": False}))
+    quotas = {"NVIDIA_T4_GPUS": 4, "PREEMPTIBLE_NVIDIA_T4_GPUS": 0}
+    limited = CASES[0].limited(gke.fleet.groups["t4-1"], quotas=quotas)
+    assert "Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded" in limited.not_scaled_because
+
+
 @every_cloud
 def test_nodes_that_a_pool_starts_with_need_quota_at_once(case: Case) -> None:
     group = case.group(spot=False, min_nodes=1, autoscaled=False)

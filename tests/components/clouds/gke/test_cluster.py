@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from components.clouds.gke.identity import NODE_ROLES, account_id
+from components.clouds.gke.identity import account_id
 from components.clouds.gke.kubeconfig import kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings.cluster import AuthorizedNetworkSetting
+from components.settings.maintenance import Exclusion, Maintenance
 from tests import recorder
 from tests.components import specs
 
@@ -29,10 +30,14 @@ def _declare(args: ClusterArgs) -> None:
 
 
 def test_only_the_written_networks_reach_the_control_plane() -> None:
-    allowed = AuthorizedNetworkSetting(name="vpn", cidr="198.51.100.0/24")
-    inputs = run_cluster(authorized_networks=(allowed,)).only(CLUSTER).inputs
+    vpn = AuthorizedNetworkSetting(name="vpn", cidr="198.51.100.0/24")
+    office = AuthorizedNetworkSetting(name="office", cidr="203.0.113.0/28")
+    inputs = run_cluster(authorized_networks=(vpn, office)).only(CLUSTER).inputs
     assert inputs["masterAuthorizedNetworksConfig"] == {
-        "cidrBlocks": [{"displayName": "vpn", "cidrBlock": "198.51.100.0/24"}],
+        "cidrBlocks": [
+            {"displayName": "vpn", "cidrBlock": "198.51.100.0/24"},
+            {"displayName": "office", "cidrBlock": "203.0.113.0/28"},
+        ],
         "gcpPublicCidrsAccessEnabled": False,
     }
 
@@ -92,10 +97,42 @@ def test_the_cluster_waits_for_the_way_out_and_for_the_nodes_rights() -> None:
 def test_the_nodes_account_has_only_the_documented_roles() -> None:
     recording = run_cluster()
     grants = recording.of_type("gcp:projects/iAMMember:IAMMember")
-    assert sorted(grant.inputs["role"] for grant in grants) == sorted(NODE_ROLES)
+    assert sorted((grant.inputs["role"], grant.inputs["project"]) for grant in grants) == [
+        ("roles/artifactregistry.reader", "my-project"),
+        ("roles/container.defaultNodeServiceAccount", "my-project"),
+    ]
     account = recording.only("gcp:serviceaccount/account:Account").inputs["accountId"]
     assert all(account in grant.inputs["member"] for grant in grants)
-    assert not {"roles/editor", "roles/owner"} & set(NODE_ROLES)
+
+
+def test_private_nodes_reach_google_and_the_internet() -> None:
+    recording = run_cluster()
+    subnetwork = recording.only("gcp:compute/subnetwork:Subnetwork")
+    assert subnetwork.inputs["privateIpGoogleAccess"] is True
+    nat = recording.only("gcp:compute/routerNat:RouterNat").inputs
+    assert nat["sourceSubnetworkIpRangesToNat"] == "LIST_OF_SUBNETWORKS"
+    assert [each["sourceIpRangesToNats"] for each in nat["subnetworks"]] == [["ALL_IP_RANGES"]]
+    assert (nat["natIpAllocateOption"], nat["maxPortsPerVm"]) == ("AUTO_ONLY", 65536)
+
+
+def test_upgrades_come_in_the_window_and_not_on_excluded_days() -> None:
+    closed = Exclusion(name="deadline", first="2026-12-20", last="2027-01-03")
+    window = Maintenance(day="saturday", start="02:00", hours=8, exclusions=(closed,))
+    assert run_cluster(maintenance=window).only(CLUSTER).inputs["maintenancePolicy"] == {
+        "recurringWindow": {
+            "startTime": "2024-01-06T02:00:00Z",
+            "endTime": "2024-01-06T10:00:00Z",
+            "recurrence": "FREQ=WEEKLY;BYDAY=SA",
+        },
+        "maintenanceExclusions": [
+            {
+                "exclusionName": "deadline",
+                "startTime": "2026-12-20T00:00:00Z",
+                "endTime": "2027-01-04T00:00:00Z",
+                "exclusionOptions": {"scope": "NO_UPGRADES"},
+            }
+        ],
+    }
 
 
 def test_a_kms_key_encrypts_secrets_once_the_service_agent_may_use_it() -> None:

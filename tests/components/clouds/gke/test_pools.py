@@ -178,10 +178,21 @@ def test_pools_go_with_their_cluster() -> None:
 
 def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_others() -> None:
     gpu = declared(specs.gpu_pool())
-    written = {path for path in NODES_RECREATED if at(gpu.inputs, path) is not None}
-    assert "nodeConfig.diskSizeGb" in written
-    assert written - set(gpu.ignore_changes) - {"nodeConfig.workloadMetadataConfig"} <= set(gpu.replace_on_changes)
+    # Also what only ``raw`` sets; a version is not the stack file's to write.
+    recreated = set(NODES_RECREATED) - {"version"}
+    assert {"nodeConfig.diskSizeGb", "nodeConfig.kubeletConfig", "nodeConfig.linuxNodeConfig"} <= recreated
+    assert recreated <= set(gpu.replace_on_changes)
     assert not declared(specs.cpu_pool()).replace_on_changes
+
+
+@pytest.mark.parametrize("path", ["nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic"])
+def test_raw_changes_what_a_pool_otherwise_keeps(path: str) -> None:
+    key = path.rpartition(".")[2]
+    raw = {"nodeConfig": {key: {"localSsdCount": 1} if "Ssd" in key else {"enabled": False}}}
+    pool = declared(specs.gpu_pool(image="ubuntu", raw=raw))
+    assert at(pool.inputs, path) == raw["nodeConfig"][key]
+    assert path not in pool.ignore_changes
+    assert path in declared(specs.gpu_pool(image="ubuntu")).ignore_changes
 
 
 @pytest.mark.parametrize(
@@ -192,6 +203,14 @@ def test_a_cpu_pool_starts_with_its_minimum_at_least(minimum: int, maximum: int,
     pool = declared(specs.cpu_pool(min_nodes=minimum, max_nodes=maximum, zones=names))
     assert pool.inputs["initialNodeCount"] == each_zone
     assert pool.inputs["autoscaling"]["totalMinNodeCount"] == minimum
+
+
+def test_an_upgrade_gives_pods_the_written_time() -> None:
+    upgrade = Upgrade(max_unavailable=1, drain_minutes=90)
+    assert declared(specs.gpu_pool(upgrade=upgrade)).inputs["nodeDrainConfigs"] == [
+        {"graceTerminationDuration": "5400s", "pdbTimeoutDuration": "5400s"}
+    ]
+    assert "nodeDrainConfigs" not in declared(specs.gpu_pool()).inputs
 
 
 def test_gpu_nodes_are_not_upgraded_while_their_version_is_supported() -> None:

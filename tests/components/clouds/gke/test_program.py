@@ -43,6 +43,7 @@ def test_every_node_is_private_hardened_and_of_the_dedicated_account(file: Path)
         assert config["serviceAccount"].startswith(account.inputs["accountId"] + "@")
         assert config["metadata"] == {"disable-legacy-endpoints": "true"}
         assert config["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
+        assert config["oauthScopes"] == ["https://www.googleapis.com/auth/cloud-platform"]
         assert config["shieldedInstanceConfig"]["enableIntegrityMonitoring"] is True
         assert config["shieldedInstanceConfig"]["enableSecureBoot"] is (config["imageType"] != "UBUNTU_CONTAINERD")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 
 from components.settings import Settings, SettingsError, load
+from tests.components.settings.test_clouds import problems
 
 ZONES = ["us-central1-a", "us-central1-b", "us-central1-c"]
 
@@ -20,14 +22,52 @@ def loaded(**changes: Any) -> Settings:
         "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
         **changes,
     }
-    return load(config, stack="dev", project="my-project")
+    return load(config, stack="dev", project="my-project", day=date(2026, 11, 25))
+
+
+@pytest.mark.parametrize(
+    ("version", "channel", "problem"),
+    [
+        ("1.30", "regular", "GKE no longer supports Kubernetes 1.30"),
+        ("1.31.9", "extended", "GKE no longer supports Kubernetes 1.31.9"),
+        ("1.33", "regular", "in extended support"),
+        ("1.33.4", "stable", "in extended support"),
+        ("1.33", "extended", None),
+        ("1.34", "regular", None),
+        ("1.39", "rapid", None),
+    ],
+)
+def test_a_version_is_one_that_its_channel_still_has(version: str, channel: str, problem: str | None) -> None:
+    kubernetes = {"version": version, "channel": channel}
+    if problem is None:
+        assert loaded(kubernetes=kubernetes).kubernetes.version == version
+        return
+    with pytest.raises(SettingsError, match=problem) as refused:
+        loaded(kubernetes=kubernetes)
+    assert [each.path for each in refused.value.problems] == ["kubernetes.version"]
+
+
+@pytest.mark.parametrize("cloud", ["eks", "aks"])
+def test_the_extended_channel_is_of_gke_alone(cloud: str) -> None:
+    assert loaded(kubernetes={"channel": "extended"}).kubernetes.channel == "extended"
+    assert problems(cloud, kubernetes={"channel": "extended"}).keys() == {"kubernetes.channel"}
 
 
 def reserving(name: str, zones: list[str]) -> dict[str, Any]:
     return {"gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, "reservation": name, "zones": zones}]}
 
 
-@pytest.mark.parametrize("name", ["june", "projects/other/reservations/june", "june/reservationBlocks/block-1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "june",
+        "projects/other/reservations/june",
+        "june/reservationBlocks/block-1",
+        "june/reservationBlocks/block-1/reservationSubBlocks/sub-2",
+        "projects/other/reservations/june/reservationBlocks/block-1",
+        "projects/other/reservations/june/reservationBlocks/block-1/reservationSubBlocks/sub-2",
+    ],
+)
 def test_a_reservation_may_be_shared_or_a_block(name: str) -> None:
     (pool,) = loaded(**reserving(name, ZONES[:1])).gpu_pools
     assert pool.gpus.reservation == name
@@ -35,7 +75,7 @@ def test_a_reservation_may_be_shared_or_a_block(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["June", "projects/other/june", "projects/other/reservations/june/reservationBlocks/block-1", "june/block-1"],
+    ["June", "projects/other/june", "june/reservationSubBlocks/sub-2", "june/block-1"],
 )
 def test_what_is_no_name_of_a_reservation_is_refused_once(name: str) -> None:
     with pytest.raises(SettingsError, match="is not the name of a reservation") as refused:
@@ -114,3 +154,14 @@ def test_a_control_plane_is_reached_by_one_way_at_least_from_where_it_is_made(
         SettingsError, match=r"network\.privateEndpoint: .* reachable only from the network.*dnsEndpoint: true"
     ):
         loaded(network=network)
+
+
+@pytest.mark.parametrize(("gpu", "per_node", "accepted"), [("nvidia-l4", 1, False), ("nvidia-h200-141gb", 8, True)])
+def test_flex_start_is_compact_on_the_largest_machines_only(gpu: str, per_node: int, accepted: bool) -> None:
+    pool = {"name": "near", "gpu": gpu, "gpusPerNode": per_node, "maxNodes": 2, "zones": ["us-central1-b"]}
+    pool |= {"capacity": "flex-start", "flexStart": {"maxRunHours": 5}, "placement": "compact"}
+    if accepted:
+        assert loaded(gpuPools=[pool]).gpu_pools[0].compact
+        return
+    with pytest.raises(SettingsError, match="flex-start does not place g2-standard"):
+        loaded(gpuPools=[pool])

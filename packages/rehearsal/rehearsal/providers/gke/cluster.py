@@ -20,9 +20,10 @@ from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, chosen, region_of
 from rehearsal.providers.gke.cluster_rules import CLUSTER_RULES, cluster_zones
-from rehearsal.providers.gke.errors import bad_request
-from rehearsal.providers.gke.iam import require_account
+from rehearsal.providers.gke.errors import bad_request, not_registered
+from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.network import NETWORK, SUBNETWORK, network_of, subnetwork_of
+from rehearsal.providers.gke.node_health import GRANT, node_problem
 from rehearsal.providers.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
 from rehearsal.providers.gke.replacement import CLUSTER_REPLACES
 from rehearsal.providers.gke.system import system_objects
@@ -37,7 +38,6 @@ PROTECTED: Final = (
 )
 DEFAULT_POOL: Final = "default-pool"
 _BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
-GRANT: Final = "gcp:projects/iAMMember:IAMMember"
 # The roles that have the right, of https://cloud.google.com/kubernetes-engine/docs/how-to/iam.
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
 
@@ -55,6 +55,10 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
         _require_ranges(inputs, subnetwork)
     elif network.inputs.get("autoCreateSubnetworks") is False:
         raise bad_request(f"Network '{network.inputs['name']}' is in custom subnet mode: a subnetwork must be given.")
+    if at(inputs, "databaseEncryption.state") == "ENCRYPTED":
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
+        key = str(at(inputs, "databaseEncryption.keyName"))
+        require_granted(pending.cloud, inputs["project"], key, "container-engine-robot")
     for pool in _inline_pools(inputs):
         account = at(pool.inputs, "nodeConfig.serviceAccount")
         if account and account != "default":
@@ -159,6 +163,9 @@ def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Rec
     inputs = cluster.inputs
     if cluster.outputs["endpoint"] and (before is None or _access(before.inputs) == _access(inputs)):
         return cluster
+    for pool in _inline_pools(inputs) if before is None else ():
+        if (problem := node_problem(cloud, inputs, pool.inputs)) is not None:
+            raise not_registered(1, problem)
     endpoint = cloud.machines().create_cluster(
         inputs["name"],
         version=cluster.outputs["masterVersion"],

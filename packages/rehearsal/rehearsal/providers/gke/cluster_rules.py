@@ -64,7 +64,7 @@ def _location(cluster: Properties, cloud: SimulatedCloud) -> str | None:
         return "Cannot determine location: set location, or region or zone in the provider's configuration."
     zones = cloud.catalog.regions.get(region_of(location))
     if zones is None or (is_zone(location) and location not in zones):
-        return f'Location "{location}" does not exist.'
+        return f'Location "{location}" is not known to this rehearsal.'
     return None
 
 
@@ -93,7 +93,23 @@ def _version(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     version = cluster.get("minMasterVersion")
     if versions.resolve(version):
         return None
-    return f'Master version "{version}" is unsupported (this rehearsal runs {versions.VERSION}).'
+    return (
+        f'Master version "{version}" is unsupported, or newer than this rehearsal knows '
+        f"(it runs {versions.VERSION} and takes 1.{versions.MINORS[0]} to 1.{versions.MINORS[-1]})."
+    )
+
+
+@CLUSTER_RULES.add(
+    "version-in-channel",
+    "https://cloud.google.com/kubernetes-engine/versioning",
+    "minMasterVersion",
+    "releaseChannel",
+)
+def _extended(cluster: Properties, cloud: SimulatedCloud) -> str | None:
+    version, channel = cluster.get("minMasterVersion"), at(cluster, "releaseChannel.channel")
+    if channel == "EXTENDED" or not versions.extended_only(version):
+        return None
+    return f'Master version "{version}" is in extended support: it is available in the Extended channel only.'
 
 
 @CLUSTER_RULES.add(
@@ -352,5 +368,5 @@ def zones_outside(region: str, zones: list[str], cloud: SimulatedCloud) -> str |
     """The error in ``zones`` as node locations of ``region``; ``None`` if they are valid."""
     for zone in zones:
         if zone not in cloud.catalog.regions.get(region, ()):
-            return f'Node location "{zone}" is not a zone of region "{region}".'
+            return f'Node location "{zone}" is not a zone of region "{region}" that this rehearsal knows.'
     return None

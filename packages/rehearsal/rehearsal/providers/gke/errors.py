@@ -36,6 +36,15 @@ def already_exists(what: str) -> ProviderError:
     return api_error(HTTPStatus.CONFLICT, f"Already exists: {what}")
 
 
+def not_registered(nodes: int, because: str) -> ProviderError:
+    """What GKE says of a pool whose first nodes do not come (https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/305),
+    and why."""
+    return ProviderError(
+        f"Error waiting for creating GKE NodePool: All cluster resources were brought up, but: only 0 nodes out of "
+        f"{nodes} have registered; this is likely due to Nodes failing to start correctly: {because}"
+    )
+
+
 def in_use(what: str, by: str) -> ProviderError:
     """400: ``what`` cannot be deleted while ``by`` uses it."""
     message = f"The resource '{what}' is already being used by '{by}'"

@@ -45,7 +45,7 @@ def get_engine_versions(cloud: SimulatedCloud, args: Properties) -> Properties:
     """``container.getEngineVersions``: the one version that runs here, for every channel."""
     location = args.get("location") or cloud.default("zone") or cloud.default("region") or ""
     if region_of(location) not in cloud.catalog.regions:
-        raise bad_request(f'Location "{location}" does not exist.')
+        raise bad_request(f'Location "{location}" is not known to this rehearsal.')
     prefix = args.get("versionPrefix") or ""
     offered = [versions.VERSION] if versions.VERSION.startswith(prefix) else []
     channels = dict.fromkeys(versions.CHANNELS, versions.VERSION)

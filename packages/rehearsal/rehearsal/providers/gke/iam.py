@@ -153,6 +153,19 @@ def _known_key(pending: Pending[SimulatedCloud]) -> None:
 
 
 KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+
+
+def require_granted(cloud: SimulatedCloud, project: str, key: str, service: str) -> None:
+    """400 for a key that the project's agent of ``service`` may not use. Grants that others made are not simulated."""
+    agent = f"serviceAccount:service-{project_number(project)}@{service}.iam.gserviceaccount.com"
+    grants = cloud.store.all(KEY_GRANT)
+    if not any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, agent) for grant in grants):
+        raise bad_request(
+            f"Cloud KMS error when using key {key}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied for "
+            f"{agent}."
+        )
+
+
 EMAIL: Final = "{accountId}@{project}.iam.gserviceaccount.com"
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (

@@ -73,6 +73,10 @@ def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
     machine = at(pool, "nodeConfig.machineType") or "e2-medium"
     if any(at(pool, path) for path in SSD_COUNTS) and WITHOUT_LOCAL_SSD.fullmatch(machine):
         return f"Machine type '{machine}' takes no local SSD."
+    known = cloud.catalog.machines.get(machine)
+    counts = [count for path in SSD_COUNTS if (count := at(pool, path))]
+    if known is not None and known.local_ssds and any(count != known.local_ssds for count in counts):
+        return f"Machine type '{machine}' has {known.local_ssds} local SSDs, no other number."
     return None
 
 

@@ -20,6 +20,7 @@ from rehearsal.providers.store import Record
 NETWORK: Final = "gcp:compute/network:Network"
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 ROUTER: Final = "gcp:compute/router:Router"
+NAT: Final = "gcp:compute/routerNat:RouterNat"
 CREATED: Final = "2026-11-01T00:00:00.000-07:00"
 
 SUBNETWORK_RULES: Final = Rules()
@@ -174,7 +175,7 @@ ROWS: Final = (
         absent=ABSENT,
     ),
     SimulatedResource(
-        token="gcp:compute/routerNat:RouterNat",
+        token=NAT,
         id="{project}/{region}/{router}/{name}",
         name="name",
         defaults={

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties
@@ -9,10 +10,10 @@ from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import ABSENT, region_of
 from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outside
-from rehearsal.providers.gke.errors import bad_request
-from rehearsal.providers.gke.functions import project_number
-from rehearsal.providers.gke.iam import KEY_GRANT, require_account
+from rehearsal.providers.gke.errors import bad_request, not_registered
+from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.machine_rules import MACHINE_RULES
+from rehearsal.providers.gke.node_health import node_problem
 from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
 from rehearsal.providers.gke.pool_rules import POOL_RULES
 from rehearsal.providers.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
@@ -82,6 +83,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
     _require_gpus_there(pending)
     _require_version(pending.inputs.get("version"), cluster.outputs["masterVersion"])
     _require_disk_key(pending, cluster.inputs)
+    _require_upgrades(pending, cluster.inputs)
     account = _config(pending).get("serviceAccount")
     if account and account != "default":
         require_account(pending.cloud, account)
@@ -99,13 +101,17 @@ def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> 
     match = KEY.fullmatch(key)
     if match is None or match[1] != region:
         raise bad_request(f"node_config.boot_disk_kms_key '{key}' is not a key in '{region}'.")
-    agent = f"serviceAccount:service-{project_number(cluster['project'])}@compute-system.iam.gserviceaccount.com"
-    grants = pending.cloud.store.all(KEY_GRANT)
-    if not any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, agent) for grant in grants):
-        raise bad_request(
-            f"Cloud KMS error when using key {key}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied for "
-            f"{agent}."
-        )
+    require_granted(pending.cloud, cluster["project"], key, "compute-system")
+
+
+def _require_upgrades(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
+    """400 for a pool that is not upgraded in a cluster with a release channel.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/release-channels
+    """
+    channel = at(cluster, "releaseChannel.channel")
+    if channel not in (None, "UNSPECIFIED") and at(pending.inputs, "management.autoUpgrade") is False:
+        raise bad_request(f"Auto_upgrade cannot be false when release_channel {channel} is set.")
 
 
 def _require_version(version: str | None, master: str) -> None:
@@ -170,7 +176,12 @@ def _start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
     name = cluster.inputs["name"]
-    cloud.machines().apply_group(node_group(cloud, name, pool.inputs, zones, taints))
+    group = node_group(cloud, name, pool.inputs, zones, taints)
+    if (problem := node_problem(cloud, cluster.inputs, pool.inputs)) is not None:
+        if first := sum(group.permanent().values()):
+            raise not_registered(first, problem)
+        group = replace(group, autoscaled=False, not_scaled_because=problem)
+    cloud.machines().apply_group(group)
     if before is not None and any(at(before.inputs, field) != at(pool.inputs, field) for field in NODES_RECREATED):
         cloud.machines().recreate_nodes(name, pool.inputs["name"])
     return pool

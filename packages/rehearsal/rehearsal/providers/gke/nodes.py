@@ -170,6 +170,7 @@ def node_group(
         per_zone=per_zone,
         initial_nodes=initial,
         spot=bool(config.get("spot") or config.get("preemptible")),
+        flex_start=bool(config.get("flexStart")),
         hourly_usd=usd,
         rank=choice_rank(config, usd),
         gpus_advertised_by="cloud" if gpus is None or gpus.managed else "daemonset",

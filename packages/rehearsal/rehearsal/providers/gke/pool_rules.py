@@ -22,6 +22,7 @@ GPUS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/gpus"
 SURGE: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies#surge"
 TIME_SHARING: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus"
 QUEUED: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/dws"
+TOOLKIT: Final = "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main"
 PROVIDER: Final = (
     "https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/third_party/terraform/services/container/"
     "resource_container_node_pool.go.tmpl"
@@ -122,7 +123,7 @@ def _machine(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType")
     if type_ is None or cloud.catalog.machines.get(type_) is not None:
         return None
-    return f"Machine type '{type_}' is unknown or not available in the requested zones."
+    return f"Machine type '{type_}' is not known to this rehearsal, whose catalogue of machine types is not Google's."
 
 
 @POOL_RULES.add(
@@ -155,7 +156,7 @@ def _accelerator(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         if gpu_called(cloud, accelerator["type"]) is None:
             known = ", ".join(sorted(a.name for a in cloud.catalog.accelerators.values()))
-            return f"Accelerator type '{accelerator['type']}' does not exist. Known: {known}."
+            return f"Accelerator type '{accelerator['type']}' is not known to this rehearsal. Known: {known}."
     return None
 
 
@@ -352,13 +353,39 @@ def _lifetime(pool: Properties, cloud: SimulatedCloud) -> str | None:
 
 @POOL_RULES.add(
     "compact-in-one-zone",
-    "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf",
+    f"{TOOLKIT}/modules/compute/gke-node-pool/main.tf",
     "placementPolicy",
     "nodeLocations",
 )
 def _compact(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if at(pool, "placementPolicy.type") == "COMPACT" and len(pool.get("nodeLocations") or ["one"]) > 1:
         return "Compact placement is only available for node pools in a single zone."
+    return None
+
+
+@POOL_RULES.add(
+    "compact-goes-with",
+    f"{TOOLKIT}/docs/gke-consumption-options.md",
+    "placementPolicy",
+    "nodeConfig.machineType",
+    "nodeConfig.flexStart",
+    "queuedProvisioning",
+    "upgradeSettings",
+)
+def _compact_with(pool: Properties, cloud: SimulatedCloud) -> str | None:
+    """Also ``modules/compute/gke-node-pool/main.tf``; no N1 is among the machines of
+    https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement."""
+    if at(pool, "placementPolicy.type") != "COMPACT":
+        return None
+    machine = at(pool, "nodeConfig.machineType") or "e2-medium"
+    if machine.startswith(("n1-", "custom-")):
+        return f"Compact placement is not supported for machine type {machine}."
+    if at(pool, "nodeConfig.flexStart") and not machine.startswith(("a3-ultragpu-", "a4-", "h4d-")):
+        return "Compact placement with flex-start is only supported for A3 Ultra, A4 and H4D machine types."
+    if at(pool, "queuedProvisioning.enabled"):
+        return "Compact placement cannot be used with queued provisioning."
+    if at(pool, "upgradeSettings.strategy") == "BLUE_GREEN":
+        return "Compact placement cannot be used with blue-green upgrades."
     return None
 
 

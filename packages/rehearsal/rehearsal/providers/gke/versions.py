@@ -10,10 +10,11 @@ KUBERNETES: Final = "1.34.4"
 
 # Google's patch number after ``-gke.`` has no counterpart here.
 VERSION: Final = f"{KUBERNETES}-gke.1000000"
-CHANNELS: Final = ("RAPID", "REGULAR", "STABLE")
-# Which ones Google offers changes by the week (https://cloud.google.com/kubernetes-engine/docs/release-schedule): these
-# are the control plane's own minor and those around it that a stack may be pinned to.
-MINORS: Final = range(30, 38)
+CHANNELS: Final = ("RAPID", "REGULAR", "STABLE", "EXTENDED")
+# Which ones Google offers changes by the week (https://cloud.google.com/kubernetes-engine/docs/release-schedule): those
+# of November 2026, of which the oldest are in the channel Extended only.
+MINORS: Final = range(32, 38)
+EXTENDED_MINORS: Final = range(32, 34)
 _VERSION: Final = re.compile(r"1\.(\d+)(\.\d+(-gke\.\d+)?)?")
 
 
@@ -35,6 +36,12 @@ def resolve(requested: str | None) -> str | None:
     if KUBERNETES.split(".")[: len(parts)] == parts:
         return VERSION
     return f"{requested if match[2] else requested + '.0'}-gke.1000000"
+
+
+def extended_only(version: str | None) -> bool:
+    """Whether the version is in extended support: https://cloud.google.com/kubernetes-engine/versioning."""
+    match = _VERSION.fullmatch(version or "")
+    return match is not None and int(match[1]) in EXTENDED_MINORS
 
 
 def not_newer(version: str, master: str) -> bool:

@@ -68,6 +68,7 @@ def subnetwork(**changes: Any) -> Properties:
             {"rangeName": "pods", "ipCidrRange": "10.4.0.0/14"},
             {"rangeName": "services", "ipCidrRange": "10.8.0.0/20"},
         ],
+        "privateIpGoogleAccess": True,
         **changes,
     }
 
@@ -167,7 +168,12 @@ STEPS = (
         {"name": "net", "autoCreateSubnetworks": False, "mtu": 1500},
         {"name": "net", "autoCreateSubnetworks": True},
     ),
-    Step(SUBNETWORK, subnetwork(), subnetwork(privateIpGoogleAccess=True), subnetwork(network="other")),
+    Step(
+        SUBNETWORK,
+        subnetwork(),
+        subnetwork(privateIpv6GoogleAccess="DISABLE_GOOGLE_ACCESS"),
+        subnetwork(network="other"),
+    ),
     Step(
         ROUTER,
         {"name": "router", "network": "net"},

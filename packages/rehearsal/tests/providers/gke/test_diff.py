@@ -98,7 +98,7 @@ def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
         (SUBNETWORK, subnetwork(), subnetwork(ipCidrRange="10.0.0.0/19"), []),
         (SUBNETWORK, subnetwork(), subnetwork(ipCidrRange="10.0.0.0/21"), ["ipCidrRange"]),
         (SUBNETWORK, subnetwork(), subnetwork(ipCidrRange="10.1.0.0/20"), ["ipCidrRange"]),
-        (SUBNETWORK, subnetwork(), subnetwork(privateIpGoogleAccess=True), []),
+        (SUBNETWORK, subnetwork(), subnetwork(privateIpGoogleAccess=False), []),
         (SUBNETWORK, subnetwork(), subnetwork(network="other"), ["network"]),
         (NETWORK, {"name": "n"}, {"name": "n", "autoCreateSubnetworks": False}, ["autoCreateSubnetworks"]),
         (NETWORK, {"name": "n"}, {"name": "n", "routingMode": "GLOBAL"}, []),

@@ -32,7 +32,7 @@ def test_a_subnetwork_of_another_project_can_be_read(google: Google) -> None:
     assert subnetwork["selfLink"] == f"{HOST}/regions/us-central1/subnetworks/sub"
     assert subnetwork["ipCidrRange"] == "10.0.0.0/20"
     assert {each["rangeName"] for each in subnetwork["secondaryIpRanges"]} == {"pods", "services"}
-    assert subnetwork["privateIpGoogleAccess"] is False
+    assert subnetwork["privateIpGoogleAccess"] is True
 
 
 @pytest.mark.parametrize("wrong", [{"project": "other"}, {"region": "us-east1"}, {"name": "subs"}])

@@ -189,7 +189,7 @@ def test_inline_pools(google: Google) -> None:
 
 
 def test_an_inline_pool_obeys_the_rules_of_pools(google: Google) -> None:
-    with pytest.raises(Exception, match="Machine type 'e9' is unknown"):
+    with pytest.raises(Exception, match="Machine type 'e9' is not known to this rehearsal"):
         google.preview(CLUSTER, cluster(nodePools=[{"name": "inline", "nodeConfig": {"machineType": "e9"}}]))
 
 

@@ -43,6 +43,8 @@ FLEX: Properties = {
     "nodeConfig.reservationAffinity": NO_RESERVATION,
 }
 G4: Properties = {"nodeConfig.machineType": "g4-standard-48"}
+L4: Properties = {"nodeConfig.machineType": "g2-standard-4"}
+COMPACT = {"type": "COMPACT"}
 TWO_ZONES = ["us-central1-a", "us-central1-b"]
 KEY = "projects/p/locations/{}/keyRings/r/cryptoKeys/k"
 PRIVATE: Properties = {"privateClusterConfig.enablePrivateEndpoint": True}
@@ -120,6 +122,10 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "flex-start", {**FLEX, "nodeCount": 1}),
     (POOL_RULES, "flex-start", {**FLEX, "autoscaling.locationPolicy": "BALANCED"}),
     (POOL_RULES, "compact-in-one-zone", {"placementPolicy": {"type": "COMPACT"}, "nodeLocations": TWO_ZONES}),
+    (POOL_RULES, "compact-goes-with", {"placementPolicy": COMPACT}),
+    (POOL_RULES, "compact-goes-with", {**FLEX, "placementPolicy": COMPACT, "nodeConfig.machineType": "a3-highgpu-8g"}),
+    (POOL_RULES, "compact-goes-with", {**L4, "placementPolicy": COMPACT, "queuedProvisioning": QUEUED}),
+    (POOL_RULES, "compact-goes-with", {**L4, "placementPolicy": COMPACT, "upgradeSettings.strategy": "BLUE_GREEN"}),
     (POOL_RULES, "disk-size", {"nodeConfig.diskSizeGb": 100_000}),
     (POOL_RULES, "labels-length", {"nodeConfig.labels": {f"key-{n}": "x" * 60 for n in range(16)}}),
     (MACHINE_RULES, "disk-type-exists", {"nodeConfig.diskType": "floppy"}),
@@ -127,6 +133,11 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (MACHINE_RULES, "disk-fits-machine", {"nodeConfig.machineType": "a4-highgpu-8g"}),
     (MACHINE_RULES, "disk-fits-machine", {**G4, "nodeConfig.diskType": "pd-balanced"}),
     (MACHINE_RULES, "local-ssd-on-machine", {"nodeConfig.machineType": "e2-standard-4", "nodeConfig.localSsdCount": 1}),
+    (
+        MACHINE_RULES,
+        "local-ssd-on-machine",
+        {"nodeConfig.machineType": "a2-ultragpu-1g", "nodeConfig.ephemeralStorageLocalSsdConfig": {"localSsdCount": 2}},
+    ),
     (
         MACHINE_RULES,
         "partition-size",
@@ -152,6 +163,8 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (CLUSTER_RULES, "node-locations-exclude-primary", {"nodeLocations": ["us-central1-a"]}),
     (CLUSTER_RULES, "initial-node-count", {"initialNodeCount": 0}),
     (CLUSTER_RULES, "version-offered", {"minMasterVersion": "1.99"}),
+    (CLUSTER_RULES, "version-offered", {"minMasterVersion": "1.31"}),
+    (CLUSTER_RULES, "version-in-channel", {"minMasterVersion": "1.33", "releaseChannel": {"channel": "REGULAR"}}),
     (CLUSTER_RULES, "private-nodes-need-alias-ips", {"networkingMode": "ROUTES"}),
     (CLUSTER_RULES, "private-endpoint-needs-private-nodes", {"privateClusterConfig": {"enablePrivateEndpoint": True}}),
     (CLUSTER_RULES, "control-plane-range", {"privateClusterConfig.masterIpv4CidrBlock": "172.16.0.0/27"}),
@@ -323,6 +336,20 @@ def test_what_goes_together_on_a_machine(right: Properties, cloud: SimulatedClou
     assert broken(MACHINE_RULES, changed(gpu_pool(), right), cloud) == []
 
 
-@pytest.mark.parametrize("version", ["1.30", "1.33", "1.34", "1.35.2", "1.36.1-gke.77", "latest"])
+@pytest.mark.parametrize("version", ["1.34", "1.35.2", "1.36.1-gke.77", "latest"])
 def test_a_stack_may_be_pinned_to_any_plausible_version(version: str, cloud: SimulatedCloud) -> None:
     assert broken(CLUSTER_RULES, cluster(project=PROJECT, minMasterVersion=version), cloud) == []
+
+
+@pytest.mark.parametrize("version", ["1.32", "1.33", "1.36"])
+def test_the_extended_channel_has_older_versions_too(version: str, cloud: SimulatedCloud) -> None:
+    channel = {"channel": "EXTENDED"}
+    assert (
+        broken(CLUSTER_RULES, cluster(project=PROJECT, minMasterVersion=version, releaseChannel=channel), cloud) == []
+    )
+
+
+@pytest.mark.parametrize("goes", [L4, {**FLEX, "nodeConfig.machineType": "a3-ultragpu-8g"}])
+def test_what_compact_placement_goes_with(goes: Properties, cloud: SimulatedCloud) -> None:
+    pool = changed(gpu_pool(placementPolicy=COMPACT), goes)
+    assert "compact-goes-with" not in broken(POOL_RULES, pool, cloud)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
+from components.settings.costs import support_of
 from components.settings.limits import common, windows
+from components.settings.limits.gke.pools import RESOURCE_NAME, pool_problems
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.gke.networks import PRIVATE_RANGES
-from facts.concepts.counts import counted
-from facts.concepts.pool import CapacityType, Pool
+from facts.catalog.gke.versions import OLDEST
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -36,15 +36,9 @@ _WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion
 # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
 
-_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
-EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{_NAME})")
+EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{RESOURCE_NAME})")
 """As a stack file writes it: a name, or a name with the host project of a Shared VPC."""
 
-_UPGRADED_AT_ONCE: Final = 20
-_ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
-
-# GKE takes no block of another project's reservation.
-_RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
 
 # GKE sets these from the pool's properties. The API's description of ``NodeConfig.labels`` (discovery document of
 # container.v1beta1) calls a conflict with such a key unpredictable. Users may set other keys with this prefix.
@@ -82,6 +76,7 @@ _NAMES: Final = Names(
 def refusals(settings: Settings) -> list[Problem]:
     """The settings that GKE does not support, each once."""
     problems = (
+        *_version(settings),
         *_drivers(settings),
         *_partitions(settings),
         *_labels(settings),
@@ -94,17 +89,32 @@ def refusals(settings: Settings) -> list[Problem]:
         *_control_plane(settings),
         *_private_endpoint(settings),
         *_existing_network(settings),
-        *_reservations(settings),
-        *_fallback_orders(settings),
-        *_upgrades(settings),
-        *_placement(settings),
-        *_streaming(settings),
-        *_minimum(settings),
+        *pool_problems(settings),
         *_nat(settings),
         *_autoscaling(settings),
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(problems))
+
+
+def _version(settings: Settings) -> Iterator[Problem]:
+    """https://cloud.google.com/kubernetes-engine/versioning"""
+    written, channel = settings.kubernetes.version, settings.kubernetes.channel
+    support = support_of(catalog.of("gke"), written)
+    if written is None:
+        return
+    if int(written.removeprefix("v").split(".")[1]) < OLDEST or (support is not None and settings.day > support.until):
+        yield Problem(
+            "kubernetes.version",
+            f"GKE no longer supports Kubernetes {written}",
+            "Write a newer version, or leave it out",
+        )
+    elif support is not None and settings.day >= support.extended and channel != "extended":
+        yield Problem(
+            "kubernetes.version",
+            f"Kubernetes {written} is in extended support, which GKE has in the channel extended only, at an extra fee",
+            "Write a newer version, or channel: extended",
+        )
 
 
 def _drivers(settings: Settings) -> Iterator[Problem]:
@@ -210,7 +220,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
             f"'{existing.network}' is not a VPC network",
             "Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
         )
-    if len(existing.subnets) != 1 or not re.fullmatch(_NAME, existing.subnets[0]):
+    if len(existing.subnets) != 1 or not re.fullmatch(RESOURCE_NAME, existing.subnets[0]):
         yield Problem(
             "network.existing.subnets",
             "a GKE cluster uses one subnet, which spans all zones of its region",
@@ -225,128 +235,6 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
                 f"network.existing.{key}",
                 f"missing: {whose} need a secondary range of the subnet",
                 f"Write its name: {key}: {whose}",
-            )
-
-
-def _reservations(settings: Settings) -> Iterator[Problem]:
-    """Names as in ``gke-node-pool/main.tf`` of https://github.com/GoogleCloudPlatform/cluster-toolkit; their zone:
-    https://cloud.google.com/compute/docs/instances/reservations-overview"""
-    for pool in settings.gpu_pools:
-        reservation, where = pool.gpus.reservation, f"{pool.declared_at}.reservation"
-        if reservation is None:
-            continue
-        if not _RESERVATION.fullmatch(reservation):
-            yield Problem(
-                where,
-                f"'{reservation}' is not the name of a reservation",
-                "Write its name, projects/<project>/reservations/<name> if another project shares it, or "
-                "<name>/reservationBlocks/<block> for a block of it",
-            )
-        elif len(pool.zones) > 1:
-            yield Problem(
-                where,
-                f"a reservation is in one zone, but the pool is in {', '.join(pool.zones)}",
-                f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: {reservation}, "
-                f"zone: {pool.zones[0]}}} if only the reserved nodes are there",
-            )
-
-
-def _fallback_orders(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md):
-    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
-    sizes: dict[tuple[str, int], list[Pool]] = {}
-    for pool in settings.pools:
-        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
-    for (path, _), pools in sizes.items():
-        capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
-        if len(capacity_types) == 1:
-            continue
-        unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
-        expected = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
-        if unknown:
-            yield Problem(
-                f"{path}.capacity",
-                f"{unknown[0]} has no documented place in the fallback order of GKE's autoscaler, which may wait for "
-                "it without trying the others",
-                f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
-            )
-        elif capacity_types != expected:
-            yield Problem(
-                f"{path}.capacity",
-                f"GKE's autoscaler has a fixed fallback order: {', '.join(_ORDER)}",
-                f"Write [{', '.join(expected)}]",
-            )
-        for pool in pools:
-            if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
-                yield Problem(
-                    f"{path}.reservation",
-                    f"GKE's autoscaler tries a reservation first only if it is in this project and names no block, "
-                    f"unlike {pool.gpus.reservation}",
-                    "Write it in a separate pool with capacity: reserved that jobs select",
-                )
-
-
-def _placement(settings: Settings) -> Iterator[Problem]:
-    """https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, whose machines include no N1; for
-    zones: https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf"""
-    for pool in settings.gpu_pools:
-        if pool.compact and len(pool.zones) > 1:
-            yield Problem(
-                f"{pool.declared_at}.placement",
-                f"compact placement needs one zone, but the pool is in {', '.join(pool.zones)}",
-                f"Write zones: [{pool.zones[0]}], or leave placement out",
-            )
-        if pool.compact and pool.machine_type.startswith(("n1-", "custom-")):
-            yield Problem(
-                f"{pool.declared_at}.placement",
-                f"compact placement does not support N1 machines, and {pool.gpus.type} runs on N1 only",
-                "Leave it out, or use nvidia-l4 or a newer GPU",
-            )
-
-
-def _streaming(settings: Settings) -> Iterator[Problem]:
-    for pool in settings.gpu_pools:
-        if pool.image_streaming and pool.image != "cos":
-            yield Problem(
-                f"{pool.declared_at}.imageStreaming",
-                "GKE streams images on Container-Optimized OS only",
-                "Write image: cos, or leave imageStreaming out",
-            )
-
-
-def _upgrades(settings: Settings) -> Iterator[Problem]:
-    """https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies#surge"""
-    for pool in settings.pools:
-        if pool.upgrade is None:
-            continue
-        if pool.upgrade.drain_minutes is not None:
-            yield Problem(
-                f"{pool.declared_at}.upgrade.drainMinutes",
-                "GKE has no such setting: it respects disruption budgets and grace periods for up to an hour",
-                "Leave it out",
-            )
-        at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
-        if not 1 <= at_once <= _UPGRADED_AT_ONCE:
-            yield Problem(
-                f"{pool.declared_at}.upgrade",
-                f"maxSurge and maxUnavailable together must be 1 to {_UPGRADED_AT_ONCE} nodes on GKE",
-                "Write for example maxUnavailable: 1",
-            )
-
-
-def _minimum(settings: Settings) -> Iterator[Problem]:
-    """GKE starts a pool with the same number of nodes in every zone, and later never adds nodes to reach its minimum:
-    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size"""
-    for pool in settings.cpu_pools:
-        zones = len(pool.zones)
-        started = math.ceil(pool.min_nodes / zones) * zones
-        if started > pool.max_nodes:
-            fewer = next(n for n in range(zones, 0, -1) if math.ceil(pool.min_nodes / n) * n <= pool.max_nodes)
-            yield Problem(
-                f"{pool.declared_at}.minNodes",
-                f"{counted(pool.min_nodes, 'node')} over {counted(zones, 'zone')}: GKE starts the same "
-                f"number in every zone, so {started}, but maxNodes is {pool.max_nodes}",
-                f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.zones[:fewer])}]",
             )
 
 

@@ -1,0 +1,164 @@
+"""Valid pool settings that GKE does not support."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+from facts.concepts.counts import counted
+from facts.concepts.pool import CapacityType, Pool
+
+RESOURCE_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+"""The pattern of names in Compute Engine."""
+
+_UPGRADED_AT_ONCE: Final = 20
+_ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
+
+# A block or sub-block of a dense reservation, of this project or of another that shares it:
+# https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool#using-gce-reservations
+_RESERVATION: Final = re.compile(
+    rf"(projects/[^/]+/reservations/)?{RESOURCE_NAME}(/reservationBlocks/{RESOURCE_NAME}(/reservationSubBlocks/{RESOURCE_NAME})?)?"
+)
+
+# https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
+_COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
+
+
+def pool_problems(settings: Settings) -> Iterator[Problem]:
+    """The pool settings that GKE does not support."""
+    yield from _reservations(settings)
+    yield from _fallback_orders(settings)
+    yield from _upgrades(settings)
+    yield from _placement(settings)
+    yield from _streaming(settings)
+    yield from _minimum(settings)
+
+
+def _reservations(settings: Settings) -> Iterator[Problem]:
+    """Names as in ``gke-node-pool/main.tf`` of https://github.com/GoogleCloudPlatform/cluster-toolkit; their zone:
+    https://cloud.google.com/compute/docs/instances/reservations-overview"""
+    for pool in settings.gpu_pools:
+        reservation, where = pool.gpus.reservation, f"{pool.declared_at}.reservation"
+        if reservation is None:
+            continue
+        if not _RESERVATION.fullmatch(reservation):
+            yield Problem(
+                where,
+                f"'{reservation}' is not the name of a reservation",
+                "Write its name, after projects/<project>/reservations/ if another project shares it, and with "
+                "/reservationBlocks/<block>[/reservationSubBlocks/<sub-block>] for a part of it",
+            )
+        elif len(pool.zones) > 1:
+            yield Problem(
+                where,
+                f"a reservation is in one zone, but the pool is in {', '.join(pool.zones)}",
+                f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: {reservation}, "
+                f"zone: {pool.zones[0]}}} if only the reserved nodes are there",
+            )
+
+
+def _fallback_orders(settings: Settings) -> Iterator[Problem]:
+    """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md):
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
+    sizes: dict[tuple[str, int], list[Pool]] = {}
+    for pool in settings.pools:
+        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
+    for (path, _), pools in sizes.items():
+        capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
+        if len(capacity_types) == 1:
+            continue
+        unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
+        expected = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
+        if unknown:
+            yield Problem(
+                f"{path}.capacity",
+                f"{unknown[0]} has no documented place in the fallback order of GKE's autoscaler, which may wait for "
+                "it without trying the others",
+                f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
+            )
+        elif capacity_types != expected:
+            yield Problem(
+                f"{path}.capacity",
+                f"GKE's autoscaler has a fixed fallback order: {', '.join(_ORDER)}",
+                f"Write [{', '.join(expected)}]",
+            )
+        for pool in pools:
+            if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
+                yield Problem(
+                    f"{path}.reservation",
+                    f"GKE's autoscaler tries a reservation first only if it is in this project and names no block, "
+                    f"unlike {pool.gpus.reservation}",
+                    "Write it in a separate pool with capacity: reserved that jobs select",
+                )
+
+
+def _placement(settings: Settings) -> Iterator[Problem]:
+    """https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, whose machines include no N1; for
+    zones: https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf"""
+    for pool in settings.gpu_pools:
+        if pool.compact and len(pool.zones) > 1:
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"compact placement needs one zone, but the pool is in {', '.join(pool.zones)}",
+                f"Write zones: [{pool.zones[0]}], or leave placement out",
+            )
+        if pool.compact and pool.machine_type.startswith(("n1-", "custom-")):
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"compact placement does not support N1 machines, and {pool.gpus.type} runs on N1 only",
+                "Leave it out, or use nvidia-l4 or a newer GPU",
+            )
+        elif (
+            pool.compact
+            and pool.capacity_type == "flex-start"
+            and not pool.machine_type.startswith(_COMPACT_FLEX_START)
+        ):
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"flex-start does not place {pool.machine_type} nodes close together, only those with H200 or B200",
+                "Leave it out, or use another capacity",
+            )
+
+
+def _streaming(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        if pool.image_streaming and pool.image != "cos":
+            yield Problem(
+                f"{pool.declared_at}.imageStreaming",
+                "GKE streams images on Container-Optimized OS only",
+                "Write image: cos, or leave imageStreaming out",
+            )
+
+
+def _upgrades(settings: Settings) -> Iterator[Problem]:
+    """https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies#surge"""
+    for pool in settings.pools:
+        if pool.upgrade is None:
+            continue
+        at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
+        if not 1 <= at_once <= _UPGRADED_AT_ONCE:
+            yield Problem(
+                f"{pool.declared_at}.upgrade",
+                f"maxSurge and maxUnavailable together must be 1 to {_UPGRADED_AT_ONCE} nodes on GKE",
+                "Write for example maxUnavailable: 1",
+            )
+
+
+def _minimum(settings: Settings) -> Iterator[Problem]:
+    """GKE starts a pool with the same number of nodes in every zone, and later never adds nodes to reach its minimum:
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size"""
+    for pool in settings.cpu_pools:
+        zones = len(pool.zones)
+        started = math.ceil(pool.min_nodes / zones) * zones
+        if started > pool.max_nodes:
+            fewer = next(n for n in range(zones, 0, -1) if math.ceil(pool.min_nodes / n) * n <= pool.max_nodes)
+            yield Problem(
+                f"{pool.declared_at}.minNodes",
+                f"{counted(pool.min_nodes, 'node')} over {counted(zones, 'zone')}: GKE starts the same "
+                f"number in every zone, so {started}, but maxNodes is {pool.max_nodes}",
+                f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.zones[:fewer])}]",
+            )

@@ -1,0 +1,164 @@
+"""Nodes of a simulated GKE work only with rights, scopes, and a way to Google's registries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.providers.gke.account import (
+    ACCOUNT,
+    CLUSTER,
+    KEY_MEMBER,
+    NAT,
+    NETWORK,
+    POOL,
+    PROJECT,
+    PROJECT_MEMBER,
+    ROUTER,
+    SUBNETWORK,
+    Google,
+    cluster,
+    cpu_pool,
+    gpu_pool,
+    nat,
+    subnetwork,
+)
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.gke.functions import project_number
+
+EMAIL = f"gpu-dev-nodes@{PROJECT}.iam.gserviceaccount.com"
+NODES = {"serviceAccount": EMAIL, "machineType": "e2-standard-2"}
+SCOPE = "https://www.googleapis.com/auth/"
+
+
+def with_roles(google: Google, *roles: str, project: str = PROJECT) -> None:
+    google.cluster()
+    google.create(ACCOUNT, {"accountId": "gpu-dev-nodes"})
+    for role in roles:
+        grant = {"project": project, "role": role, "member": f"serviceAccount:{EMAIL}"}
+        google.create(PROJECT_MEMBER, grant)
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [("roles/container.defaultNodeServiceAccount",), ("roles/logging.logWriter", "roles/monitoring.metricWriter")],
+)
+def test_nodes_register_with_the_role_of_nodes(google: Google, roles: tuple[str, ...]) -> None:
+    with_roles(google, *roles)
+    assert google.create(POOL, cpu_pool(nodeConfig=NODES)).id
+
+
+@pytest.mark.parametrize("roles", [(), ("roles/artifactregistry.reader",), ("roles/logging.logWriter",)])
+def test_nodes_do_not_register_without_it(google: Google, roles: tuple[str, ...]) -> None:
+    with_roles(google, *roles)
+    lacks = r"only 0 nodes out of 1 have registered.* lacks roles/container\.defaultNodeServiceAccount on project demo"
+    with pytest.raises(ProviderError, match=lacks):
+        google.create(POOL, cpu_pool(nodeConfig=NODES))
+
+
+def test_a_role_on_another_project_does_not_count(google: Google) -> None:
+    with_roles(google, "roles/container.defaultNodeServiceAccount", project="other")
+    with pytest.raises(ProviderError, match="lacks roles/container"):
+        google.create(POOL, cpu_pool(nodeConfig=NODES))
+
+
+def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: Google) -> None:
+    with_roles(google)
+    google.create(POOL, gpu_pool(nodeConfig={"serviceAccount": EMAIL}))
+    group = google.fleet.groups["t4-1"]
+    assert not group.autoscaled
+    assert "lacks roles/container.defaultNodeServiceAccount" in group.not_scaled_because
+
+
+@pytest.mark.parametrize(
+    ("scopes", "lacking"),
+    [
+        (["cloud-platform"], ""),
+        (["devstorage.read_only", "logging.write", "monitoring"], ""),
+        (["devstorage.read_only"], "lack one for: logs, metrics"),
+        (["logging.write", "monitoring"], "lack one for: pulls images"),
+    ],
+)
+def test_scopes_of_nodes(google: Google, scopes: list[str], lacking: str) -> None:
+    google.cluster()
+    google.create(POOL, gpu_pool(nodeConfig={"oauthScopes": [SCOPE + each for each in scopes]}))
+    because = google.fleet.groups["t4-1"].not_scaled_because
+    assert because.endswith(lacking)
+    assert bool(because) is bool(lacking)
+
+
+def in_network(google: Google, gateway: dict[str, Any] | None, *, private_access: bool, nodes: bool = True) -> None:
+    google.create(NETWORK, {"name": "net", "autoCreateSubnetworks": False})
+    google.create(SUBNETWORK, subnetwork(privateIpGoogleAccess=private_access))
+    google.create(ROUTER, {"name": "router", "network": "net"})
+    if gateway is not None:
+        google.create(NAT, nat(**gateway))
+    google.create(CLUSTER, cluster(privateClusterConfig={"enablePrivateNodes": nodes}))
+
+
+ALL: dict[str, Any] = {}
+PRIMARY = {"subnetworks": [{"name": "sub", "sourceIpRangesToNats": ["PRIMARY_IP_RANGE"]}]}
+ONLY_PODS = {
+    "subnetworks": [
+        {
+            "name": "sub",
+            "sourceIpRangesToNats": ["LIST_OF_SECONDARY_IP_RANGES"],
+            "secondaryIpRangeNames": ["pods"],
+        }
+    ]
+}
+OTHER = {"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES", "subnetworks": None}
+
+
+@pytest.mark.parametrize(
+    ("gateway", "private_access", "nodes"),
+    [(ALL, True, True), (ALL, False, True), (OTHER, False, True), (None, True, True), (None, False, False)],
+)
+def test_private_nodes_have_one_way_out_at_least(
+    google: Google, gateway: dict[str, Any] | None, private_access: bool, nodes: bool
+) -> None:
+    in_network(google, gateway, private_access=private_access, nodes=nodes)
+
+
+@pytest.mark.parametrize(
+    ("gateway", "private_access", "because"),
+    [
+        (None, False, "neither Private Google Access nor Cloud NAT for its primary range"),
+        (ONLY_PODS, False, "neither Private Google Access nor Cloud NAT for its primary range"),
+        (PRIMARY, True, "but not its range 'pods'"),
+    ],
+)
+def test_private_nodes_without_a_way_out_do_not_register(
+    google: Google, gateway: dict[str, Any] | None, private_access: bool, because: str
+) -> None:
+    with pytest.raises(ProviderError, match=f"0 nodes out of 1 have registered.*{because}"):
+        in_network(google, gateway, private_access=private_access)
+
+
+@pytest.mark.parametrize(("channel", "upgraded"), [("REGULAR", True), ("UNSPECIFIED", False), (None, False)])
+def test_pools_in_a_channel_are_upgraded(google: Google, channel: str | None, upgraded: bool) -> None:
+    google.cluster(**({"releaseChannel": {"channel": channel}} if channel else {}))
+    if not upgraded:
+        assert google.create(POOL, cpu_pool(management={"autoUpgrade": False})).id
+        return
+    assert google.create(POOL, cpu_pool()).id
+    with pytest.raises(ProviderError, match="Auto_upgrade cannot be false when release_channel REGULAR is set"):
+        google.create(POOL, cpu_pool(name="still", management={"autoUpgrade": False}))
+
+
+KEY = f"projects/{PROJECT}/locations/us-central1/keyRings/r/cryptoKeys/k"
+
+
+@pytest.mark.parametrize("agent", ["container-engine-robot", "compute-system", None])
+def test_secrets_are_encrypted_with_a_key_that_the_service_agent_may_use(google: Google, agent: str | None) -> None:
+    if agent is not None:
+        member = f"serviceAccount:service-{project_number(PROJECT)}@{agent}.iam.gserviceaccount.com"
+        role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+        google.create(KEY_MEMBER, {"cryptoKeyId": KEY, "role": role, "member": member})
+    encrypted = {"databaseEncryption": {"state": "ENCRYPTED", "keyName": KEY}}
+    if agent == "container-engine-robot":
+        assert google.cluster(**encrypted).id
+        return
+    with pytest.raises(ProviderError, match=r"denied for serviceAccount:service-.*@container-engine-robot"):
+        google.cluster(**encrypted)

@@ -1,0 +1,83 @@
+"""What ``make quota`` names is enough for all that a stack declares, as the simulated Google asks for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.settings.quotas import listed, used
+from facts.catalog.gke.rights import OF_SETTINGS
+from rehearsal.providers.gke.iam import RIGHTS
+from tests.components.settings.test_clouds import load_stack
+from tests.stacks import ROOT, STACK_FILES, run_program, settings_of
+
+# https://cloud.google.com/iam/docs/roles-permissions: role → prefixes of its permissions, and their API.
+ROLES = {
+    "roles/artifactregistry.admin": (("artifactregistry.repositories.",), "artifactregistry"),
+    "roles/cloudkms.admin": (("cloudkms.cryptoKeys.",), "cloudkms"),
+    "roles/compute.networkAdmin": (
+        ("compute.addresses.", "compute.networks.", "compute.routers.", "compute.subnetworks."),
+        "compute",
+    ),
+    "roles/container.admin": (("container.",), "container"),
+    "roles/file.editor": (("file.instances.",), "file"),
+    "roles/iam.serviceAccountAdmin": (("iam.serviceAccounts.",), "iam"),
+    "roles/iam.serviceAccountUser": (("iam.serviceAccounts.actAs",), "iam"),
+    "roles/resourcemanager.projectIamAdmin": (("resourcemanager.projects.setIamPolicy",), "cloudresourcemanager"),
+    "roles/secretmanager.admin": (("secretmanager.secrets.",), "secretmanager"),
+    "roles/storage.admin": (("storage.buckets.",), "storage"),
+}
+GKE = [file for file in STACK_FILES if settings_of(file).cloud == "gke"]
+
+
+@pytest.mark.parametrize("file", GKE, ids=lambda file: file.stem)
+def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
+    settings = settings_of(file)
+    text = listed(settings)
+    roles = {line.partition(" on ")[0] for line in text.splitlines() if line.startswith("roles/")}
+    (enable,) = [line for line in text.splitlines() if line.startswith("gcloud services enable")]
+    assert f"--project {settings.project} " in enable
+    for token in {each.type for each in run_program(file).resources if each.type in RIGHTS}:
+        permission = RIGHTS[token].format(action="create")
+        granting = {role for role in roles if permission.startswith(ROLES[role][0])}
+        assert granting, f"{token}: {permission}"
+        assert all(f" {ROLES[role][1]}.googleapis.com" in enable for role in granting)
+
+
+def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:
+    lines = listed(settings_of(ROOT / "Pulumi.dev.yaml")).splitlines()
+    assert [line for line in lines if line.startswith("roles/")] == [
+        "roles/compute.networkAdmin on the project",
+        "roles/container.admin on the project",
+        "roles/iam.serviceAccountAdmin on the project",
+        "roles/iam.serviceAccountUser on the project",
+        "roles/resourcemanager.projectIamAdmin on the project",
+    ]
+    assert not any("storage" in line or "secretmanager" in line for line in lines)
+
+
+def test_research_needs_the_roles_of_its_buckets_and_secrets() -> None:
+    text = listed(settings_of(ROOT / "examples" / "gke-research.yaml"))
+    assert "roles/secretmanager.admin on each secret" in text
+    assert "roles/storage.admin on each bucket" in text
+    assert " secretmanager.googleapis.com" in text
+
+
+def test_every_setting_with_a_right_of_its_own_is_looked_at() -> None:
+    key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+    settings = load_stack(
+        "gke",
+        security={"kmsKey": key, "diskKey": key},
+        gpuPools=[{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, "imageStreaming": True}],
+        workloads={
+            "registry": {},
+            "pullFrom": ["projects/p/locations/us/repositories/r"],
+            "checkpoints": {},
+            "sharedVolume": {},
+        },
+        identities=[{"serviceAccount": "default/reader", "read": ["my-data"], "write": ["mine"], "secrets": ["token"]}],
+    )
+    assert used(settings) == set(OF_SETTINGS)
+    assert len(OF_SETTINGS) == 10
+    assert used(load_stack("gke")) == set()
