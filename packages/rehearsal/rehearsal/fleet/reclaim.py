@@ -36,10 +36,10 @@ def reclaim(api: Api, name: str) -> bool:
         return False
     api.merge_if_there(f"{_NODES}/{name}", {"spec": {"unschedulable": True}})
     by_kubelet = node["metadata"].get("annotations", {}).get(PODS_ENDED_BY) == "kubelet"
-    for pod in _to_end(api, name):
-        _shut_down(api, pod) if by_kubelet else _evict(api, pod)
+    for pod in pods_to_end(api, name):
+        _shut_down(api, pod) if by_kubelet else evict(api, pod)
     deadline = time.monotonic() + _NOTICE_SECONDS
-    while _to_end(api, name) and time.monotonic() < deadline:
+    while pods_to_end(api, name) and time.monotonic() < deadline:
         time.sleep(0.1)
     lose_pods(api, name)
     # A node of the fleet's autoscaler is a claim's, and that autoscaler ends both.
@@ -62,7 +62,7 @@ def lose_pods(api: Api, node: str) -> None:
         api.delete(_path(pod), gracePeriodSeconds=0)
 
 
-def _to_end(api: Api, node: str) -> list[Object]:
+def pods_to_end(api: Api, node: str) -> list[Object]:
     """The node's pods that run; its own agents stay to the end."""
     return [
         pod
@@ -72,8 +72,8 @@ def _to_end(api: Api, node: str) -> list[Object]:
     ]
 
 
-def _evict(api: Api, pod: Object) -> None:
-    """A disruption budget may keep the pod, until its machine goes."""
+def evict(api: Api, pod: Object) -> None:
+    """Ask the API server to evict the pod; a disruption budget may refuse it."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     metadata = {"name": name, "namespace": namespace}
     try:

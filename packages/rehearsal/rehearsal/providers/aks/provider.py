@@ -86,6 +86,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     stable = ("name",)
     make_cloud = Subscription
     find_principals = cluster.find_principals
+    find_night = maintenance.night
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)

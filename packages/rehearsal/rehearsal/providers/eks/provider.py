@@ -53,7 +53,7 @@ from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.store import Record, Store
 from rehearsal.providers.values import at
 from rehearsal.providers.vendor import Action, auto_named
-from rehearsal.simulation import Fleet
+from rehearsal.simulation import Fleet, Night
 from schemas import schema
 
 if TYPE_CHECKING:
@@ -166,8 +166,18 @@ class AwsProvider(SimulatedProvider[Account]):
 
     @override
     def reclaim(self, node: str) -> bool:
+        return any(reclaim(account, node) for account in self._regions())
+
+    @override
+    def maintain(self) -> Night:
+        """AWS renews no node by itself, and announces the maintenance of its machines."""
+        nodes = [node for account in self._regions() for node in capacity.announce_maintenance(account)]
+        return Night("", announced=tuple(nodes))
+
+    def _regions(self) -> list[Account]:
+        """The account in each region that has a cluster."""
         regions = {str(each.outputs["region"]) for each in self._cloud.store.all(CLUSTER)}
-        return any(reclaim(replace(self._cloud, region=region), node) for region in sorted(regions))
+        return [replace(self._cloud, region=region) for region in sorted(regions)]
 
     @override
     def configure(self, config: Properties) -> None:
