@@ -17,7 +17,7 @@ _NEVER: Final[Mapping[str, str]] = {
     "images": "no image is pulled; no container runs its program, except the autoscaler's",
     "drivers": "whether a driver would be installed is read from pods, not tried on a GPU",
     "time": "compressed: node starts, idle times, time-outs and expiry of certificates take much longer in a cloud",
-    "upgrades and failures": "the cloud upgrades nothing by itself; no node fails or is reclaimed",
+    "upgrades and failures": "the cloud renews GPU nodes once, and no others; no node fails or is reclaimed",
     "the deployer's permissions": "the deployer has every permission in the cloud account",
 }
 
@@ -55,7 +55,7 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
             "the cloud's autoscaler": "Karpenter simulates it, with what the cloud's autoscaler would know of a pool"
         }
     if settings.workloads.checkpoints is not None:
-        own["upgrades and failures"] = "the cloud upgrades nothing by itself, and reclaims one node of one job only"
+        own["upgrades and failures"] = "the cloud renews GPU nodes once, and reclaims one node of one job only"
         own["checkpoints"] = "no program writes checkpoints, so lost work after a reclaimed node is not measured"
     if settings.workloads.services:
         own["KEDA"] = "the rehearsal sets the replicas of a service instead"
