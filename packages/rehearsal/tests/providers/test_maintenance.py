@@ -34,11 +34,6 @@ def budget(expected: int = 0, namespace: str = "team", **spec: Any) -> dict[str,
     return {"metadata": {"name": "b", "namespace": namespace}, "spec": spec, "status": {"expectedPods": expected}}
 
 
-@pytest.fixture
-def azure(tmp_path_factory: pytest.TempPathFactory) -> Microsoft:
-    return Microsoft(tmp_path_factory.mktemp("azure"))
-
-
 @pytest.mark.parametrize(
     ("channel", "night"), [("NodeImage", True), ("SecurityPatch", True), ("None", False), ("Unmanaged", False)]
 )

@@ -33,6 +33,7 @@ from rehearsal.providers.aks.identity import (
     NETWORKERS,
     RBAC_CLUSTER_ADMIN,
     ROLE_ASSIGNMENT,
+    ZONE_KEEPERS,
     has_role,
     identity_outputs,
     may_assign,
@@ -244,13 +245,31 @@ def _require_link(cloud: Subscription, inputs: Properties) -> None:
     the subnet it is not enough: https://github.com/Azure/AKS/issues/4841.
     """
     access = inputs.get("apiServerAccessProfile") or {}
-    if not access.get("enablePrivateCluster") or access.get("privateDNSZone") == "none":
+    zone = access.get("privateDNSZone") or "system"
+    if not access.get("enablePrivateCluster") or zone == "none":
         return
+    own = zone == "system"
+    if own and "private-dns-zones" in cloud.account_limits.policies:
+        # As users quote it: https://github.com/Azure/terraform-azurerm-aks/issues/710
+        raise api_error(
+            HTTPStatus.FORBIDDEN,
+            "RequestDisallowedByPolicy",
+            f"Create or update private dns zone failed. Resource 'privatelink.{inputs['location']}.azmk8s.io' was "
+            "disallowed by policy.",
+        )
     users = at(inputs, "identity.userAssignedIdentities") or []
     known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    if not own and not any(has_role(cloud, principal, zone, ZONE_KEEPERS) for principal in known):
+        # https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns
+        raise api_error(
+            HTTPStatus.FORBIDDEN,
+            "CustomPrivateDNSZoneMissingPermissionError",
+            "Service principal or user assigned identity must be given permission to read and write to custom private "
+            f"dns zone {zone}. Check access result not allowed for action Microsoft.Network/privateDnsZones/read.",
+        )
     for pool in inline_pools(inputs):
         network = cloud.find(str(pool.get("vnetSubnetID")).rpartition("/subnets/")[0], NETWORK)
-        if network is None or not at(network.inputs, "dhcpOptions.dnsServers"):
+        if network is None or (own and not at(network.inputs, "dhcpOptions.dnsServers")):
             continue
         if not any(has_role(cloud, principal, network.id, NETWORKERS) for principal in known):
             raise api_error(

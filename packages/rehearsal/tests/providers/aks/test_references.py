@@ -15,6 +15,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     NETWORK,
     POOL,
     ROLE_ASSIGNMENT,
+    ROLES,
     SUBNET,
     SUBNET_ID,
     SUBSCRIPTION,
@@ -25,6 +26,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     role,
     subnet,
 )
+from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Created, Properties, ProviderError
 
 STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standard"}}
@@ -172,6 +174,48 @@ def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right
         missing(azure, CLUSTER, inputs, "LinkedAuthorizationFailed")
     else:
         assert azure.create(CLUSTER, inputs).id
+
+
+ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
+ZONE_ROLE = f"{ROLES}/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
+
+
+@pytest.mark.parametrize(
+    ("zone", "denied", "scopes", "refused"),
+    [
+        ("system", False, (), None),
+        ("system", True, (), "RequestDisallowedByPolicy"),
+        ("none", True, (), None),
+        (ZONE, True, (), "CustomPrivateDNSZoneMissingPermissionError"),
+        (ZONE, True, (ZONE,), "LinkedAuthorizationFailed"),
+        (ZONE, True, (ZONE, SUBNET_ID.partition("/subnets/")[0]), None),
+        (ZONE.replace("eastus", "westus"), False, (), "InvalidParameter"),
+    ],
+)
+def test_a_landing_zone_has_the_private_zone_in_its_hub(
+    azure: Microsoft, zone: str, denied: bool, scopes: tuple[str, ...], refused: str | None
+) -> None:
+    azure.network()
+    principal = azure.identity().state["principalId"]
+    for number, scope in enumerate(scopes):
+        kind = {"roleDefinitionId": ZONE_ROLE} if scope == ZONE else {}
+        azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=principal, **kind), name=str(number))
+    if denied:
+        azure.provider.limit(AccountLimits(policies=("private-dns-zones",)))
+    inputs = cluster(apiServerAccessProfile={**PRIVATE, "privateDNSZone": zone})
+    if refused is None:
+        assert azure.create(CLUSTER, inputs).id
+    else:
+        missing(azure, CLUSTER, inputs, refused)
+
+
+def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: Microsoft) -> None:
+    azure.group()
+    granted = role(scope=ZONE, principalId=azure.identity().state["principalId"], roleDefinitionId=ZONE_ROLE)
+    made = azure.create(ROLE_ASSIGNMENT, granted)
+    answer = azure.read(ROLE_ASSIGNMENT, made.id, granted).inputs
+    assert answer is not None
+    assert answer["roleDefinitionId"] == ZONE_ROLE.replace(SUBSCRIPTION, "hub")
 
 
 @pytest.mark.parametrize("whole", [True, False])

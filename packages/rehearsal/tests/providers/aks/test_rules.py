@@ -133,6 +133,12 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (CLUSTER_RULES, "authorized-ranges-public", {"apiServerAccessProfile.enablePrivateCluster": True}),
     (CLUSTER_RULES, "authorized-ranges-public", {"apiServerAccessProfile.authorizedIPRanges": ["10.0.0.1/8"]}),
     (CLUSTER_RULES, "authorized-ranges-public", {"apiServerAccessProfile.authorizedIPRanges": ["203.0.113.1"] * 201}),
+    (CLUSTER_RULES, "private-zone-form", {"apiServerAccessProfile.privateDNSZone": "/x/privatelink.westus.azmk8s.io"}),
+    (
+        CLUSTER_RULES,
+        "private-zone-form",
+        {"apiServerAccessProfile": {"privateDNSZone": "none", "enablePrivateClusterPublicFQDN": False}},
+    ),
     (CLUSTER_RULES, "local-accounts-need-entra", {"aadProfile": None}),
     (CLUSTER_RULES, "local-accounts-need-entra", {"aadProfile.managed": False}),
     (CLUSTER_RULES, "local-accounts-need-entra", {"enableRBAC": False}),
