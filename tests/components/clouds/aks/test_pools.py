@@ -313,6 +313,12 @@ def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: 
     assert "after 10 minutes" in governance["pools"]["t4-1"]["scaleUp"]
 
 
+@pytest.mark.parametrize(("gpus", "minutes"), [(4, "10"), (8, "20")])
+def test_a_machine_with_eight_gpus_has_longer_to_start(gpus: int, minutes: str) -> None:
+    recording = run(gpu_spec(size=gpus))
+    assert recording.only(CLUSTER).inputs["autoScalerProfile"]["maxNodeProvisionTime"] == f"{minutes}m"
+
+
 def test_the_order_has_a_place_for_every_group_there_is() -> None:
     recording = run(gpu_spec(), cpu_spec(), admin=admin_spec(max_nodes=3))
     order = yaml.safe_load(recording.named("autoscaler-order").inputs["data"]["priorities"])

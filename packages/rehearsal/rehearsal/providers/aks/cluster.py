@@ -38,7 +38,7 @@ from rehearsal.providers.aks.identity import (
     identity_outputs,
     may_assign,
 )
-from rehearsal.providers.aks.network import NETWORK, SUBNET
+from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, SUBNET
 from rehearsal.providers.aks.pool_rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
@@ -287,6 +287,24 @@ def _require_nat(cloud: Subscription, inputs: Properties) -> None:
         subnet = require(cloud, pool["vnetSubnetID"], SUBNET)
         if not at(subnet.inputs, "natGateway.id"):
             raise bad_request(f"outboundType userAssignedNATGateway: subnet {subnet.id} has no NAT gateway.")
+        _require_way_back(cloud, inputs, at(subnet.inputs, "natGateway.id"))
+
+
+def _require_way_back(cloud: Subscription, inputs: Properties, gateway: str) -> None:
+    """400 if the control plane's ranges leave out the address that its nodes come from.
+
+    https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/error-code-k8sapiserverconnfailvmextensionerror
+    """
+    ranges = at(inputs, "apiServerAccessProfile.authorizedIPRanges") or []
+    networks = [ipaddress.ip_network(text) for text in ranges]
+    for each in at(require(cloud, gateway, NAT).inputs, "publicIpAddresses") or []:
+        address = ipaddress.ip_address(require(cloud, each["id"], ADDRESS).outputs["ipAddress"])
+        if networks and not any(address in network for network in networks):
+            raise bad_request(
+                "Unable to establish connection from agents to Kubernetes API server: authorizedIPRanges leave out "
+                f"{address}, the nodes' own.",
+                "K8SAPIServerConnFailVMExtensionError",
+            )
 
 
 def find_cluster(cloud: Subscription, group: str, name: str) -> Record:

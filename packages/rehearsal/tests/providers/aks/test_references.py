@@ -123,9 +123,20 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
     profile = {**cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"}
     with pytest.raises(ProviderError, match="has no NAT gateway"):
         azure.create(CLUSTER, cluster(networkProfile=profile))
-    gateway = azure.create(NAT, nat(azure.create(ADDRESS, ADDRESS_INPUTS)))
+    public = azure.create(ADDRESS, ADDRESS_INPUTS)
+    gateway = azure.create(NAT, nat(public))
     azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": gateway.id}))
-    assert azure.create(CLUSTER, cluster(networkProfile=profile)).id
+    # The nodes' own address has to be among the ranges, where there are any.
+    address = public.state["ipAddress"]
+    for ranges in (["198.51.100.0/24"], ["198.51.100.0/24", "192.0.2.1/32"]):
+        missing(
+            azure,
+            CLUSTER,
+            cluster(networkProfile=profile, apiServerAccessProfile={"authorizedIPRanges": ranges}),
+            "K8SAPIServerConnFailVMExtensionError",
+        )
+    allowed = {"authorizedIPRanges": ["198.51.100.0/24", f"{address}/32"]}
+    assert azure.create(CLUSTER, cluster(networkProfile=profile, apiServerAccessProfile=allowed)).id
 
 
 def test_a_nat_gateway_takes_standard_addresses(azure: Microsoft) -> None:

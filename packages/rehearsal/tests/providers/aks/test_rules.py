@@ -89,6 +89,8 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "linux-gpu-image", {"osSKU": "Windows2022"}),
     (POOL_RULES, "linux-gpu-image", {"osSKU": "Ubuntu", "osType": "Windows"}),
     (POOL_RULES, "linux-gpu-image", {"osSKU": "AzureLinux", "vmSize": "Standard_NC144lds_xl_RTXPRO6000BSE_v6"}),
+    (POOL_RULES, "secure-boot-signed-driver", {"securityProfile.enableSecureBoot": True}),
+    (POOL_RULES, "secure-boot-signed-driver", {"securityProfile.enableSecureBoot": True, "osSKU": "Ubuntu"}),
     (POOL_RULES, "max-pods", {"maxPods": 9}),
     (POOL_RULES, "max-pods", {"maxPods": 251}),
     (POOL_RULES, "os-disk-size", {"osDiskSizeGB": 29}),
