@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from schemas import aks
 
 _RELEASES: Final = "default"
-# What Azure calls a window → what it is for: Azure's own weekly releases, new versions of Kubernetes, new images.
+# Azure's name of a window → its purpose: Azure's weekly releases, new Kubernetes versions, new images.
 _PURPOSES: Final = {
     _RELEASES: "releases",
     "aksManagedAutoUpgradeSchedule": "versions",
@@ -42,7 +42,7 @@ GPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {
 
 
 def windows(context: Context, name: str, parent: pulumi.Resource) -> list[CustomResource]:
-    """The windows of a cluster, one after the other like everything that changes it."""
+    """The windows of a cluster, declared one after another, like every change of a cluster."""
     declared: list[CustomResource] = []
     for config_name, when in maintenance_inputs(context.settings.maintenance).items():
         inputs: aks.MaintenanceConfiguration = {
@@ -61,7 +61,7 @@ def windows(context: Context, name: str, parent: pulumi.Resource) -> list[Custom
 
 
 def maintenance_inputs(maintenance: Maintenance) -> dict[str, Mapping[str, Any]]:
-    """When each of Azure's configurations, by the name that Azure gives it, lets it change something."""
+    """The window of each maintenance configuration, by Azure's name for it."""
     window = {"maintenanceWindow": _window(maintenance)}
     return {name: _hours(maintenance) if name == _RELEASES else window for name in _PURPOSES}
 

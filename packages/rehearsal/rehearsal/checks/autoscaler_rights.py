@@ -31,7 +31,7 @@ class _Right:
 
 
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/examples/cluster-autoscaler-autodiscover.yaml
-# without the group "extensions", which no supported Kubernetes serves, and without changing the order of pools.
+# without the group "extensions", which no supported Kubernetes serves, and without write access to the priorities.
 _RIGHTS: Final = (
     _Right("", ("events", "endpoints"), ("create", "patch")),
     _Right("", ("pods/eviction",), ("create",)),
@@ -61,7 +61,7 @@ def autoscaler_rights(api: Api) -> Iterator[Check]:
         namespace, account = deployment["metadata"]["namespace"], pod.get("serviceAccountName") or "default"
         lacking, asked = _lacking(api, namespace, account)
         detail = (
-            f"{namespace}/{account} may not {'; '.join(lacking)}" if lacking else f"{asked} permissions, none missing"
+            f"{namespace}/{account} cannot {'; '.join(lacking)}" if lacking else f"{asked} permissions, none missing"
         )
         title = "The autoscaler's service account has all permissions that it needs in the cluster"
         yield Check("autoscaler-rights", title, not lacking, detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from facts.concepts.counts import counted
 from rehearsal.checks.workloads import why
 from rehearsal.scenario.check import NOT_REACHED, Check, Pools
 from rehearsal.scenario.plan import OffGpus
@@ -54,7 +55,7 @@ def reached(timeline: Timeline, pools: Pools, messages: Mapping[str, str]) -> It
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_ready_at is not None]
         peak = timeline.peak(pool.name)
-        detail = f"{len(nodes)} nodes in total, {peak} at most at once, {len(usable)} with allocatable GPUs"
+        detail = f"{counted(len(nodes), 'node')} in total, {peak} at most at once, {len(usable)} with allocatable GPUs"
         reasons = (_about_machines(timeline, pool.name, nodes), messages.get(pool.name, ""))
         if not usable and any(reasons):
             detail += f": {'; '.join(filter(None, reasons))}"
@@ -65,18 +66,20 @@ def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
     """No pool exceeds its maximum number of nodes, at any observed moment."""
     sized = pools.maxima.items()
     over = [(name, timeline.peak(name), most) for name, most in sized if timeline.peak(name) > most]
-    detail = "; ".join(f"{name} had {peak} nodes at once, its maximum is {most}" for name, peak, most in over)
+    detail = "; ".join(
+        f"{name} had {counted(peak, 'node')} at once, its maximum is {most}" for name, peak, most in over
+    )
     peaks = ", ".join(f"{name} {timeline.peak(name)} of {most}" for name, most in sized)
     title = "No pool exceeds its maximum number of nodes"
-    yield Check("max-never-exceeded", title, not over, detail or f"most nodes at once: {peaks}")
+    yield Check("max-never-exceeded", title, not over, detail or f"highest number of nodes: {peaks}")
 
 
 def system_pods_off_gpus(timeline: Timeline) -> Check:
-    """No pod of the cluster's own, node agents aside, was ever placed on a GPU node: it would keep the node alive."""
+    """No system pod, except node agents, was ever placed on a GPU node: it would keep the node running."""
     guilty = [(pod, node) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
     system_pods = sum(pod.system for pod, _ in placements(timeline))
     detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
-    good = f"{system_pods} system pod placements, none on a GPU node"
+    good = f"{counted(system_pods, 'system pod placement')}, none on a GPU node"
     passed = not guilty and system_pods > 0
     return Check("system-pods-off-gpu", "System pods stay off GPU nodes", passed, detail or good)
 
@@ -106,7 +109,7 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
 
 
 def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
-    """The admin pool had all its nodes (autoscaled: at least those) from the first GPU pod to the end."""
+    """The admin pool had at least its minimum of nodes from the first GPU pod to the end."""
     start = played.first_gpu_submission
     end = played.ended or timeline.now()
     lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
@@ -115,7 +118,7 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
         "admin-stays",
         "The admin pool keeps its nodes while GPU nodes start and stop",
         lowest >= minimum,
-        f"at least {lowest} admin nodes at all times, minimum {minimum}",
+        f"at least {counted(lowest, 'admin node')} at all times, minimum {minimum}",
     )
 
 
@@ -133,16 +136,16 @@ def placements(timeline: Timeline) -> list[tuple[PodRecord, NodeRecord]]:
 
 
 def leftover_checks(left: Sequence[str], retained: frozenset[str]) -> list[Check]:
-    """After a destroy nothing is left but the retained resources, which must still exist.
+    """After a destroy only the retained resources exist, and they do exist.
 
-    ``left``: what still exists, each ending with its id after a space; ``retained``: ids of what must stay.
+    ``left``: existing objects, each ending with its ID after a space; ``retained``: IDs of the retained resources.
     """
     over = [each for each in left if each.rpartition(" ")[2] not in retained]
     stays = f"; retained: {', '.join(sorted(retained))}" if retained else ""
-    detail = f"still there: {', '.join(over)}" if over else "no node and no resource in the simulated account" + stays
+    detail = f"left over: {', '.join(over)}" if over else "no node and no resource in the simulated account" + stays
     checks = [Check("nothing-left", "Destroy leaves no node and no cloud resource", not over, detail)]
     if retained:
         missing = sorted(retained - {each.rpartition(" ")[2] for each in left})
-        detail = f"deleted: {', '.join(missing)}" if missing else f"still there: {', '.join(sorted(retained))}"
+        detail = f"deleted: {', '.join(missing)}" if missing else f"retained: {', '.join(sorted(retained))}"
         checks.append(Check("kept", "Retained resources survive the destroy", not missing, detail))
     return checks

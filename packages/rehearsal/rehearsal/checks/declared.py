@@ -1,9 +1,10 @@
-"""Whether what ran is what the stack declared: every node of a pool, every pod of the cluster's own."""
+"""Whether nodes and system pods are as the stack declared them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from facts.concepts.counts import counted
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from rehearsal.scenario.check import Check, Pools
@@ -19,7 +20,7 @@ _LISTED = 5
 
 
 def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
-    """Every node that ran equals its pool: machine, zone, labels, taints, spot or not, and its GPUs once usable."""
+    """Every node matches its pool: machine type, zone, labels, taints, capacity type, and its GPUs once usable."""
     declared = {pool.name: pool for pool in pools.all}
     ready = [node for node in timeline.nodes if node.ready is not None and node.registered]
     strange = [f"{node.name} belongs to no pool of the stack" for node in ready if node.pool not in declared]
@@ -31,7 +32,7 @@ def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
     ]
     errors = [*strange, *wrong]
     detail = "; ".join(errors[:_LISTED]) + (f"; and {len(errors) - _LISTED} more" if len(errors) > _LISTED else "")
-    good = f"{len(ready)} nodes match their pool's machine type, zones, labels, taints, capacity type and GPUs"
+    good = f"{counted(len(ready), 'node')} checked: machine type, zone, labels, taints, capacity type, GPUs"
     title = "Every node matches its pool"
     passed = bool(ready) and not errors
     return Check("nodes-as-declared", title, passed, detail or (good if ready else "no node was observed"))
@@ -55,10 +56,11 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
     waiting = [pod for pod in mine if pod.running is None]
     failed = [pod for pod in mine if pod.phase == "Failed" and pod.owner not in NODE_AGENTS]
     reasons = [
-        f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
+        f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason was reported'}"
+        for pod in waiting
     ]
     reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
-    detail = "; ".join(reasons[:_LISTED]) or f"{len(mine)} pods outside the namespace default, all have run"
+    detail = "; ".join(reasons[:_LISTED]) or f"{counted(len(mine), 'pod')} outside the namespace default, all started"
     return Check("system-pods-run", "System pods run", bool(mine) and not reasons, detail)
 
 
@@ -76,7 +78,7 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
         yield f"has no taint {', '.join(lacking)}"
     bought, expected = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
     reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
-    # Karpenter's word for them; other autoscalers do not tell them from those on demand.
+    # Karpenter's term for reserved machines; other autoscalers report them as on-demand.
     if bought is not None and bought != expected and not (reserved and bought == "reserved"):
         yield f"is {bought}, declared {pool.capacity_type}"
     if node.gpus_ready_at is not None and node.most_gpus != pool.allocatable_gpus:

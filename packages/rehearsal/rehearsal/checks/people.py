@@ -15,7 +15,7 @@ from rehearsal.scenario.check import Check
 from rehearsal.simulation import UserInfo
 
 _REVIEW: Final = "authorization.k8s.io/v1"
-# Where nobody has a role by name.
+# A namespace in which the stack grants no role.
 _ELSEWHERE: Final = "kube-system"
 _DEVELOPERS: Final = frozenset[Role]({"admin", "developer"})
 _ALL: Final = frozenset[Role]({"admin", "developer", "viewer"})
@@ -64,7 +64,8 @@ def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, U
         tried = [(one, where) for where in entry.namespaces or ("default",) for one in _IN_OWN_NAMESPACE]
         tried += [(one, _ELSEWHERE) for one in _IN_ANOTHER] + [(one, "") for one in _IN_NONE]
         wrong = [
-            f"{'may not' if entry.role in one.may else 'may'} {one.verb} {one.resource} in {where or 'no namespace'}"
+            f"{'cannot' if entry.role in one.may else 'can'} {one.verb} {one.resource} "
+            f"{f'in {where}' if where else 'cluster-wide'}"
             for one, where in tried
             if _may(api, login, one, where) != (entry.role in one.may)
         ]

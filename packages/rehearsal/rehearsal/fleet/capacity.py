@@ -1,6 +1,6 @@
-"""What a machine offers to pods: its size less what the cloud keeps for the system.
+"""Allocatable resources of a machine: its size less what the cloud reserves for the system.
 
-A machine may say what is kept of it, the eviction threshold included. One that does not has GKE's reservations
+A machine may declare its reservations, including the eviction threshold. The default is GKE's reservations
 (versions up to 1.36):
 https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes#memory_and_cpu_reservations
 """
@@ -16,14 +16,14 @@ from rehearsal.simulation import NodeShape
 GPU: Final = "nvidia.com/gpu"
 _EVICTION_MIB: Final = 100
 _UNLIMITED: Final = math.inf
-# (size of the band, share of it that is reserved)
+# (size of the band, reserved share of it)
 _CPU_BANDS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (_UNLIMITED, 0.0025))
 _MEMORY_GIB_BANDS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (_UNLIMITED, 0.02))
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """Quantities of one node. ``gpus`` is what the machine has, not what a driver has made usable."""
+    """Resources of one node. ``gpus``: those of the machine, even if no driver has made them usable."""
 
     cpu_millicores: int
     memory_mib: int
@@ -32,7 +32,7 @@ class Capacity:
     disk_mib: int
 
     def resources(self, gpus: int | None = None) -> dict[str, str]:
-        """A Kubernetes ResourceList; ``gpus`` replaces the number of GPUs, which is absent on machines without."""
+        """A Kubernetes ResourceList. ``gpus`` replaces the number of GPUs; machines without GPUs have no such key."""
         quantities = {
             "cpu": f"{self.cpu_millicores}m",
             "memory": f"{self.memory_mib}Mi",
@@ -52,7 +52,7 @@ def capacity(machine: NodeShape) -> Capacity:
 
 
 def allocatable(machine: NodeShape) -> Capacity:
-    """What is left for pods, system pods included."""
+    """Resources for pods, system pods included."""
     whole = capacity(machine)
     return replace(
         whole,

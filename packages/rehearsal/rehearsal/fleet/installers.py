@@ -1,6 +1,6 @@
-"""Whether a pod would really install NVIDIA's driver, or run NVIDIA's device plugin: its image, its rights, its mounts.
+"""Whether a pod would really install NVIDIA's driver or run its device plugin, by image, privileges and mounts.
 
-A name says nothing: a DaemonSet called ``nvidia-driver-installer`` whose image is ``busybox`` installs nothing.
+The name does not count: a DaemonSet called ``nvidia-driver-installer`` whose image is ``busybox`` installs nothing.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def installer_problem(pod: PodSpec) -> str | None:
     if not any((each.get("securityContext") or {}).get("privileged") for each in installers):
         return "is not privileged, so it cannot load the driver's kernel module"
     if not any(path for each in installers for path in _host_paths(each, pod)):
-        return "mounts no directory of the node, so the driver would be gone with the pod"
+        return "mounts no directory of the node, so the driver would be lost with the pod"
     return None
 
 
 def plugin_problem(pod: PodSpec) -> str | None:
-    """Why the pod offers no GPU to the kubelet; ``None`` if it would (https://github.com/NVIDIA/k8s-device-plugin)."""
+    """Why the pod registers no GPU with the kubelet; ``None`` if it would (https://github.com/NVIDIA/k8s-device-plugin)."""
     plugins = [each for each in _containers(pod) if is_plugin(each["image"])]
     if not plugins:
         return f"has no image of NVIDIA's device plugin ({_images(pod)})"

@@ -1,9 +1,9 @@
-"""The autoscaler's list of instance types: one per machine shape that any group has asked for.
+"""The autoscaler's list of instance types: one per machine shape of any group.
 
-Karpenter's kwok provider looks a type up by its name alone, and its name becomes the node's instance-type label. So a
-shape is called what the cloud calls the machine; where two groups use one machine type with different GPUs attached
-(GKE's N1), the second shape gets a name of its own, and the fleet corrects the label on the node. The limit that
-remains: a pod that selects that machine type by label does not make such a second group grow from zero.
+Karpenter's kwok provider looks types up by name only, and the name becomes the node's instance-type label. So a shape
+has the cloud's name of the machine. If two groups use one machine type with different GPUs attached (GKE's N1), the
+second shape gets its own name, and the fleet corrects the label on the node. Limitation: a pod that selects that
+machine type by label does not scale such a second group from zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 
-# Karpenter's kwok provider takes this off each type; it is added here to arrive at the exact allocatable.
+# Karpenter's kwok provider subtracts this from each type; it is added here to get the exact allocatable resources.
 # https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/helpers.go
 _OVERHEAD_MILLICORES: Final = 100
 _OVERHEAD_MIB: Final = 10
@@ -28,19 +28,19 @@ Offering = tuple[str, str]
 
 
 def capacity_type(group: SimulatedNodeGroup) -> str:
-    """Karpenter's word for how the group's machines are bought."""
+    """Karpenter's capacity type of the group."""
     return "spot" if group.spot else "on-demand"
 
 
 class InstanceTypes:
-    """A growing catalogue; types are never taken away, so a running autoscaler stays valid when a group goes."""
+    """A growing catalogue; types are never removed, so a running autoscaler remains valid when a group is deleted."""
 
     def __init__(self) -> None:
         self._names: dict[NodeShape, str] = {}
         self._offerings: dict[NodeShape, dict[Offering, float]] = {}
 
     def add(self, group: SimulatedNodeGroup) -> bool:
-        """Make the group's machine available in its zones; returns whether that is news."""
+        """Make the group's machine available in its zones; returns whether that changed the catalogue."""
         machine = group.machine
         self._names.setdefault(machine, self._new_name(machine))
         offerings = self._offerings.setdefault(machine, {})
@@ -50,7 +50,7 @@ class InstanceTypes:
         return news
 
     def name(self, machine: NodeShape) -> str:
-        """The type's name: ``machine.type``, unless another shape had that name already."""
+        """The type's name: ``machine.type``, unless another shape already has that name."""
         return self._names.get(machine, machine.type)
 
     def document(self) -> str:

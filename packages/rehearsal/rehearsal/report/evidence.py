@@ -1,5 +1,4 @@
-"""What a run leaves beside its report, also when all went well: what real programs wrote, and what they asked of the
-cloud."""
+"""Files that a run leaves next to its report, even if it passed: logs of real programs and their calls to the cloud."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _PATTERNS: Final = ("pods/*.log", cloud_calls.FILES)
 
 
 def keep(run_dir: Path, folder: Path) -> tuple[Path, ...]:
-    """Copy them into ``folder``'s own folder for them, in the place of the last run's; the copies."""
+    """Copy them to ``folder/evidence``, replacing those of the last run; returns the copies."""
     target = folder / FOLDER
     shutil.rmtree(target, ignore_errors=True)
     logs = run_dir / "logs"

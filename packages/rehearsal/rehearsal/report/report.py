@@ -3,25 +3,25 @@
 Schema version 1, all keys in camelCase, durations in seconds, money in US dollars:
 
 - ``schemaVersion``, ``stack``, ``stackFile``, ``startedAt`` (ISO 8601, UTC), ``seconds``
-- ``verdict``: ``pass`` only if every check passed and nothing interrupted; ``reasons``: why not, in words
-- ``scope``: ``{notRehearsed, estimates}``: what a pass says nothing about, subject → sentence;
-  ``seed``: the order in which the jobs were submitted follows from it
+- ``verdict``: ``pass`` only if every check passed and the run was not interrupted; ``reasons``: why it failed
+- ``scope``: ``{notRehearsed, estimates}``: subjects that a pass does not cover, subject → sentence;
+  ``seed``: it determines the order in which the jobs were submitted
 - ``stages``: ``{name, seconds, passed, detail}`` in the order in which they ran
 - ``checks``: ``{id, title, passed, detail}``
 - ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
 - ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
-  all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
+  every node that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
 - ``overTime``: ``{seconds, nodes, pendingPods, runningPods, nodesHourlyUsd}``: at each change (``seconds``),
   pool → its nodes, GPU pods of users by phase, and the list price of all nodes together
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
 - ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
-- ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
-  whose node group (``pool``, null if unknown) nothing may start a node
+- ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod that
+  waits for a node group (``pool``, null if unknown) that nothing may scale
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds}``
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, unpricedPools}``, list prices an hour
 - ``evidence``: logs of real programs and their calls to the simulated cloud (``evidence.py``)
-- ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
+- ``logs``: the directory with every log, or null if the verdict is pass and no log was retained
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class StageTime:
 
 @dataclass(frozen=True)
 class ListPrices:
-    """List prices an hour: ``peak`` is that of the machines that ran at the dearest moment observed.
+    """List prices per hour; ``peak``: of the machines that ran at the most expensive moment.
 
-    There is no total: nodes live for seconds here and for minutes or hours in a cloud, each by another factor.
+    There is no total: time is compressed, by a different factor for each node.
     """
 
     idle_hourly: float | None
@@ -76,11 +76,11 @@ class ListPrices:
 
 
 NodePrice = Callable[[NodeRecord, Pool], float | None]
-"""A node, and the pool that it is of → its list price an hour; ``None`` if that is not known."""
+"""A node and its pool → the node's list price per hour; ``None`` if it is unknown."""
 
 
 def node_prices(settings: Settings) -> NodePrice:
-    """Those of the machines that ran, as they were bought, whatever their pools declare."""
+    """Prices of the actual machines in their actual capacity type, even where these differ from the pool."""
     known = catalog.of(settings.cloud)
 
     def price(node: NodeRecord, pool: Pool) -> float | None:
@@ -95,7 +95,7 @@ def node_prices(settings: Settings) -> NodePrice:
 
 @dataclass
 class RunRecord:
-    """Everything known about one run, filled in as it goes, so that an interrupted run has a report, too."""
+    """All data of one run, filled in as it proceeds, so that an interrupted run also has a report."""
 
     stack: str
     stack_file: str
@@ -121,10 +121,10 @@ class RunRecord:
     def reasons(self) -> list[str]:
         """Why the verdict is not a pass; empty when it is."""
         failed = [check for check in self.checks if not check.passed]
-        # What could not be tried because of another failure is no reason of its own.
+        # A check that another failure prevented is not a reason.
         tried = [check for check in failed if check.detail != NOT_REACHED] or failed
         reasons = [*self.failures, *(f"{check.id}: {check.detail}" for check in tried)]
-        return reasons or ([] if self.complete else ["the run did not reach its end"])
+        return reasons or ([] if self.complete else ["the run did not complete"])
 
     @property
     def verdict(self) -> str:
@@ -133,7 +133,7 @@ class RunRecord:
 
 
 def cost_of(record: RunRecord) -> ListPrices:
-    """Prices of what was observed. Pools without a known price are named, not guessed."""
+    """List prices of the observed nodes. Pools without a known price are listed, not estimated."""
     pools = {pool.name: pool for pool in record.pools.all}
     nodes = [node for node in record.timeline.nodes if node.pool in pools]
     priced = [(node, record.price(node, pools[node.pool]) or 0.0) for node in nodes]
@@ -148,7 +148,7 @@ def cost_of(record: RunRecord) -> ListPrices:
 
 
 def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
-    """Pods of the cluster's own, node agents aside, that were placed on GPU nodes, with the node's name."""
+    """System pods, except node agents, that were placed on GPU nodes, with the node's name."""
     return [
         (pod, node.name)
         for pod in timeline.pods
@@ -157,9 +157,9 @@ def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
 
 
 def unusable_machines(record: RunRecord) -> list[EventRecord]:
-    """What kept pods from GPUs, each trouble once and with its first subject.
+    """Problems that kept pods from GPUs, each once, with its first subject.
 
-    A node whose GPUs were only late has had no trouble. The pool of a node is known from the node.
+    A node whose GPUs were only late does not count. The pool of a node is read from the node.
     """
     nodes = {node.name: node for node in record.timeline.nodes}
     events: dict[str, EventRecord] = {}
@@ -225,7 +225,7 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON so that a reader sees the old file or the whole new one, never a part."""
+    """Write JSON so that a reader sees either the old file or the complete new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -1,4 +1,4 @@
-"""The end of a rehearsal, for a person: what was checked, who ran where, list prices."""
+"""The summary printed at the end of a rehearsal: checks, placements, list prices."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from facts.concepts.counts import counted
 from rehearsal.report.report import (
     SERIES_POINTS,
     RunRecord,
@@ -29,7 +30,7 @@ _NARROWEST: Final = 10
 
 
 def show(console: Console, record: RunRecord) -> None:
-    """Print the summary: chart, placements, checks, money, verdict last."""
+    """Print the summary: chart, placements, checks, prices, verdict."""
     _nodes_over_time(console, record)
     _placements(console, record)
     _applied(console, record)
@@ -57,13 +58,13 @@ def _nodes_over_time(console: Console, record: RunRecord) -> None:
         return
     end = record.timeline.now() if record.ended is None else record.ended
     maxima = record.pools.maxima
-    # The names must be whole, and so must the chart's end: the return to zero.
-    others = max(map(len, maxima)) + len("most") + len("allowed") + len("▕▏") + 3 * 2
+    # Names and the end of the chart (the return to zero) must not be cut off.
+    others = max(map(len, maxima)) + len("peak") + len("maximum") + len("▕▏") + 3 * 2
     points = max(_NARROWEST, min(SERIES_POINTS, console.width - others))
     table = Table(
         title=f"Nodes per pool over {end:.0f} s of compressed time", title_justify="left", box=None, pad_edge=False
     )
-    for heading in ("pool", "", "most", "allowed"):
+    for heading in ("pool", "", "peak", "maximum"):
         table.add_column(heading, no_wrap=True)
     for name, most in maxima.items():
         series = record.timeline.series(name, end, points)
@@ -85,7 +86,7 @@ def _placements(console: Console, record: RunRecord) -> None:
             continue
         table.add_row(*_row(record.timeline, one.submission.workload, [one.submission.workload], one.reply.ok))
     if burst:
-        table.add_row(*_row(record.timeline, f"burst ({len(burst)} pods)", burst, True))
+        table.add_row(*_row(record.timeline, f"burst ({counted(len(burst), 'pod')})", burst, True))
     console.print(table)
     console.print()
 
@@ -145,7 +146,7 @@ def _figures(console: Console, record: RunRecord) -> None:
     waited, cost = waits(record), cost_of(record)
     if waited:
         longest = f"median {statistics.median(waited):.1f} s, longest {max(waited):.1f} s"
-        console.print(f"GPU pods waited (compressed time): {longest}, {len(waited)} pods", highlight=False)
+        console.print(f"GPU pods waited (compressed time): {longest}, {counted(len(waited), 'pod')}", highlight=False)
     held = system_pods_on_gpu_nodes(record.timeline)
     console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
     idle = "unknown" if cost.idle_hourly is None else f"${cost.idle_hourly:.2f}/h"
@@ -168,8 +169,8 @@ def _verdict(console: Console, record: RunRecord) -> None:
         say(console, f"[dim]Not rehearsed (why: report.json): {escape(', '.join(scope.not_rehearsed))}.[/]")
         say(console, f"[dim]Estimated: {escape(', '.join(scope.estimates))}.[/]")
     if not reasons:
-        counted = f"{len(record.checks)} checks, seed {record.seed}"
-        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {counted}")
+        checks = counted(len(record.checks), "check")
+        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {checks}, seed {record.seed}")
         return
     console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
     for reason in reasons:

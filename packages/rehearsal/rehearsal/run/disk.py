@@ -1,4 +1,4 @@
-"""Room on the disk: a rehearsal that runs out of it fails in places that do not say so."""
+"""Free disk space: without it a rehearsal fails with unrelated errors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MIB: Final = 1024 * 1024
 
 
 class DiskFull(Exception):
-    """There is too little room; the message says where, and how much is needed."""
+    """Too little disk space; the message says where, and how much is needed."""
 
 
 def require(folder: Path) -> None:
-    """Raise ``DiskFull`` if a run in ``folder`` would not have room."""
+    """Raise ``DiskFull`` if ``folder`` has too little space for a run."""
     free = shutil.disk_usage(folder).free // _MIB
     if free < NEEDED_MIB:
         raise DiskFull(
@@ -27,6 +27,6 @@ def require(folder: Path) -> None:
 
 
 def words(error: OSError) -> str:
-    """An error of the operating system, and what to do where the disk is full."""
+    """The text of an operating system error, with a remedy if the disk is full."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return f"{error}: the disk is full; a rehearsal needs {NEEDED_MIB} MiB" if full else str(error)

@@ -1,4 +1,4 @@
-"""The loopback interface, by which all of a rehearsal talks: it is down in a new network namespace (``unshare -n``)."""
+"""The loopback interface, which a rehearsal needs: it is down in a new network namespace (``unshare -n``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LoopbackDown(Exception):
 
 
 def require() -> None:
-    """Bring the loopback interface up if it is down, which its kernel then gives 127.0.0.1; needs ``CAP_NET_ADMIN``.
+    """Bring the loopback interface up if it is down; needs ``CAP_NET_ADMIN``.
 
     Raises:
         LoopbackDown: it is down, and this process may not bring it up.
@@ -40,7 +40,7 @@ def require() -> None:
 
 def _reached(probe: socket.socket) -> bool:
     try:
-        # Nothing is sent: a datagram socket only looks for the way.
+        # Nothing is sent: connecting a datagram socket only looks up the route.
         probe.connect(("127.0.0.1", 9))
     except OSError as error:
         if error.errno == errno.ENETUNREACH:

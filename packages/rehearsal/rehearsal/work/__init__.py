@@ -1,4 +1,4 @@
-"""Workloads of users, once the pools are known to scale: services, and jobs whose node the cloud takes."""
+"""User workloads after the scenario: services, sweeps, jobs whose node the cloud takes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def checks(
     maintain: maintenance.Maintain,
     window: Maintenance,
 ) -> list[Check]:
-    """Run them, and check the results. Sweeps are part of it where they have a place for checkpoints.
+    """Run them and check the results. Sweeps are included if the stack has a bucket for checkpoints.
 
     ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name, ``maintain``
     lets the cloud's maintenance come, which the stack declares for ``window``.

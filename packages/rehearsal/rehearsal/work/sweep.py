@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from facts.concepts.counts import counted
 from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
@@ -50,9 +51,9 @@ def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait)
     wrong = [words for each in outcomes for words in problems(each)]
     wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     if left := timeline.gpu_nodes_now():
-        wrong.append(f"{len(left)} GPU nodes remain: {', '.join(node.name for node in left)}")
+        wrong.append(f"{counted(len(left), 'GPU node')} left: {', '.join(node.name for node in left)}")
     used = [node for node in timeline.nodes if node.gpu_pool and node.created >= began]
-    done = f"{'; '.join(map(_words, outcomes))}; {len(used)} GPU nodes started and stopped"
+    done = f"{'; '.join(map(_words, outcomes))}; {counted(len(used), 'GPU node')} started and stopped"
     return Check("sweep", title, not wrong, "; ".join(wrong) or done)
 
 
@@ -64,9 +65,9 @@ def problems(outcome: SweepOutcome) -> list[str]:
     if status.get("succeeded", 0) != runs:
         errors.append(f"{job.name}: {status.get('succeeded', 0)} of {runs} runs succeeded")
     if failed := status.get("failed"):
-        errors.append(f"{job.name}: {failed} failures")
+        errors.append(f"{job.name}: {counted(failed, 'failure')}")
     indexes = Counter(_index(pod) for pod, _pool in outcome.pods)
-    # Without such an end it is Kubernetes that starts a run twice, as it sometimes does:
+    # Without an interruption Kubernetes itself sometimes starts a run twice:
     # https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
     cut_short = {_index(pod) for pod, _pool in outcome.pods if pod.disrupted or pod.phase == "Failed"}
     if again := sorted(index for index in cut_short if indexes[index] > 1):
@@ -80,7 +81,7 @@ def problems(outcome: SweepOutcome) -> list[str]:
 
 
 def _jobs(offer: Offer) -> list[TrainingJobSpec]:
-    """A job per number of GPUs that a pod can have, on the cheapest pools for it; the runs are divided among them."""
+    """A job for each number of GPUs that a pod can have, on the cheapest pools for it; they share the runs."""
     sizes = sorted({pool.gpus_per_pod for pool in offer.pools})
     jobs = []
     for number, gpus in enumerate(sizes):
@@ -119,5 +120,5 @@ def _at_once(outcome: SweepOutcome) -> int:
 def _words(outcome: SweepOutcome) -> str:
     job = outcome.job
     pools = ", ".join(sorted({pool for _pod, pool in outcome.pods if pool}))
-    gpus = f"{job.gpus} GPU{'s' if job.gpus > 1 else ''}"
-    return f"{len(outcome.pods)} runs of {gpus} on {pools}, at most {_at_once(outcome)} at once"
+    gpus = counted(job.gpus, "GPU")
+    return f"{counted(len(outcome.pods), 'run')} with {gpus} on {pools}, at most {_at_once(outcome)} at once"

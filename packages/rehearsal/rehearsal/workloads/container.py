@@ -1,4 +1,4 @@
-"""One container whose program really runs: started, probed, restarted and ended as its pod says."""
+"""One container whose program really runs: started, probed, restarted and stopped as its pod specifies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST_BACKOFF: Final = 8.0
 """Kubelets wait 10 s, 20 s … 5 min between restarts; here 1 s, 2 s … 8 s."""
 
 _SLOWEST_START: Final = 300.0
-"""Seconds after which a program that has not been alive yet is started anew."""
+"""Seconds after which a program that has not been alive yet is restarted."""
 
 _LAST_LINES: Final = 5
 _DEFAULT_GRACE: Final = 30.0
@@ -37,7 +37,7 @@ _log = logging.getLogger("rehearsal.workloads")
 
 @dataclass(frozen=True)
 class Host:
-    """What every container of this machine has in common. ``folder`` holds one folder per pod."""
+    """Properties that all containers on this machine share. ``folder`` holds one folder per pod."""
 
     api: Api
     api_server: str
@@ -48,8 +48,8 @@ class Host:
 
 
 class Container(threading.Thread):
-    """The program of one pod, from the moment it is bound until it is deleted. ``program`` is ``None`` where the tools
-    carry no binary for the image."""
+    """The program of one pod, from the moment it is bound until it is deleted. ``program`` is ``None`` if the tools
+    have no binary for the image."""
 
     def __init__(self, host: Host, pod: Object, container: Object, program: ImageBinary | None) -> None:
         super().__init__(name=f"pod-{pod['metadata']['name']}", daemon=True)
@@ -70,7 +70,7 @@ class Container(threading.Thread):
         self._http = urllib3.PoolManager(retries=False, timeout=_PROBE_TIMEOUT)
 
     def end(self, grace: float | None) -> None:
-        """Have the program end within ``grace`` seconds (``None``: the pod's own); returns at once."""
+        """Stop the program within ``grace`` seconds (``None``: the pod's grace period); returns at once."""
         self._grace = grace
         self._ending.set()
 
@@ -103,7 +103,7 @@ class Container(threading.Thread):
         return resource_path("v1", "pods", metadata["name"], metadata["namespace"])
 
     def _begin(self) -> bool:
-        """Start the process; ``False`` with the reason in the pod's status where it cannot be started yet."""
+        """Start the process; ``False`` if that is not possible yet, with the reason in the pod's status."""
         image = self._container["image"]
         tag = Image.parse(image).tag
         if self._program is None:
@@ -111,7 +111,7 @@ class Container(threading.Thread):
         if tag != self._program.version:
             return self._hold(
                 "ErrImagePull",
-                f"{image}: the rehearsal carries version {self._program.version} of it, not {tag or 'one without tag'}",
+                f"{image}: the rehearsal has version {self._program.version}, not {tag or 'one without a tag'}",
             )
         try:
             self._child = self._launch(self._program)
@@ -166,7 +166,7 @@ class Container(threading.Thread):
         return host.processes.start(f"pods/{metadata['name']}", command, variables, may_end=True)
 
     def _watch(self) -> None:
-        """Probe until the process ends, must end, or is no longer alive by its own word."""
+        """Probe until the process ends, must stop, or fails its liveness probe."""
         assert self._child is not None
         while not self._ending.wait(_PROBE_SECONDS):
             if self._child.process.poll() is not None:
@@ -180,7 +180,7 @@ class Container(threading.Thread):
                 return
 
     def _answers(self, kind: str) -> bool:
-        """Whether a probe succeeds; what has no such probe, or one of a kind that is not simulated, is fine."""
+        """Whether a probe succeeds; true without such a probe, or if its kind is not simulated."""
         probe = self._container.get(kind)
         url = None if probe is None else probe_url(probe, self._container, self._ports)
         if url is None:
@@ -198,7 +198,7 @@ class Container(threading.Thread):
         now = time.monotonic()
         if self._unhealthy_since is None:
             self._unhealthy_since = now
-        # What a kubelet would let pass between the first failure and the last; a slow start is this machine's fault.
+        # A kubelet allows that many seconds of failures; this machine may be slow to start a program.
         patience = float((probe.get("failureThreshold") or 3) * (probe.get("periodSeconds") or 10))
         return now - self._unhealthy_since > (patience if self._was_alive else _SLOWEST_START)
 
@@ -218,7 +218,7 @@ class Container(threading.Thread):
         return False
 
     def _say(self, message: str) -> None:
-        """An event about the pod, unless it would repeat the one before."""
+        """An event about the pod, unless it repeats the previous one."""
         if message == self._message:
             return
         self._message = message
@@ -230,7 +230,7 @@ class Container(threading.Thread):
             _log.info("no event about pod %s: %s", self._where, error)
 
     def _set(self, state: ContainerState) -> None:
-        """Write the state into the pod's status unless it is there already."""
+        """Write the state into the pod's status, if it has changed."""
         self._state = state
         if state == self._written:
             return
@@ -241,11 +241,11 @@ class Container(threading.Thread):
                 self._host.api.merge(f"{self._path}/status", {"status": status})
             self._written = state
         except (ApiError, HTTPError) as error:
-            # The next look writes it.
+            # The next check writes it.
             _log.info("status of pod %s: %s", self._where, error)
 
     def _live(self) -> Object | None:
-        """The pod as it is now, ``None`` once it is gone."""
+        """The current pod; ``None`` if it is deleted."""
         live = self._host.api.find(self._path)
         return live if live is not None and live["metadata"]["uid"] == self._pod["metadata"]["uid"] else None
 
@@ -267,6 +267,6 @@ class Container(threading.Thread):
 
 
 def program_container(pod: Object, repository: str) -> Object:
-    """The pod's container of a carried repository."""
+    """The pod's container whose image is of a repository with a program."""
     containers: list[Any] = [each for each in pod["spec"]["containers"] if Image.parse(each["image"]).is_of(repository)]
     return dict(containers[0])

@@ -13,7 +13,7 @@ _MINE: Final = ("Initialized", "ContainersReady", "Ready", "PodReadyToStartConta
 
 @dataclass(frozen=True)
 class Ended:
-    """How the container ended last: exit code (128 and the signal's number if one ended it), and its last words."""
+    """How the container ended last: exit code (128 plus the number of a signal), and the end of its log."""
 
     code: int
     words: str
@@ -21,7 +21,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class ContainerState:
-    """The container now: ``running``, and ``ready`` by its own word; or ``waiting`` for a reason, with a message."""
+    """The container's state: ``running``, ``ready`` by its probe; or the reason for ``waiting``, with a message."""
 
     running: bool = False
     ready: bool = False
@@ -32,9 +32,9 @@ class ContainerState:
 
 
 def pod_status(pod: Object, container: str, state: ContainerState) -> Object:
-    """The pod's whole status as a merge patch; what others wrote into its conditions stays.
+    """The pod's whole status as a merge patch; conditions of other writers are preserved.
 
-    Containers beside the real one are simulated, and run as soon as it does.
+    Its other containers are simulated, and run as soon as the real one does.
     """
     now = _now()
     before = pod.get("status") or {}

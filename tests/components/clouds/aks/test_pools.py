@@ -315,7 +315,7 @@ def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: 
 
 @pytest.mark.parametrize(("gpus", "minutes"), [(4, "10"), (8, "20")])
 def test_a_machine_with_eight_gpus_has_longer_to_start(gpus: int, minutes: str) -> None:
-    recording = run(gpu_spec(size=gpus))
+    recording = run(gpu_spec(size=gpus), gpu_pools=(gpu_spec(size=gpus),))
     assert recording.only(CLUSTER).inputs["autoScalerProfile"]["maxNodeProvisionTime"] == f"{minutes}m"
 
 
@@ -355,12 +355,6 @@ def test_partitioned_gpus_are_known_to_be_miscounted() -> None:
     pools = next(outputs for urn, outputs in recording.outputs.items() if urn.endswith("::autoscaler"))["pools"]
     assert "whole GPUs" in pools["a100-1"]["scaleUp"]
     assert "whole GPUs" not in pools["t4-1"]["scaleUp"]
-
-
-def test_another_expander_needs_no_order() -> None:
-    recording = run(gpu_spec(), expander="least-waste")
-    assert recording.only(CLUSTER).inputs["autoScalerProfile"]["expander"] == "least-waste"
-    assert [resource.name for resource in recording.resources if resource.name == "autoscaler-order"] == []
 
 
 def test_every_property_exists_in_the_sdk() -> None:
