@@ -56,7 +56,7 @@ def assignment(
     """``role`` on ``scope`` for ``principal`` (an object id).
 
     ``subscription`` is that of a ``scope`` that is known only in the update. An assignment's name is a GUID, derived
-    from ``key``, which must be unique in the subscription. After a lost state the program finds the existing assignment.
+    from ``key``, which must be unique in the subscription: after a lost state the program finds the assignment.
     ``principal_type`` avoids a look-up that fails for new identities.
     """
     inputs: aks.RoleAssignment = {
