@@ -77,7 +77,8 @@ def reclaim(account: Account, node: str) -> bool:
 
 
 def announce_maintenance(account: Account) -> list[str]:
-    """Announce maintenance of every on-demand machine of a Karpenter; the nodes of those that somebody heard of."""
+    """Announce maintenance of all on-demand machines, as AWS does: it renews none by itself. The nodes of those whose
+    announcement somebody received."""
     running = [each for each in instances(account) if each.state == "running" and not each.spot]
     return [each.private_name for each in running if scheduled_change(account, each.id)]
 

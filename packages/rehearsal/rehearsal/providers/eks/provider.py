@@ -27,7 +27,6 @@ from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.providers.eks.base.row import Row, refused
-from rehearsal.providers.eks.capacity import reclaim
 from rehearsal.providers.eks.resources import (
     access,
     addons,
@@ -166,16 +165,13 @@ class AwsProvider(SimulatedProvider[Account]):
 
     @override
     def reclaim(self, node: str) -> bool:
-        return any(reclaim(account, node) for account in self._regions())
+        return any(capacity.reclaim(account, node) for account in self._regions())
 
     @override
     def maintain(self) -> Night:
-        """AWS renews no node by itself, and announces the maintenance of its machines."""
-        nodes = [node for account in self._regions() for node in capacity.announce_maintenance(account)]
-        return Night("", announced=tuple(nodes))
+        return Night("", announced=tuple(n for each in self._regions() for n in capacity.announce_maintenance(each)))
 
     def _regions(self) -> list[Account]:
-        """The account in each region that has a cluster."""
         regions = {str(each.outputs["region"]) for each in self._cloud.store.all(CLUSTER)}
         return [replace(self._cloud, region=region) for region in sorted(regions)]
 
