@@ -15,7 +15,7 @@ from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, uninterrupted_budget
 
 _VIEWER: Final = "cluster-resource-viewer"
 _FORMER_VIEWER: Final = "surroundings"
@@ -49,7 +49,10 @@ class AccessArgs:
 
 
 class Access(pulumi.ComponentResource):
-    """Namespaces and role bindings; without entries and teams it declares nothing.
+    """Namespaces, role bindings, and a disruption budget for GPU jobs in each namespace and in ``default``.
+
+    Clouds renew and upgrade nodes by evictions, which the budget refuses. It is the namespace's and not a job's: there
+    before the first pod, and never left over. In other namespaces ``gpu submit`` makes it.
 
     ``namespaces``: name of a namespace → its resource; ``default`` is not among them.
     """
@@ -64,6 +67,9 @@ class Access(pulumi.ComponentResource):
             for namespace in namespaces(args.entries, args.teams)
             if namespace != DEFAULT_NAMESPACE
         }
+        for namespace in (DEFAULT_NAMESPACE, *self.namespaces):
+            after = [each for each in (self.namespaces.get(namespace),) if each is not None]
+            objects.declare(f"{name}-budget-{namespace}", uninterrupted_budget(namespace), self, *after)
         if args.entries:
             viewer = objects.declare(
                 f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"

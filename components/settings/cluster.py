@@ -66,6 +66,11 @@ class ExistingNetwork(Section):
     service_range: StrictStr | None = Field(
         default=None, description="name of the subnet's secondary range for services, where ranges have names"
     )
+    private_dns_zone: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None,
+        description="where the cloud keeps a private control plane's name in a private DNS zone: the ID of an existing "
+        "zone (hub and spoke), or `none` for a public DNS name of the private address",
+    )
 
 
 class Network(Section):

@@ -57,7 +57,7 @@ class Exclusion(Section):
 
 
 class Maintenance(Section):
-    """The weekly window in which the cloud may upgrade. What it does to GPU jobs: docs/operations.md."""
+    """The weekly window in which the cloud may upgrade. GPU jobs keep their nodes (docs/operations.md)."""
 
     day: Day = Field(default="sunday", description="weekday on which the window opens, UTC")
     start: Annotated[StrictStr, AfterValidator(_hour)] = Field(

@@ -15,7 +15,14 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
 from components.workloads.charts import ON_ADMIN, password, release, requests
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
+from facts.concepts.kubernetes import (
+    DO_NOT_DISRUPT,
+    GPU_RESOURCE,
+    SAFE_TO_EVICT,
+    UNINTERRUPTED,
+    tolerations,
+    uninterrupted_budget,
+)
 from facts.concepts.pool import POOL_LABEL, Pool, gpus_per_pod
 
 CHART: Final = Chart(
@@ -70,6 +77,7 @@ class NotebookHub(pulumi.ComponentResource):
         super().__init__("gpucluster:index:NotebookHub", name, None, opts)
         space = args.cluster.objects.namespace(CHART.namespace, self)
         needs: list[pulumi.Resource] = [space]
+        args.cluster.objects.declare(f"{name}-uninterrupted", uninterrupted_budget(CHART.namespace), self, space)
         if args.notebook.login_secret is None:
             needs.append(password(args.cluster, LOGIN, CHART.namespace, {}, self, space))
         pools, home_class = _offered(args)
@@ -113,7 +121,8 @@ def values(notebook: Notebook, pools: Sequence[Pool], home_class: str | None = N
                 "capacity": f"{notebook.home_gb}Gi",
                 **({} if home_class is None else {"dynamic": {"storageClass": home_class}}),
             },
-            # No autoscaler evicts it to empty its node; it stops itself when nothing runs in it.
+            # Neither an autoscaler nor an upgrade evicts it; it stops itself when nothing runs in it.
+            "extraLabels": {UNINTERRUPTED: "true"},
             "extraAnnotations": {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
             "extraFiles": {
                 "idle.py": {

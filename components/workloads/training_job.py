@@ -8,8 +8,10 @@ from typing import Any, Final
 
 import pulumi
 
+from components.access import namespaces
 from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, uninterrupted_budget
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import JobRequest, place, training_job
@@ -76,6 +78,10 @@ class TrainingJob(pulumi.ComponentResource):
         # The Service first: the workers need it as soon as they run.
         job_manifest, *services = manifests(job)
         first = [objects.declare(f"{name}-service", service, self) for service in services]
+        settings = args.cluster.settings
+        if args.namespace not in (DEFAULT_NAMESPACE, *namespaces(settings.access, settings.teams)):
+            # The namespace's, so it outlives this job.
+            first.append(objects.declare(f"{name}-budget", uninterrupted_budget(args.namespace), self, retained=True))
         objects.declare(f"{name}-job", job_manifest, self, *first, as_made=_IGNORED_CHANGES)
         self.register_outputs({"job": f"{args.namespace}/{name}", "pools": list(job.pools)})
 

@@ -30,6 +30,33 @@ has already decided to end. On a NodePool's template or a node: it does not take
 https://karpenter.sh/docs/concepts/disruption/#controls
 """
 
+UNINTERRUPTED: Final = "gpucluster.dev/uninterrupted"
+"""A pod's label: ``"true"`` and ``uninterrupted_budget`` of its namespace refuses to have it evicted."""
+
+_MORE_THAN_ANY: Final = 2**31 - 1
+
+
+def uninterrupted_budget(namespace: str) -> dict[str, Any]:
+    """The PodDisruptionBudget of ``namespace`` that lets no running pod with the label ``UNINTERRUPTED`` be evicted.
+
+    ``minAvailable`` is an integer because of Jobs
+    (https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors), and more than
+    the pods that there can be: AKS starts no upgrade while a budget has ``maxUnavailable: 0``, or as many pods as it
+    keeps (https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/unsatisfiablepdb-error,
+    https://github.com/Azure/AKS/releases/tag/2025-01-30). A pod that is not ready can always be evicted.
+    """
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "gpucluster-uninterrupted", "namespace": namespace},
+        "spec": {
+            "minAvailable": _MORE_THAN_ANY,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": {UNINTERRUPTED: "true"}},
+        },
+    }
+
+
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 

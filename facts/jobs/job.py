@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, Taint, tolerations
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, tolerations
 from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL
 from facts.jobs.sweep import Sweep
 
@@ -119,7 +119,12 @@ def _metadata(job: TrainingJobSpec) -> dict[str, Any]:
 
 
 def _template(job: TrainingJobSpec) -> dict[str, Any]:
-    labels = {MANAGED_BY: MANAGER, **({OPT_OUT_LABEL: "true"} if job.larger_node else {}), **job.pod_labels}
+    labels = {
+        MANAGED_BY: MANAGER,
+        **({OPT_OUT_LABEL: "true"} if job.larger_node else {}),
+        **({} if job.spot else {UNINTERRUPTED: "true"}),
+        **job.pod_labels,
+    }
     return {
         "metadata": {"labels": labels, "annotations": _undisturbed(job)},
         "spec": {
@@ -144,7 +149,8 @@ def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
     """No autoscaler ends it to empty its node.
 
     Karpenter drains no node with a pod that says do-not-disrupt, nor one whose spot machine is about to go
-    (https://karpenter.sh/docs/concepts/disruption/#pod-level-controls): the program would not hear of it.
+    (https://karpenter.sh/docs/concepts/disruption/#pod-level-controls): the program would not hear of it. So would
+    the budget for ``UNINTERRUPTED`` pods.
     """
     return {SAFE_TO_EVICT: "false", **({} if job.spot else {DO_NOT_DISRUPT: "true"})}
 

@@ -125,6 +125,25 @@ def test_a_namespace_that_is_no_longer_named_stays(cloud: str) -> None:
 
 
 @each_cloud
+def test_a_budget_in_each_namespace_keeps_gpu_jobs_from_being_evicted(cloud: str) -> None:
+    """No ``maxUnavailable: 0``: while there is one, AKS upgrades nothing."""
+    recording = program(cloud)
+    budgets = {
+        one.inputs["metadata"]["namespace"]: one
+        for one in recording.of_type("kubernetes:policy/v1:PodDisruptionBudget")
+        if one.inputs["metadata"]["name"] == "gpucluster-uninterrupted"
+    }
+    assert {"default", "research"} <= budgets.keys()
+    for budget in budgets.values():
+        assert budget.inputs["spec"] == {
+            "minAvailable": 2147483647,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": {"gpucluster.dev/uninterrupted": "true"}},
+        }
+    assert recording.named("access-namespace-research").urn in budgets["research"].depends_on
+
+
+@each_cloud
 def test_without_entries_nothing_is_declared(cloud: str) -> None:
     assert load_stack(cloud).access == ()
 

@@ -91,6 +91,12 @@ def test_karpenter_leaves_a_job_its_node_until_it_ends_where_the_node_stays(
     assert (annotations.get("karpenter.sh/do-not-disrupt") == "true") is held
 
 
+@pytest.mark.parametrize("spot", [False, True])
+def test_no_upgrade_evicts_a_gpu_job_but_on_spot_it_is_told_to_end(spot: bool) -> None:
+    metadata = gpu_job(specs.gpu_pool(spot=spot), "managed")["spec"]["template"]["metadata"]
+    assert metadata.get("labels", {}) == ({} if spot else {"gpucluster.dev/uninterrupted": "true"})
+
+
 def of_stack(cloud: str, **changes: Any) -> dict[str, int]:
     """Needed of each quota, by the name without the code behind it."""
     return {name.partition(" (L-")[0]: needed for name, needed in by_name(quotas(load_stack(cloud, **changes))).items()}

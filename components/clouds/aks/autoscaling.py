@@ -27,6 +27,11 @@ _PROVISION_MINUTES: Final = 10
 """How long a scale-up may take before another pool is tried. A pool without capacity delays its fallback by this time;
 Azure's default is 15 minutes: https://github.com/kubernetes/autoscaler/issues/8323. Nodes register much earlier."""
 
+_LARGE_PROVISION_MINUTES: Final = 20
+"""The same on a cluster with machines of 8 GPUs, which start slowest. A machine that comes later runs on unused:
+https://github.com/kubernetes/autoscaler/issues/6810."""
+
+_MANY_GPUS: Final = 8
 _PACKED_BELOW: Final = 0.5
 """The share of its GPUs in use below which a node is emptied if its pods fit elsewhere. The profile has no value for
 it, so it is the autoscaler's own ``--scale-down-gpu-utilization-threshold``; CPU nodes have the same by the profile's
@@ -45,13 +50,18 @@ def profile(settings: Settings) -> aks.ManagedClusterPropertiesAutoScalerProfile
         # A new node delays scale-down of every pool: Azure has no such delay per pool. It costs nothing while it is
         # shorter than the idle time, which runs at the same time.
         "scaleDownDelayAfterAdd": "1m",
-        "maxNodeProvisionTime": f"{_PROVISION_MINUTES}m",
+        "maxNodeProvisionTime": f"{_provision_minutes(settings)}m",
         # Either of these would keep an idle GPU node for a pod that can run elsewhere.
         "skipNodesWithSystemPods": "false",
         "skipNodesWithLocalStorage": "false",
         # Capacity differs between zones: take a node where one is available instead of balancing.
         "balanceSimilarNodeGroups": "false",
     }
+
+
+def _provision_minutes(settings: Settings) -> int:
+    large = any(pool.gpus_per_node >= _MANY_GPUS for pool in settings.gpu_pools)
+    return _LARGE_PROVISION_MINUTES if large else _PROVISION_MINUTES
 
 
 def order(pools: Sequence[Pool]) -> dict[str, Any]:
@@ -68,7 +78,7 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
         max_nodes=pool.max_nodes,
         location_policy="one scale set over the pool's zones; Azure chooses the zone of a node",
         choice=_CHOICE,
-        scale_up=_scale_up(pool),
+        scale_up=_scale_up(pool, settings),
         scale_down=f"{minutes} minutes after the last pod of the node ended, the same for all pools of the cluster. A "
         f"node with less than {_PACKED_BELOW:.0%} in use is drained, too, if its pods fit elsewhere and none has "
         f'the annotation {SAFE_TO_EVICT}: "false"',
@@ -76,9 +86,9 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     )
 
 
-def _scale_up(pool: Pool) -> str:
+def _scale_up(pool: Pool, settings: Settings) -> str:
     reason = "a pending pod that fits this pool's labels, taints and free capacity"
     if pool.gpu_part is not None and pool.gpu_part.mig is not None:
         # https://github.com/Azure/AKS/issues/3427
         reason += "; the autoscaler counts whole GPUs of a new node, so a burst may start more nodes than needed"
-    return f"{reason}; a pool without capacity is skipped after {_PROVISION_MINUTES} minutes"
+    return f"{reason}; a pool without capacity is skipped after {_provision_minutes(settings)} minutes"

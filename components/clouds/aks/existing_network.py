@@ -13,7 +13,7 @@ import pulumi
 
 from components.settings import Settings
 from components.settings.limits import common
-from components.settings.limits.aks.network import EXISTING_NETWORK
+from components.settings.limits.aks.network import EXISTING_NETWORK, NO_ZONE
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
 
@@ -46,7 +46,9 @@ class ExistingNetwork:
         self.subnet: pulumi.Output[str] = pulumi.Output.from_input(str(subnet["id"]))
         self.egress: list[pulumi.Input[str]] = []
         self.outbound = _outbound(subnet)
-        self.linked = existing.network if settings.network.private_endpoint and _own_dns(network) else None
+        zone = existing.private_dns_zone
+        links = _own_dns(network) if zone is None else zone != NO_ZONE
+        self.linked = existing.network if settings.network.private_endpoint and links else None
 
 
 def _outbound(subnet: Mapping[str, Any]) -> str:

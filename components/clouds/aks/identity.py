@@ -13,6 +13,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
 from components.resources import CustomResource
 from components.settings import Settings
+from components.settings.limits.aks.network import NO_ZONE
 from components.settings.limits.aks.pools import RESERVATION
 
 
@@ -48,9 +49,9 @@ class ManagedIdentity:
 class ClusterIdentities:
     """The control plane's identity and the nodes'; ``ready`` are the control plane's rights.
 
-    The control plane may use the nodes' subnet and reservations, link its zone to the network ``linked`` (an id;
-    ``None`` where it need not), and assign the nodes' identity. The nodes have no role until one is granted,
-    such as to pull from a registry.
+    The control plane may use the nodes' subnet and reservations, write its name in the private DNS zone, link a zone to
+    the network ``linked`` (an id; ``None`` where it need not), and assign the nodes' identity. The nodes have no role
+    until one is granted, such as to pull from a registry.
     """
 
     def __init__(
@@ -81,6 +82,9 @@ class ClusterIdentities:
             # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
             grant("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
         ]
+        zone = settings.network.existing and settings.network.existing.private_dns_zone
+        if zone and zone != NO_ZONE:
+            self.ready.append(grant("private-zone", roles.PRIVATE_DNS_ZONE_CONTRIBUTOR, zone))
         if linked is not None:
             self.ready.append(grant("network", roles.NETWORK_CONTRIBUTOR, linked))
         # Azure requires this role, for the whole group: put a reservation into a group of its own.

@@ -31,10 +31,13 @@ GPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {
     # have.
     "maxSurge": "0",
     "maxUnavailable": "1",
-    # A pod that a disruption budget or its own grace period keeps has as long as Azure ever waits; others end at once.
-    "drainTimeoutInMinutes": 1440,
-    # A node that cannot be drained stays in service. The alternative, Cordon, needs a surge node.
-    "undrainableNodeBehavior": "Schedule",
+    # Pods end at once unless a disruption budget or their grace period keeps them. Azure refuses other changes of the
+    # cluster while it waits for those.
+    "drainTimeoutInMinutes": 30,
+    # A node that is still not free takes no further pods, and goes when it is idle. Of Schedule the documentation says
+    # both that the node stays in service and that it is deleted:
+    # https://learn.microsoft.com/azure/aks/upgrade-options#scenario-2-node-drain-failures-and-pdbs
+    "undrainableNodeBehavior": "Cordon",
 }
 
 

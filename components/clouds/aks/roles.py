@@ -27,6 +27,7 @@ REPOSITORY_READER: Final = "b93aa761-3e63-49ed-ac28-beffa264f7ac"
 BLOB_DATA_CONTRIBUTOR: Final = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 BLOB_DATA_READER: Final = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
 KEY_VAULT_SECRETS_USER: Final = "4633458b-17de-408a-b874-0445c86b69e6"
+PRIVATE_DNS_ZONE_CONTRIBUTOR: Final = "b12aa53e-6015-4669-85d0-8515ebb3ae7f"
 READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 KEY_VAULT_CRYPTO_USER: Final = "12338af0-0e69-4776-bea7-57ae8d297424"
 KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER: Final = "e147488a-f6f5-4113-8e2d-b22465e65bf6"
@@ -54,13 +55,16 @@ def assignment(
 ) -> CustomResource:
     """``role`` on ``scope`` for ``principal`` (an object id).
 
-    An assignment's name is a GUID, derived from ``key``, which must be unique in the subscription. After a lost state
-    the program finds the existing assignment. ``principal_type`` avoids a look-up that fails for new identities.
+    ``subscription`` is that of a ``scope`` that is known only in the update. An assignment's name is a GUID, derived
+    from ``key``, which must be unique in the subscription: after a lost state the program finds the assignment.
+    ``principal_type`` avoids a look-up that fails for new identities.
     """
     inputs: aks.RoleAssignment = {
         "roleAssignmentName": str(uuid.uuid5(_NAMESPACE, f"{subscription}/{key}/{role}")),
         "scope": scope,
-        "roleDefinitionId": role_definition(subscription, role),
+        # Azure answers with the subscription of the scope, so any other would be replaced after each refresh:
+        # https://github.com/Azure/azure-rest-api-specs/issues/10939
+        "roleDefinitionId": role_definition(scope.split("/")[2] if isinstance(scope, str) else subscription, role),
         "principalId": principal,
     }
     if principal_type is not None:

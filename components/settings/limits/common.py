@@ -113,6 +113,14 @@ def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, r
             yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
 
 
+def no_private_dns_zone(settings: Settings) -> Iterator[Problem]:
+    """For clouds that need no DNS zone in the network for a control plane's name."""
+    if settings.network.existing is not None and settings.network.existing.private_dns_zone is not None:
+        yield Problem(
+            "network.existing.privateDnsZone", "on this cloud the control plane's name needs no zone", "Leave it out"
+        )
+
+
 def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nodes: int) -> Problem:
     """A range of an existing network that is too small for all pools at maxNodes."""
     return Problem(

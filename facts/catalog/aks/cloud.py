@@ -135,7 +135,12 @@ CATALOG: Final = CloudCatalog(
     name="aks",
     account_key="azure-native:subscriptionId",
     account_example="00000000-0000-0000-0000-000000000000",
-    credential_plugin=CredentialPlugin(command="kubelogin", arguments="get-token"),
+    # A token for any other application is refused: https://learn.microsoft.com/azure/aks/kubelogin-authentication
+    credential_plugin=CredentialPlugin(
+        command="kubelogin",
+        arguments="get-token --login azurecli --server-id 6dae42f8-4368-4678-94ff-3960e28e3630",
+        otherwise="the API server accepts no such token",
+    ),
     images=("ubuntu", "azurelinux"),
     autoscalers=("managed",),
     unsupported_capacity={

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import Final
 
-from facts.concepts.kubernetes import quantity
+from facts.concepts.kubernetes import quantity, uninterrupted_budget
 from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import LONGEST_NAME, AskError
 from gpu.cluster import ClusterClient, ClusterError, job_path
@@ -48,7 +48,17 @@ def create(cluster: ClusterClient, job: TrainingJobSpec) -> tuple[str, ...]:
         except BaseException:
             cluster.delete(job_path(job.namespace, job.name))
             raise
-    return tuple(warnings)
+    return (*warnings, *(() if job.spot else _protect(cluster, job.namespace)))
+
+
+def _protect(cluster: ClusterClient, namespace: str) -> tuple[str, ...]:
+    """Have the namespace's budget for running jobs, which stays; a warning if it cannot be created."""
+    try:
+        cluster.create(uninterrupted_budget(namespace))
+    except ClusterError as error:
+        if error.status != 409:
+            return (f"the cloud's maintenance may end the job: no PodDisruptionBudget in {namespace}: {error}",)
+    return ()
 
 
 def name_for(command: Sequence[str], image: str | None) -> str:

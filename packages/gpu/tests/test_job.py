@@ -55,6 +55,12 @@ def test_it_may_use_its_pools_and_no_other_and_tolerates_exactly_their_taints() 
     assert not any(one.tolerates(Taint("example.com/x", "y", "NoSchedule")) for one in tolerations)
 
 
+@pytest.mark.parametrize("spot", [False, True])
+def test_a_budget_keeps_its_pods_unless_the_cloud_may_reclaim_them_with_notice(spot: bool) -> None:
+    labels = job(spot=spot)["template"]["metadata"]["labels"]
+    assert labels.get("gpucluster.dev/uninterrupted") == (None if spot else "true")
+
+
 def test_a_node_that_is_taken_away_is_no_failure_and_no_autoscaler_ends_it() -> None:
     for changes in ({}, {"workers": 2}, {"sweep": SWEEP}):
         spec = job(**changes)

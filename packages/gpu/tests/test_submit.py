@@ -48,7 +48,7 @@ def asked(**changes: Any) -> JobRequest:
 
 
 def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) -> Any:
-    job_request = asked(request=PodRequest(pods=workers), workers=workers, **changes)
+    job_request = asked(**{"request": PodRequest(pods=workers), "workers": workers, **changes})
     there = replace(offer(SPOT, FALLBACK), **(has or {}))
     return training_job(job_request, place(there, job_request.request), "example.com/x:1", there)
 
@@ -92,6 +92,19 @@ def test_nothing_is_left_of_what_is_refused(refused: str) -> None:
     with pytest.raises(ClusterError):
         create(cluster, job(workers=2))
     assert cluster.objects == []
+
+
+def test_a_job_that_may_not_be_interrupted_has_its_namespaces_budget_which_stays() -> None:
+    cluster = FakeCluster()
+    create(cluster, job(request=PodRequest(spot=False)))
+    _, budget = cluster.objects
+    assert budget["metadata"] == {"name": "gpucluster-uninterrupted", "namespace": "team-a"}
+    cluster = FakeCluster("PodDisruptionBudget", 409)
+    assert create(cluster, job(request=PodRequest(spot=False))) == ("look at Job",)
+    cluster = FakeCluster("PodDisruptionBudget")
+    (_, warning) = create(cluster, job(request=PodRequest(spot=False)))
+    assert warning == "the cloud's maintenance may end the job: no PodDisruptionBudget in team-a: no"
+    assert [each["kind"] for each in cluster.objects] == ["Job"]
 
 
 def test_a_taken_name_is_left_alone_and_told() -> None:

@@ -14,6 +14,9 @@ MACHINE_GPUS: Final = "rehearsal.gpucluster.dev/gpus"
 
 Advertiser = Literal["cloud", "daemonset", "device-plugin"]
 
+Renewal = Literal["", "cordon", "schedule", "force"]
+"""Of a node that cannot be drained in time: it stays cordoned, takes pods again, or is renewed with what runs there."""
+
 NO_DRIVER: Final = "DriverMissing"
 """Reason of a Kubernetes event about a Node: its GPUs cannot be used, no driver installer is Ready on it."""
 
@@ -79,7 +82,8 @@ class SimulatedNodeGroup:
     empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
     for a group that is meant to be fixed. ``reservation`` is what its machines must come from. ``packing`` is ``None``
     where only empty nodes go. ``pods_ended_by`` is how pods end when the cloud takes a machine back: the node is
-    drained, or the machine's kubelet ends them as it shuts down.
+    drained, or the machine's kubelet ends them as it shuts down. ``renewal`` is what the cloud does in its maintenance
+    with a node that it cannot drain in time; it is empty where the cloud renews no node of the group by itself.
     """
 
     name: str
@@ -105,6 +109,7 @@ class SimulatedNodeGroup:
     reservation: str = ""
     packing: Packing | None = None
     pods_ended_by: Literal["eviction", "kubelet"] = "eviction"
+    renewal: Renewal = ""
 
     @property
     def gpus(self) -> int:
@@ -204,6 +209,16 @@ class Endpoint:
     def private(self) -> str:
         """The address in the cluster's network, which leads nowhere from outside."""
         return self.host if self.inside else self.nowhere
+
+
+@dataclass(frozen=True)
+class Night:
+    """A cloud's maintenance: the weekly ``window`` (``sunday 02:00 4 h``) in which it renews nodes, why it refuses to
+    begin, and the nodes that the provider announced to others, who end them."""
+
+    window: str
+    refused: str = ""
+    announced: tuple[str, ...] = ()
 
 
 class Fleet(Protocol):

@@ -153,7 +153,7 @@ INTENTS = (
         "aks",
         gpuPools=t4(capacityReservationGroup="/subscriptions/s/…"),
     ),
-    refused("own DNS", {"network.privateDnsZone": "private DNS zone"}, network=network(privateDnsZone="z")),
+    refused("own DNS", {"network.privateDnsZoneId": "privateDnsZone: …"}, network=network(privateDnsZoneId="z")),
     refused("ACR", {"acr": "pullFrom"}, acr="mine"),
     refused("Entra groups", {"adminGroups": "Write access: "}, adminGroups=["g"]),
     expressed("a window", maintenance={"day": "saturday", "start": "20:00", "hours": 16}),

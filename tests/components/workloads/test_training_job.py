@@ -107,7 +107,9 @@ def test_pulumi_neither_waits_for_its_end_nor_ends_it_for_other_pools(cloud: str
 )
 def test_it_holds_its_node_unless_the_cloud_may_take_that(stack: str, spot: bool | None) -> None:
     made = declared(from_stack_file(ROOT / "examples" / f"{stack}.yaml"), spot=spot).only(JOB)
-    annotations = made.inputs["spec"]["template"]["metadata"]["annotations"]
+    template = made.inputs["spec"]["template"]["metadata"]
+    assert ("gpucluster.dev/uninterrupted" in template["labels"]) is (spot is False)
+    annotations = template["annotations"]
     assert ("karpenter.sh/do-not-disrupt" in annotations) is (spot is False)
     # Pools that come, or are removed, make no other job of it.
     assert "spec.template.metadata.annotations" in made.ignore_changes

@@ -21,6 +21,13 @@ EXISTING_NETWORK: Final = re.compile(
 )
 """The resource id of a virtual network, as a stack file writes it."""
 
+_PRIVATE_ZONE: Final = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/privateDnsZones/(?P<name>[^/]+)",
+    re.IGNORECASE,
+)
+NO_ZONE: Final = "none"
+"""``privateDnsZone`` without a zone: https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns"""
+
 
 def unread(settings: Settings) -> Iterator[Problem]:
     """Problems of an existing network; if there is one, nothing else is checked."""
@@ -47,6 +54,17 @@ def unread(settings: Settings) -> Iterator[Problem]:
                 f"network.existing.{key}",
                 "on AKS the addresses of pods and services are not part of the virtual network",
                 f"Leave it out; {key.replace('Range', 'Cidr')} chooses them",
+            )
+    zone = existing.private_dns_zone
+    if zone is not None and zone != NO_ZONE:
+        suffix = f"privatelink.{settings.region}.azmk8s.io"
+        parts = _PRIVATE_ZONE.fullmatch(zone)
+        if parts is None or not f".{parts['name']}".endswith(f".{suffix}"):
+            yield Problem(
+                "network.existing.privateDnsZone",
+                f"'{zone}' is not the resource id of a private DNS zone for control planes in {settings.region}",
+                "Write /subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/privateDnsZones/"
+                f"{suffix} (or a zone whose name ends with .{suffix}), or none",
             )
     if not settings.network.private_endpoint:
         yield Problem(

@@ -48,6 +48,7 @@ def unread(settings: Settings) -> Iterator[Problem]:
             )
     if len(set(existing.subnets)) < len(existing.subnets):
         yield Problem("network.existing.subnets", "a subnet is listed twice", "Write each once")
+    yield from common.no_private_dns_zone(settings)
     if existing.pod_range is not None:
         yield Problem("network.existing.podRange", "pods on EKS use addresses of the nodes' subnets", "Leave it out")
     if existing.service_range is not None:

@@ -214,6 +214,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
     existing = settings.network.existing
     if existing is None:
         return
+    yield from common.no_private_dns_zone(settings)
     if not EXISTING_NETWORK.fullmatch(existing.network):
         yield Problem(
             "network.existing.network",

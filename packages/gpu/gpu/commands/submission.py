@@ -13,6 +13,7 @@ import yaml
 from rich.console import Console
 from rich.markup import escape
 
+from facts.concepts.kubernetes import uninterrupted_budget
 from facts.concepts.offer import Offer
 from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import AskError, JobRequest, place, team_of, training_job
@@ -121,7 +122,9 @@ def submit(
     fit = place(offer, request)
     if dry_run:
         planned = image or _planned_tag(registry or offer.registry, job_request.name)
-        typer.echo(_yaml(manifests(training_job(job_request, fit, planned, offer))), nl=False)
+        job = training_job(job_request, fit, planned, offer)
+        budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
+        typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
         return
     _confirm(cluster, offer, chosen=context is not None or yes)
     console = err()

@@ -23,6 +23,7 @@ DRIVER: Final = PREFIX + "driver"
 GPUS: Final = MACHINE_GPUS
 ADVERTISED_BY: Final = PREFIX + "gpus-advertised-by"
 PODS_ENDED_BY: Final = PREFIX + "pods-ended-by"
+RENEWAL: Final = PREFIX + "renewal"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -90,6 +91,7 @@ class NodeTemplate:
             PREFIX + "allocatable": json.dumps(replace(allocatable(machine), gpus=gpus).resources(gpus=0)),
             PREFIX + "kubelet-version": f"v{self.cluster.version}",
             PODS_ENDED_BY: self.group.pods_ended_by,
+            RENEWAL: self.group.renewal,
         }
         if gpus:
             result[GPUS] = str(gpus)

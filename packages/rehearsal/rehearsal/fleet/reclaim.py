@@ -36,10 +36,10 @@ def reclaim(api: Api, name: str) -> bool:
         return False
     api.merge_if_there(f"{_NODES}/{name}", {"spec": {"unschedulable": True}})
     by_kubelet = node["metadata"].get("annotations", {}).get(PODS_ENDED_BY) == "kubelet"
-    for pod in _to_end(api, name):
-        _shut_down(api, pod) if by_kubelet else _evict(api, pod)
+    for pod in pods_to_end(api, name):
+        _shut_down(api, pod) if by_kubelet else evict(api, pod)
     deadline = time.monotonic() + _NOTICE_SECONDS
-    while _to_end(api, name) and time.monotonic() < deadline:
+    while pods_to_end(api, name) and time.monotonic() < deadline:
         time.sleep(0.1)
     lose_pods(api, name)
     # A node of the simulation's autoscaler belongs to a claim; that autoscaler deletes both.
@@ -62,7 +62,7 @@ def lose_pods(api: Api, node: str) -> None:
         api.delete(_path(pod), gracePeriodSeconds=0)
 
 
-def _to_end(api: Api, node: str) -> list[Object]:
+def pods_to_end(api: Api, node: str) -> list[Object]:
     """The node's running pods, except its agents, which run until the end."""
     return [
         pod
@@ -72,7 +72,7 @@ def _to_end(api: Api, node: str) -> list[Object]:
     ]
 
 
-def _evict(api: Api, pod: Object) -> None:
+def evict(api: Api, pod: Object) -> None:
     """Evict the pod; a disruption budget may prevent that until the machine stops."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     metadata = {"name": name, "namespace": namespace}

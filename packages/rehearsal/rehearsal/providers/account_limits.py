@@ -4,6 +4,7 @@ quotas: {PREEMPTIBLE_NVIDIA_T4_GPUS: 1}    # by the names of `make quota`; a quo
 reservations: {my-reservation: 2}          # name → machines; with this key, no others exist
 keys: []                                   # the keys that exist; without this, any key exists
 missingRights: [container.clusters.create] # permissions that the user lacks, by the cloud's names
+policies: [private-dns-zones]              # what policies of the organization deny
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any, Final
 
 import yaml
 
+POLICIES: Final = ("private-dns-zones",)
+"""What an organization's policies may deny on Azure: private DNS zones outside of its hub."""
+
 
 class AccountFileError(Exception):
     """The file cannot be used; the message says where and what to write instead."""
@@ -23,12 +27,14 @@ class AccountFileError(Exception):
 
 @dataclass(frozen=True)
 class AccountLimits:
-    """``quotas``: name → limit. ``reservations``: name → machines. ``missing_rights`` may end in ``*``."""
+    """``quotas``: name → limit. ``reservations``: name → machines. ``missing_rights`` may end in ``*``; ``policies``
+    are of ``POLICIES``."""
 
     quotas: Mapping[str, int] = field(default_factory=dict)
     reservations: Mapping[str, int] | None = None
     keys: tuple[str, ...] | None = None
     missing_rights: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
 
     def may(self, right: str) -> bool:
         """Whether the user has a permission; case does not matter."""
@@ -74,7 +80,7 @@ def read(file: Path, quotas: Sequence[str] | None = None) -> AccountLimits:
         content = yaml.safe_load(file.read_text()) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise AccountFileError(f"{file}: {error}") from error
-    known = ("quotas", "reservations", "keys", "missingRights")
+    known = ("quotas", "reservations", "keys", "missingRights", "policies")
     if not isinstance(content, dict) or set(content) - set(known):
         raise AccountFileError(f"{file}: the only keys are {', '.join(known)}")
     limits = _counts(file, "quotas", content.get("quotas") or {})
@@ -82,12 +88,16 @@ def read(file: Path, quotas: Sequence[str] | None = None) -> AccountLimits:
         raise AccountFileError(
             f"{file}: quotas: the stack does not count against {unknown[0]!r}; write any of {', '.join(quotas)}"
         )
+    policies = _names(file, "policies", content.get("policies") or [])
+    if others := set(policies) - set(POLICIES):
+        raise AccountFileError(f"{file}: policies: {min(others)!r} is none of {', '.join(POLICIES)}")
     reservations = content.get("reservations")
     return AccountLimits(
         quotas=limits,
         reservations=None if reservations is None else _counts(file, "reservations", reservations),
         keys=None if content.get("keys") is None else _names(file, "keys", content["keys"]),
         missing_rights=_names(file, "missingRights", content.get("missingRights") or []),
+        policies=policies,
     )
 
 

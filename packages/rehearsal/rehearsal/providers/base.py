@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from facts.concepts.pool import Pool
-from rehearsal.simulation import UserInfo
+from rehearsal.simulation import Night, UserInfo
 
 Properties = dict[str, Any]
 
@@ -115,6 +115,10 @@ class Provider(ABC):
     def reclaim(self, node: str) -> bool:
         """Interrupt the machine of that node, with notice; ``False`` if the machine is the fleet's."""
         return False
+
+    def maintain(self) -> Night | None:
+        """The cloud's weekly maintenance begins; ``None`` if this provider's cloud has none."""
+        return None
 
     def principals(self) -> dict[str, UserInfo]:
         """The principals with access to the cluster, as the cloud's API names them; empty without an account."""

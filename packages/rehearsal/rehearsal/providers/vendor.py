@@ -21,7 +21,7 @@ from rehearsal.providers.base import CallContext, CheckFailure, Properties, Prov
 from rehearsal.providers.resource import CloudT, Pending, Reference, SimulatedResource
 from rehearsal.providers.rules import ServerRule
 from rehearsal.providers.store import Record, Store
-from rehearsal.simulation import Fleet, UserInfo
+from rehearsal.simulation import Fleet, Night, UserInfo
 from schemas import Schema, schema
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class Vendor(Provider, Generic[CloudT]):
     make_cloud: ClassVar[Callable[..., Any]]
     find_principals: ClassVar[Callable[[Any], dict[str, UserInfo]]]
     """An account → principals with access to its cluster besides the creator, by their names in a stack file."""
+    find_night: ClassVar[Callable[[Any], Night | None]]
+    """An account → when and how its cloud maintains nodes."""
     add_reservations: ClassVar[Callable[[Any, Sequence[Pool]], None]] = _ignore_pools
     """An account, pools: create the reservations that they name, if the cloud records reservations."""
     exhaust_capacity: ClassVar[Callable[[Any, Collection[str]], None]] = _ignore_pools
@@ -73,6 +75,10 @@ class Vendor(Provider, Generic[CloudT]):
     @override
     def principals(self) -> dict[str, UserInfo]:
         return type(self).find_principals(self._cloud)
+
+    @override
+    def maintain(self) -> Night | None:
+        return type(self).find_night(self._cloud)
 
     def limit(self, account_limits: AccountLimits) -> None:
         """Limit the account's quotas, reservations, keys and permissions from now on."""

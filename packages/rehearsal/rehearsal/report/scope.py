@@ -17,7 +17,7 @@ _NEVER: Final[Mapping[str, str]] = {
     "images": "no image is pulled; no container runs its program, except the autoscaler's",
     "drivers": "pods are checked for a driver installer; no driver is installed and no GPU is used",
     "time": "compressed: node starts, idle times, timeouts and expiry of certificates take much longer in a cloud",
-    "upgrades and failures": "the simulated cloud starts no upgrade; no node fails or is reclaimed",
+    "upgrades and failures": "the simulated cloud renews GPU nodes once, and no others; no node fails or is reclaimed",
     "the deployer's permissions": "the deployer has every permission in the cloud account",
 }
 
@@ -53,7 +53,7 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
     else:
         own = {"the cloud's autoscaler": "Karpenter simulates it, knowing only what the cloud's autoscaler would know"}
     if settings.workloads.checkpoints is not None:
-        own["upgrades and failures"] = "the simulated cloud starts no upgrade; it reclaims one node of one job"
+        own["upgrades and failures"] = "the simulated cloud renews GPU nodes once, and it reclaims one node of one job"
         own["checkpoints"] = "no program writes checkpoints, so lost work after a reclaimed node is not measured"
     if settings.workloads.services:
         own["KEDA"] = "the rehearsal sets the replicas of a service instead"

@@ -252,6 +252,8 @@ class Rehearsal:
             self._timeline,
             self._wait,
             self._sandbox.reclaim,
+            self._sandbox.maintain,
+            self._stack.settings.maintenance,
         )
 
     def _day_two(self, engine: Engine) -> None:

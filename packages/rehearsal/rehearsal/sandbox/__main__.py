@@ -6,6 +6,7 @@ It runs until its standard input closes, or until SIGTERM or SIGINT. Lines on st
     inventory         write inventory.json
     exhaust POOL …    these pools get no further machine, all others do again; then write exhausted.json
     reclaim NODE      the cloud takes the node's machine back; then write reclaimed.json
+    maintain          the cloud's maintenance window comes; then write maintained.json
 
 Files of the run directory D:
 
@@ -13,6 +14,7 @@ Files of the run directory D:
     inventory.json                        what exists in the simulated account, and whom it grants access
     exhausted.json                        the pools that get no further machine
     reclaimed.json                        the node whose machine was last taken back
+    maintained.json                       what the last maintenance did with GPU nodes
     plugins/                              for PATH: the kubeconfigs' credential plugins
     pulumi/home/plugins/resource-*        the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
     cloud/                                the state of a simulated cloud that keeps one on disk

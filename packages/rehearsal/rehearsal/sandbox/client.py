@@ -22,7 +22,7 @@ import psutil
 
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.sandbox import leftovers
-from rehearsal.simulation import UserInfo
+from rehearsal.simulation import Night, UserInfo
 
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
@@ -32,6 +32,8 @@ EXHAUSTED: Final = "exhausted.json"
 """The same, to the line ``exhaust``."""
 RECLAIMED: Final = "reclaimed.json"
 """The same, to the line ``reclaim``."""
+MAINTAINED: Final = "maintained.json"
+"""The same, to the line ``maintain``."""
 ANSWER_TIMEOUT_SECONDS: Final = 240.0
 _LOG_LINES: Final = 15
 _MIN_FREE: Final = 1024 * 1024
@@ -157,6 +159,12 @@ class SandboxHandle:
     def reclaim(self, node: str) -> None:
         """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""
         self._ask(f"reclaim {node}", RECLAIMED)
+
+    def maintain(self) -> tuple[Night | None, dict[str, str]]:
+        """The cloud's maintenance window comes; what it is, and what became of GPU nodes. Raises ``SandboxError``."""
+        answer = self._ask("maintain", MAINTAINED)
+        night = answer["night"]
+        return None if night is None else Night(**night), answer["nodes"]
 
     def _account(self) -> Mapping[str, Any]:
         inventory: Mapping[str, Any] = self._ask("inventory", INVENTORY)

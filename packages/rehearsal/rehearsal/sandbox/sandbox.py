@@ -16,6 +16,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.credentials import write_credential_plugins
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.maintenance import renew_nodes
 from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim
 from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
@@ -129,6 +130,14 @@ class Sandbox:
         if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
             reclaim(self._control_plane.api, node)
         self._say("reclaimed", node)
+
+    def maintain(self) -> None:
+        """Let the cloud's maintenance window come, and say in ``maintained.json`` what it did with GPU nodes."""
+        night = next((each for each in (provider.maintain() for provider in self._providers) if each), None)
+        nodes: dict[str, str] = {}
+        if night is not None and self._control_plane is not None and not night.refused:
+            nodes = {**renew_nodes(self._control_plane.api), **dict.fromkeys(night.announced, "announced")}
+        self._say("maintained", {"night": None if night is None else asdict(night), "nodes": nodes})
 
     def _say(self, what: str, answer: Any) -> None:
         draft = self._run_dir / f".{what}.json"

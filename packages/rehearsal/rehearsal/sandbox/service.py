@@ -90,3 +90,5 @@ def _answer(sandbox: Sandbox, line: str) -> None:
         sandbox.exhaust(rest)
     elif word == "reclaim":
         sandbox.reclaim(*rest)
+    elif word == "maintain":
+        sandbox.maintain()

@@ -1,15 +1,16 @@
-"""User workloads after the scenario: services, sweeps, a job whose node is reclaimed."""
+"""User workloads after the scenario: services, sweeps, jobs whose node the cloud takes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from components.settings.maintenance import Maintenance
 from components.settings.services import InferenceService
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.work import reclaim, services, sweep
+from rehearsal.work import maintenance, reclaim, services, sweep
 from rehearsal.work.jobs import Wait
 
 __all__ = ["checks"]
@@ -22,13 +23,17 @@ def checks(
     timeline: Timeline,
     wait: Wait,
     reclaim_machine: Callable[[str], None],
+    maintain: maintenance.Maintain,
+    window: Maintenance,
 ) -> list[Check]:
-    """Run them and check the results. Jobs are included if the stack has a bucket for checkpoints.
+    """Run them and check the results. Sweeps are included if the stack has a bucket for checkpoints.
 
-    ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name.
+    ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name, ``maintain``
+    lets the cloud's maintenance come, which the stack declares for ``window``.
     """
     results = services.play(declared, api, timeline, wait)
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
+    results += maintenance.play(offer, api, developer, timeline, wait, maintain, window)
     if offer.checkpoints is not None:
         results.append(sweep.play(offer, api, developer, timeline, wait))
         results.append(reclaim.play(offer, api, developer, timeline, wait, reclaim_machine))

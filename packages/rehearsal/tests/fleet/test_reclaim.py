@@ -16,6 +16,7 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.maintenance import renew_nodes
 from rehearsal.fleet.reclaim import reclaim
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.rehearsal
 IGNORED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
 WAYS = {"eviction": "EvictionByEvictionAPI", "kubelet": "TerminationByKubelet"}
 KIND = {"gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "1"}
+ITS_PATH = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/gpucluster-uninterrupted"
 PERMANENT = {"autoscaled": False, "min_nodes": 2, "max_nodes": 2}
 
 
@@ -45,12 +47,59 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         fleet.close()
 
 
-def submitted(running: Running, name: str, group: str, **spec: Any) -> dict[str, Any]:
+def submitted(
+    running: Running, name: str, group: str, labels: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
     """The running pod of a job of one pod."""
     manifest = job(name, 1, seconds=3600, tolerations=TOLERATIONS, nodeSelector={"gpucluster.dev/pool": group})
+    manifest["spec"]["template"]["metadata"].setdefault("labels", {}).update(labels or {})
     running.api.create(JOBS, {**manifest, "spec": {**manifest["spec"], "backoffLimit": 0, **spec}})
     (pod,) = eventually(f"{name} runs", lambda: running_pods(running, name))
     return dict(pod)
+
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "gpucluster-uninterrupted", "namespace": "default"},
+    "spec": {
+        "minAvailable": 2147483647,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        "selector": {"matchLabels": {"gpucluster.dev/uninterrupted": "true"}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("renewal", "outcome", "survives", "cordoned"),
+    [
+        ("", None, True, False),
+        ("cordon", "quarantined", True, True),
+        ("schedule", "unchanged", True, False),
+        ("force", "renewed", False, False),
+    ],
+)
+def test_a_budget_keeps_a_job_on_its_node_in_a_maintenance_night(
+    running: Running, renewal: str, outcome: str | None, survives: bool, cordoned: bool
+) -> None:
+    name = f"night-{renewal or 'never'}"
+    running.fleet.apply_group(gpu_group(name, renewal=renewal, autoscaled=False, min_nodes=2, max_nodes=2))
+    running.api.apply(ITS_PATH, BUDGET)
+    plain = submitted(running, f"{name}-plain", name)
+    kept = submitted(running, f"{name}-kept", name, labels={"gpucluster.dev/uninterrupted": "true"})
+    eventually("the budget counts", lambda: running.api.get(ITS_PATH)["status"].get("expectedPods") == 1)
+    outcomes = renew_nodes(running.api)
+    for pod, alive in ((kept, survives), (plain, not renewal)):
+        now = running.api.find(f"{PODS}/{pod['metadata']['name']}")
+        assert (now is not None and now["status"]["phase"] == "Running") is alive, (pod, outcomes)
+    assert outcomes.get(kept["spec"]["nodeName"]) == outcome
+    if renewal:
+        assert outcomes[plain["spec"]["nodeName"]] == "renewed"
+    node = running.api.get(f"/api/v1/nodes/{kept['spec']['nodeName']}")
+    assert bool(node["spec"].get("unschedulable")) is cordoned
+    for job_name in (f"{name}-plain", f"{name}-kept"):
+        running.api.delete(f"{JOBS}/{job_name}")
+    running.fleet.delete_group(CLUSTER, name)
 
 
 def running_pods(running: Running, name: str) -> list[dict[str, Any]]:

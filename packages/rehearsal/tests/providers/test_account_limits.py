@@ -247,6 +247,7 @@ def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None
         ("quotas: {SSD_TOTAL_GB: many}", "whole number"),
         ("reservations: [mine]", "whole number"),
         ("missingRights: container.clusters.create", "list of names"),
+        ("policies: [no-pets]", "'no-pets' is none of private-dns-zones"),
         ("keys: [", "flow"),
     ],
 )
@@ -256,8 +257,12 @@ def test_a_mistake_in_the_file_is_reported_with_what_to_write(written: str, word
     known = [quota.name for quota in quotas(from_stack_file(ROOT / "examples" / "gke-tips.yaml"))]
     with pytest.raises(AccountFileError, match=words):
         read(file, known)
-    file.write_text("quotas: {SSD_TOTAL_GB: 500}\nreservations: {mine: 2}\nkeys: []\nmissingRights: ['container.*']\n")
-    assert read(file, known) == AccountLimits({"SSD_TOTAL_GB": 500}, {"mine": 2}, (), ("container.*",))
+    file.write_text(
+        "quotas: {SSD_TOTAL_GB: 500}\nreservations: {mine: 2}\nkeys: []\nmissingRights: ['container.*']\n"
+        "policies: [private-dns-zones]\n"
+    )
+    denied = ("private-dns-zones",)
+    assert read(file, known) == AccountLimits({"SSD_TOTAL_GB": 500}, {"mine": 2}, (), ("container.*",), denied)
 
 
 def test_gpus_start_only_in_zones_that_have_them(tmp_path: Path) -> None:

@@ -65,6 +65,28 @@ def test_a_network_with_dns_servers_of_its_own_is_linked_by_right(
     assert {one.urn for one in granted} <= set(recording.only(CLUSTER).depends_on)
 
 
+ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
+
+
+@pytest.mark.parametrize(
+    ("zone", "sent", "public"), [(None, "system", False), ("none", "none", True), (ZONE, ZONE, False)]
+)
+def test_the_control_planes_name_is_in_the_zone_of_the_hub_which_it_may_write(
+    zone: str | None, sent: str, public: bool
+) -> None:
+    recording = run_cluster(
+        existing=ExistingNetwork.model_construct(network=ID, subnets=("gpu-nodes",), private_dns_zone=zone)
+    )
+    access = recording.only(CLUSTER).inputs["apiServerAccessProfile"]
+    assert (access["privateDNSZone"], access["enablePrivateClusterPublicFQDN"]) == (sent, public)
+    roles_on = {scope: [one for one in recording.resources if one.inputs.get("scope") == scope] for scope in (ZONE, ID)}
+    role = "/subscriptions/hub/providers/Microsoft.Authorization/roleDefinitions/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
+    assert [one.inputs["roleDefinitionId"] for one in roles_on[ZONE]] == [role] * (zone == ZONE)
+    # It links the zone to the network: https://learn.microsoft.com/azure/aks/private-clusters
+    assert len(roles_on[ID]) == (zone == ZONE)
+    assert {one.urn for each in roles_on.values() for one in each} <= set(recording.only(CLUSTER).depends_on)
+
+
 @pytest.mark.parametrize(
     ("ways", "outbound"),
     [

@@ -204,11 +204,10 @@ def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
     assert "upgradeSettings" not in gpu_inputs(spot=True)
 
 
-def test_an_upgrade_waits_for_gpu_pods_as_long_as_azure_can_and_then_leaves_their_node_alone() -> None:
+def test_an_upgrade_never_ends_what_a_budget_keeps_on_a_gpu_node() -> None:
     settings = gpu_inputs(spot=False)["upgradeSettings"]
-    assert settings["drainTimeoutInMinutes"] == 24 * 60
-    # Without a surplus node there is nothing that a cordoned node could be replaced by.
-    assert settings["undrainableNodeBehavior"] == "Schedule"
+    assert settings["drainTimeoutInMinutes"] == 30
+    assert settings["undrainableNodeBehavior"] == "Cordon"
 
 
 def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None:
@@ -314,6 +313,12 @@ def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: 
     assert "after 10 minutes" in governance["pools"]["t4-1"]["scaleUp"]
 
 
+@pytest.mark.parametrize(("gpus", "minutes"), [(4, "10"), (8, "20")])
+def test_a_machine_with_eight_gpus_has_longer_to_start(gpus: int, minutes: str) -> None:
+    recording = run(gpu_spec(size=gpus), gpu_pools=(gpu_spec(size=gpus),))
+    assert recording.only(CLUSTER).inputs["autoScalerProfile"]["maxNodeProvisionTime"] == f"{minutes}m"
+
+
 def test_the_order_has_a_place_for_every_group_there_is() -> None:
     recording = run(gpu_spec(), cpu_spec(), admin=admin_spec(max_nodes=3))
     order = yaml.safe_load(recording.named("autoscaler-order").inputs["data"]["priorities"])
@@ -372,8 +377,8 @@ def test_only_managed_drivers_get_a_device_plugin(drivers: str) -> None:
 @pytest.mark.parametrize(
     ("upgrade", "expected"),
     [
-        (Upgrade(max_surge=2), {"maxSurge": "2", "maxUnavailable": "0", "drainTimeoutInMinutes": 1440}),
-        (Upgrade(max_unavailable=3), {"maxSurge": "0", "maxUnavailable": "3", "drainTimeoutInMinutes": 1440}),
+        (Upgrade(max_surge=2), {"maxSurge": "2", "maxUnavailable": "0", "drainTimeoutInMinutes": 30}),
+        (Upgrade(max_unavailable=3), {"maxSurge": "0", "maxUnavailable": "3", "drainTimeoutInMinutes": 30}),
         (Upgrade(drain_minutes=60), {"maxSurge": "0", "maxUnavailable": "1", "drainTimeoutInMinutes": 60}),
     ],
 )

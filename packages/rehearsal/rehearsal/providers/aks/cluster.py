@@ -33,11 +33,12 @@ from rehearsal.providers.aks.identity import (
     NETWORKERS,
     RBAC_CLUSTER_ADMIN,
     ROLE_ASSIGNMENT,
+    ZONE_KEEPERS,
     has_role,
     identity_outputs,
     may_assign,
 )
-from rehearsal.providers.aks.network import NETWORK, SUBNET
+from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, SUBNET
 from rehearsal.providers.aks.pool_rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
@@ -244,13 +245,31 @@ def _require_link(cloud: Subscription, inputs: Properties) -> None:
     the subnet it is not enough: https://github.com/Azure/AKS/issues/4841.
     """
     access = inputs.get("apiServerAccessProfile") or {}
-    if not access.get("enablePrivateCluster") or access.get("privateDNSZone") == "none":
+    zone = access.get("privateDNSZone") or "system"
+    if not access.get("enablePrivateCluster") or zone == "none":
         return
+    own = zone == "system"
+    if own and "private-dns-zones" in cloud.account_limits.policies:
+        # As users quote it: https://github.com/Azure/terraform-azurerm-aks/issues/710
+        raise api_error(
+            HTTPStatus.FORBIDDEN,
+            "RequestDisallowedByPolicy",
+            f"Create or update private dns zone failed. Resource 'privatelink.{inputs['location']}.azmk8s.io' was "
+            "disallowed by policy.",
+        )
     users = at(inputs, "identity.userAssignedIdentities") or []
     known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    if not own and not any(has_role(cloud, principal, zone, ZONE_KEEPERS) for principal in known):
+        # https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns
+        raise api_error(
+            HTTPStatus.FORBIDDEN,
+            "CustomPrivateDNSZoneMissingPermissionError",
+            "Service principal or user assigned identity must be given permission to read and write to custom private "
+            f"dns zone {zone}. Check access result not allowed for action Microsoft.Network/privateDnsZones/read.",
+        )
     for pool in inline_pools(inputs):
         network = cloud.find(str(pool.get("vnetSubnetID")).rpartition("/subnets/")[0], NETWORK)
-        if network is None or not at(network.inputs, "dhcpOptions.dnsServers"):
+        if network is None or (own and not at(network.inputs, "dhcpOptions.dnsServers")):
             continue
         if not any(has_role(cloud, principal, network.id, NETWORKERS) for principal in known):
             raise api_error(
@@ -268,6 +287,24 @@ def _require_nat(cloud: Subscription, inputs: Properties) -> None:
         subnet = require(cloud, pool["vnetSubnetID"], SUBNET)
         if not at(subnet.inputs, "natGateway.id"):
             raise bad_request(f"outboundType userAssignedNATGateway: subnet {subnet.id} has no NAT gateway.")
+        _require_way_back(cloud, inputs, at(subnet.inputs, "natGateway.id"))
+
+
+def _require_way_back(cloud: Subscription, inputs: Properties, gateway: str) -> None:
+    """400 if the control plane's ranges leave out the address that its nodes come from.
+
+    https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/error-code-k8sapiserverconnfailvmextensionerror
+    """
+    ranges = at(inputs, "apiServerAccessProfile.authorizedIPRanges") or []
+    networks = [ipaddress.ip_network(text) for text in ranges]
+    for each in at(require(cloud, gateway, NAT).inputs, "publicIpAddresses") or []:
+        address = ipaddress.ip_address(require(cloud, each["id"], ADDRESS).outputs["ipAddress"])
+        if networks and not any(address in network for network in networks):
+            raise bad_request(
+                "Unable to establish connection from agents to Kubernetes API server: authorizedIPRanges leave out "
+                f"{address}, the nodes' own.",
+                "K8SAPIServerConnFailVMExtensionError",
+            )
 
 
 def find_cluster(cloud: Subscription, group: str, name: str) -> Record:

@@ -18,6 +18,7 @@ CLUSTER_RULES: Final = Rules()
 SYSTEM: Final = "https://learn.microsoft.com/azure/aks/use-system-pools"
 NO_SYSTEM: Final = "https://github.com/Azure/AKS/issues/1602"
 AUTHORIZED: Final = "https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges"
+PRIVATE: Final = "https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns"
 ENTRA: Final = "https://learn.microsoft.com/azure/aks/enable-authentication-microsoft-entra-id"
 IDENTITY: Final = "https://learn.microsoft.com/azure/aks/use-managed-identity"
 OVERLAY: Final = "https://learn.microsoft.com/azure/aks/azure-cni-overlay"
@@ -119,6 +120,18 @@ def _authorized(cluster: Properties, cloud: Subscription) -> str | None:
     if len(ranges) > MOST_AUTHORIZED:
         return f"apiServerAccessProfile.authorizedIPRanges: at most {MOST_AUTHORIZED} ranges, not {len(ranges)}."
     return _bad_range("apiServerAccessProfile.authorizedIPRanges", ranges)
+
+
+@CLUSTER_RULES.add("private-zone-form", PRIVATE, "apiServerAccessProfile", "location")
+def _private_zone(cluster: Properties, cloud: Subscription) -> str | None:
+    access = cluster.get("apiServerAccessProfile") or {}
+    zone, region = access.get("privateDNSZone") or "system", cluster["location"]
+    if zone == "none" and access.get("enablePrivateClusterPublicFQDN") is False:
+        return "apiServerAccessProfile: privateDNSZone none needs enablePrivateClusterPublicFQDN."
+    suffix = f"privatelink.{region}.azmk8s.io"
+    if zone in ("system", "none") or f".{zone.rpartition('/')[2]}".endswith(f".{suffix}"):
+        return None
+    return f"apiServerAccessProfile.privateDNSZone: the zone's name must end with {suffix}."
 
 
 @CLUSTER_RULES.add("local-accounts-need-entra", ENTRA, "disableLocalAccounts", "aadProfile")

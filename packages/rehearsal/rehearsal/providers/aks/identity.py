@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from rehearsal.providers.aks.errors import api_error, bad_request, not_found
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
@@ -34,6 +36,8 @@ OPERATOR_ROLES: Final = {
 }
 CONTRIBUTORS: Final = tuple(OPERATOR_ROLES)[1:]
 """Roles with every permission to change resources in their scope."""
+ZONE_KEEPERS: Final = ("b12aa53e-6015-4669-85d0-8515ebb3ae7f", *CONTRIBUTORS)
+"""Roles that may write a private DNS zone."""
 NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
 """Roles with permission to change networks: Network Contributor first."""
 GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -50,6 +54,9 @@ SIMULATED: Final = (
     "microsoft.network/",
     "microsoft.storage/",
 )
+
+PRIVATE_ZONES: Final = "microsoft.network/privatednszones/"
+_DEFINITIONS: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 
 ROLE_RULES: Final = Rules()
 FEDERATED_RULES: Final = Rules()
@@ -69,6 +76,19 @@ def _grantable(pending: Pending[Subscription]) -> None:
     if inputs.get("principalType") == "ServicePrincipal" and principal not in set(principals(cloud)):
         message = f"Principal {principal.replace('-', '')} does not exist in the directory {cloud.tenant}."
         raise bad_request(message, "PrincipalNotFound")
+
+
+def as_answered(grant: Record) -> Record:
+    """An assignment as Azure answers it: with the role's id in the subscription of its scope.
+
+    https://github.com/Azure/azure-rest-api-specs/issues/10939
+    """
+    parts = grant.inputs["scope"].strip("/").split("/")
+    if parts[0].lower() != "subscriptions":
+        return grant
+    role = last_part(grant.inputs["roleDefinitionId"])
+    inputs = {**grant.inputs, "roleDefinitionId": f"/{'/'.join(parts[:2])}{_DEFINITIONS}{role}"}
+    return replace(grant, inputs=inputs)
 
 
 def _one_subject(pending: Pending[Subscription]) -> None:
@@ -152,7 +172,7 @@ def require_scope(cloud: Subscription, scope: str) -> None:
     if not path.lower().startswith(start.lower()):
         return
     group, _, type_ = path[len(start) :].partition("/providers/")
-    if type_ and not type_.lower().startswith(SIMULATED):
+    if type_ and (not type_.lower().startswith(SIMULATED) or type_.lower().startswith(PRIVATE_ZONES)):
         return
     require(cloud, start + group, GROUP)
     if type_ and not any(same(record.id, path) for record in cloud.store.everything()):

@@ -12,7 +12,7 @@ from facts.catalog.model import Machine
 from rehearsal.providers.aks.cloud import Subscription
 from rehearsal.providers.base import Properties
 from rehearsal.providers.values import at
-from rehearsal.simulation import Advertiser, NodeShape, Packing, SimulatedNodeGroup
+from rehearsal.simulation import Advertiser, NodeShape, Packing, Renewal, SimulatedNodeGroup
 
 POOL_LABEL: Final = "agentpool"
 PREFIX: Final = "kubernetes.azure.com/"
@@ -142,7 +142,18 @@ def node_group(
         offered_gpus=_offered(machine, pool),
         reservation=pool.get("capacityReservationGroupID") or "",
         packing=_packing(cluster) if autoscaled else None,
+        renewal=_renewal(pool) if renews_images(cluster) else "",
     )
+
+
+def renews_images(cluster: Mapping[str, Any]) -> bool:
+    """Whether AKS gives nodes new images by itself: https://learn.microsoft.com/azure/aks/auto-upgrade-node-os-image."""
+    return at(cluster, "autoUpgradeProfile.nodeOSUpgradeChannel") in (None, "NodeImage", "SecurityPatch")
+
+
+def _renewal(pool: Mapping[str, Any]) -> Renewal:
+    """https://learn.microsoft.com/javascript/api/@azure/arm-containerservice/knownundrainablenodebehavior"""
+    return "cordon" if at(pool, "upgradeSettings.undrainableNodeBehavior") == "Cordon" else "schedule"
 
 
 def _packing(cluster: Properties) -> Packing:

@@ -21,6 +21,7 @@ SPEC: Final = (
 SYSTEM: Final = "https://learn.microsoft.com/azure/aks/use-system-pools"
 SPOT: Final = "https://learn.microsoft.com/azure/aks/spot-node-pool"
 AUTOSCALER: Final = "https://learn.microsoft.com/azure/aks/cluster-autoscaler"
+SECURE_BOOT: Final = "https://learn.microsoft.com/azure/aks/use-trusted-launch#limitations"
 MIG: Final = "https://learn.microsoft.com/azure/aks/gpu-multi-instance"
 GPU: Final = "https://learn.microsoft.com/azure/aks/use-nvidia-gpu"
 LABELS: Final = "https://learn.microsoft.com/azure/aks/use-labels"
@@ -167,6 +168,16 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
     machine, driven = cloud.catalog.machines.get(pool.get("vmSize") or ""), at(pool, "gpuProfile.driver") != "None"
     if machine is not None and machine.gpu in DRIVER_ON_UBUNTU_ONLY and driven and pool.get("osSKU") == "AzureLinux":
         return f"VM size {machine.type} is not supported with osSKU AzureLinux: its driver is on Ubuntu only."
+    return None
+
+
+@POOL_RULES.add("secure-boot-signed-driver", SECURE_BOOT, "securityProfile", "vmSize", "gpuProfile.driver", "osSKU")
+def _secure_boot(pool: Properties, cloud: Subscription) -> str | None:
+    """Azure takes it, and no node has a GPU: AKS's driver for Ubuntu is not signed."""
+    machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
+    driven = machine is not None and machine.gpus and at(pool, "gpuProfile.driver") != "None"
+    if driven and at(pool, "securityProfile.enableSecureBoot") and (pool.get("osSKU") or "Ubuntu") == "Ubuntu":
+        return f"Agent pool '{pool_name(pool)}': with secure boot on Ubuntu AKS's GPU driver does not load."
     return None
 
 

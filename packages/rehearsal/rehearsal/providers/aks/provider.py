@@ -34,6 +34,7 @@ from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
+from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, has_unknown
 from rehearsal.providers.vendor import Action
 from rehearsal.simulation import Fleet
@@ -86,6 +87,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     stable = ("name",)
     make_cloud = Subscription
     find_principals = cluster.find_principals
+    find_night = maintenance.night
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)
@@ -100,6 +102,10 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     @override
     def close(self) -> None:
         self._ranks.close()
+
+    @override
+    def current(self, row: SimulatedResource[Subscription], record: Record) -> Record:
+        return identity.as_answered(record) if row.token == identity.ROLE_ASSIGNMENT else record
 
     @override
     def changed(self) -> None:

@@ -13,7 +13,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.supply import CapacityReservation
 from rehearsal.providers.eks.machines.instance import instances
-from rehearsal.providers.eks.resources.events import spot_interruption
+from rehearsal.providers.eks.resources.events import scheduled_change, spot_interruption
 
 _NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 _CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
@@ -74,6 +74,13 @@ def reclaim(account: Account, node: str) -> bool:
     timer.daemon = True
     timer.start()
     return True
+
+
+def announce_maintenance(account: Account) -> list[str]:
+    """Announce maintenance of all on-demand machines, as AWS does: it renews none by itself. The nodes of those whose
+    announcement somebody received."""
+    running = [each for each in instances(account) if each.state == "running" and not each.spot]
+    return [each.private_name for each in running if scheduled_change(account, each.id)]
 
 
 def _end(account: Account, instance: str) -> None:

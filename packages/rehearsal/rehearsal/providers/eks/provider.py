@@ -27,7 +27,6 @@ from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.providers.eks.base.row import Row, refused
-from rehearsal.providers.eks.capacity import reclaim
 from rehearsal.providers.eks.resources import (
     access,
     addons,
@@ -53,7 +52,7 @@ from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.store import Record, Store
 from rehearsal.providers.values import at
 from rehearsal.providers.vendor import Action, auto_named
-from rehearsal.simulation import Fleet
+from rehearsal.simulation import Fleet, Night
 from schemas import schema
 
 if TYPE_CHECKING:
@@ -166,8 +165,15 @@ class AwsProvider(SimulatedProvider[Account]):
 
     @override
     def reclaim(self, node: str) -> bool:
+        return any(capacity.reclaim(account, node) for account in self._regions())
+
+    @override
+    def maintain(self) -> Night:
+        return Night("", announced=tuple(n for each in self._regions() for n in capacity.announce_maintenance(each)))
+
+    def _regions(self) -> list[Account]:
         regions = {str(each.outputs["region"]) for each in self._cloud.store.all(CLUSTER)}
-        return any(reclaim(replace(self._cloud, region=region), node) for region in sorted(regions))
+        return [replace(self._cloud, region=region) for region in sorted(regions)]
 
     @override
     def configure(self, config: Properties) -> None:

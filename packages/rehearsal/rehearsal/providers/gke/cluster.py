@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from ipaddress import ip_network
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
-from rehearsal.simulation import UserInfo
+from rehearsal.simulation import Night, UserInfo
 
 PROTECTED: Final = (
     "Cannot destroy cluster because deletion_protection is set to true. "
@@ -268,3 +269,14 @@ def find_principals(cloud: SimulatedCloud) -> dict[str, UserInfo]:
         elif kind in ("user", "serviceAccount"):
             logins[member] = UserInfo(address)
     return logins
+
+
+def night(cloud: SimulatedCloud) -> Night:
+    """When GKE upgrades nodes: at any hour without a window."""
+    window = next((at(each.inputs, "maintenancePolicy.recurringWindow") for each in cloud.store.all(CLUSTER)), None)
+    if window is None:
+        return Night("any hour")
+    first, end = (datetime.fromisoformat(window[key].replace("Z", "+00:00")) for key in ("startTime", "endTime"))
+    if window["recurrence"] != f"FREQ=WEEKLY;BYDAY={first:%a}".upper()[:-1]:
+        return Night(f"{window['recurrence']} from {window['startTime']}")
+    return Night(f"{first:%A %H:%M} {(end - first).total_seconds() / 3600:g} h".lower())

@@ -12,7 +12,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import region_of
 from rehearsal.providers.values import at
-from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
+from rehearsal.simulation import NodeShape, Packing, Renewal, SimulatedNodeGroup
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 DEFAULT_MACHINE: Final = "e2-medium"
@@ -178,7 +178,19 @@ def node_group(
         packing=_PACKING if scaling else None,
         # Graceful node shutdown: https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
         pods_ended_by="kubelet",
+        renewal=_renewal(pool),
     )
+
+
+def _renewal(pool: Properties) -> Renewal:
+    """An upgrade waits an hour for budgets, then it ends what runs; an exclusion keeps the pool at its version.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies,
+    https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
+    """
+    spans = [span for each in pool.get("maintenancePolicies") or [] for span in each["exclusionUntilEndOfSupports"]]
+    excluded = any(span.get("enabled") for span in spans)
+    return "" if excluded or not at(pool, "management.autoUpgrade") else "force"
 
 
 # Google's autoscaler moves pods to remove nodes that are underutilized, in either profile. It does not say below which

@@ -59,6 +59,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     )
     make_cloud = SimulatedCloud
     find_principals = cluster.find_principals
+    find_night = cluster.night
 
     @override
     def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:

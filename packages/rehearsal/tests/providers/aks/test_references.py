@@ -15,6 +15,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     NETWORK,
     POOL,
     ROLE_ASSIGNMENT,
+    ROLES,
     SUBNET,
     SUBNET_ID,
     SUBSCRIPTION,
@@ -27,6 +28,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     role,
     subnet,
 )
+from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Properties, ProviderError
 
 CONTRIBUTOR = (
@@ -117,10 +119,20 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
     profile = {**cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"}
     with pytest.raises(ProviderError, match="has no NAT gateway"):
         azure.create(CLUSTER, cluster(networkProfile=profile))
-    azure.create(ADDRESS, address())
+    public = azure.create(ADDRESS, address())
     gateway = azure.create(NAT, nat())
     azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": gateway.id}))
-    assert azure.create(CLUSTER, cluster(networkProfile=profile)).id
+    # The nodes' own address has to be among the ranges, where there are any.
+    own = public.state["ipAddress"]
+    for ranges in (["198.51.100.0/24"], ["198.51.100.0/24", "192.0.2.1/32"]):
+        missing(
+            azure,
+            CLUSTER,
+            cluster(networkProfile=profile, apiServerAccessProfile={"authorizedIPRanges": ranges}),
+            "K8SAPIServerConnFailVMExtensionError",
+        )
+    allowed = {"authorizedIPRanges": ["198.51.100.0/24", f"{own}/32"]}
+    assert azure.create(CLUSTER, cluster(networkProfile=profile, apiServerAccessProfile=allowed)).id
 
 
 def test_a_nat_gateway_takes_standard_addresses(azure: Microsoft) -> None:
@@ -169,6 +181,48 @@ def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right
         missing(azure, CLUSTER, inputs, "LinkedAuthorizationFailed")
     else:
         assert azure.create(CLUSTER, inputs).id
+
+
+ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
+ZONE_ROLE = f"{ROLES}/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
+
+
+@pytest.mark.parametrize(
+    ("zone", "denied", "scopes", "refused"),
+    [
+        ("system", False, (), None),
+        ("system", True, (), "RequestDisallowedByPolicy"),
+        ("none", True, (), None),
+        (ZONE, True, (), "CustomPrivateDNSZoneMissingPermissionError"),
+        (ZONE, True, (ZONE,), "LinkedAuthorizationFailed"),
+        (ZONE, True, (ZONE, SUBNET_ID.partition("/subnets/")[0]), None),
+        (ZONE.replace("eastus", "westus"), False, (), "InvalidParameter"),
+    ],
+)
+def test_a_landing_zone_has_the_private_zone_in_its_hub(
+    azure: Microsoft, zone: str, denied: bool, scopes: tuple[str, ...], refused: str | None
+) -> None:
+    azure.network()
+    principal = azure.identity().state["principalId"]
+    for number, scope in enumerate(scopes):
+        kind = {"roleDefinitionId": ZONE_ROLE} if scope == ZONE else {}
+        azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=principal, **kind), name=str(number))
+    if denied:
+        azure.provider.limit(AccountLimits(policies=("private-dns-zones",)))
+    inputs = cluster(apiServerAccessProfile={**PRIVATE, "privateDNSZone": zone})
+    if refused is None:
+        assert azure.create(CLUSTER, inputs).id
+    else:
+        missing(azure, CLUSTER, inputs, refused)
+
+
+def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: Microsoft) -> None:
+    azure.group()
+    granted = role(scope=ZONE, principalId=azure.identity().state["principalId"], roleDefinitionId=ZONE_ROLE)
+    made = azure.create(ROLE_ASSIGNMENT, granted)
+    answer = azure.read(ROLE_ASSIGNMENT, made.id, granted).inputs
+    assert answer is not None
+    assert answer["roleDefinitionId"] == ZONE_ROLE.replace(SUBSCRIPTION, "hub")
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -229,13 +229,30 @@ def spot_interruption(account: Account, instance: str) -> list[str]:
     return deliver(account, SPOT_INTERRUPTION, instance, {"instance-action": "terminate"})
 
 
-def deliver(account: Account, detail_type: str, instance: str, detail: Mapping[str, str]) -> list[str]:
-    """Send one of EC2's events about an instance to every queue that rules name for it; the queues' ARNs."""
+def scheduled_change(account: Account, instance: str) -> list[str]:
+    """Announce maintenance of the instance's host, as AWS does weeks ahead; the queues that heard of it.
+
+    https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html
+    """
+    detail = {
+        "eventArn": f"arn:aws:health:{account.region}::event/EC2/AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED/1",
+        "service": "EC2",
+        "eventTypeCode": "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
+        "eventTypeCategory": "scheduledChange",
+        "affectedEntities": [{"entityValue": instance}],
+    }
+    return deliver(account, "AWS Health Event", instance, detail, source="aws.health")
+
+
+def deliver(
+    account: Account, detail_type: str, instance: str, detail: Mapping[str, Any], source: str = "aws.ec2"
+) -> list[str]:
+    """Send an event about an instance to every queue that rules name for it; the queues' ARNs."""
     event = {
         "version": "0",
         "id": str(uuid.uuid4()),
         "detail-type": detail_type,
-        "source": "aws.ec2",
+        "source": source,
         "account": account.id,
         "time": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "region": account.region,

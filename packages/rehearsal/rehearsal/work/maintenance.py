@@ -1,0 +1,114 @@
+"""A job during the cloud's maintenance: it keeps its node, and a node without a job is renewed.
+
+The jobs are those that ``gpu submit --no-spot`` makes on this stack: one runs, the other has just ended when the window
+comes. What clouds do in it: ``rehearsal/fleet/maintenance.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from components.settings.maintenance import Maintenance
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
+from facts.concepts.offer import Offer
+from facts.jobs.fit import PodRequest, fits
+from facts.jobs.job import TrainingJobSpec
+from facts.jobs.plan import JobRequest, training_job
+from gpu.cluster import job_path, pod_path
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.plan import HELD, SECONDS
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
+from rehearsal.simulation import Night
+from rehearsal.work.jobs import Wait, ended, image, submit
+
+_NAME: Final = "maintained"
+_SETTLE_SECONDS: Final = 10.0
+"""What an autoscaler that hears of maintenance needs to begin with it."""
+
+Maintain = Callable[[], tuple[Night | None, Mapping[str, str]]]
+
+
+def play(
+    offer: Offer,
+    api: Api,
+    developer: Api,
+    timeline: Timeline,
+    wait: Wait,
+    maintain: Maintain,
+    maintenance: Maintenance,
+) -> list[Check]:
+    """The check; none on a stack whose GPU nodes may all be reclaimed."""
+    jobs = _jobs(offer)
+    if not jobs:
+        return []
+    title = "A running GPU job keeps its node through the cloud's maintenance, and an idle node is renewed"
+
+    def check(problems: list[str], detail: str = "") -> list[Check]:
+        return [Check("maintenance", title, not problems, "; ".join(problems) or detail)]
+
+    try:
+        for job in jobs:
+            submit(job, HELD, api, developer, wait)
+    except ApiError as refusal:
+        return check([f"refused by the API server: {refusal}"])
+
+    def running(job: TrainingJobSpec) -> list[PodRecord]:
+        pods = timeline.pods_of(job.name, job.namespace)
+        return [pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.deleted is None]
+
+    wait(lambda: all(map(running, jobs)), PATIENCE_SECONDS)
+    before = [pod for job in jobs for pod in running(job)]
+    if len(before) < len(jobs):
+        return check([f"{len(before)} of {len(jobs)} jobs ran before the maintenance"])
+    for pod, job in list(zip(before, jobs, strict=True))[1:]:
+        api.merge(pod_path(pod.namespace, pod.name), {"metadata": {"annotations": {SECONDS: "1"}}})
+        wait(lambda job=job: ended(api, job), PATIENCE_SECONDS)
+    night, nodes = maintain()
+    if "announced" in nodes.values():
+        wait(lambda: not running(jobs[0]), _SETTLE_SECONDS)
+    after = running(jobs[0])
+    found = problems(before, after, night, nodes, maintenance)
+    for job in jobs:
+        developer.delete(job_path(job.namespace, job.name))
+    wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
+    became = ", ".join(f"{node} {outcome}" for node, outcome in nodes.items()) or "no GPU node is renewed by itself"
+    return check(found, f"{before[0].name} ran on; {night.window if night else ''}: {became}".replace("; :", ";"))
+
+
+def problems(
+    before: list[PodRecord],
+    after: list[PodRecord],
+    night: Night | None,
+    nodes: Mapping[str, str],
+    maintenance: Maintenance,
+) -> list[str]:
+    """What went wrong with the first pod of ``before``, which ran, and with the others' nodes, which were idle."""
+    declared = f"{maintenance.day} {maintenance.start} {maintenance.hours} h"
+    wrong = []
+    if night is not None and night.window not in ("", declared):
+        wrong.append(f"the cloud renews nodes at {night.window}; maintenance declares {declared}")
+    if night is not None and night.refused:
+        wrong.append(f"the cloud renews no node: {night.refused}")
+    if before[0].uid not in {pod.uid for pod in after}:
+        wrong.append(f"{before[0].name} was ended on {before[0].node}")
+    idle = {str(pod.node) for pod in before[1:] if pod.node != before[0].node}
+    stuck = [node for node in sorted(idle) if nodes.get(node) in ("unchanged", "quarantined")]
+    wrong += [f"{node}, which was idle, is {nodes[node]}" for node in stuck]
+    return wrong
+
+
+def _jobs(offer: Offer) -> list[TrainingJobSpec]:
+    """One that fills a node, and another if there is a second node; empty if every pool is spot."""
+    fitting = fits(offer, PodRequest(gpus=1, spot=False))
+    if not fitting:
+        return []
+    gpus = min(pool.gpus_per_pod for pool in fitting[0].pools)
+    request = PodRequest(gpus=gpus, gpu=fitting[0].pools[0].gpu, spot=False)
+    fit = next(iter(fits(offer, request)), fitting[0])
+    asked = JobRequest(request=request, name=_NAME, namespace=DEFAULT_NAMESPACE, command=("python", "train.py"))
+    job = training_job(asked, fit, image(offer), offer)
+    return [job, replace(job, name=f"{_NAME}-idle")] if fit.most_pods > fit.pods_per_node else [job]

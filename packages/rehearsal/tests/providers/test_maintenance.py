@@ -1,0 +1,119 @@
+"""When a simulated cloud maintains nodes, by what was declared, and what AKS refuses to begin with."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from components.settings.maintenance import Maintenance
+from packages.rehearsal.tests.providers.aks.account import MAINTENANCE, Microsoft, gpu_pool
+from packages.rehearsal.tests.providers.aks.account import POOL as AKS_POOL
+from rehearsal.providers.gke.cluster import night
+from rehearsal.providers.store import Record
+from rehearsal.scenario.timeline import PodRecord
+from rehearsal.simulation import Night
+from rehearsal.work.maintenance import problems
+
+REGULAR = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
+IMAGES = {
+    "resourceGroupName": "gpu-dev",
+    "resourceName": "gpu-dev",
+    "configName": "aksManagedNodeOSUpgradeSchedule",
+    "maintenanceWindow": {
+        "schedule": {"weekly": {"dayOfWeek": "Sunday", "intervalWeeks": 1}},
+        "startTime": "02:00",
+        "durationHours": 12,
+    },
+}
+
+
+def budget(expected: int = 0, namespace: str = "team", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "b", "namespace": namespace}, "spec": spec, "status": {"expectedPods": expected}}
+
+
+@pytest.mark.parametrize(
+    ("channel", "night"), [("NodeImage", True), ("SecurityPatch", True), ("None", False), ("Unmanaged", False)]
+)
+def test_aks_renews_nodes_by_its_channel_at_any_hour_without_a_window(
+    azure: Microsoft, channel: str, night: bool
+) -> None:
+    azure.cluster(autoUpgradeProfile={"nodeOSUpgradeChannel": channel})
+    assert azure.provider.maintain() == (Night("any hour") if night else None)
+    azure.create(MAINTENANCE, IMAGES)
+    assert azure.provider.maintain() == (Night("sunday 02:00 12 h") if night else None)
+
+
+@pytest.mark.parametrize(("behavior", "renewal"), [(None, "schedule"), ("Schedule", "schedule"), ("Cordon", "cordon")])
+def test_what_aks_does_with_a_node_that_it_cannot_drain(azure: Microsoft, behavior: str | None, renewal: str) -> None:
+    azure.cluster()
+    settings = {"maxSurge": "1", **({"undrainableNodeBehavior": behavior} if behavior else {})}
+    azure.create(AKS_POOL, gpu_pool(**REGULAR, upgradeSettings=settings))
+    assert azure.fleet.groups["t4spot"].renewal == renewal
+
+
+@pytest.mark.parametrize(
+    ("of", "refused"),
+    [
+        (budget(maxUnavailable=0), "PDB team/b has maxUnavailable == 0"),
+        (budget(3, minAvailable=3), r"PDB team/b has minAvailable\(3\) >= expectedPods\(3\)"),
+        (budget(3, minAvailable=2147483647), ""),
+        (budget(0, minAvailable=0), ""),
+        (budget(maxUnavailable=1), ""),
+        (budget(namespace="kube-system", maxUnavailable=0), ""),
+    ],
+)
+def test_aks_starts_no_upgrade_that_a_budget_blocks_for_certain(
+    azure: Microsoft, monkeypatch: pytest.MonkeyPatch, of: dict[str, Any], refused: str
+) -> None:
+    azure.cluster()
+    monkeypatch.setattr(azure.fleet, "list_objects", lambda path: [of] if path.endswith("budgets") else [])
+    begun = azure.provider.maintain()
+    assert begun is not None
+    assert re.search(f"UnsatisfiablePDB: .*{refused}" if refused else "^$", begun.refused)
+
+
+def test_gke_upgrades_in_its_window() -> None:
+    weekly = {
+        "startTime": "2024-01-07T02:00:00Z",
+        "endTime": "2024-01-07T14:00:00Z",
+        "recurrence": "FREQ=WEEKLY;BYDAY=SU",
+    }
+
+    def night_of(window: dict[str, str] | None) -> Night:
+        policy = {} if window is None else {"maintenancePolicy": {"recurringWindow": window}}
+        cloud: Any = SimpleNamespace(store=SimpleNamespace(all=lambda kind: [Record("c", kind, policy)]))
+        return night(cloud)
+
+    assert night_of(None) == Night("any hour")
+    assert night_of(weekly) == Night("sunday 02:00 12 h")
+    assert night_of({**weekly, "recurrence": "FREQ=DAILY"}) == Night("FREQ=DAILY from 2024-01-07T02:00:00Z")
+
+
+def pod(uid: str, node: str) -> PodRecord:
+    return PodRecord(uid, "default", f"pod-{uid}", "job", "Job", 1, 0.0, node=node)
+
+
+BUSY, IDLE = pod("1", "a"), pod("2", "b")
+WINDOW = Night("sunday 02:00 12 h")
+
+
+@pytest.mark.parametrize(
+    ("after", "begun", "nodes", "wrong"),
+    [
+        ([BUSY], WINDOW, {"a": "quarantined", "b": "renewed"}, ""),
+        ([BUSY], Night(""), {}, ""),
+        ([BUSY], None, {}, ""),
+        ([pod("3", "b")], WINDOW, {"a": "renewed", "b": "renewed"}, "pod-1 was ended on a"),
+        ([BUSY], WINDOW, {"a": "unchanged", "b": "unchanged"}, "b, which was idle, is unchanged"),
+        ([BUSY], Night("any hour"), {}, "renews nodes at any hour; maintenance declares sunday 02:00 12 h"),
+        ([BUSY], Night(WINDOW.window, refused="no"), {}, "the cloud renews no node: no"),
+    ],
+)
+def test_what_goes_wrong_in_a_night(
+    after: list[PodRecord], begun: Night | None, nodes: dict[str, str], wrong: str
+) -> None:
+    found = problems([BUSY, IDLE], after, begun, nodes, Maintenance())
+    assert [wrong in each for each in found] == ([True] if wrong else [])
