@@ -7,49 +7,19 @@ If the autoscaler lacks a permission, its pod is Ready and does nothing, because
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
 
-from rehearsal.cluster.api import Api, Object
+import yaml
+
+from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.cloud_calls import Calls
 
 _IMAGE: Final = "cluster-autoscaler"
-_SEE: Final = ("get", "list", "watch")
-
-
-@dataclass(frozen=True)
-class _Right:
-    """Verbs on resources of a group; ``name``: of one object only; ``own``: in its own namespace only."""
-
-    group: str
-    resources: tuple[str, ...]
-    verbs: tuple[str, ...]
-    name: str = ""
-    own: bool = False
-
-
-# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/examples/cluster-autoscaler-autodiscover.yaml
-# without the group "extensions", which no supported Kubernetes serves, and without changing the order of pools.
-_RIGHTS: Final = (
-    _Right("", ("events", "endpoints"), ("create", "patch")),
-    _Right("", ("pods/eviction",), ("create",)),
-    _Right("", ("pods/status",), ("update",)),
-    _Right("", ("nodes",), (*_SEE, "update")),
-    _Right("", ("namespaces", "pods", "services", "replicationcontrollers"), _SEE),
-    _Right("", ("persistentvolumeclaims", "persistentvolumes"), _SEE),
-    _Right("policy", ("poddisruptionbudgets",), ("list", "watch")),
-    _Right("apps", ("statefulsets", "replicasets", "daemonsets"), _SEE),
-    _Right("resource.k8s.io", ("deviceclasses", "resourceslices", "resourceclaims"), _SEE),
-    _Right("storage.k8s.io", ("storageclasses", "csinodes", "csidrivers"), _SEE),
-    _Right("storage.k8s.io", ("csistoragecapacities", "volumeattachments"), _SEE),
-    _Right("batch", ("jobs",), (*_SEE, "patch")),
-    _Right("coordination.k8s.io", ("leases",), ("create",), own=True),
-    _Right("coordination.k8s.io", ("leases",), ("get", "update"), "cluster-autoscaler", own=True),
-    _Right("", ("configmaps",), ("create", "list", "watch"), own=True),
-    _Right("", ("configmaps",), ("get", "update", "delete"), "cluster-autoscaler-status", own=True),
-)
+# ``cluster``: in all namespaces; ``own``: in its own.
+_RIGHTS: Final[Mapping[str, list[dict[str, Any]]]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 
 
 def autoscaler_rights(api: Api) -> Iterator[Check]:
@@ -69,32 +39,20 @@ def autoscaler_rights(api: Api) -> Iterator[Check]:
 
 def _lacking(api: Api, namespace: str, account: str) -> tuple[list[str], int]:
     lacking, asked = [], 0
-    for right in _RIGHTS:
-        for resource in right.resources:
-            refused = [verb for verb in right.verbs if not _may(api, namespace, account, right, resource, verb)]
-            asked += len(right.verbs)
+    user = f"system:serviceaccount:{namespace}:{account}"
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+    for rule, where in (*((rule, "") for rule in _RIGHTS["cluster"]), *((rule, namespace) for rule in _RIGHTS["own"])):
+        group, name = rule["apiGroup"], rule.get("resourceName", "")
+        for resource in rule["resources"]:
+            plural, _, subresource = resource.partition("/")
+            attributes = {"group": group, "resource": plural, "subresource": subresource, "name": name}
+            attributes["namespace"] = where
+            refused = [verb for verb in rule["verbs"] if not api.permits(user, groups, {**attributes, "verb": verb})]
+            asked += len(rule["verbs"])
             if refused:
-                named = f" {right.name}" if right.name else ""
-                where = f" of {right.group}" if right.group else ""
-                lacking.append(f"{', '.join(refused)} {resource}{named}{where}")
+                words = [", ".join(refused), resource, name, f"of {group}" if group else ""]
+                lacking.append(" ".join(filter(None, words)))
     return lacking, asked
-
-
-def _may(api: Api, namespace: str, account: str, right: _Right, resource: str, verb: str) -> bool:
-    plural, _, subresource = resource.partition("/")
-    attributes = {"group": right.group, "resource": plural, "subresource": subresource, "verb": verb}
-    attributes |= {"name": right.name, "namespace": namespace if right.own else ""}
-    group = "authorization.k8s.io/v1"
-    review: Object = {
-        "apiVersion": group,
-        "kind": "SubjectAccessReview",
-        "spec": {
-            "user": f"system:serviceaccount:{namespace}:{account}",
-            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated"],
-            "resourceAttributes": attributes,
-        },
-    }
-    return bool(api.create(f"/apis/{group}/subjectaccessreviews", review)["status"]["allowed"])
 
 
 def _name(image: str) -> str:

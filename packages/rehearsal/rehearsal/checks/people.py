@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.settings.access import Access, Role
-from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.simulation import UserInfo
 
-_REVIEW: Final = "authorization.k8s.io/v1"
 # Where nobody has a role by name.
 _ELSEWHERE: Final = "kube-system"
 _DEVELOPERS: Final = frozenset[Role]({"admin", "developer"})
@@ -74,18 +73,5 @@ def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, U
 
 
 def _may(api: Api, login: UserInfo, one: _Try, namespace: str) -> bool:
-    review: Object = {
-        "apiVersion": _REVIEW,
-        "kind": "SubjectAccessReview",
-        "spec": {
-            "user": login.user,
-            "groups": [*login.groups, "system:authenticated"],
-            "resourceAttributes": {
-                "group": one.group,
-                "resource": one.resource,
-                "verb": one.verb,
-                "namespace": namespace,
-            },
-        },
-    }
-    return bool(api.create(f"/apis/{_REVIEW}/subjectaccessreviews", review)["status"]["allowed"])
+    attributes = {"group": one.group, "resource": one.resource, "verb": one.verb, "namespace": namespace}
+    return api.permits(login.user, login.groups, attributes)
