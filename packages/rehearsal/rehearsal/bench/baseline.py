@@ -68,6 +68,7 @@ def serve(run_dir: Path, tools: Path, max_nodes: int, client: Connection) -> Non
             )
             for group in groups(max_nodes):
                 fleet.apply_group(group)
+            fleet.settle()
             client.send(plane.kubeconfig.read_text())
             with suppress(EOFError):
                 client.recv()

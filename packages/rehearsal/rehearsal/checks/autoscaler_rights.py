@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.cluster.api import Api
+from rehearsal.cluster.images import Image
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.cloud_calls import Calls
 
@@ -26,7 +27,7 @@ def autoscaler_rights(api: Api) -> Iterator[Check]:
     """A check for each cluster-autoscaler that the program deployed."""
     for deployment in api.list("/apis/apps/v1/deployments"):
         pod = deployment["spec"]["template"]["spec"]
-        if not any(_name(container["image"]) == _IMAGE for container in pod["containers"]):
+        if not any(Image.parse(container["image"]).is_of(_IMAGE) for container in pod["containers"]):
             continue
         namespace, account = deployment["metadata"]["namespace"], pod.get("serviceAccountName") or "default"
         lacking, asked = _lacking(api, namespace, account)
@@ -53,10 +54,6 @@ def _lacking(api: Api, namespace: str, account: str) -> tuple[list[str], int]:
                 words = [", ".join(refused), resource, name, f"of {group}" if group else ""]
                 lacking.append(" ".join(filter(None, words)))
     return lacking, asked
-
-
-def _name(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
 def calls_allowed(calls: Calls) -> Iterator[Check]:

@@ -9,6 +9,8 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from rehearsal.cluster.images import Image
+
 PLUGIN_SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 """Where a device plugin registers with the kubelet:
 https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/#device-plugin-implementation"""
@@ -52,7 +54,7 @@ def is_plugin(image: str) -> bool:
 
 def _installs(image: str) -> bool:
     name = _name(image)
-    return ("nvidia" in name and ("installer" in name or "driver" in name)) or _repository(image).endswith(
+    return ("nvidia" in name and ("installer" in name or "driver" in name)) or Image.parse(image).repository.endswith(
         "nvidia/driver"
     )
 
@@ -79,10 +81,5 @@ def _images(pod: PodSpec) -> str:
     return ", ".join(dict.fromkeys(each["image"] for each in _containers(pod)))
 
 
-def _repository(image: str) -> str:
-    head, slash, last = image.partition("@")[0].rpartition("/")
-    return head + slash + last.partition(":")[0]
-
-
 def _name(image: str) -> str:
-    return _repository(image).rpartition("/")[2]
+    return Image.parse(image).repository.rpartition("/")[2]

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import Diff, Properties
 from rehearsal.providers.paths import Path, covers, format_path, parse_path
 
 
-class Comparable(Protocol):
-    """How the inputs of one resource type are compared."""
+@dataclass(frozen=True)
+class Comparison:
+    """How the inputs of one resource type are compared.
 
-    @property
-    def replaces(self) -> tuple[str, ...]:
-        """Input paths that cannot be updated in place (``x[]``: only adding or removing elements)."""
-        ...
+    ``replaces`` are input paths that cannot be updated in place (``x[]``: only adding or removing elements). In
+    ``links`` a resource's name and its URL mean the same, ``unordered`` lists are sets. ``absent`` are scalars that
+    mean the same as an input left open; empty blocks and lists always do.
+    """
 
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Inputs in which a resource's name and its URL mean the same."""
-        ...
-
-    @property
-    def unordered(self) -> tuple[str, ...]:
-        """Lists that are sets."""
-        ...
-
-    @property
-    def absent(self) -> tuple[Any, ...]:
-        """Scalars that mean the same as an input left open; empty blocks and lists always do."""
-        ...
+    replaces: tuple[str, ...]
+    links: tuple[str, ...]
+    unordered: tuple[str, ...]
+    absent: tuple[Any, ...]
 
 
-def diff(shape: Comparable, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
+def diff(shape: Comparison, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
     """The diff of two sets of inputs without the ``ignored`` paths (``nodeConfig.labels``, ``taints[*].value``).
 
     Paths are those of leaves (``nodeConfig.taints[0].value``); an added or removed list element is one path. A value
@@ -53,7 +45,7 @@ def same_resource(one: str, other: str) -> bool:
     return longer[-len(shorter) :] == shorter
 
 
-def _replaces(shape: Comparable, path: Path) -> bool:
+def _replaces(shape: Comparison, path: Path) -> bool:
     named = _names(path)
     for candidate in shape.replaces:
         steps = candidate.removesuffix("[]").split(".")
@@ -67,7 +59,7 @@ def _names(path: Path) -> list[str]:
     return [step for step in path if isinstance(step, str)]
 
 
-def _changes(old: Any, new: Any, path: Path, shape: Comparable) -> Iterator[Path]:
+def _changes(old: Any, new: Any, path: Path, shape: Comparison) -> Iterator[Path]:
     if _empty(old, shape) and _empty(new, shape):
         return
     before, after = _comparable(old, new, shape), _comparable(new, old, shape)
@@ -80,7 +72,7 @@ def _changes(old: Any, new: Any, path: Path, shape: Comparable) -> Iterator[Path
         yield path
 
 
-def _list_changes(old: list[Any], new: list[Any], path: Path, shape: Comparable) -> Iterator[Path]:
+def _list_changes(old: list[Any], new: list[Any], path: Path, shape: Comparison) -> Iterator[Path]:
     if ".".join(_names(path)) in shape.unordered and UNKNOWN not in new:
         old, new = sorted(old, key=_canonical), sorted(new, key=_canonical)
     for index in range(max(len(old), len(new))):
@@ -90,7 +82,7 @@ def _list_changes(old: list[Any], new: list[Any], path: Path, shape: Comparable)
             yield from _changes(old[index], new[index], (*path, index), shape)
 
 
-def _same(old: Any, new: Any, path: Path, shape: Comparable) -> bool:
+def _same(old: Any, new: Any, path: Path, shape: Comparison) -> bool:
     if old is UNKNOWN or new is UNKNOWN:
         return False
     if format_path(path) in shape.links and isinstance(old, str) and isinstance(new, str):
@@ -98,14 +90,14 @@ def _same(old: Any, new: Any, path: Path, shape: Comparable) -> bool:
     return bool(old == new)
 
 
-def _empty(value: Any, shape: Comparable) -> bool:
+def _empty(value: Any, shape: Comparison) -> bool:
     if value is None or (isinstance(value, (dict, list)) and not value):
         return True
     # False equals 0 in Python, so the type counts too.
     return any(type(value) is type(each) and value == each for each in shape.absent)
 
 
-def _comparable(value: Any, other: Any, shape: Comparable) -> Any:
+def _comparable(value: Any, other: Any, shape: Comparison) -> Any:
     """An empty block stands for an absent one, so that adding a block names the fields in it."""
     return type(other)() if _empty(value, shape) and isinstance(other, (dict, list)) else value
 

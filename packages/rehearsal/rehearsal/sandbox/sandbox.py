@@ -99,9 +99,7 @@ class Sandbox:
             facts["kubeconfig"] = str(self._control_plane.kubeconfig)
             facts["ports"] = {**self._ports, "kube-apiserver": self._control_plane.port}
         if facts != self._written:
-            draft = self._run_dir / ".sandbox.json"
-            draft.write_text(json.dumps(facts, indent=2))
-            draft.replace(self._run_dir / "sandbox.json")
+            self._say("sandbox", facts)
             self._written = facts
 
     def write_inventory(self) -> None:
@@ -116,19 +114,19 @@ class Sandbox:
         self._say("inventory", {"resources": resources, "people": people})
 
     def exhaust(self, pools: Sequence[str]) -> None:
-        """Have no further machine for exactly these pools, and say so in ``exhausted.json``."""
+        """Have no further machine for exactly these pools, and say so in ``exhaust.json``."""
         if self._control_plane is not None:
             self._exhausted_pools.exhaust(self._control_plane.api, pools)
         for provider in self._providers:
             provider.exhaust(pools)
-        self._say("exhausted", list(pools))
+        self._say("exhaust", list(pools))
 
     def reclaim(self, node: str) -> None:
-        """Take back the node's machine as its cloud does, and say so in ``reclaimed.json``: of a group of the fleet's,
+        """Take back the node's machine as its cloud does, and say so in ``reclaim.json``: of a group of the fleet's,
         or one that a simulated provider started."""
         if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
             reclaim(self._control_plane.api, node)
-        self._say("reclaimed", node)
+        self._say("reclaim", node)
 
     def _say(self, what: str, answer: Any) -> None:
         draft = self._run_dir / f".{what}.json"
