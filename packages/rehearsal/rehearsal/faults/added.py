@@ -101,9 +101,7 @@ def _add_large_pod(program: Program) -> None:
 
 
 INJECTIONS: Final[Mapping[str, Injection]] = {
-    # A job pinned to the largest node size without its toleration: it would stay Pending.
     "job-without-toleration": _add_job,
-    # A system pod pinned to the GPU pool: it requests no GPU and keeps a GPU node running.
     "pinned-system-pod": _add_pinned_pod,
     # A system pod that is too large for every node: everything else works, its own function does not.
     "system-pod-too-large": _add_large_pod,
