@@ -28,12 +28,12 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.counts import counted
 from facts.concepts.unknown import UNKNOWN
 from policies import pools
 from policies.config import limits_of, problems
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared
-from policies.rules.counts import counted
 from policies.rules.table import BY_ID, RULES
 
 _KEYS: Final = ("name", "resources", "config", "refused", "noted")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from facts.concepts.counts import counted
 from facts.concepts.declared import Minimum, NodeGroup, Reservation, Stack, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, either
-from policies.rules.counts import counted
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
-from policies.rules.counts import counted
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Stack, Violation, Workload
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
-from policies.rules.counts import counted
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS, JOB, WEB, program

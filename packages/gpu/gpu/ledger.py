@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Final
 
+from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from gpu.finished_pods import finished_pods
-from gpu.words import counted
 
 Object = Mapping[str, Any]
 _SECONDS_PER_HOUR: Final = 3600

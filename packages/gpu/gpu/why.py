@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from facts.concepts.counts import counted
 from facts.jobs.job import QUEUE_LABEL
-from gpu.words import counted
 
 Object = Mapping[str, Any]
 Kind = Literal[

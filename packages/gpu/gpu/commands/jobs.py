@@ -11,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
 from gpu import why as reasons
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
@@ -41,7 +42,6 @@ from gpu.commands.following import (
     state_of,
 )
 from gpu.ledger import GpuCost, of_job
-from gpu.words import counted
 
 JobArgument = Annotated[str, typer.Argument(help="The job's name.")]
 IndexOption = Annotated[int, typer.Option("--index", min=0, help="Index of the sweep's run, or of the worker.")]

@@ -9,6 +9,7 @@ from typing import Any, Final
 import typer
 from rich.table import Table
 
+from facts.concepts.counts import counted
 from facts.concepts.offer import PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, fits, gib, misses
@@ -30,7 +31,6 @@ from gpu.commands.common import (
     print_json,
 )
 from gpu.submit import mebibytes, millicores
-from gpu.words import counted
 
 _NODES: Final = "/api/v1/nodes"
 

@@ -1,9 +1,15 @@
-"""Checks of the cluster's pools and nodes during the scenario, and of what a destroy leaves."""
+"""Checks of the cluster's pools and nodes during the scenario, and of what a destroy leaves.
+
+What ran is what the stack declared: every node of a pool, every pod of the cluster's own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from facts.concepts.counts import counted
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool
 from rehearsal.checks.workloads import why
 from rehearsal.scenario.check import NOT_REACHED, Check, Pools
 from rehearsal.scenario.plan import OffGpus
@@ -54,7 +60,7 @@ def reached(timeline: Timeline, pools: Pools, messages: Mapping[str, str]) -> It
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_ready_at is not None]
         peak = timeline.peak(pool.name)
-        detail = f"{len(nodes)} nodes in total, {peak} at most at once, {len(usable)} with allocatable GPUs"
+        detail = f"{counted(len(nodes), 'node')} in total, {peak} at most at once, {len(usable)} with allocatable GPUs"
         reasons = (_about_machines(timeline, pool.name, nodes), messages.get(pool.name, ""))
         if not usable and any(reasons):
             detail += f": {'; '.join(filter(None, reasons))}"
@@ -65,7 +71,7 @@ def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
     """No pool exceeds its maximum number of nodes, at any observed moment."""
     sized = pools.maxima.items()
     over = [(name, timeline.peak(name), most) for name, most in sized if timeline.peak(name) > most]
-    detail = "; ".join(f"{name} had {peak} nodes at once, its maximum is {most}" for name, peak, most in over)
+    detail = "; ".join(f"{name} had {counted(peak, 'node')} at once, maximum {most}" for name, peak, most in over)
     peaks = ", ".join(f"{name} {timeline.peak(name)} of {most}" for name, most in sized)
     title = "No pool exceeds its maximum number of nodes"
     yield Check("max-never-exceeded", title, not over, detail or f"most nodes at once: {peaks}")
@@ -76,7 +82,7 @@ def system_pods_off_gpus(timeline: Timeline) -> Check:
     guilty = [(pod, node) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
     system_pods = sum(pod.system for pod, _ in placements(timeline))
     detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
-    good = f"{system_pods} system pod placements, none on a GPU node"
+    good = f"{counted(system_pods, 'system pod placement')}, none on a GPU node"
     passed = not guilty and system_pods > 0
     return Check("system-pods-off-gpu", "System pods stay off GPU nodes", passed, detail or good)
 
@@ -115,7 +121,7 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
         "admin-stays",
         "The admin pool keeps its nodes while GPU nodes start and stop",
         lowest >= minimum,
-        f"at least {lowest} admin nodes at all times, minimum {minimum}",
+        f"at least {counted(lowest, 'admin node')} at all times, minimum {minimum}",
     )
 
 
@@ -146,3 +152,80 @@ def leftover_checks(left: Sequence[str], retained: frozenset[str]) -> list[Check
         detail = f"deleted: {', '.join(missing)}" if missing else f"still there: {', '.join(sorted(retained))}"
         checks.append(Check("kept", "Retained resources survive the destroy", not missing, detail))
     return checks
+
+
+_ZONE = "topology.kubernetes.io/zone"
+CAPACITY = "karpenter.sh/capacity-type"
+"""A node's capacity type. In a rehearsal all autoscaled nodes have it, because Karpenter or its simulation creates
+them; each cloud also has a label of its own for it."""
+
+_LISTED = 5
+
+
+def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
+    """Every node that ran equals its pool: machine, zone, labels, taints, spot or not, and its GPUs once usable."""
+    declared = {pool.name: pool for pool in pools.all}
+    ready = [node for node in timeline.nodes if node.ready is not None and node.registered]
+    strange = [f"{node.name} belongs to no pool of the stack" for node in ready if node.pool not in declared]
+    wrong = [
+        f"{node.name} ({node.pool}) {problem}"
+        for node in ready
+        if node.pool in declared
+        for problem in _differences(node, declared[node.pool])
+    ]
+    errors = [*strange, *wrong]
+    detail = "; ".join(errors[:_LISTED]) + (f"; and {len(errors) - _LISTED} more" if len(errors) > _LISTED else "")
+    good = f"all nodes ({len(ready)}) match their pool: machine type, zones, labels, taints, capacity type and GPUs"
+    title = "Every node matches its pool"
+    passed = bool(ready) and not errors
+    return Check("nodes-as-declared", title, passed, detail or (good if ready else "no node was observed"))
+
+
+def system_pods_run(timeline: Timeline, played: Played) -> Check:
+    """Every system pod runs: none that existed before the GPU pods were deleted is still pending.
+
+    Agents of a node that was deleted before they could start do not count: the cluster deletes them later.
+    """
+    until = played.all_deleted or timeline.now()
+    left = {node.name for node in timeline.nodes if node.deleted is not None}
+    mine = [
+        pod
+        for pod in timeline.pods
+        if pod.system_namespace
+        and pod.deleted is None
+        and pod.created <= until
+        and not (pod.owner in NODE_AGENTS and pod.node in left)
+    ]
+    waiting = [pod for pod in mine if pod.running is None]
+    failed = [pod for pod in mine if pod.phase == "Failed" and pod.owner not in NODE_AGENTS]
+    reasons = [
+        f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
+    ]
+    reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
+    detail = "; ".join(reasons[:_LISTED]) or f"all pods outside the namespace default ({len(mine)}) have run"
+    return Check("system-pods-run", "System pods run", bool(mine) and not reasons, detail)
+
+
+def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
+    if node.machine_type not in pool.machine_types:
+        yield f"is a {node.machine_type or 'machine of unknown type'}, declared {' or '.join(pool.machine_types)}"
+    zone = node.labels.get(_ZONE, "")
+    if zone not in pool.zones:
+        yield f"is in zone {zone or 'none'}, declared {' or '.join(pool.zones)}"
+    for key, value in pool.labels.items():
+        if node.labels.get(key) != value:
+            yield f"has label {key}={node.labels.get(key, '(none)')}, declared {value}"
+    lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
+    if lacking:
+        yield f"has no taint {', '.join(lacking)}"
+    bought, expected = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
+    reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
+    # Karpenter's word for them; other autoscalers do not tell them from those on demand.
+    if bought is not None and bought != expected and not (reserved and bought == "reserved"):
+        yield f"is {bought}, declared {pool.capacity_type}"
+    if node.gpus_ready_at is not None and node.most_gpus != pool.allocatable_gpus:
+        yield f"has {node.most_gpus} allocatable GPUs, declared {pool.allocatable_gpus}"
+
+
+def _text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value or ''}:{taint.effect}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.settings.teams import Team
+from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PRIORITY_CLASSES
 from rehearsal.cluster.api import Api, ApiError, Object
@@ -42,12 +43,13 @@ def team_checks(api: Api, teams: Sequence[Team], wait: Wait) -> Iterator[Check]:
 
         passed = wait(holds, _PATIENCE_SECONDS)
         wrong = [
-            f"a pod with {one.gpus} GPUs of class {one.priority_class or 'none'}: {answer or 'accepted'}"
+            f"a pod with {counted(one.gpus, 'GPU')} of class {one.priority_class or 'none'}: {answer or 'accepted'}"
             for one, answer in refusals.items()
             if not _as_it_must(one, answer)
         ]
-        summary = f"{team.gpus} GPUs fit the quota, {team.gpus + 1} exceed it; {len(refusals)} pods tried (dry run)"
-        title = f"Pods of team {team.name} get at most {team.gpus} GPUs and no higher priority than the team"
+        tried = f"{counted(len(refusals), 'pod')} tried (dry run)"
+        summary = f"within the quota: {counted(team.gpus, 'GPU')}, exceeding it: {team.gpus + 1}; {tried}"
+        title = f"Pods of team {team.name} get at most {counted(team.gpus, 'GPU')} and no higher priority than the team"
         yield Check(f"team:{team.name}", title, passed, "; ".join(wrong) or summary)
 
 

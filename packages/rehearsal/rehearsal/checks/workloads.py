@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from facts.concepts.counts import counted
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.plan import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.scenario.player import Played, Submitted
@@ -77,7 +78,7 @@ def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         for ok, detail in [_placed(timeline, one, _runs(one))]
         if not ok
     ]
-    detail = f"{timeline.peak(burst.pool)} nodes at once, maximum {burst.max_nodes}"
+    detail = f"{counted(timeline.peak(burst.pool), 'node')} at once, maximum {burst.max_nodes}"
     if astray:
         detail += "; " + "; ".join(astray[:3])
     yield Check("burst-fills", f"A burst fills {burst.pool}", full and not astray, detail)

@@ -20,8 +20,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.rest import admission_warnings, failure, resource_path
-from rehearsal.cluster.credentials import UserTokens
-from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError, UserTokens
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ Which DaemonSet that is, the group says (``gpus_advertised_by``):
 - ``daemonset``: a driver installer.
 - ``device-plugin``: NVIDIA's device plugin; how it multiplies GPUs: ``device_plugin.py``.
 
-Only a pod that would really do it counts (``installers.py``); one that is merely called so
+Only a pod that would really do it counts; one that is merely called so
 (its name or a label of its pods contains ``nvidia-driver`` or ``nvidia-device-plugin``) is named in the reason.
 Where none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node says why. What was offered stays
 as it is: a plugin that is configured anew matters to new nodes only.
@@ -22,8 +22,7 @@ from typing import Any, Final
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object, warning
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas
-from rehearsal.fleet.installers import installer_problem, plugin_problem
+from rehearsal.fleet.device_plugin import PLUGIN, PluginError, installer_problem, plugin_problem, replicas
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, LATE_TAINT, condition
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER

@@ -25,8 +25,8 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from rehearsal.providers.base import CallContext, CheckFailure, Diff, Previous, Properties, Provider, ProviderError
+from rehearsal.providers.differences import MISSING, covers, lookup, parse_path
 from rehearsal.providers.marshal import marshal, unmarshal
-from rehearsal.providers.paths import MISSING, covers, lookup, parse_path
 
 _CALLS_AT_ONCE: Final = 128
 """Threads: the engine runs up to ``--parallel`` operations (4 per CPU by default) and some only wait."""

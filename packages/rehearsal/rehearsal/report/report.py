@@ -20,7 +20,7 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds}``
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, unpricedPools}``, list prices an hour
-- ``evidence``: logs of real programs and their calls to the simulated cloud (``evidence.py``)
+- ``evidence``: logs of real programs and their calls to the simulated cloud
 - ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
 """
 
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -40,9 +41,10 @@ from components.settings import Settings
 from components.settings.costs import node_price
 from facts import catalog
 from facts.concepts.pool import Pool
-from rehearsal.checks.declared import CAPACITY
+from rehearsal.checks.cluster import CAPACITY
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.report.scope import Scope
+from rehearsal.scenario import cloud_calls
 from rehearsal.scenario.check import NOT_REACHED, Check, Pools
 from rehearsal.scenario.manifests import Applied
 from rehearsal.scenario.player import Played
@@ -320,3 +322,20 @@ def _pod(timeline: Timeline, pod: PodRecord) -> dict[str, Any]:
 
 def _rounded(values: dict[str, Any]) -> dict[str, Any]:
     return {key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()}
+
+
+EVIDENCE: Final = "evidence"
+_PATTERNS: Final = ("pods/*.log", cloud_calls.FILES)
+"""In the run's ``logs``: the logs of pods whose program really ran, and the calls that a simulated cloud answered."""
+
+
+def keep_evidence(run_dir: Path, folder: Path) -> tuple[Path, ...]:
+    """Copy them into ``folder``'s own folder for them, in the place of the last run's; the copies."""
+    target = folder / EVIDENCE
+    shutil.rmtree(target, ignore_errors=True)
+    logs = run_dir / "logs"
+    files = sorted(path for pattern in _PATTERNS for path in logs.glob(pattern))
+    for path in files:
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target / path.name)
+    return tuple(target / path.name for path in files)

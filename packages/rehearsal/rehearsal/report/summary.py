@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from facts.concepts.counts import counted
 from rehearsal.report.report import (
     SERIES_POINTS,
     RunRecord,
@@ -85,7 +86,7 @@ def _placements(console: Console, record: RunRecord) -> None:
             continue
         table.add_row(*_row(record.timeline, one.submission.workload, [one.submission.workload], one.reply.ok))
     if burst:
-        table.add_row(*_row(record.timeline, f"burst ({len(burst)} pods)", burst, True))
+        table.add_row(*_row(record.timeline, f"burst ({counted(len(burst), 'pod')})", burst, True))
     console.print(table)
     console.print()
 
@@ -145,7 +146,7 @@ def _figures(console: Console, record: RunRecord) -> None:
     waited, cost = waits(record), cost_of(record)
     if waited:
         longest = f"median {statistics.median(waited):.1f} s, longest {max(waited):.1f} s"
-        console.print(f"GPU pods waited (compressed time): {longest}, {len(waited)} pods", highlight=False)
+        console.print(f"GPU pods waited (compressed time): {longest}, {counted(len(waited), 'pod')}", highlight=False)
     held = system_pods_on_gpu_nodes(record.timeline)
     console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
     idle = "unknown" if cost.idle_hourly is None else f"${cost.idle_hourly:.2f}/h"
@@ -168,8 +169,8 @@ def _verdict(console: Console, record: RunRecord) -> None:
         say(console, f"[dim]Not rehearsed (why: report.json): {escape(', '.join(scope.not_rehearsed))}.[/]")
         say(console, f"[dim]Estimated: {escape(', '.join(scope.estimates))}.[/]")
     if not reasons:
-        counted = f"{len(record.checks)} checks, seed {record.seed}"
-        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {counted}")
+        checks = f"{counted(len(record.checks), 'check')}, seed {record.seed}"
+        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {checks}")
         return
     console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
     for reason in reasons:

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from facts import catalog
+from facts.concepts.counts import counted
 from rehearsal import work
 from rehearsal.checks import (
     autoscaler_rights,
@@ -31,9 +32,8 @@ from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import CommandResult, Engine, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack, without_protection
-from rehearsal.report import evidence
 from rehearsal.report.progress import Display
-from rehearsal.report.report import RunRecord, StageTime, node_prices, to_json, write_atomically
+from rehearsal.report.report import RunRecord, StageTime, keep_evidence, node_prices, to_json, write_atomically
 from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
 from rehearsal.run import disk
@@ -281,7 +281,7 @@ class Rehearsal:
         if not again.ok and {node.name for node in self._timeline.gpu_nodes_now()} != nodes:
             # An autoscaler that acts in the same second is in an update's way; the next goes on (docs/operations.md).
             again = engine.up(self._options.gate, name="up-once-more", expect_no_changes=True)
-        title = f"With {len(nodes)} GPU nodes running, a second update changes nothing"
+        title = f"With {counted(len(nodes), 'GPU node')} running, a second update changes nothing"
         self._engine_check("second-up-no-changes", title, again)
         self._engine_check("no-drift", "`pulumi refresh` finds no drift in the cloud or the cluster", engine.drift())
 
@@ -333,7 +333,7 @@ class Rehearsal:
         record = self._record
         retained = self._sandbox is not None and self._sandbox.retained
         with suppress(OSError):
-            record.evidence = evidence.keep(self.run_dir, self._folder)
+            record.evidence = keep_evidence(self.run_dir, self._folder)
         if record.verdict == "pass" and not retained:
             shutil.rmtree(self.run_dir, ignore_errors=True)
         leftovers.delete_old_runs(self._folder / "runs")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.cluster.credentials import write_credential_plugins
+from rehearsal.cluster.kubeconfig import write_credential_plugins
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.node_pools import ExhaustedPools

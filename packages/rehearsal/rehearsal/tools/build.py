@@ -17,7 +17,7 @@ from typing import Final
 
 from rehearsal.tools.command import LAST_LINES, ToolsError, explanation
 from rehearsal.tools.go import Go
-from rehearsal.tools.module import Module, ModuleChart
+from rehearsal.tools.modules import Module, ModuleChart
 from rehearsal.tools.progress import Progress, duration
 
 _ADVICE: Final = (

@@ -13,7 +13,7 @@ from typing import Final
 
 from rehearsal.tools import cache
 from rehearsal.tools.command import ToolsError, run
-from rehearsal.tools.module import Module
+from rehearsal.tools.modules import Module
 from rehearsal.tools.progress import Progress
 
 REQUIREMENTS: Final = Path(__file__).resolve().with_name("go_requirements.txt")

@@ -9,14 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rehearsal.tools import build, cache, go
-from rehearsal.tools.archives import archives_of, unpacked_folder
 from rehearsal.tools.command import ToolsError
-from rehearsal.tools.download import Downloads, Unavailable
-from rehearsal.tools.module import Module
-from rehearsal.tools.modules import MODULES
-from rehearsal.tools.plan import BuildPlan, make_plan
+from rehearsal.tools.download import Downloads, Unavailable, archives_of, unpacked_folder
+from rehearsal.tools.modules import MODULES, Module
+from rehearsal.tools.plan import BuildPlan, SystemPulumi, make_plan
 from rehearsal.tools.progress import Progress, duration
-from rehearsal.tools.system_pulumi import SystemPulumi
 
 
 def install(

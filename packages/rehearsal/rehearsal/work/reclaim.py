@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from facts.concepts.counts import counted
 from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
@@ -72,7 +73,7 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
     if outcome.notice is not None and grace > outcome.notice:
         errors.append(f"its grace period is {grace} s after SIGTERM, but the cloud gives {outcome.notice} s")
     if failed := outcome.status.get("failed"):
-        errors.append(f"the Job counts {failed} failures")
+        errors.append(f"the Job counts {counted(failed, 'failure')}")
     if not holds(outcome.status, "Complete"):
         conditions = [f"{each['type']}: {each.get('message', '')}" for each in outcome.status.get("conditions") or ()]
         errors.append(f"the Job is not complete ({'; '.join(conditions) or 'no condition'})")
@@ -167,7 +168,7 @@ def _words(outcome: ReclaimOutcome, job: TrainingJobSpec) -> str:
     notice = "" if outcome.notice is None else f", of the cloud's {outcome.notice} s"
     ended = f"{', '.join(lost)} ended by {', '.join(outcome.ends)}"
     return (
-        f"{len(outcome.before)} workers; {outcome.taken} was reclaimed; {ended} with {job.grace_seconds} s after "
-        f"SIGTERM{notice}; they continued on {', '.join(sorted(places))} with the same index and variables; "
+        f"{counted(len(outcome.before), 'worker')}; {outcome.taken} was reclaimed; {ended} with {job.grace_seconds} s "
+        f"after SIGTERM{notice}; they continued on {', '.join(sorted(places))} with the same index and variables; "
         "the Job is complete, without a failure"
     )

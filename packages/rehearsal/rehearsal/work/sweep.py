@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from facts.concepts.counts import counted
 from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
@@ -50,9 +51,9 @@ def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait)
     wrong = [words for each in outcomes for words in problems(each)]
     wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     if left := timeline.gpu_nodes_now():
-        wrong.append(f"{len(left)} GPU nodes remain: {', '.join(node.name for node in left)}")
+        wrong.append(f"{counted(len(left), 'GPU node')} left: {', '.join(node.name for node in left)}")
     used = [node for node in timeline.nodes if node.gpu_pool and node.created >= began]
-    done = f"{'; '.join(map(_words, outcomes))}; {len(used)} GPU nodes started and stopped"
+    done = f"{'; '.join(map(_words, outcomes))}; {counted(len(used), 'GPU node')} started and stopped"
     return Check("sweep", title, not wrong, "; ".join(wrong) or done)
 
 
@@ -64,7 +65,7 @@ def problems(outcome: SweepOutcome) -> list[str]:
     if status.get("succeeded", 0) != runs:
         errors.append(f"{job.name}: {status.get('succeeded', 0)} of {runs} runs succeeded")
     if failed := status.get("failed"):
-        errors.append(f"{job.name}: {failed} failures")
+        errors.append(f"{job.name}: {counted(failed, 'failure')}")
     indexes = Counter(_index(pod) for pod, _pool in outcome.pods)
     # Without such an end it is Kubernetes that starts a run twice, as it sometimes does:
     # https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
@@ -75,7 +76,7 @@ def problems(outcome: SweepOutcome) -> list[str]:
         if pod.running is not None and pool not in job.pools:
             errors.append(f"{pod.name} ran on a node of {pool or 'no pool'}, not of {', '.join(job.pools)}")
     if job.at_once is not None and _at_once(outcome) > job.at_once:
-        errors.append(f"{job.name}: {_at_once(outcome)} runs at once, but {job.at_once} fit")
+        errors.append(f"{job.name}: {counted(_at_once(outcome), 'run')} at once, but {job.at_once} fit")
     return errors
 
 
@@ -119,5 +120,5 @@ def _at_once(outcome: SweepOutcome) -> int:
 def _words(outcome: SweepOutcome) -> str:
     job = outcome.job
     pools = ", ".join(sorted({pool for _pod, pool in outcome.pods if pool}))
-    gpus = f"{job.gpus} GPU{'s' if job.gpus > 1 else ''}"
-    return f"{len(outcome.pods)} runs of {gpus} on {pools}, at most {_at_once(outcome)} at once"
+    runs = f"{counted(len(outcome.pods), 'run')} of {counted(job.gpus, 'GPU')}"
+    return f"{runs} on {pools}, at most {_at_once(outcome)} at once"

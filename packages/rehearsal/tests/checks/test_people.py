@@ -10,7 +10,7 @@ from components.access import CLUSTER_RESOURCE_VIEWER, bindings
 from components.clouds.base import Subject
 from components.settings.access import Access
 from packages.rehearsal.tests.simulated_cluster import eventually, tools
-from rehearsal.checks.people import people_checks
+from rehearsal.checks.permissions import people_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.simulation import UserInfo

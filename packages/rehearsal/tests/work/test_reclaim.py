@@ -62,7 +62,7 @@ FAILED = {"type": "Failed", "status": "True", "message": "Job has reached the sp
         (lambda one: replace(one, ends=("DeletionByPodGC",)), "without notice: DeletionByPodGC"),
         (lambda one: replace(one, ends=("",)), "without notice: nothing"),
         (lambda one: replace(one, notice=14), "its grace period is 15 s after SIGTERM, but the cloud gives 14 s"),
-        (status(**COMPLETE, failed=1), "the Job counts 1 failures"),
+        (status(**COMPLETE, failed=1), "the Job counts 1 failure"),
         (status(), "the Job is not complete (no condition)"),
         (status(conditions=[FAILED]), "not complete (Failed: Job has reached"),
         (after(BEFORE[0]), "reclaimed-1-b was not replaced"),

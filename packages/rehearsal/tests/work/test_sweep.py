@@ -64,7 +64,7 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
     [
         (lambda one: replace(one, status={"succeeded": 2}), "2 of 3 runs succeeded"),
         (lambda one: replace(one, status={}), "0 of 3 runs succeeded"),
-        (lambda one: replace(one, status={"succeeded": 3, "failed": 1}), "1 failures"),
+        (lambda one: replace(one, status={"succeeded": 3, "failed": 1}), "1 failure"),
         (
             lambda one: replace(one, pods=(*one.pods, (run(1, 9, disrupted="DeletionByPodGC"), "t4-1"))),
             "runs 1 were interrupted and started again",

@@ -22,6 +22,7 @@ from rehearsal.providers.base import (
     Provider,
     ProviderError,
 )
+from rehearsal.providers.differences import differences, format_path
 from rehearsal.providers.kubernetes.cluster import ObjectClient
 from rehearsal.providers.kubernetes.helm import RELEASE, Helm, Releases
 from rehearsal.providers.kubernetes.manifest import (
@@ -57,7 +58,6 @@ from rehearsal.providers.kubernetes.settings import (
     unknown_identity,
 )
 from rehearsal.providers.kubernetes.waiting import DEFAULT_TIMEOUT_SECONDS, NotReadyError, until_gone, until_ready
-from rehearsal.providers.paths import differences, format_path
 from rehearsal.providers.values import has_unknown
 
 _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)

@@ -10,8 +10,8 @@ from typing import Final
 
 import yaml
 
+from rehearsal.providers.differences import Path, covers, parse_path
 from rehearsal.providers.kubernetes.manifest import Kind
-from rehearsal.providers.paths import Path, covers, parse_path
 
 _IDENTITY: Final = ("metadata.name", "metadata.namespace", "apiVersion", "kind")
 _FIELDS: Final[dict[str, list[str]]] = yaml.safe_load(FilePath(__file__).with_suffix(".yaml").read_text())

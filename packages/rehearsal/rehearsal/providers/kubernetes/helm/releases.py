@@ -16,10 +16,10 @@ import yaml
 
 from facts.concepts.unknown import UNKNOWN, Maybe, coalesce
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, ProviderError
+from rehearsal.providers.differences import MISSING, Path, differences, format_path
 from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
 from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
 from rehearsal.providers.kubernetes.manifest import split_id
-from rehearsal.providers.paths import MISSING, Path, differences, format_path
 from rehearsal.providers.values import has_unknown
 
 _log = logging.getLogger(__name__)
