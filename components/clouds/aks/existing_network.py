@@ -13,9 +13,9 @@ import pulumi
 
 from components.settings import Settings
 from components.settings.limits import common
-from components.settings.limits.aks.network import EXISTING_NETWORK
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK
 
 _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 

@@ -13,7 +13,7 @@ from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.catalog.gke.networks import PRIVATE_RANGES
+from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
 from facts.concepts.pool import CapacityType
 
 _KMS_KEYS: Final = common.KmsKeys(
@@ -35,15 +35,11 @@ _WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion
 # https://cloud.google.com/iam/docs/principal-identifiers, those that have a name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
 
-_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
-EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{_NAME})")
-"""As a stack file writes it: a name, or with the host project of a Shared VPC."""
-
 _UPGRADED_AT_ONCE: Final = 20
 _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
 
 # GKE takes no block of another project's reservation.
-_RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
+_RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{NAME}|{NAME}(/reservationBlocks/{NAME})?")
 
 # GKE sets these from what the pool is. The API's description of ``NodeConfig.labels`` (container.v1beta1's discovery
 # document) calls a conflict with such a key unpredictable. Other keys with this prefix are for users to set.
@@ -209,7 +205,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
             f"'{existing.network}' is not a VPC network",
             "Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
         )
-    if len(existing.subnets) != 1 or not re.fullmatch(_NAME, existing.subnets[0]):
+    if len(existing.subnets) != 1 or not re.fullmatch(NAME, existing.subnets[0]):
         yield Problem(
             "network.existing.subnets",
             "a GKE cluster uses one subnet, which spans all zones of its region",

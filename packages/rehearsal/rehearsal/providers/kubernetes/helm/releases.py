@@ -20,7 +20,7 @@ from rehearsal.providers.differences import MISSING, Path, differences, format_p
 from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
 from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
 from rehearsal.providers.kubernetes.manifest import split_id
-from rehearsal.providers.values import has_unknown
+from rehearsal.providers.values import has_unknown, merged
 
 _log = logging.getLogger(__name__)
 
@@ -208,16 +208,6 @@ def _with_files(inputs: Properties) -> Properties:
         values = merged(values, content or {})
     declared = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
     return {**declared, "values": merged(values, inputs.get("values") or {})} if files else declared
-
-
-def merged(base: Any, over: Any) -> Any:
-    """As Helm merges values: ``over`` over ``base``, maps key by key, everything else whole.
-
-    https://helm.sh/docs/chart_template_guide/values_files/
-    """
-    if isinstance(base, Mapping) and isinstance(over, Mapping):
-        return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
-    return over
 
 
 def _changes(before: Any, live: Any, declared: Any, path: Path = ()) -> Iterator[Path]:

@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import yaml
 
-from policies.readers.kubernetes.chart_values import over
 from rehearsal.providers.kubernetes.helm.chart_placeholders import KNOWN
+from rehearsal.providers.values import merged
 
 _DIRECTIVE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _WORDS: Final = {bool: "flag", str: "scalar", int: "scalar", float: "scalar", list: "list"}
@@ -48,7 +48,7 @@ def _values(source: Path) -> dict[str, Any]:
     for chart in sorted(below.iterdir()) if below.is_dir() else ():
         if (chart / "values.yaml").is_file():
             # A chart sets some of the values of those that it depends on.
-            values[chart.name] = over(values.get(chart.name) or {}, _values(chart))
+            values[chart.name] = merged(_values(chart), values.get(chart.name) or {})
     return values
 
 
