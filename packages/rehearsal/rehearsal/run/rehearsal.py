@@ -36,8 +36,8 @@ from rehearsal.report.progress import Display
 from rehearsal.report.report import RunRecord, StageTime, keep_evidence, node_prices, to_json, write_atomically
 from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
-from rehearsal.run import disk
-from rehearsal.run.disk import DiskFull
+from rehearsal.run import machine
+from rehearsal.run.machine import DiskFull
 from rehearsal.run.options import Options
 from rehearsal.run.retained import RetainedCluster, uninterrupted
 from rehearsal.sandbox import leftovers
@@ -105,7 +105,7 @@ class Rehearsal:
         with self._display:
             try:
                 self.run_dir.mkdir(parents=True)
-                disk.require(self.run_dir)
+                machine.require_room(self.run_dir)
                 retained = self._stages()
                 record.complete = True
             except KeyboardInterrupt:
@@ -114,7 +114,7 @@ class Rehearsal:
             except (StageFailed, EngineError, KubeconfigError, SandboxError, DiskFull, ManifestsError) as failure:
                 record.failures.append(f"{self._current}: {failure}")
             except OSError as failure:
-                record.failures.append(f"{self._current}: {disk.words(failure)}")
+                record.failures.append(f"{self._current}: {machine.words(failure)}")
             except Exception as failure:  # a defect here must not cost the report, nor leave the sandbox running
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
@@ -341,7 +341,7 @@ class Rehearsal:
         try:
             write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
         except OSError as failure:
-            record.failures.append(f"the report could not be written: {disk.words(failure)}")
+            record.failures.append(f"the report could not be written: {machine.words(failure)}")
         if self._interrupted:
             # Nobody wants a page about what did not happen.
             self._console.print(f"\nInterrupted during {self._interrupted}; everything was stopped.", highlight=False)
