@@ -8,6 +8,7 @@ permission, its pod is Ready and does nothing, because its caches never fill
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from components.settings.access import Access, Role
+from components.settings.access import Access
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.images import Image
@@ -25,38 +26,21 @@ from rehearsal.simulation import UserInfo
 
 # Where nobody has a role by name.
 _ELSEWHERE: Final = "kube-system"
-_DEVELOPERS: Final = frozenset[Role]({"admin", "developer"})
-_ALL: Final = frozenset[Role]({"admin", "developer", "viewer"})
 
 
 @dataclass(frozen=True)
 class _Try:
-    """A request in a namespace (``""``: cluster-wide); ``may``: the roles that are permitted to make it."""
+    """A row of ``permissions.csv``: a request, where it is made, and the ``roles`` that are permitted to make it."""
 
+    namespace: str
     verb: str
     resource: str
-    may: frozenset[Role]
-    group: str = ""
+    group: str
+    roles: str
 
 
-_IN_OWN_NAMESPACE: Final = (
-    _Try("create", "jobs", _DEVELOPERS, "batch"),
-    _Try("delete", "pods", _DEVELOPERS),
-    _Try("get", "secrets", _DEVELOPERS),
-    _Try("list", "pods", _ALL),
-    _Try("create", "rolebindings", frozenset({"admin"}), "rbac.authorization.k8s.io"),
-    _Try("delete", "resourcequotas", frozenset({"admin"})),
-)
-_IN_ANOTHER: Final = (
-    _Try("create", "jobs", frozenset({"admin"}), "batch"),
-    _Try("get", "secrets", frozenset({"admin"})),
-)
-_IN_NONE: Final = (
-    _Try("list", "nodes", _ALL),
-    _Try("delete", "nodes", frozenset({"admin"})),
-    _Try("create", "clusterrolebindings", frozenset({"admin"}), "rbac.authorization.k8s.io"),
-    _Try("delete", "validatingadmissionpolicies", frozenset({"admin"}), "admissionregistration.k8s.io"),
-)
+with Path(__file__).with_name("permissions.csv").open(encoding="utf-8", newline="") as _rows:
+    _TRIES: Final = tuple(_Try(**row) for row in csv.DictReader(_rows))
 
 
 def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, UserInfo]) -> Iterator[Check]:
@@ -69,14 +53,14 @@ def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, U
                 f"access:{entry.name}", title, False, f"the cloud does not grant {entry.who} access to the cluster"
             )
             continue
-        tried = [(one, where) for where in entry.namespaces or ("default",) for one in _IN_OWN_NAMESPACE]
-        tried += [(one, _ELSEWHERE) for one in _IN_ANOTHER] + [(one, "") for one in _IN_NONE]
+        places = {"own": entry.namespaces or ("default",), "another": (_ELSEWHERE,), "none": ("",)}
+        tried = [(one, where, entry.role in one.roles.split()) for one in _TRIES for where in places[one.namespace]]
         wrong = [
-            f"{'may not' if entry.role in one.may else 'may'} {one.verb} {one.resource} in {where or 'no namespace'}"
-            for one, where in tried
-            if _may(api, login, one, where) != (entry.role in one.may)
+            f"{'may not' if may else 'may'} {one.verb} {one.resource} in {where or 'no namespace'}"
+            for one, where, may in tried
+            if _may(api, login, one, where) != may
         ]
-        allowed = sum(entry.role in one.may for one, _ in tried)
+        allowed = sum(may for _, _, may in tried)
         detail = "; ".join(wrong) or f"{allowed} of {len(tried)} permissions granted, as declared"
         yield Check(f"access:{entry.name}", title, not wrong, f"{entry.who} {detail}" if wrong else detail)
 
