@@ -162,8 +162,7 @@ class Sandbox:
     def _start_providers(self, started: ExitStack) -> None:
         from rehearsal.providers.fixtures import create_fixtures
         from rehearsal.providers.kubernetes import SimulatedKubernetes
-        from rehearsal.providers.launcher import write_launchers
-        from rehearsal.providers.server import serve
+        from rehearsal.providers.server import serve, write_launchers
 
         providers: list[Provider] = [
             *(cloud_provider(cloud, self._run_dir, self._fleet, self._limits) for cloud in self._clouds),
