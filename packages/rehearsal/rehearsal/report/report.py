@@ -41,7 +41,7 @@ from components.settings import Settings
 from components.settings.costs import node_price
 from facts import catalog
 from facts.concepts.pool import Pool
-from rehearsal.checks.cluster import CAPACITY
+from rehearsal.checks.cluster import CAPACITY, placements
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.report.scope import Scope
 from rehearsal.scenario import cloud_calls
@@ -151,11 +151,7 @@ def cost_of(record: RunRecord) -> ListPrices:
 
 def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
     """Pods of the cluster's own, node agents aside, that were placed on GPU nodes, with the node's name."""
-    return [
-        (pod, node.name)
-        for pod in timeline.pods
-        if pod.system and pod.node and (node := timeline.node_of(pod)) is not None and node.gpu_pool
-    ]
+    return [(pod, node.name) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
 
 
 def unusable_machines(record: RunRecord) -> list[EventRecord]:
