@@ -14,8 +14,8 @@ from typing import Any, Final
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import ApiError
 from rehearsal.providers.base import Properties
-from rehearsal.providers.kubernetes.cluster import ObjectClient
 from rehearsal.providers.kubernetes.manifest import Kind, object_id
+from rehearsal.providers.kubernetes.settings import ObjectClient
 
 STORAGE_CLASS: Final = Kind("storage.k8s.io/v1", "StorageClass")
 ENDPOINT_SLICE: Final = Kind("discovery.k8s.io/v1", "EndpointSlice")
