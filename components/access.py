@@ -22,7 +22,7 @@ _FORMER_VIEWER: Final = "surroundings"
 _API: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
 
-# Cluster-scoped resources are in neither ``edit`` nor ``view``, but nodes explain why a job waits.
+# Neither ``edit`` nor ``view`` includes cluster-scoped resources, but users need nodes to see why a job waits.
 CLUSTER_RESOURCE_VIEWER: Final[dict[str, Any]] = {
     "apiVersion": f"{_API}/v1",
     "kind": "ClusterRole",

@@ -106,7 +106,7 @@ def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:
     """The policies on placement and sizes for the pools that a stack file describes.
 
     Raises:
-        SettingsError: the file is no valid stack.
+        SettingsError: the file is not a valid stack.
     """
     settings = from_stack_file(path)
     cloud = load_cloud(settings.cloud)
@@ -120,7 +120,7 @@ def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the manifests; 1 for a stack file that is not valid."""
+    """Print the manifests; the exit code is 1 for an invalid stack file."""
     try:
         documents = [*pod_rules(), *(manifest for name in arguments[:1] for manifest in of_stack(Path(name)))]
     except SettingsError as error:

@@ -22,7 +22,7 @@ class ClusterAutoscalerArgs:
 
 
 class ClusterAutoscaler(pulumi.ComponentResource):
-    """The autoscaler of a cluster; ``pools`` describes per pool what decides its size, its limits and delays.
+    """The autoscaler of a cluster; ``pools`` describes how each pool scales: the autoscaler, limits and delays.
 
     ``node_pools`` declares these pools.
     """

@@ -20,7 +20,7 @@ VARIANT_LABEL: Final = "gpucluster.dev/driver"
 
 @dataclass(frozen=True, kw_only=True)
 class DriverDaemonSetArgs:
-    """All GPU ``pools`` of ``cluster``; those whose cloud installs everything get no DaemonSet."""
+    """All GPU ``pools`` of ``cluster``; pools whose cloud installs everything get no DaemonSet."""
 
     cluster: Cluster
     pools: Sequence[Pool]
@@ -55,7 +55,7 @@ def config_map(daemon: GpuDaemon) -> dict[str, Any]:
 
 
 def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
-    """The DaemonSet that runs the pod on all nodes of the daemon's pools, and on no other.
+    """The DaemonSet that runs the pod on all nodes of the daemon's pools, and on no others.
 
     A ``critical`` pod preempts others on a full node; any other waits until a job ends there.
     """

@@ -1,4 +1,4 @@
-"""Warns at submission about what a GPU workload lacks, and keeps small pods off large nodes (ADR 0001).
+"""Warns at submission if a GPU workload lacks something, and keeps small pods off large nodes (ADR 0001).
 
 ``gpu-placement.yaml`` has the two ValidatingAdmissionPolicies, ``gpu-placement`` (warns) and ``gpu-isolation``
 (refuses), and their bindings; this module adds the facts about the stack's pools as variables. They are GA since
@@ -58,7 +58,7 @@ class GpuAdmission(pulumi.ComponentResource):
 
 
 def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
-    """Pool → CPU and memory its nodes leave for pods: the most of several machine types, so no warning is false."""
+    """Pool → CPU and memory that its nodes leave for pods; the largest machine type counts, so no warning is false."""
     known = catalog.of(cloud)
     by_pool = {}
     for pool in pools:

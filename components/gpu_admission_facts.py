@@ -68,7 +68,7 @@ def _tried_before(pool: Pool, pools: Sequence[Pool]) -> str:
 
 
 def _most_gpus_of_smaller(pool: Pool, pools: Sequence[Pool]) -> int:
-    """The most GPUs per pod that a pool of the same GPU type and a smaller size offers; 0 if there is none."""
+    """Maximum GPUs per pod in pools of the same GPU type and a smaller size; 0 without such a pool."""
     smaller = (
         other for other in pools if other.gpus.type == pool.gpus.type and other.gpus_per_node < pool.gpus_per_node
     )

@@ -22,7 +22,7 @@ class AdminPoolArgs:
 
 
 class AdminPool(pulumi.ComponentResource):
-    """The permanent pool for system pods, so that none of them keeps a GPU node alive. It also declares the default
+    """The permanent pool for system pods, so that none of them keeps a GPU node running. It also declares the default
     StorageClass.
 
     It has no taint; every other pool waits for it (see ``NodePoolArgs``).
@@ -43,9 +43,9 @@ class AdminPool(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class NodePoolArgs:
-    """``pool`` in ``cluster``, scaled by ``autoscaler`` and so declared after its admin pool, whose nodes it waits for:
-    clouds add the GPU taint and toleration by themselves only when a pool without GPUs exists already, and
-    system pods that find no other node would settle here."""
+    """``pool`` in ``cluster``, scaled by ``autoscaler``, and declared after the admin pool: clouds add the GPU taint
+    and toleration themselves only if a CPU pool already exists, and system pods without another node would run
+    here."""
 
     cluster: Cluster
     autoscaler: ClusterAutoscaler
@@ -60,7 +60,7 @@ class GpuNodePool(pulumi.ComponentResource):
     """An autoscaled GPU pool that starts empty.
 
     Raises:
-        ValueError: the pool keeps nodes (minimum above 0), has no room (maximum below 1), lacks the GPU taint or GPUs.
+        ValueError: the minimum is above 0, the maximum below 1, or the pool lacks GPUs or the GPU taint.
     """
 
     pool: pulumi.CustomResource

@@ -28,7 +28,7 @@ _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def of_settings(settings: Settings) -> dict[str, Any]:
-    """The outputs that follow from the settings alone."""
+    """The outputs that depend on the settings only."""
     return {
         "pools": pools(settings.gpu_pools),
         "gpuJobs": gpu_jobs(settings.gpu_pools, settings.autoscaler),
@@ -103,16 +103,16 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
 def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
     """Annotations that keep a job on its node until it ends.
 
-    The autoscaler must not drain a half-idle node with a job. Karpenter ends a node as soon as the cloud announces
+    The autoscaler must not drain a half-idle node with a job. Karpenter removes a node as soon as the cloud announces
     maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot
-    instance ends two minutes after its warning anyway; holding it would only cost the pod its time to shut down.
+    instance stops two minutes after its warning anyway; the annotation would only shorten the pod's shutdown.
     """
     undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
     return {SAFE_TO_EVICT: "false", **undisrupted}
 
 
 def cost(settings: Settings) -> dict[str, Any]:
-    """List prices in US dollars an hour; ``None`` where one is not known, and ``notes`` say which."""
+    """List prices in US dollars per hour; ``None`` where one is unknown, as ``notes`` explain."""
     notes = [
         "list prices, without traffic, logging, discounts and taxes",
         "the maximum counts both spot pools and their on-demand fallback pools",
@@ -126,9 +126,11 @@ def cost(settings: Settings) -> dict[str, Any]:
         )
     known = catalog.of(settings.cloud)
     if settings.workloads.shared_volume is not None and known.prices.volume is None:
-        notes.append("without the shared volume, which is billed by its content as long as it exists")
+        notes.append("without the shared volume, which is billed by its content for as long as it exists")
     if fixed_fees := fees(known, settings.region, settings.workloads, settings.network):
-        notes.append(f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, used or not")
+        notes.append(
+            f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, whether used or not"
+        )
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is unknown")
     support = support_of(known, settings.kubernetes.version)
@@ -139,7 +141,7 @@ def cost(settings: Settings) -> dict[str, Any]:
         )
     floor: float | None = 0.0
     if settings.workloads.services:
-        from components.workloads.inference_service import floor_usd  # with its planner, which few stacks need
+        from components.workloads.inference_service import floor_usd  # imports the job planner, which few stacks need
 
         floor = floor_usd(settings)
     if floor is None:

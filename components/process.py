@@ -13,26 +13,26 @@ import pulumi
 _OF_THE_ENGINE: Final = "PULUMI_CONFIG" in os.environ
 
 DEBUG: Final = "GPUCLUSTER_DEBUG"
-"""The environment's variable that, set to anything, keeps the SDK's debug messages: with ``pulumi up --debug``."""
+"""If this environment variable is set, the SDK sends its debug messages, for ``pulumi up --debug``."""
 
 if _OF_THE_ENGINE:
-    gc.disable()  # while all is imported: none of it is garbage; ``run_without_delay`` turns it on again
+    gc.disable()  # during imports, which leave no garbage; ``run_without_delay`` enables it again
 
 
 def run_without_delay() -> None:
-    """Make the program's process run and end without delay; once all is imported, and only in a process of the engine.
+    """Avoid delays when the process runs and exits. Call it after all imports, and only in a process of the engine.
 
     When a policy refuses a resource, the engine never answers the program's request for it, and interrupts the program.
     Python would wait for that answer before it exits, and the engine waits 5 s for Python before it kills it. So an
-    interrupt ends the process at once. Nothing is lost: the state is the engine's, and Ctrl-C reaches the program only
+    interrupt ends the process at once. Nothing is lost: the engine holds the state, and Ctrl-C reaches the program only
     through the engine.
 
-    Imported objects live to the end: frozen, they are not searched for garbage while the program runs and when it ends,
-    a twelfth of a small preview (https://docs.python.org/3/library/gc.html#gc.freeze).
+    Imported objects live until the end. Frozen, they are not searched for garbage, which saves a twelfth of a small
+    preview (https://docs.python.org/3/library/gc.html#gc.freeze).
 
-    Of every step of every resource the SDK sends the engine a debug message, and waits until the engine has it
+    The SDK sends the engine a debug message for every step of every resource, and waits until the engine has it
     (https://github.com/pulumi/pulumi/blob/master/sdk/python/lib/pulumi/log.py): a fifteenth of a small preview, for
-    what is shown with ``--debug`` only. They are not sent unless ``GPUCLUSTER_DEBUG`` is set.
+    output that only ``--debug`` shows. They are not sent unless ``GPUCLUSTER_DEBUG`` is set.
     """
     if not _OF_THE_ENGINE:
         return

@@ -1,4 +1,4 @@
-"""Publishes the pool inventory in the cluster, for ``gpu`` and other clients: Kubernetes has no empty pools."""
+"""Publishes the pool inventory in the cluster, for ``gpu`` and other clients: the API does not show empty pools."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from facts.concepts.pool import Pool, gpus_per_pod
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MIB: Final = 1024 * 1024
 _RESERVE: Final = Resources(milli_cpu=200, memory_mib=256)
-"""Held back on each node, beside the catalogue's requests of system pods: clouds publish no complete list of these, and
-change them between versions. A pod that requests everything published must fit."""
+"""Reserve on each node, in addition to the catalogue's requests of system pods: clouds publish no complete list of
+these, and change them between versions. A pod that requests everything published must fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedOfferArgs:
-    """The GPU ``pools`` of ``cluster``; ``addresses`` of what its jobs have beside them, by key of ``workloads``."""
+    """The GPU ``pools`` of ``cluster``; ``addresses`` of shared services for jobs, by key of ``workloads``."""
 
     cluster: Cluster
     pools: Sequence[Pool]

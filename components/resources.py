@@ -1,8 +1,8 @@
 """Custom resources registered by type token and property name, as the providers' schemas spell them.
 
-Why not the SDK's classes: the first use of one in ``pulumi_gcp.container`` or ``.compute`` executes 200,000 lines of
-generated declarations, about 3 s of CPU in every preview (docs/adr/0002-resources-by-token.md). What the classes would
-check, ``tests/components/test_provider_schema.py`` checks: every property, at any depth, against the SDK.
+The SDK's classes are not used: the first one from ``pulumi_gcp.container`` or ``.compute`` executes 200,000 lines of
+generated declarations, about 3 s of CPU in every preview (docs/adr/0002-resources-by-token.md). Instead of
+the classes, ``tests/components/test_provider_schema.py`` checks every property, at any depth, against the SDK.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Inputs = Mapping[str, Any]
 ObjectToken = NewType("ObjectToken", str)
 """The type token of an object inside a cluster."""
 
-# The provider gives up on an object after 10 minutes unless told (https://github.com/pulumi/pulumi-kubernetes/pull/802);
-# a node may take longer to be drained and ended.
+# The provider's default is 10 minutes per object (https://github.com/pulumi/pulumi-kubernetes/pull/802); draining and
+# deleting a node may take longer.
 _CLOUD_RESOURCES_GO = "60m"
 _HELM_RELEASE = ObjectToken("kubernetes:helm.sh/v3:Release")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A chart's place in the world: ``repository`` is an address (``https://`` or ``oci://``).
+    """A chart's repository, name and version: ``repository`` is an address (``https://`` or ``oci://``).
 
     Its pods have ``install_seconds`` to become ready.
     """
@@ -43,7 +43,7 @@ class Chart:
 
     @property
     def where(self) -> dict[str, Any]:
-        """The release's inputs but for its values."""
+        """The release's inputs, except its values."""
         registry = self.repository.startswith("oci://")
         return {
             "chart": f"{self.repository}/{self.name}" if registry else self.name,
@@ -58,10 +58,10 @@ class Chart:
 class CustomResource(pulumi.CustomResource):
     """One resource of a provider plugin; ``outputs`` names the properties to read back besides the inputs.
 
-    The plugin's version is that of the SDK in ``requirements.txt``, by way of ``make schemas``.
+    The plugin's version is that of the SDK in ``requirements.txt``, through ``make schemas``.
 
-    A type checker takes objects inside a cluster alone: a cloud's resources go through that cloud's ``declare``
-    (``components/clouds``), which ties each resource type to its inputs.
+    A type checker accepts only objects inside a cluster: a cloud's resources use that cloud's ``declare``
+    (``components/clouds``), which checks the inputs of each resource type.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class CustomResource(pulumi.CustomResource):
 class KubernetesProvider(pulumi.ProviderResource):
     """The explicit provider of the objects inside one cluster; ``kubeconfig`` is secret.
 
-    ``authority`` is the CA of the cluster's control plane, which tells it from any other. Without an identifier the
-    provider takes another address for another cluster, and replaces every object:
+    ``authority`` is the CA of the control plane, which identifies the cluster. Without an identifier the provider
+    treats a new address as a new cluster, and replaces every object:
     https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/provider.go (``DiffConfig``)
-    ConfigMaps change in place, so that a protected stack, which lets nothing be replaced, takes other pools:
+    ConfigMaps change in place, so that the pools of a protected stack, which allows no replacement, can change:
     https://www.pulumi.com/registry/packages/kubernetes/api-docs/provider/#enableconfigmapmutable_python
     """
 
@@ -121,12 +121,12 @@ class ClusterObjects:
         as_made: Sequence[str] = (),
         renamed_from: str | None = None,
     ) -> CustomResource:
-        """An object from its manifest; it keeps the properties ``as_made`` (paths) that it was made with.
+        """An object from its manifest; changes of the properties ``as_made`` (paths) are ignored after its creation.
         ``renamed_from`` is the resource's name in earlier versions of the program.
 
-        It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
-        balancers, volumes) that would be left behind. What is ``retained`` stays in the cluster when it is no longer
-        declared.
+        It is deleted with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes,
+        load balancers, volumes) that would be left behind. A ``retained`` object remains in the cluster when it is no
+        longer declared.
         """
         options = self._options(parent, after, owns_cloud_resources, retained)
         if as_made:

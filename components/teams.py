@@ -1,6 +1,6 @@
 """Teams: a namespace with a GPU quota and a priority for each.
 
-https://kubernetes.io/docs/concepts/policy/resource-quotas/ (of extended resources: ``requests.`` alone),
+https://kubernetes.io/docs/concepts/policy/resource-quotas/ (extended resources: only ``requests.``),
 https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/.
 """
 
@@ -17,14 +17,14 @@ from components.settings.teams import Priority, Team
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PRIORITY_CLASSES
 
-# Above and below a pod that names no class. Autoscalers start no node for pods below -10:
+# Above and below the priority of a pod without a class. Autoscalers start no node for pods below -10:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-cluster-autoscaler-work-with-pod-priority-and-preemption
 _VALUES: Final[Mapping[Priority, int]] = {"low": -1, "high": 1000}
 _SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
 _MIG: Final = f"{GPU_RESOURCE.partition('/')[0]}/mig-"
 
-# What a pod counts with that asks for nothing, where a quota would otherwise refuse it. No ``max`` of GPUs here: a
-# LimitRange refuses every container that has no limit of the resource, or gives it the largest one as its own
+# Requests of a pod that has none, which a quota would otherwise refuse. No ``max`` of GPUs here: a LimitRange refuses
+# every container without a limit of the resource, or sets the maximum as its limit
 # (https://kubernetes.io/docs/concepts/policy/limit-range/), and with it a GPU.
 _DEFAULT_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
 
@@ -54,7 +54,7 @@ class Teams(pulumi.ComponentResource):
 
 
 def priority_classes() -> Iterator[dict[str, Any]]:
-    """They order pending pods; a running job is never preempted."""
+    """PriorityClasses: they order pending pods and never preempt a running job."""
     for priority, value in _VALUES.items():
         yield {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -86,7 +86,7 @@ def manifests(team: Team) -> Iterator[dict[str, Any]]:
 
 
 def _forbidden(priority: Priority) -> dict[str, Any]:
-    """The classes that pods of a team may not name. ``NotIn`` matches a pod that names none."""
+    """The classes that a team's pods must not use. ``NotIn`` also matches a pod without a class."""
     classes = {"scopeName": "PriorityClass"}
     if priority == "low":
         return {**classes, "operator": "NotIn", "values": [PRIORITY_CLASSES["low"]]}

@@ -1,12 +1,12 @@
-"""Starts the policy pack from the project that it is a part of."""
+"""Starts the policy pack from this repository."""
 
 import gc
 import sys
 from pathlib import Path
 
-gc.disable()  # while all is imported: none of it is garbage; ``serve`` turns it on again
+gc.disable()  # during imports, which leave no garbage; ``serve`` enables it again
 
-# The engine runs this folder as a program of its own; our modules are imported from the project around it.
+# The engine runs this folder as a separate program; its modules are imported from the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from policies import sdk_names  # noqa: E402

@@ -1,4 +1,4 @@
-"""Puts the policy pack into a folder of its own, which runs and can be published without the rest of the repository.
+"""Exports the policy pack to a folder, which runs and can be published without the rest of the repository.
 
 ``python -m policies.bundle [FOLDER]`` (``make policy-pack``) prints the folder, by default ``build/policy-pack``. A
 virtual environment ``venv`` in it stays as it is.
@@ -15,7 +15,7 @@ import yaml
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("policies", "facts")
-"""What a run of the pack imports of ours."""
+"""Modules of this repository that the pack imports."""
 
 _PROJECT: Final = "PulumiPolicy.yaml"
 _VENV: Final = "venv"
@@ -27,7 +27,7 @@ _MAIN: Final = '''\
 
 import gc
 
-gc.disable()  # while all is imported: none of it is garbage; ``serve`` turns it on again
+gc.disable()  # during imports, which leave no garbage; ``serve`` enables it again
 
 from policies import sdk_names
 
@@ -43,7 +43,7 @@ def bundle(folder: Path) -> None:
     """Write the pack to ``folder``, over an earlier one.
 
     Raises:
-        FileExistsError: the folder holds something else than a pack.
+        FileExistsError: the folder contains something other than a pack.
     """
     if folder.is_dir() and any(folder.iterdir()) and not (folder / _PROJECT).is_file():
         raise FileExistsError(f"{folder} is not empty and no policy pack: name another folder, or empty this one")
@@ -68,7 +68,7 @@ def _left_out(directory: str, names: list[str]) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Build the pack in the folder that is named; the exit code is 2 where it cannot be."""
+    """Build the pack in the named folder; the exit code is 2 if that fails."""
     folder = Path(*arguments[:1] or (ROOT / "build" / "policy-pack",)).resolve()
     try:
         bundle(folder)

@@ -1,8 +1,8 @@
 """Levels, limits and exemptions per stack: ``policies/config/<stack>.json``, else ``default.json``.
 
 The format is that of ``pulumi preview --policy-pack-config``: rule → level, or rule → {enforcementLevel, limits …,
-exemptions}; and ``pools`` (:mod:`policies.pools`). The engine checks values against the rules' schemas; names it does
-not know it ignores, so they are checked here: ``python -m policies.config FILE…`` prints all problems and fails if
+exemptions}; and ``pools`` (:mod:`policies.pools`). The engine checks values against the rules' schemas, but
+ignores unknown names, so they are checked here: ``python -m policies.config FILE…`` prints all problems and fails if
 there are any.
 """
 
@@ -50,8 +50,8 @@ def load(path: Path) -> dict[str, Any]:
     """The file's content.
 
     Raises:
-        ConfigError: the file cannot be read, is no JSON object, names an unknown rule, level or limit, or has a value
-            of the wrong type or out of range.
+        ConfigError: the file cannot be read, is not a JSON object, names an unknown rule, level or limit, or has a
+            value of the wrong type or out of range.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def problems(config: Mapping[str, Any]) -> list[str]:
-    """Everything that is wrong with a configuration, one sentence each."""
+    """All problems of a configuration, one sentence each."""
     errors = []
     for name, entry in config.items():
         if name == levels.ALL:
@@ -87,7 +87,7 @@ def problems(config: Mapping[str, Any]) -> list[str]:
 
 
 def _configured(config: Mapping[str, Any]) -> levels.Configured:
-    """A file's content as the engine hands it over."""
+    """A file's content as the engine passes it."""
     configured = {}
     for name, entry in config.items():
         properties = dict(entry) if isinstance(entry, dict) else {_LEVEL: entry}
@@ -119,7 +119,7 @@ def limit_problems(rule: Rule[...], limits: Mapping[str, Any]) -> list[str]:
 
 
 def limits_of(rule: Rule[...], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The rule's limits as the engine hands them over, checked.
+    """The rule's limits as the engine passes them, checked.
 
     Raises:
         ConfigError: a limit that the rule does not have, or a wrong value.
@@ -133,7 +133,7 @@ def limits_of(rule: Rule[...], entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def exemptions_of(rule: Rule[...], entry: Mapping[str, Any], today: date) -> tuple[Exemption, ...]:
-    """The rule's exemptions as the engine hands them over, checked; expired ones included.
+    """The rule's exemptions as the engine passes them, checked; expired ones included.
 
     Raises:
         ConfigError: an exemption without a reason, an end, or a resource.
@@ -146,7 +146,7 @@ def exemptions_of(rule: Rule[...], entry: Mapping[str, Any], today: date) -> tup
 
 
 def expired(config: Mapping[str, Any], today: date) -> list[str]:
-    """The exemptions of a usable configuration that no longer count, one sentence each."""
+    """The expired exemptions of a valid configuration, one sentence each."""
     return [
         f"{name}.{exemptions.KEY}: expired on {exemption.expires} ({exemption.reason}); remove it, or set a later date"
         for name, entry in config.items()
@@ -192,7 +192,7 @@ def _complaint(value: object, schema: Mapping[str, Any]) -> str:
 
 
 def _is_whole(value: object, schema: Mapping[str, Any]) -> bool:
-    """Whether a float stands for an integer: the engine hands every number over as a float."""
+    """Whether a float is an integer: the engine passes every number as a float."""
     return isinstance(value, float) and value.is_integer() and "integer" in schema["type"]
 
 

@@ -1,7 +1,7 @@
-"""The engine's property maps as plain Python, with ``UNKNOWN`` for what it does not know yet.
+"""The engine's property maps as plain Python, with ``UNKNOWN`` for values that it does not know yet.
 
-The SDK hands properties as proxies that raise on the first unknown value. A rule should see the other values all the
-same, and say itself whether the unknown one matters, so the proxies are taken off here.
+The SDK passes properties as proxies that raise on the first unknown value. A rule needs the other values, and decides
+itself whether the unknown one matters, so the proxies are removed here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pulumi_policy import proxy, secret
 
 from facts.concepts.unknown import UNKNOWN
 
-# The engine writes an unknown value as one of these fixed texts, by its type.
+# The engine writes an unknown value as one of these texts, depending on its type.
 _UNKNOWNS: Final = frozenset(
     (
         proxy.UNKNOWN_ARCHIVE_VALUE,
@@ -53,9 +53,9 @@ def unwrapped(value: Any) -> Any:
 
 
 def target(value: Any) -> Any:
-    """What a proxy of the SDK stands for; anything else as it is.
+    """The value behind a proxy of the SDK; any other value unchanged.
 
-    Proxies are the mappings and sequences that are no dicts and lists.
+    Proxies are mappings and sequences other than dicts and lists.
     """
     if isinstance(value, (dict, list, str, bytes)) or not isinstance(value, (Mapping, Sequence)):
         return value

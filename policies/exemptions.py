@@ -1,10 +1,10 @@
-"""Exemptions: resources that a rule lets pass for a while, each with a reason and a date on which it ends.
+"""Exemptions: resources that may violate a rule for a limited time, each with a reason and an end date.
 
-Only the gate's configuration gives them. A tag or label ``gpucluster-exempt`` on a resource asks for one: what the rule
-reports then says so, for the people who decide.
+Only the gate's configuration grants them. A tag or label ``gpucluster-exempt`` on a resource requests one, and the
+rule's message mentions the request.
 
-They stand in a stack's configuration, under the rule: ``{"gpu-ceiling": {"exemptions": [{"resource": "bench-*",
-"reason": "load test, ask ml-platform", "expires": "2027-01-31"}]}}``. What passes by one is printed, with the reason.
+They are in a stack's configuration, under the rule: ``{"gpu-ceiling": {"exemptions": [{"resource": "bench-*",
+"reason": "load test, ask ml-platform", "expires": "2027-01-31"}]}}``. Each run prints them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, Final
 
 KEY: Final = "exemptions"
 LONGEST: Final = timedelta(days=366)
-"""How far ahead an exemption may end: what should pass for ever is a limit or a level of its rule."""
+"""How far ahead an exemption may end: for a permanent exception, change the rule's limit or level."""
 
 ASKS: Final = "gpucluster-exempt"
-"""The tag or label by which a resource asks for an exemption."""
+"""The tag or label that requests an exemption."""
 
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS: Final = 2
@@ -30,7 +30,7 @@ _TEXTS: Final = ("resource", "tag", "reason", "expires")
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "array",
     "default": [],
-    "description": "Resources that pass for a while; each is printed until it expires.",
+    "description": "Resources that are exempt for a limited time; each run prints them.",
     "items": {
         "type": "object",
         "required": ["resource", "reason", "expires"],
@@ -38,12 +38,12 @@ SCHEMA: Final[Mapping[str, Any]] = {
         "properties": {name: {"type": "string", "minLength": 1} for name in _TEXTS},
     },
 }
-"""JSON schema of the key, which every rule has beside its limits."""
+"""JSON schema of the key, which every rule has in addition to its limits."""
 
 
 @dataclass(frozen=True)
 class Exemption:
-    """What passes (``resource``; with a ``tag``, ``key=value``, only what carries it), why, and until when.
+    """What is exempt (``resource``; with a ``tag``, ``key=value``, only resources that have it), why, and until when.
 
     ``resource`` is a pattern for the name; with ``::`` in it for type and name (``gcp:container/*::bench-*``), and one
     that starts with ``urn:`` for the URN. ``expires`` is the last day on which it counts, in UTC.
@@ -55,7 +55,7 @@ class Exemption:
     tag: str | None = None
 
     def covers(self, urn: str, tags: Mapping[str, str]) -> bool:
-        """Whether the resource at ``urn`` with ``tags`` is meant; an empty ``urn`` is the stack as a whole."""
+        """Whether it covers the resource at ``urn`` with ``tags``; an empty ``urn`` is the stack as a whole."""
         # urn:pulumi:<stack>::<project>::<types of its parents>$<type>::<name>
         before, _, name = urn.rpartition("::")
         shown = name
@@ -71,7 +71,7 @@ class Exemption:
         return tags.get(key) == value
 
     def expired(self, today: date) -> bool:
-        """Whether its last day is over."""
+        """Whether its last day has passed."""
         return today > self.expires
 
 
@@ -81,7 +81,7 @@ def today_utc() -> date:
 
 
 def parse(listed: object) -> tuple[Exemption, ...]:
-    """The exemptions of one rule, of a list in which ``problems`` finds nothing."""
+    """The exemptions of one rule, from a list without ``problems``."""
     entries: list[Mapping[str, str]] = listed if isinstance(listed, list) else []
     return tuple(
         Exemption(entry["reason"].strip(), date.fromisoformat(entry["expires"]), entry["resource"], entry.get("tag"))
@@ -90,7 +90,7 @@ def parse(listed: object) -> tuple[Exemption, ...]:
 
 
 def problems(where: str, listed: object, today: date) -> list[str]:
-    """Everything that is wrong with the exemptions at key ``where``, one sentence each; an expired one is not wrong."""
+    """All problems of the exemptions at key ``where``, one sentence each; expiry is not a problem."""
     if not isinstance(listed, list):
         return [f"{where}: must be a list of exemptions, got {json.dumps(listed)}"]
     return [problem for number, entry in enumerate(listed) for problem in _problems(f"{where}[{number}]", entry, today)]
@@ -119,14 +119,14 @@ def _problems(where: str, entry: object, today: date) -> list[str]:
 
 
 def reason_problems(where: str, reason: object) -> list[str]:
-    """What is wrong with a reason: it has to be words, not a character that fills the field."""
+    """Problems of a reason: it must consist of words."""
     if isinstance(reason, str) and len(_WORD.findall(reason)) >= _FEWEST_WORDS:
         return []
     return [f"{where}: write a reason of at least {_FEWEST_WORDS} words, got {json.dumps(reason)}"]
 
 
 def date_problems(where: str, text: object, today: date, *, past: bool = False) -> list[str]:
-    """What is wrong with a last day; ``past``: it may not be over."""
+    """Problems of a last day; ``past``: it must not have passed."""
     try:
         expires = date.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:

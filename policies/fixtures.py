@@ -1,6 +1,6 @@
 """Tests for rules and configurations without an engine: ``python -m policies.fixtures FILE…``.
 
-A file is a YAML list of programs, each with what the gate has to say to it:
+A file is a YAML list of programs, each with the expected violations:
 
 .. code-block:: yaml
 
@@ -10,11 +10,10 @@ A file is a YAML list of programs, each with what the gate has to say to it:
           name: gpu
           properties: {autoscaling: {minNodeCount: 1, maxNodeCount: 2}, nodeConfig: {machineType: g2-standard-8}}
       config: {gpu-ceiling: {maxGpus: 8}}     # as in a stack's configuration; optional
-      refused: [gpu-taint, gpu-zero-minimum]  # exactly these mandatory rules; [] where it has to pass
+      refused: [gpu-taint, gpu-zero-minimum]  # exactly these mandatory rules; [] if it must pass
       noted: [gpu-present-label]              # these advisory rules, perhaps among others; optional
 
-``!unknown ''`` stands for a value that a preview does not know. Rules in the folder ``own_rules`` beside the pack
-count as well.
+``!unknown ''`` is a value that is unknown at preview. Rules in the folder ``own_rules`` of the pack are included.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ _Loader.add_constructor("!unknown", lambda *_: UNKNOWN)
 
 
 def failures(path: Path) -> list[str]:
-    """What the programs of a file show that they should not, one sentence each.
+    """Differences from the expected violations of a file's programs, one sentence each.
 
     Raises:
-        FixtureError: the file is no list of fixtures.
+        FixtureError: the file is not a list of fixtures.
     """
     return [f"{path.name}: {fixture['name']}: {wrong}" for fixture in _fixtures(path) for wrong in _wrong(fixture)]
 
@@ -74,7 +73,7 @@ def _fixtures(path: Path) -> list[Mapping[str, Any]]:
         if unknown := [key for key in fixture if key not in _KEYS]:
             raise FixtureError(f"{where}.{unknown[0]}: no such key; it has {', '.join(_KEYS)}")
         if not isinstance(fixture.get("refused"), list):
-            raise FixtureError(f"{where}.refused: missing; list the rules, or [] where it has to pass")
+            raise FixtureError(f"{where}.refused: missing; list the rules, or [] if it must pass")
         for rule in (*fixture["refused"], *(fixture.get("noted") or [])):
             if rule not in BY_ID:
                 raise FixtureError(f"{where}: no such rule: {rule}")
@@ -100,7 +99,7 @@ def _wrong(fixture: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _violations(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Rule and level of every finding; what is not_evaluated is none."""
+    """Rule and level of every finding, except those that were not evaluated."""
     declared = [
         Declared(
             resource["type"],
@@ -129,7 +128,7 @@ def _listed(rules: set[str]) -> str:
 
 
 def main(paths: list[str]) -> int:
-    """Check the files; 1 if a program is judged otherwise than expected, 2 if a file cannot be used."""
+    """Check the files; the exit code is 1 if a result differs, 2 if a file is invalid."""
     wrong = []
     try:
         for path in paths:

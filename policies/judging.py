@@ -1,4 +1,4 @@
-"""Reads what the engine sends, once for all rules, and says why a rule cannot be evaluated."""
+"""Reads what the engine sends, once for all rules, and determines why a rule cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class DeclaredResources:
         self._stack_view: StackView | None = None
 
     def declare(self, args: ResourceValidationArgs, properties: object = None) -> ResourceView:
-        """The resource that a resource policy is asked about. ``properties`` replace the ones of ``args``."""
+        """The resource that a resource policy checks. ``properties`` replace those of ``args``."""
         view = self._read_once(args) if properties is None else ResourceView(_declared(args, properties))
         self._declared[args.urn] = view
         return view
 
     def stack(self, args: StackValidationArgs) -> StackView:
         """What the stack declares, read once for all rules."""
-        # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
-        # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
+        # Rules check what the program declares. The engine's list has outputs instead: the present state, and at
+        # preview nothing for a provider whose configuration (a future kubeconfig) is unknown.
         resources = [self._declared.get(resource.urn) or self._read_once(resource) for resource in args.resources]
         dependencies = [
             {name: tuple(source.urn for source in sources) for name, sources in resource.property_dependencies.items()}
@@ -63,7 +63,7 @@ class DeclaredResources:
             return violation.unknown_reason
         view = self._declared.get(violation.resource)
         judged_alone = view is not None and rule.scope == "resource" and not waits(view.declared)
-        # What is judged together with other resources may depend on an unknown value of any of them.
+        # A rule on several resources may depend on an unknown value of any of them.
         sources = [view] if view and judged_alone else self._declared.values()
         return None if any(source.has_unknowns for source in sources) else _UNREADABLE
 

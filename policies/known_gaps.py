@@ -14,7 +14,7 @@ KNOWN_GAPS: Final[Mapping[str, str]] = {
     "referenced-image": "What the program in a container image does, for example an operator that starts GPU pods.",
     "harmless-types": "GPU words in types that create no machines: permissions, alarms, budgets, storage, names, "
     "secrets.",
-    "chart-parameters": "Single values that Argo CD sets in a chart (`helm.parameters`), and in any chart the "
+    "chart-parameters": "Individual chart values that Argo CD sets (`helm.parameters`), and in any chart the "
     "tolerations of a component with the name of a known DaemonSet (`node-exporter`, `…-agent`).",
     "late-templates": "A CloudFormation template that is unknown at preview: the gate checks it at the update, before"
     " it is created.",

@@ -1,7 +1,7 @@
-"""Lowered levels: a level below the rule's own needs a reason, for a mandatory rule also an end; every run prints it.
+"""Lowered levels: a level below the rule's own needs a reason, for a mandatory rule also an end. Each run prints it.
 
-``{"secrets-encryption": {"enforcementLevel": "disabled", "reason": "no data here"}}``. The key ``all`` holds for every
-rule that the configuration does not name.
+``{"secrets-encryption": {"enforcementLevel": "disabled", "reason": "no data here"}}``. The key ``all`` applies to
+every rule that the configuration does not name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules as policies of the engine: each policy reads a resource or the stack, asks its rule and reports."""
+"""The rules as policies of the engine: each reads a resource or the stack, runs its rule and reports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from policies.run_config import RunConfig
 from policies.secrets import Secrets
 
 EXEMPTED: Final = "exempted"
-"""The policy that prints exempted violations and lowered levels. It is no rule: no configuration can silence it."""
+"""The policy that prints exempted violations and lowered levels. It is not a rule, so it cannot be disabled."""
 REMEDIATED: Final = "remediated"
 """The policy that prints what the gate changed; the engine itself prints only how many resources changed."""
 _NOTES: Final = 2
@@ -50,7 +50,7 @@ _NOTES: Final = 2
 
 
 class UnknownUntilUpdate(UnknownValueError):
-    """Ends a policy with an advisory note: the SDK's way to say that a value it needs is not known yet."""
+    """Ends a policy with an advisory note: the SDK's way to report a value that is still unknown."""
 
     def __init__(self, messages: Iterable[str]) -> None:
         super().__init__(UNKNOWN_OBJECT_VALUE, [])
@@ -141,8 +141,8 @@ class Gate:
     def _add_late_policies(self) -> None:
         """Adds stack policies, under the rules' names, for resources that can only be read together with others.
 
-        The SDK goes through its list of policies at each request, and unpacks the whole stack for each stack policy.
-        So they are added only when the first such resource comes.
+        The SDK iterates over its policies at each request, and unpacks the whole stack for each stack policy, so they
+        are added only with the first such resource.
         """
         if not self._has_late_policies:
             self._has_late_policies = True
@@ -166,7 +166,7 @@ class Gate:
         return [violation for subject in subjects for violation in unjudged.check(subject, limits)]
 
     def _pools_policy(self) -> Policy:
-        """No rule: the engine accepts configuration for policies only, so the key ``pools`` needs a policy."""
+        """Not a rule: the engine accepts configuration only for policies, so the key ``pools`` needs a policy."""
 
         def validate(_: StackValidationArgs, report: ReportViolation) -> None:
             if self._config.pools:
@@ -210,7 +210,7 @@ def _described(rule: Rule[...]) -> dict[str, Any]:
 
 
 def _version() -> str:
-    # In the pack's own folder the file is at the top, in the project it is beside this one.
+    # In an exported pack the file is at the top, in the repository next to this module.
     here = Path(__file__).resolve().parent
     file = next(path for folder in (here.parent, here) if (path := folder / "PulumiPolicy.yaml").is_file())
     return str(yaml.safe_load(file.read_text(encoding="utf-8"))["version"])
@@ -220,6 +220,6 @@ def serve() -> None:
     """Starts the policy pack: serves the engine, and does not return."""
     gate = Gate(secrets=sdk_hooks.unpack_once(), result=Result(os.environ.get(VARIABLE, ""), _version()))
     sdk_hooks.on_configure(gate.configure)
-    gc.freeze()  # what is imported stays: no search of it for garbage in the middle of a preview
+    gc.freeze()  # imported objects are never garbage: do not search them during a preview
     gc.enable()
     PolicyPack("gpucluster", gate.policies())

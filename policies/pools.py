@@ -1,7 +1,7 @@
-"""Pools of the cluster that another program declares, as the gate's configuration names them.
+"""Pools of a cluster that another program declares, from the gate's configuration.
 
 ``{"pools": {"l4": {"gpusPerNode": 1, "taints": ["nvidia.com/gpu=present:NoSchedule"], "labels": {"pool": "l4"}}}}``.
-Rules check pods against them as against pools of the program itself. A pool with GPUs has the GPU taint unless
+Rules treat them like pools of the program itself. A pool with GPUs has the GPU taint unless
 ``taints`` is set, and always has the label of GPU nodes.
 """
 
@@ -24,13 +24,13 @@ _TAINT: Final = re.compile(r"([^=:\s]+)(?:=([^=:\s]*))?:(NoSchedule|PreferNoSche
 
 
 def parse(configured: object) -> tuple[NodeGroup, ...]:
-    """The pools of a value in which ``problems`` finds nothing; none if the value is missing."""
+    """The pools of a value without ``problems``; none if the value is missing."""
     named: Mapping[str, Mapping[str, Any]] = configured if isinstance(configured, Mapping) else {}
     return tuple(_pool(name, pool) for name, pool in named.items())
 
 
 def problems(configured: object) -> list[str]:
-    """Everything that is wrong with the configuration's pools, one sentence each."""
+    """All problems of the configuration's pools, one sentence each."""
     if not isinstance(configured, Mapping) or not configured:
         example = json.dumps({"l4": {_GPUS: 1}})
         return [f"{KEY}: must be an object of pools, for example {example}, got {json.dumps(configured)}"]
@@ -59,7 +59,7 @@ def _problems(where: str, pool: object) -> Iterator[str]:
         return
     yield from (f"{where}.{key}: no such key; a pool has {', '.join(_KEYS)}" for key in pool if key not in _KEYS)
     gpus = pool.get(_GPUS)
-    # The engine hands every number over as a float.
+    # The engine passes every number as a float.
     if isinstance(gpus, bool) or not isinstance(gpus, (int, float)) or gpus < 0 or not float(gpus).is_integer():
         yield f"{where}.{_GPUS}: must be the GPUs of one node, 0 or more, got {json.dumps(gpus)}"
     taints, labels = pool.get("taints", []), pool.get("labels", {})

@@ -1,8 +1,8 @@
-"""Puts right what breaks a rule, on explicit request: the level ``remediate``.
+"""Fixes violations on explicit request: the level ``remediate``.
 
-Only what cannot lose anything: the GPU taint and the label of GPU nodes on a GPU pool that is declared as a resource of
-its own. A pool inside of its cluster's declaration stays as it is: changing it could replace the cluster.
-Everything else stays a violation. The engine prints each change as a remediation, and the rule still judges the result.
+Only changes that cannot lose anything: the GPU taint and the label of GPU nodes on a GPU pool that is a separate
+resource. A pool inside its cluster's declaration is not changed, because that could replace the cluster. Everything
+else remains a violation. The engine prints each change as a remediation, and the rule still checks the result.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from policies.readers.resource import Declared
 from policies.rules.node_groups import gpu_taint, present_label
 
 Remedy = Callable[[Declared, dict[str, Any]], bool]
-"""Changes the engine's own properties in place; whether it did."""
+"""Changes the engine's properties in place; returns whether it did."""
 
 
 def remediated(rule: str, declared: Declared, properties: dict[str, Any]) -> dict[str, Any] | None:
-    """The engine's own ``properties`` of ``declared``, changed so that ``rule`` holds; ``None`` where that is not safe.
+    """The engine's ``properties`` of ``declared``, changed to satisfy ``rule``; ``None`` if that is not safe.
 
-    Secrets and unknown values stay as they are.
+    Secrets and unknown values are preserved.
     """
     return properties if REMEDIES[rule](declared, properties) else None
 
@@ -41,9 +41,9 @@ def _add_present_label(declared: Declared, properties: dict[str, Any]) -> bool:
 
 
 def _is_one_group(declared: Declared) -> bool:
-    """Whether the resource is one pool: of several, which one is meant would have to be guessed."""
+    """Whether the resource is exactly one pool: with several, the right one is ambiguous."""
     return len([item for item in read(declared) if isinstance(item, NodeGroup)]) == 1
 
 
 REMEDIES: Final[Mapping[str, Remedy]] = {gpu_taint.id: _add_gpu_taint, present_label.id: _add_present_label}
-"""Rule → what puts it right."""
+"""Rule → its fix."""

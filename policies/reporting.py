@@ -61,14 +61,14 @@ class Reporter:
         return exemption is not None and not exemption.expired(self._config.today)
 
     def record_remediated(self, rule: Rule[...], violations: Iterable[Violation]) -> None:
-        """Records violations that the gate has put right by changing the resource."""
+        """Records violations that the gate has fixed by changing the resource."""
         for violation in violations:
             self.remediated[violation] = f"Done: {violation.remedy}"
             self._record(rule, violation, "changed")
 
     @property
     def has_not_evaluated(self) -> bool:
-        """Whether there is a rule that could not be evaluated, not reported yet."""
+        """Whether a rule that could not be evaluated is not reported yet."""
         return bool(self._not_evaluated)
 
     def take_not_evaluated(self) -> list[NotEvaluated]:

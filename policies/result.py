@@ -1,7 +1,8 @@
-"""What a run found, as a file for reviews: JSON, or SARIF for tools that show findings beside code.
+"""The findings of a run as a file for reviews: JSON, or SARIF for tools that show findings next to code.
 
-``GPUCLUSTER_GATE_RESULT=/folder/gate.sarif pulumi preview --policy-pack …`` writes it (any other ending: JSON), anew
-after each finding, so that it is whole also if a mandatory rule ends the run. It has what the run prints, with levels.
+``GPUCLUSTER_GATE_RESULT=/folder/gate.sarif pulumi preview --policy-pack …`` writes it (any other ending: JSON). It is
+rewritten after each finding, so it is complete even if a mandatory rule ends the run. It has everything that the run
+prints, with levels.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, Final, Literal
 from policies.rules.table import BY_ID
 
 VARIABLE: Final = "GPUCLUSTER_GATE_RESULT"
-"""The environment variable that names the file, with its whole path: the engine runs the pack in another folder."""
+"""The environment variable with the file's absolute path: the engine runs the pack in another folder."""
 PAGE: Final = "docs/policies.md"
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: Final = {"mandatory": "error", "remediate": "error", "advisory": "warning"}
 
 State = Literal["found", "open", "exempted", "changed"]
-"""``open``: the update decides. ``exempted``: it passes by an exemption. ``changed``: the gate put it right."""
+"""``open``: unknown until the update. ``exempted``: covered by an exemption. ``changed``: fixed by the gate."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,16 @@ class Finding:
 
 
 class Result:
-    """The findings of one run, each once; with a ``path`` they are in that file, too.
+    """The findings of one run, each once; with a ``path`` also written to that file.
 
     Raises:
-        ValueError: a path that is not whole.
+        ValueError: the path is not absolute.
     """
 
     def __init__(self, path: str = "", version: str = "0") -> None:
         if path and not Path(path).is_absolute():
             raise ValueError(
-                f"{VARIABLE}={path}: give the whole path; the engine runs the policy pack in its own folder"
+                f"{VARIABLE}={path}: write an absolute path; the engine runs the policy pack in its own folder"
             )
         self._path = Path(path) if path else None
         self._version = version
@@ -61,7 +62,7 @@ class Result:
         self._write()
 
     def add(self, finding: Finding) -> None:
-        """Takes note of a finding."""
+        """Records a finding."""
         if finding not in self._findings:
             self._findings[finding] = None
             self._write()
@@ -115,7 +116,7 @@ def sarif(findings: list[Finding], version: str) -> dict[str, Any]:
 
 def _sarif_result(finding: Finding) -> Mapping[str, Any]:
     text = f"{finding.message}\nFix: {finding.remedy}" + (f"\n{finding.note}" if finding.note else "")
-    # A program's resources have no line of their own; viewers want a file all the same.
+    # Resources have no source line, but viewers require a file.
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": "Pulumi.yaml"}}}
     if finding.resource:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.resource, "kind": "resource"}]

@@ -15,7 +15,7 @@ from policies.rules.table import RULES
 
 
 class RunConfig:
-    """What the engine sends at the start of a run; empty until then. ``today`` decides which exemptions expired."""
+    """The configuration that the engine sends at the start of a run; empty until then. ``today``: for expiry."""
 
     def __init__(self, today: date) -> None:
         self.today = today
@@ -26,7 +26,7 @@ class RunConfig:
         self._levels: dict[str, str] = {}
 
     def configure(self, configured: levels.Configured, other_names: tuple[str, ...]) -> None:
-        """Takes over a run's configuration. ``other_names`` are policies that are no rules.
+        """Stores a run's configuration. ``other_names`` are policies that are not rules.
 
         Raises:
             ConfigError: a level is lowered without a reason, without an end, or past it, a rule is unknown, or a pool
@@ -51,7 +51,7 @@ class RunConfig:
     def exemption(
         self, rule: Rule[...], properties: Mapping[str, Any], urn: str, tags: Mapping[str, str]
     ) -> Exemption | None:
-        """The rule's exemption that covers the resource; of several, the one that ends last. It may have expired.
+        """The rule's exemption that covers the resource, the latest if there are several. It may have expired.
 
         ``properties`` are the rule's own configuration, ``urn`` is ``""`` for the stack as a whole.
         """

@@ -1,9 +1,9 @@
 """Replaces parts of the SDK at start: each resource is unpacked once, and the pack sees the whole configuration.
 
-The SDK turns a resource's properties from the wire format into Python and into proxies anew for every policy, and the
-whole stack for every stack policy; with this pack's rules that was most of the time that the gate needed for a
-resource. Policies of this pack do not change what they are given, and take the proxies off (``engine_values``), so one
-plain copy serves all. ``sdk_names`` checks that the replaced names exist.
+The SDK converts a resource's properties from the wire format to Python and wraps them in proxies for every policy, and
+the whole stack for every stack policy; that was most of the gate's time per resource. Policies of this pack do not
+change properties and remove the proxies (``engine_values``), so all of them can share one plain copy.
+``sdk_names`` checks that the replaced names exist.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Unpacked:
 
 
 def _unpacked(properties: dict[str, Any], proxy_secrets: bool = False) -> dict[str, Any]:
-    # A remediation changes what it is given: it gets a copy of its own.
+    # A remediation changes properties, so it gets its own copy.
     if proxy_secrets or not isinstance(properties, _Properties):
         return _deserialize(properties, proxy_secrets)
     return properties.plain

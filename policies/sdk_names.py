@@ -1,4 +1,4 @@
-"""The names of pulumi-policy that the pack needs and that the SDK does not promise to keep.
+"""Names of pulumi-policy that the pack needs but that are not part of the SDK's stable interface.
 
 ``sdk_hooks`` replaces the first four; the others are values of the wire format. The pack refuses to start without them.
 """

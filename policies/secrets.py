@@ -1,4 +1,4 @@
-"""Keeps secrets out of messages: the SDK hands them to policies unwrapped, and a message quotes what it judges."""
+"""Keeps secrets out of messages: the SDK passes them unwrapped to policies, and messages quote values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 HIDDEN: Final = "[secret]"
-# Shorter texts are in every message by chance.
+# Shorter texts occur in messages by chance.
 _SHORTEST: Final = 3
 
 
@@ -20,11 +20,11 @@ class Secrets:
         self._texts: set[str] = set()
 
     def learn(self, raw: Any) -> None:
-        """Remember every text inside of a secret in properties as the engine sends them."""
+        """Record every text inside a secret, from properties as the engine sends them."""
         self._texts.update(text for text in _secret_texts(raw, inside=False) if len(text) >= _SHORTEST)
 
     def hidden(self, message: str) -> str:
-        """The message with each secret that stands in it as a word of its own covered."""
+        """The message with every secret masked that occurs in it as a separate word."""
         for text in sorted((known for known in self._texts if known in message), key=len, reverse=True):
             message = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", HIDDEN, message)
         return message

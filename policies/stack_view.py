@@ -37,13 +37,13 @@ class ResourceView:
 
 @dataclass(frozen=True)
 class StackView:
-    """Everything that a program declares: ``resources``, and for each the properties that come from others' outputs."""
+    """Everything that a program declares: ``resources``, and for each the properties that are outputs of others."""
 
     resources: list[ResourceView]
     dependencies: list[dict[str, tuple[str, ...]]]
 
     def is_of(self, resources: list[ResourceView], dependencies: list[dict[str, tuple[str, ...]]]) -> bool:
-        """Whether it was made of these very objects, so that it can be used again."""
+        """Whether it was built from the same objects, so that it can be reused."""
         return (
             len(resources) == len(self.resources)
             and all(map(operator.is_, resources, self.resources))
@@ -63,5 +63,5 @@ class StackView:
 
     @cached_property
     def stack(self) -> Stack:
-        """The whole stack as the stack rules take it."""
+        """The whole stack, as input of the stack rules."""
         return stack_of(resource.items for resource in self.linked)

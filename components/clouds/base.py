@@ -45,7 +45,7 @@ class GpuDaemon:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolGovernance:
-    """How the size of one pool is decided, for the stack output ``autoscaling``; counts are totals over zones."""
+    """How one pool scales, for the stack output ``autoscaling``; counts are totals over zones."""
 
     governed_by: str
     min_nodes: int
@@ -57,7 +57,7 @@ class PoolGovernance:
     reaches_zero: str
 
     def as_output(self) -> dict[str, str | int]:
-        """The same as a stack output."""
+        """The fields as a stack output."""
         return {
             "governedBy": self.governed_by,
             "min": self.min_nodes,
@@ -201,7 +201,7 @@ class CloudCluster(NodePools, Protocol):
 
     @property
     def workloads(self) -> WorkloadResources:
-        """The cloud's resources for jobs beside the cluster."""
+        """The cloud's resources for jobs outside the cluster."""
         ...
 
     def storage(self, objects: AdminObjects) -> None:
@@ -219,17 +219,17 @@ class Cloud(Protocol):
 
     @property
     def name(self) -> str:
-        """As a stack file writes it."""
+        """Its name in a stack file."""
         ...
 
     @property
     def adds_gpu_toleration(self) -> bool:
-        """Whether the API server adds the ``nvidia.com/gpu`` toleration to pods that ask for a GPU."""
+        """Whether the API server adds the ``nvidia.com/gpu`` toleration to pods that request a GPU."""
         ...
 
     @property
     def ends_running_pods(self) -> bool:
-        """Whether the autoscaler evicts running GPU pods from a node of which less than half is in use."""
+        """Whether the autoscaler evicts running GPU pods from a node that is less than half used."""
         ...
 
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:

@@ -1,4 +1,4 @@
-"""NVIDIA's device plugin, for clouds whose node images have the driver and leave it to the cluster to offer the GPUs.
+"""NVIDIA's device plugin, for clouds whose node images have the driver but no device plugin.
 
 The plugin, its configuration file and the rights it needs: https://github.com/NVIDIA/k8s-device-plugin
 """
@@ -44,8 +44,8 @@ def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
 def plugin_config(pool: Pool) -> str:
     """The plugin's configuration file, as JSON (which is YAML).
 
-    With time sharing a pod gets one share at most, and several shares of one GPU are no more time than one, so the
-    plugin refuses pods that ask for more. With MIG the slices of a node are all alike and go by the name of a GPU.
+    With time sharing a pod gets at most one share: several shares of one GPU are no more time than one, so the plugin
+    refuses pods that request more. With MIG all slices of a node are equal and are advertised as GPUs.
     """
     config: dict[str, Any] = {
         "version": "v1",
@@ -70,7 +70,7 @@ def plugin_pod(config_map: str, *, mig: bool) -> Mapping[str, Any]:
                 "image": IMAGE,
                 "env": [
                     {"name": "CONFIG_FILE", "value": f"{_CONFIG_DIRECTORY}/{_CONFIG_FILE}"},
-                    # The container runtime of the node image gives the plugin the GPUs it is to offer.
+                    # The node image's container runtime gives the plugin the GPUs that it advertises.
                     {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
                     {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
                     *([{"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}] if mig else []),

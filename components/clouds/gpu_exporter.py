@@ -1,4 +1,4 @@
-"""NVIDIA's DCGM exporter: what each GPU does, for Prometheus.
+"""NVIDIA's DCGM exporter: GPU metrics for Prometheus.
 
 Image, variables and rights: https://github.com/NVIDIA/dcgm-exporter/blob/main/deployment/values.yaml
 """
@@ -18,8 +18,8 @@ PORT: Final = 9400
 # https://github.com/NVIDIA/dcgm-exporter/releases
 IMAGE: Final = "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless"
 
-# None of those for profiling: they want CAP_SYS_ADMIN, and on older GPUs only one program may read them, which would
-# keep the cloud's own exporter or a profiler of a user away.
+# No profiling metrics: they require CAP_SYS_ADMIN, and on older GPUs only one program can read them, which would
+# exclude the cloud's own exporter or a user's profiler.
 # https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/feature-overview.html#profiling-metrics
 _COUNTERS: Final = """\
 DCGM_FI_DEV_GPU_UTIL, gauge, GPU utilization (in %).
@@ -30,7 +30,7 @@ DCGM_FI_DEV_POWER_USAGE, gauge, Power draw (in W).
 DCGM_FI_DEV_GPU_TEMP, gauge, GPU temperature (in C).
 DCGM_FI_DEV_XID_ERRORS, gauge, The last XID error.
 """
-# What slices do is measured by none of those: DCGM_FI_DEV_GPU_UTIL is 0 for them, or missing. They are of new GPUs, and
+# None of those measures MIG slices: DCGM_FI_DEV_GPU_UTIL is 0 or missing for them. Slices exist only on newer GPUs, and
 # their exporter has that capability.
 # https://github.com/NVIDIA/dcgm-exporter/issues/216, https://github.com/NVIDIA/dcgm-exporter/issues/430
 _SLICE_COUNTERS: Final = """\
@@ -48,8 +48,8 @@ def gpu_exporter(
 ) -> list[GpuDaemon]:
     """A DaemonSet for whole GPUs, one for slices of them, and one for each ``strict`` image.
 
-    ``driver`` is where the host keeps the driver, for clouds whose container runtime gives it to nobody by itself. A
-    strict image shows GPUs to a container that did not ask for them only if that has CAP_SYS_ADMIN.
+    ``driver`` is the driver's path on the host, for clouds whose container runtime does not mount it. A strict image
+    shows GPUs to a container that did not request them only if it has CAP_SYS_ADMIN.
     """
     variants: dict[str, list[Pool]] = defaultdict(list)
     for pool in pools:
@@ -111,7 +111,7 @@ def _pod(config_map: str, driver: str | None, *, mig: bool, admin: bool) -> Mapp
 
 
 def _rights(driver: str | None, *, admin: bool) -> dict[str, Any]:
-    """Where no runtime gives a container devices that it did not ask for, it has to be privileged to see them."""
+    """Where the runtime gives a container no devices that it did not request, it must be privileged to see them."""
     if driver is not None:
         return {"privileged": True}
     if admin:  # So are a MIG device's capability files.

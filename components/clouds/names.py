@@ -1,4 +1,4 @@
-"""Names within a cloud's limits: a shortened name contains a digest, so that two names never become one."""
+"""Names within a cloud's limits: a shortened name contains a digest, so that it stays unique."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hashlib
 def shortened(name: str, limit: int, *, suffix: str = "", digits: int = 6) -> str:
     """``name`` plus ``suffix`` in at most ``limit`` characters.
 
-    A part of a name that is too long gives way to ``digits`` hexadecimal digits, a digest of the whole name.
+    If the name is too long, its end is replaced by ``digits`` hexadecimal digits, a digest of the whole name.
 
     Raises:
         ValueError: ``limit`` leaves no room for the suffix and the digest.
@@ -23,9 +23,9 @@ def shortened(name: str, limit: int, *, suffix: str = "", digits: int = 6) -> st
 
 
 def worldwide(name: str, limit: int, *place: str, suffix: str = "") -> str:
-    """``name`` for a namespace that all the world shares: with digits of ``place`` (account, region), then ``suffix``.
+    """``name`` for a global namespace: with digits of ``place`` (account, region), then ``suffix``.
 
-    The same stack gets the same name again; another account's stack of that name gets another one.
+    The same stack always gets the same name; a stack of that name in another account gets another one.
     """
     digest = hashlib.sha256("/".join((*place, name)).encode()).hexdigest()[:8]
     return shortened(name, limit, suffix=f"-{digest}{suffix}")

@@ -19,7 +19,7 @@ CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
 NAMESPACE: Final = "kube-system"
 
 _REST: Final = {1: [".*"]}
-"""Other groups come last, such as an admin pool that may grow: a group without a match is never chosen while another
+"""Other groups come last, such as an autoscaled admin pool: a group without a match is never chosen while another
 fits (https://github.com/kubernetes/autoscaler/issues/2768)."""
 
 _STEP: Final = 10

@@ -1,4 +1,4 @@
-"""``raw`` of a stack file: provider inputs beside those that the program sets."""
+"""``raw`` of a stack file: provider inputs in addition to those that the program sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``access``: the roles of principals in the cluster, besides the one that creates it."""
+"""``access``: roles in the cluster for principals other than its creator."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ FALLBACK: Final = "spot-with-fallback"
 
 DESCRIPTION: Final = (
     "capacity type, or a list in fallback order, which becomes a pool per type: {words}, where the cloud has it (see "
-    "below). `spot-with-fallback` is short for `[spot, on-demand]`. On spot nodes run only pods that tolerate the "
-    "cloud's spot taint, if it has one"
+    "below). `spot-with-fallback` is short for `[spot, on-demand]`. Only pods that tolerate the cloud's spot taint, if "
+    "it has one, run on spot nodes"
 )
 
 # Other names of a capacity type → its name here.
@@ -59,7 +59,7 @@ FallbackOrder = Annotated[tuple[StrictStr, ...], BeforeValidator(_fallback_order
 
 
 class Reservation(Section):
-    """Reserved machines, which are paid for whether used or not. With dates it is a capacity block."""
+    """Reserved machines, billed whether they are used or not. With dates, the reservation is a capacity block."""
 
     name: StrictStr = Field(min_length=1, description="the cloud's name or ID of the reservation")
     zone: StrictStr | None = Field(default=None, description="zone of the reservation. Default: the pool's only zone")
@@ -94,7 +94,7 @@ class Reservation(Section):
 
     @property
     def block(self) -> Block | None:
-        """The days that it was bought for, if it was for some."""
+        """The days of a capacity block; ``None`` for any other reservation."""
         return None if self.first is None or self.last is None else Block(first=self.first, last=self.last)
 
 
@@ -112,7 +112,7 @@ class FlexStart(Section):
     """Flex-start (DWS): nodes start once capacity is available, and run for a limited time."""
 
     max_run_hours: StrictInt = Field(
-        default=168, ge=1, le=168, description="hours after which the cloud takes a node back, 1 to 168 (7 days)"
+        default=168, ge=1, le=168, description="hours after which the cloud reclaims a node, 1 to 168 (7 days)"
     )
 
 
@@ -162,7 +162,7 @@ def of_cpus(written: Sequence[str]) -> tuple[CapacityType, ...]:
         (capacity_type for capacity_type in capacity_types if capacity_type not in ("spot", "on-demand")), None
     )
     if other is not None:
-        raise wrong(f"'{other}' is for pools with GPUs", "Write spot, on-demand, or a list of both")
+        raise wrong(f"'{other}' is for GPU pools only", "Write spot, on-demand, or a list of both")
     return capacity_types
 
 
@@ -172,5 +172,5 @@ def _supported_on(capacity_type: CapacityType, where: ValidationContext) -> None
         has = [one for one in CAPACITY_TYPES if one not in known.unsupported_capacity]
         raise wrong(
             f"{where.cloud} does not support capacity '{capacity_type}': {known.unsupported_capacity[capacity_type]}",
-            f"It has {', '.join(has)}",
+            f"Write one of {', '.join(has)}",
         )

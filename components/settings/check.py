@@ -1,4 +1,4 @@
-"""Checks of machine types, GPUs, zones and other words against the catalogue. Each returns what it found or raises."""
+"""Checks of machine types, GPUs, zones and other words against the catalogue. Each returns its result or raises."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def known_machine(type: str, where: ValidationContext) -> Machine | None:
         return None
     machine = where.catalog.machines.get(type)
     if machine is None:
-        # Not the nearest of all: m7g (Arm) is one letter from m7i, and no misspelling.
+        # Only of the same series: m7g (Arm) is one letter from m7i, but no misspelling of it.
         near = nearest(type, [each for each in where.catalog.machines.types if _series(each) == _series(type)])
         example = where.catalog.default_admin_machine
         raise wrong(
-            f"the catalogue has no machine type '{type}' on {where.cloud}; it has x86 machines, with NVIDIA GPUs or "
-            "without",
-            f"Did you mean '{near}'?" if near else f"Write a machine type that it has, for example '{example}'",
+            f"the catalogue has no machine type '{type}' on {where.cloud}; it lists x86 machines, with and without "
+            "NVIDIA GPUs",
+            f"Did you mean '{near}'?" if near else f"Write a machine type that it lists, for example '{example}'",
         )
     return machine
 
@@ -39,20 +39,20 @@ def _series(type: str) -> str:
 
 
 def without_gpus(types: Sequence[str], where: ValidationContext) -> tuple[Machine, ...]:
-    """Known machines without GPUs, as for CPU and admin pools, the planned one first."""
+    """Known machines without GPUs, for CPU and admin pools, the one that the autoscaler plans with first."""
     several(types, where)
     machines = [machine for type in types if (machine := known_machine(type, where)) is not None]
     for machine in machines:
         if machine.gpus:
             raise wrong(
                 f"'{machine.type}' has {machine.gpus} {machine.gpu}",
-                "Declare it below gpuPools, where it can reach zero nodes",
+                "Declare it in gpuPools, where it scales to zero",
             )
     return planned_first(machines)
 
 
 def with_gpus(types: Sequence[str], gpu: str, sizes: Sequence[int], where: ValidationContext) -> tuple[Machine, ...]:
-    """The machines of those names, each with each of the sizes; for one size the planned one first."""
+    """The machines of those names, in each size; with one size, the one that the autoscaler plans with first."""
     several(types, where)
     machines = [_with_gpus(type, gpu, size, sizes, where) for type in types for size in sizes]
     return planned_first([machine for machine in machines if machine is not None]) if len(sizes) == 1 else ()
@@ -75,7 +75,7 @@ def _with_gpus(type: str, gpu: str, size: int, sizes: Sequence[int], where: Vali
 
 
 def several(types: Sequence[str], where: ValidationContext) -> None:
-    """Refuse a list that names a type twice, or several where the cloud's pools have one."""
+    """Refuse a type that is listed twice, or several types where a pool of the cloud can have only one."""
     if len(set(types)) < len(types):
         raise wrong(f"a machine type is listed twice: {', '.join(types)}", "Write each type once")
     if len(types) > 1 and where.catalog is not None and not where.catalog.machines.mixed_types > 1:
@@ -86,7 +86,7 @@ def several(types: Sequence[str], where: ValidationContext) -> None:
 
 
 def mixed_only_on_spot(types: Sequence[str], capacity_types: Sequence[str]) -> None:
-    """Several types are several chances to get spot capacity; nodes on demand would only differ without need."""
+    """Several types only help to get spot capacity; on-demand nodes would differ for no reason."""
     if len(types) > 1 and "spot" not in capacity_types:
         raise wrong(
             f"machineType lists {len(types)} types, but only spot pools can mix types",
@@ -95,7 +95,7 @@ def mixed_only_on_spot(types: Sequence[str], capacity_types: Sequence[str]) -> N
 
 
 def planned_first(machines: Sequence[Machine]) -> tuple[Machine, ...]:
-    """The machines in ascending size: an autoscaler plans with the first, so every other must offer as much."""
+    """The machines in ascending size: an autoscaler plans with the first, so no other may be smaller."""
     ordered = sorted(machines, key=lambda machine: (machine.vcpus, machine.memory_gib))
     for machine in ordered[1:]:
         if machine.memory_gib < ordered[0].memory_gib:
@@ -109,12 +109,12 @@ def planned_first(machines: Sequence[Machine]) -> tuple[Machine, ...]:
 
 
 def big_enough(machine: Machine, known: CloudCatalog) -> None:
-    """Refuse a machine that is known to starve the cluster's own pods."""
+    """Refuse a machine that is too small for the system pods."""
     instead = f"Write '{known.default_admin_machine}' or leave machineType out"
     if known.starves_small_nodes:
         _not_starving(machine, instead)
     room, need = known.allocatable(machine), system_requests(known)
-    # Of memory they may use up to twice what they ask for.
+    # They may use up to twice the memory that they request.
     if room.milli_cpu < need.milli_cpu or room.memory_mib < 2 * need.memory_mib:
         raise wrong(
             f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods; system "
@@ -135,7 +135,7 @@ def _not_starving(machine: Machine, instead: str) -> None:
 
 
 def system_requests(known: CloudCatalog) -> Resources:
-    """What all system pods ask for when one node runs every one of them, as in a cluster with one admin node."""
+    """Requests of all system pods together, as on the only node of a cluster with one admin node."""
     requests = [pod.request for pod in known.system_pods]
     return Resources(
         milli_cpu=sum(request.milli_cpu for request in requests),
@@ -156,7 +156,7 @@ def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[s
 
 
 def gpu_name(name: str, where: ValidationContext) -> str:
-    """A GPU that the cloud gives out, by its cloud-independent name."""
+    """A GPU that the cloud offers, by its cloud-independent name."""
     if where.catalog is None or name in where.catalog.accelerators:
         return name
     plain = name.lower().replace("nvidia-tesla-", "nvidia-")
@@ -175,7 +175,7 @@ def gpu_name(name: str, where: ValidationContext) -> str:
 
 
 def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: ValidationContext) -> None:
-    """Every size is one that some machine offers."""
+    """Refuse a size that no machine has."""
     if where.catalog is None:
         return
     counts = where.catalog.machines.gpu_counts(gpu)
@@ -183,12 +183,12 @@ def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: ValidationContext) ->
         listed = ", ".join(str(count) for count in counts)
         raise wrong(
             f"no machine on {where.cloud} has {' or '.join(map(str, missing))} {gpu}",
-            f"{gpu} comes in {listed} per node",
+            f"Write one of {listed}",
         )
 
 
 def gpu_zones(gpu: str, where: ValidationContext) -> tuple[str, ...]:
-    """The stack's zones that have the GPU; all of them where no list is known."""
+    """The stack's zones that have the GPU; all zones if no list is known."""
     having = where.zones_with(gpu)
     if having or not where.zones or where.catalog is None:
         return having
@@ -203,7 +203,7 @@ def gpu_zones(gpu: str, where: ValidationContext) -> tuple[str, ...]:
     raise wrong(
         f"no zone of {where.region} is known to have {gpu}",
         f"Use a region that has it ({', '.join(sorted(regions))}), "
-        "or write the pool's zones if the cloud has added it since",
+        "or write the pool's zones if the cloud offers it there by now",
     )
 
 

@@ -1,4 +1,4 @@
-"""``kubernetes``, ``network`` and ``security``: the cluster itself. A range is checked against those before."""
+"""``kubernetes``, ``network`` and ``security``: the cluster itself. Each range is checked against those above it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Kubernetes(Section):
 class AuthorizedNetworkSetting(Section):
     """An address range that may reach the control plane."""
 
-    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(description="whose addresses these are")
+    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(
+        description="a name for the range, such as its owner"
+    )
     cidr: Cidr = Field(description="IPv4 range. `0.0.0.0/0` admits every address")
 
 
@@ -45,7 +47,7 @@ class ExistingNetwork(Section):
 
     network: Annotated[StrictStr, Field(min_length=1)] = Field(
         description="name or ID of the network, as the cloud writes it. It may belong to another account "
-        "where the cloud shares networks"
+        "if the cloud can share networks"
     )
     subnets: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)] = Field(
         description="names or IDs of the nodes' subnets"
@@ -97,8 +99,8 @@ class Network(Section):
 
     dataplane: StrictStr | None = Field(
         default=None,
-        description="network dataplane, where the cloud has several. Default for a new cluster: the first "
-        "below. Changing it replaces the cluster",
+        description="network dataplane, where the cloud has several. Default for a new cluster: the first in "
+        "the table below. Changing it replaces the cluster",
     )
     nat: Literal["single", "per-zone"] | None = Field(
         default=None,
@@ -121,7 +123,7 @@ class Network(Section):
     ) -> tuple[AuthorizedNetworkSetting, ...]:
         if not value and not (info.data.get("private_endpoint") or info.data.get("dns_endpoint")):
             raise wrong(
-                "nobody could reach the control plane",
+                "no address could reach the control plane",
                 f"Write for example {_EXAMPLE} with your own range, or privateEndpoint: true",
             )
         ranges = [entry.cidr for entry in value]
@@ -149,7 +151,7 @@ class Network(Section):
     @classmethod
     def _gateways(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("existing") is not None:
-            raise wrong("the existing network has its own way out", "Leave it out")
+            raise wrong("the existing network has its own egress", "Leave it out")
         return value
 
     @field_validator(*_RANGES)
@@ -169,7 +171,7 @@ class Monitoring(Section):
     gpu_metrics: Flag | None = Field(
         default=None,
         description="collect utilisation, memory and temperature of the GPUs (DCGM). Default: `true` where "
-        "the cloud can",
+        "the cloud supports it",
     )
 
     @field_validator("gpu_metrics")
@@ -178,7 +180,7 @@ class Monitoring(Section):
         known = context(info).catalog
         if value and known is not None and not known.gpu_metrics:
             raise wrong(
-                f"{context(info).cloud} does not collect metrics of GPUs by itself",
+                f"{context(info).cloud} does not collect GPU metrics itself",
                 "Leave it out, and install NVIDIA's DCGM exporter in the cluster",
             )
         return value
@@ -195,11 +197,11 @@ class Security(Section):
     )
     permissions_boundary: StrictStr | None = Field(
         default=None,
-        description="full name of the policy that bounds all IAM roles of the stack, where the cloud has that",
+        description="full name of the permissions boundary of all IAM roles of the stack, where the cloud has that",
     )
     role_path: StrictStr | None = Field(
         default=None,
-        description="path of all IAM roles of the stack, such as `/platform/`, where the cloud has that. "
+        description="path of all IAM roles of the stack, such as `/platform/`, where the cloud has paths. "
         "Changing it replaces the roles and the cluster",
     )
     deletion_protection: Flag = Field(default=False, description="the cluster cannot be deleted")

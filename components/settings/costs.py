@@ -13,7 +13,7 @@ from facts.catalog.model import Price, Support
 from facts.concepts.pool import Pool
 
 Counts = list[tuple[Pool, int]]
-"""How many nodes of which pools."""
+"""Pools, each with a number of nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +32,8 @@ class Costs:
 def costs(
     known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, standing: float
 ) -> Costs:
-    """The stack's costs with that ``fee`` of the control plane, that many NAT gateways of its own, and an hour of what
-    else is there for ever (``standing``)."""
+    """The stack's costs with that ``fee`` of the control plane, that many NAT gateways of its own, and the hourly price
+    of everything else that is permanent (``standing``)."""
     every = [admin, *pools]
     idle: Counts = [(pool, pool.min_nodes) for pool in every]
     maximum: Counts = [(pool, pool.max_nodes) for pool in every]
@@ -50,13 +50,13 @@ def costs(
 
 
 def volumes_price(known: CloudCatalog, region: str, sizes_gb: Sequence[int]) -> float:
-    """Volumes that are there for ever, each at the price of a node's disk of its size; 0 where that is not known."""
+    """Hourly price of permanent volumes, each at the price of a node's disk of its size; 0 where that is unknown."""
     prices = (known.prices.disk(region, size) for size in sizes_gb if size)
     return sum(price.usd for price in prices if price is not None)
 
 
 def fees(known: CloudCatalog, region: str, workloads: Workloads, network: Network) -> dict[str, float]:
-    """What is paid for by the hour, used or not, at most, by the key of the stack file that asks for it."""
+    """Hourly prices of what is billed even if unused, at most, by the key of the stack file that requests it."""
     volume, each = workloads.shared_volume, known.prices.volume
     asked = {
         "workloads.registry": workloads.registry is not None,
@@ -73,7 +73,7 @@ def fees(known: CloudCatalog, region: str, workloads: Workloads, network: Networ
 
 
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
-    """One running node: machine, GPUs, boot disk. Of a pool that mixes types this is the price of one of them.
+    """One running node: machine, GPUs, boot disk. For a pool that mixes types, the price of one of them.
 
     A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds. Where disk
     prices are not known the disk is left out (the stack's cost output says so): it is a few percent of a GPU node.
@@ -107,15 +107,15 @@ def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *
 
 
 def fee(known: CloudCatalog, version: str | None, day: date) -> Price:
-    """The control plane's on that day, of a stack file that names the Kubernetes ``version`` or leaves it to the cloud,
-    which then never lets it get into extended support."""
+    """The control plane's price on that day. ``version`` is the pinned Kubernetes version; ``None``: the cloud chooses,
+    and upgrades before extended support."""
     support = support_of(known, version)
     extended = known.prices.extended_support
     return known.prices.control_plane if support is None or extended is None or day < support.extended else extended
 
 
 def support_of(known: CloudCatalog, version: str | None) -> Support | None:
-    """How long the version that a stack file names is supported; ``None`` where it names none or that is not known."""
+    """How long the pinned version is supported; ``None`` without one, or if that is unknown."""
     return None if version is None else known.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
 
 

@@ -41,7 +41,7 @@ except the account, which is the provider's own key. Everything that you leave o
 ```
 
 More stacks to start from are in [examples/](../examples). Mistakes are reported all at once, each with its key, what is
-wrong and what to write instead. A key that a cloud does not support is refused there;
+wrong and what to write instead. A key that the cloud does not support is refused;
 [this table](#what-differs-between-the-clouds) shows which cloud supports what.
 
 ## How pools are named
@@ -49,8 +49,8 @@ wrong and what to write instead. A key that a cloud does not support is refused 
 Each entry of `gpuPools` becomes one pool per size: `<name>-<gpusPerNode>`.
 
 - If `capacity` is a list, there is a pool for each capacity type ([why](adr/0004-fallback-pools.md)). Their names
-  end in `-reserved`, `-block`, `-flex`, `-spot` or `-ondemand`; a second reservation in `-reserved-2`. A pod that
-  selects none of them gets a node of the first type in the list that has capacity.
+  end in `-reserved`, `-block`, `-flex`, `-spot` or `-ondemand`; that of a second reservation in `-reserved-2`. A
+  pod that selects none of them gets a node of the first capacity type in the list that is available.
 - Where the cloud needs a pool per zone, the name ends in the zone: `<name>-<gpusPerNode>-a`.
 - Each of these pools grows up to `maxNodes`. `budget` counts all of them.
 
@@ -58,9 +58,9 @@ Each entry of `gpuPools` becomes one pool per size: `<name>-<gpusPerNode>`.
 
 ## How pools scale
 
-- If a pool has several machine types, the autoscaler plans with the smallest, so each other type has at least its
-  memory. `budget` counts the most expensive. Some autoscalers plan well only with machines of one size: there a pool
-  mixes types only if you list them.
+- If a pool has several machine types, the autoscaler plans with the smallest, so every other type must have at least
+  as much memory. `budget` counts the most expensive. Some autoscalers plan well only if all machines of a pool are of
+  one size: with these a pool mixes types only if you list them.
 - A pod with a PriorityClass below -10 never triggers a scale-up.
 - Some autoscalers also remove nodes that are less than half used (`pulumi stack output autoscaling`). To keep a
   running job there, annotate its pod with `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`. Jobs of `gpuJobs`
@@ -73,7 +73,7 @@ Sections = Mapping[str, Mapping[str, Any]]
 _GPU: Final = "nvidia-t4"
 _GPU_WITH_PARTITIONS: Final = "nvidia-a100-80gb"
 
-# A reservation is known by its name or by an id, and may be in one zone only.
+# Clouds identify a reservation by name or by ID, and it may be in one zone only.
 _RESERVATIONS: Final = (
     "my-reservation",
     "cr-0123456789abcdef0",
@@ -81,7 +81,7 @@ _RESERVATIONS: Final = (
     "/capacityReservationGroups/mine",
 )
 _DAYS: Final = {"first": "2099-03-01", "last": "2099-03-08"}
-# Reserved machines, as the reference shows them → the pool that asks for them.
+# Reserved machines, as the reference shows them → a pool with them.
 _RESERVED: Final[Mapping[str, Mapping[str, Any]]] = {
     "`gpuPools[].capacity: reserved`": {"capacity": "reserved"},
     "`gpuPools[].capacity: [reserved, spot, on-demand]`": {"capacity": ["reserved", "spot", "on-demand"]},
@@ -95,14 +95,13 @@ _RESERVED: Final[Mapping[str, Mapping[str, Any]]] = {
 
 # A setting, as the reference shows it → the sections that use it (pools: of one pool).
 SUPPORT_CASES: Final[Mapping[str, Sections]] = {
-    "`network.dnsEndpoint: true`, with `privateEndpoint: true` too": {
+    "`network.dnsEndpoint: true`, also with `privateEndpoint: true`": {
         "network": {"dnsEndpoint": True, "privateEndpoint": True}
     },
     "`network.nat: single`": {"network": {"nat": "single"}},
     "`network.nat: per-zone`": {"network": {"nat": "per-zone"}},
     "`network.podCidr`": {"network": {"podCidr": "10.64.0.0/14"}},
     "`network.controlPlaneCidr`": {"network": {"controlPlaneCidr": "172.31.0.0/28"}},
-    "`autoscaling.expander`": {"autoscaling": {"expander": "least-waste"}},
     "`autoscaling.unneededMinutes`": {"autoscaling": {"unneededMinutes": 5}},
     "`adminPool.capacity: spot`": {"adminPool": {"capacity": "spot"}},
     "`adminPool.maxNodes`": {"adminPool": {"maxNodes": 3}},
@@ -140,14 +139,14 @@ def _section(model: type[BaseModel], prefix: str, title: str) -> Iterator[str]:
 
 
 def _type(field: FieldInfo) -> str:
-    """A list that may also be written as its only member is both."""
+    """Both forms of a list that may also be written as its only item."""
     name = type_name(field.annotation)
     either = any(isinstance(step, BeforeValidator) for step in field.metadata)
     return f"{name.removeprefix('list of ')} or {name}" if either else name
 
 
 def type_name(annotation: Any) -> str:
-    """A type in the words of a stack file's author."""
+    """A type as a stack file's author would name it."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return type_name(args[0])
@@ -189,7 +188,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "default of `adminPool.machineType`": lambda known: f"`{known.default_admin_machine}`",
     "default of `cpuPools[].machineType`": lambda known: f"`{known.default_cpu_machine}`",
     "several machine types in a spot pool": lambda known: "yes" if known.machines.mixed_types > 1 else "no",
-    "GPU pools": lambda known: _per_zone(known),
+    "node groups of a GPU pool": lambda known: _per_zone(known),
     "taints of spot nodes": lambda known: _words([str(taint) for taint in known.spot_taints]),
     "`gpuPools[].image`": lambda known: _words(known.images),
     "`network.existing.network`": lambda known: (
@@ -205,18 +204,18 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "`tags`": lambda known: known.tags.allowed if known.tags else "none: `labels`",
     "longest pool name": lambda known: f"{known.max_name_length} characters",
 }
-"""What a row of the comparison is about → what a cloud's catalogue says about it."""
+"""Title of a row of the comparison → the cell of a cloud, from its catalogue."""
 
 
 def _differences() -> Iterator[str]:
     clouds = catalog.clouds()
     yield "## What differs between the clouds\n"
-    yield "Of several values the first is the default.\n"
+    yield "Where a cell lists several values, the first is the default.\n"
     yield f"| | {' | '.join(f'`{cloud}`' for cloud in clouds)} |\n|---|{'---|' * len(clouds)}"
     for title, aspect in _ASPECTS.items():
         yield f"| {title} | {' | '.join(aspect(catalog.of(cloud)) for cloud in clouds)} |"
     heads = [f"`{column.cloud}`, {column.autoscaler}" for column in columns()]
-    yield "\nWhich settings each cloud supports, per autoscaler. The others are refused with a reason:\n"
+    yield "\nWhich settings each cloud supports, per autoscaler. An unsupported one is refused with a reason:\n"
     yield f"| | {' | '.join(heads)} |\n|---|{'---|' * len(heads)}"
     for title, supported in support():
         yield f"| {title} | {' | '.join('yes' if each else 'no' for each in supported)} |"

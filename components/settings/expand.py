@@ -41,13 +41,13 @@ _SUFFIXES: Final[Mapping[str, str]] = {
 }
 
 
-# How often an entry is tried without its invalid keys: one of them may have hidden others.
+# How often an entry is read again without its invalid keys: one of them may hide others.
 _MOST_REPAIRS: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the pools will be: the cloud's catalogue, the region, and who decides their sizes."""
+    """Where the pools are: the cloud's catalogue, the region and the autoscaler."""
 
     catalog: CloudCatalog
     region: str
@@ -56,7 +56,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """GPUs per node in a stack: the ``smallest``, and those of which some pool has ``whole`` GPUs."""
+    """GPUs per node in a stack: the ``smallest`` size, and the sizes of which some pool has ``whole`` GPUs."""
 
     smallest: int
     whole: frozenset[int]
@@ -64,7 +64,7 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One of the pools that an entry becomes, called ``name``.
+    """One of the pools that an entry becomes; ``name`` is the pool's.
 
     ``size`` is its GPUs per node, ``None`` without GPUs. ``preference`` is its place in the entry's fallback order, 0
     first.
@@ -182,7 +182,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
 
 
 def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:
-    """The pool with the labels by which launchers find it, unless the user has given it others of these names."""
+    """The pool with the labels by which launchers select it; a user's label of the same key wins."""
     launcher_labels = place.catalog.launcher_labels(pool, place.autoscaler, stack_labels)
     return replace(pool, labels={**launcher_labels, **pool.labels})
 
@@ -209,7 +209,7 @@ def _upgrade(pool: GpuPool | CpuPool) -> Upgrade | None:
 
 
 def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[Machine, ...]:
-    """The types a pool may consist of, the planned one first; several only of spot nodes."""
+    """The machine types of a pool, the one that the autoscaler plans with first; several only for spot."""
     known = place.catalog
     if not pool.machine_type:
         mixed = known.spot_mix(pool.gpu, size, place.autoscaler)
@@ -280,7 +280,7 @@ def _machines(types: Sequence[str], spot: bool, known: CloudCatalog) -> tuple[Ma
 
 
 def _distinct(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """A file may repeat the taint that the cloud puts on spot nodes."""
+    """Without duplicates: a file may repeat the taint that the cloud puts on spot nodes."""
     return tuple(dict.fromkeys(taints))
 
 
@@ -316,7 +316,7 @@ def _entries(
 ) -> Iterator[tuple[str, GpuPool | CpuPool]]:
     """The pools of a stack file with their key paths, so that no other problem hides one of their names.
 
-    A key that is not valid counts as not written; ``gpu`` and ``maxNodes`` get another value. An entry without a valid
+    An invalid key is ignored; an invalid ``gpu`` or ``maxNodes`` gets a valid value. An entry without a valid
     name is left out.
     """
     models: Mapping[str, type[GpuPool | CpuPool]] = {"gpuPools": GpuPool, "cpuPools": CpuPool}

@@ -1,4 +1,4 @@
-"""What all sections of a stack file share: how names, labels, taints and ranges are written, and what a check may know.
+"""Shared by all sections of a stack file: the syntax of names, labels, taints and ranges, and the context of a check.
 
 A check returns its value or raises.
 Sources: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ and …/labels/ (read 2026-11-20).
@@ -37,7 +37,7 @@ _DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _RESOURCE_LABEL: Final = re.compile(r"[a-z][-_a-z0-9]{0,62}")
 _RESOURCE_LABEL_VALUE: Final = re.compile(r"[-_a-z0-9]{0,63}")
 
-# Kubernetes', NVIDIA's and this project's own keys: what they say about a node must be true.
+# Keys of Kubernetes, NVIDIA and this project: only their owners set them.
 RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", GPU_RESOURCE.split("/")[0], "gpucluster.dev")
 
 
@@ -46,7 +46,7 @@ NO_ZONE: Final = "none"
 
 
 class Section(BaseModel):
-    """A mapping in the stack file: camelCase keys, nothing unknown, nothing coerced, frozen."""
+    """A mapping in the stack file: camelCase keys, frozen; unknown keys and type coercion are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_alias=True)
 
@@ -62,7 +62,7 @@ class ValidationContext:
 
     @classmethod
     def of(cls, raw: Mapping[str, object]) -> ValidationContext:
-        """Read the place out of unchecked values; what is wrong with them is reported where they are checked."""
+        """Read the place from unchecked values. Their own checks report what is wrong with them."""
         cloud, region, zones = raw.get("cloud"), raw.get("region"), raw.get("zones")
         if not isinstance(cloud, str) or cloud not in catalog.clouds():
             return cls(None, None, None, ())
@@ -86,12 +86,12 @@ class ValidationContext:
 
     @property
     def outside_zones(self) -> str | None:
-        """What the region's place outside its zones is called, where the cloud has one."""
+        """The cloud's name for nodes in no zone of the region; ``None`` where it has none."""
         return self.catalog.outside_zones(self.region) if self.catalog and self.region else None
 
 
 def context(info: ValidationInfo) -> ValidationContext:
-    """The context of a validation; without one nothing is known."""
+    """The context of a validation; an empty one if there is none."""
     return info.context if isinstance(info.context, ValidationContext) else ValidationContext(None, None, None, ())
 
 
@@ -107,12 +107,12 @@ def _zones(value: object, info: ValidationInfo) -> object:
 
 def wrong(message: str, remedy: str) -> PydanticCustomError:
     """An error that becomes a ``Problem`` at the key being validated."""
-    # The template is fixed: a message may hold braces of its own.
+    # A fixed template, because a message may contain braces.
     return PydanticCustomError("problem", "{message}", {"message": message, "remedy": remedy})
 
 
 def rfc1035(name: str) -> str:
-    """A DNS label (RFC 1035): what clusters and pools may be called."""
+    """A DNS label (RFC 1035): the form of cluster and pool names."""
     if len(name) > 63 or not _RFC1035.fullmatch(name):
         near = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-").lstrip("0123456789-")[:63].rstrip("-")
         example = near or "gpu"
@@ -178,7 +178,7 @@ def resource_label_value(value: str) -> str:
 
 
 def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-    """Tags in the cloud's own grammar. Their keys differ in more than case: IAM and Azure take two such for one."""
+    """Tags in the cloud's own grammar. Keys must differ in more than case: IAM and Azure ignore case."""
     where = context(info)
     if where.catalog is None or not tags:
         return tags
@@ -246,7 +246,7 @@ class TaintSetting(Section):
     )
 
     def node_taint(self) -> NodeTaint:
-        """The same in Kubernetes' words."""
+        """The Kubernetes taint."""
         return NodeTaint(self.key, self.value, self.effect)
 
 

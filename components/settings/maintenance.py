@@ -33,7 +33,7 @@ Date = Annotated[StrictStr, AfterValidator(_day)]
 class Exclusion(Section):
     """Days without upgrades, such as those before a deadline."""
 
-    name: PoolName = Field(description="the reason, such as a deadline")
+    name: PoolName = Field(description="a name, such as the deadline")
     first: Date = Field(description="first day, UTC, such as `'2027-03-01'`")
     last: Date = Field(description="last day, UTC")
 

@@ -10,12 +10,12 @@ from pydantic import AfterValidator, StrictStr
 from components.settings.fields import wrong
 
 LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-"""A DNS label (RFC 1123), what Kubernetes lets a namespace and most other objects be called:
+"""A DNS label (RFC 1123), the form of the names of namespaces and most other objects:
 https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names"""
 
 _SYSTEM: Final = ("kube-", "gke-", "gmp-", "aks-")
-"""Kubernetes' own, and those of what Google and Azure run in a cluster: who may change what is there has rights over
-the cluster, and what is put there may be taken away.
+"""Kubernetes' own namespaces, and those of components that Google and Azure run in a cluster. Write access there is
+control over the cluster, and the cloud may delete other objects there.
 https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#working-with-namespaces,
 https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed,
 https://learn.microsoft.com/azure/aks/istio-deploy-addon"""

@@ -35,7 +35,7 @@ from policies.rules import node_groups
 
 
 class TimeSharingSetting(Section):
-    """Several pods on one GPU, one after the other."""
+    """Several pods share one GPU in turns (time-sharing)."""
 
     clients_per_gpu: StrictInt = Field(ge=2, le=48, description="pods that share one GPU, 2 to 48")
 
@@ -48,7 +48,7 @@ class UpgradeSetting(Section):
         default=None, ge=0, le=20, description="nodes that may be unavailable during an upgrade, 0 to 20"
     )
     drain_minutes: StrictInt | None = Field(
-        default=None, ge=1, le=1440, description="minutes that pods have to leave a node, 1 to 1440"
+        default=None, ge=1, le=1440, description="minutes in which pods must leave a node, 1 to 1440"
     )
 
     @field_validator("max_unavailable")
@@ -81,15 +81,15 @@ class GpuPool(Section):
         description=capacity.DESCRIPTION.format(words=", ".join(f"`{each}`" for each in capacity.CAPACITY_TYPES)),
     )
     min_nodes: StrictInt = Field(default=0, ge=0, description="always 0: GPU pools scale to zero")
-    max_nodes: StrictInt = Field(description="most nodes of each resulting pool, over all its zones; 1 or more")
+    max_nodes: StrictInt = Field(description="maximum nodes of each resulting pool, over all its zones; 1 or more")
     zones: Zones = Field(
         default=(),
         validate_default=True,
-        description="zones of the pool. Default: the stack's zones that have the GPU. `none`: as for the stack",
+        description="zones of the pool. Default: the stack's zones that have the GPU. `none`: as in the stack's zones",
     )
     location_policy: StrictStr | None = Field(
         default=None,
-        description="`any`: whichever zone has capacity, unused reservations first. `balanced`: spread over the zones",
+        description="`any`: any zone that has capacity, unused reservations first. `balanced`: spread over the zones",
     )
     disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
     image: StrictStr | None = Field(
@@ -105,7 +105,7 @@ class GpuPool(Section):
     )
     time_sharing: TimeSharingSetting | None = Field(default=None, description="lets several pods share a GPU")
     mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = Field(
-        default=None, description="compute slice into which each GPU is partitioned (MIG)"
+        default=None, description="size of the MIG slices into which each GPU is partitioned"
     )
     unneeded_minutes: Minutes | None = Field(
         default=None, description="minutes after which an idle node is removed. Default: the stack's"
@@ -115,13 +115,13 @@ class GpuPool(Section):
         description="`compact`: nodes close to each other, for jobs on several nodes. Default: no placement policy",
     )
     image_streaming: Flag = Field(
-        default=False, description="start containers before their image is fully pulled, where the cloud can"
+        default=False, description="start containers before their image is fully pulled, where the cloud supports it"
     )
     upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
     labels: GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
     raw: RawInputs = Field(
-        default_factory=dict, description="further inputs of the pool's own resource, as `raw` of the stack"
+        default_factory=dict, description="additional inputs of the pool's own resource, like `raw` of the stack"
     )
 
     @field_validator("gpu")
@@ -216,7 +216,7 @@ class GpuPool(Section):
 
 
 class CpuPool(Section):
-    """Nodes without GPUs beside the admin pool, for inference front ends, preprocessing and general work."""
+    """Nodes without GPUs in addition to the admin pool: for inference front ends, preprocessing and general work."""
 
     name: PoolName = Field(description="prefix of the names of the resulting pools")
     machine_type: MachineTypes = Field(
@@ -230,9 +230,11 @@ class CpuPool(Section):
         description=capacity.DESCRIPTION.format(words="`spot`, `on-demand`"),
     )
     min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that always run, over all zones")
-    max_nodes: StrictInt = Field(ge=1, description="most nodes of each resulting pool, over all its zones; 1 or more")
+    max_nodes: StrictInt = Field(
+        ge=1, description="maximum nodes of each resulting pool, over all its zones; 1 or more"
+    )
     zones: Zones = Field(
-        default=(), description="zones of the pool. Default: the stack's zones. `none`: as for the stack"
+        default=(), description="zones of the pool. Default: the stack's zones. `none`: as in the stack's zones"
     )
     disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
     unneeded_minutes: Minutes | None = Field(
@@ -242,7 +244,7 @@ class CpuPool(Section):
     labels: NodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
     raw: RawInputs = Field(
-        default_factory=dict, description="further inputs of the pool's own resource, as `raw` of the stack"
+        default_factory=dict, description="additional inputs of the pool's own resource, like `raw` of the stack"
     )
 
     @field_validator("machine_type")
@@ -288,7 +290,7 @@ class AdminPool(Section):
     max_nodes: StrictInt | None = Field(
         default=None,
         ge=1,
-        description="most nodes, over all zones, if the pool is to be autoscaled. Default: a fixed size",
+        description="maximum nodes over all zones; setting it enables autoscaling. Default: a fixed size",
     )
     disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
 

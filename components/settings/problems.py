@@ -14,14 +14,15 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from components.settings import unsupported
+from facts.concepts.counts import counted
 
 Location = tuple[int | str, ...]
 
-# Stands in a message for the key path of the entry being validated, which only ``invalid`` knows.
+# Placeholder in a message for the key path of the entry being validated, which only ``invalid`` knows.
 HERE: Final = "<here>"
 
-# How alike two words are (difflib's ratio) of which one is probably, and surely, the other misspelt. Below the first
-# stand pairs such as dnsEndpoint and privateEndpoint (0.62), which would lock somebody out.
+# difflib's ratio above which a word is probably, and surely, another one misspelt. Pairs such as dnsEndpoint and
+# privateEndpoint (0.62) must stay below the first: the wrong one would lock users out.
 LIKELY: Final = 0.66
 _SURE: Final = 0.85
 
@@ -62,7 +63,7 @@ class SettingsError(Exception):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        count = counted(len(self.problems), "problem")
         where = f" of stack '{self.stack}'" if self.stack else ""
         return "\n".join([f"{count} in the settings{where}:", *(f"  {problem}" for problem in self.problems)])
 
@@ -75,7 +76,7 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = LIKELY) -> str |
 
 
 def instead(word: str, known: Sequence[str], *, shown: int = 32) -> str:
-    """A remedy for a word that is not known: the nearest one, or those there are."""
+    """A remedy for an unknown word: the nearest known one, or a list of them."""
     near = nearest(word, known)
     if near is not None:
         return f"Did you mean '{near}'?"
@@ -96,9 +97,9 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object) -> list
             near = nearest(str(location[-1]), _keys(model, location[:-1]))
             meant.add(path((*location[:-1], near)) if near else "")
     if (entry := unsupported.entry_for_value("cloud", cloud)) is not None:
-        # Further problems would be about a cloud that the author does not want.
+        # Further problems would be about a cloud that the author did not choose.
         return [Problem("cloud", *entry.answer)]
-    # A misspelt key is one problem, not also a missing one.
+    # A misspelt key is one problem: the key that it stands for is not reported as missing.
     return [problem for problem in problems.values() if problem.path not in meant]
 
 

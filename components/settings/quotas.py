@@ -1,4 +1,4 @@
-"""``make quota``: what a stack at its maximum needs of the account's limits, as a list to ask for. No account is asked.
+"""``make quota``: the quotas that a stack needs with every pool at its maximum. No account is queried.
 
 ``python -m components.settings.quotas STACK``, a stack's name or its file.
 """
@@ -17,7 +17,7 @@ from facts.catalog.model import Quota
 
 
 def quotas(settings: Settings) -> tuple[Quota, ...]:
-    """With every pool at its maximum, those of all capacity types."""
+    """Quotas with every pool at its maximum, counting the pools of all capacity types."""
     pools = [settings.admin_pool, *settings.pools]
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)
@@ -25,7 +25,7 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
 
 
 def listed(settings: Settings) -> str:
-    """The same as a text, with where to ask."""
+    """The quotas as a table, with the page where to request them."""
     rows = [("needed", "", "quota", "in", "for")]
     for quota in quotas(settings):
         name = f"{quota.name} (or {quota.instead} if the account has none)" if quota.instead else quota.name

@@ -23,7 +23,7 @@ _EXPECTED: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
 
 
 def problems(settings: Settings) -> Iterator[Problem]:
-    """What is no input of the provider, and what the program owns."""
+    """Inputs that the provider does not have, and inputs that the program sets itself."""
     known = catalog.of(settings.cloud).raw
     yield from _problems(settings.cloud, settings.raw, known.cluster, "raw")
     checked = set[str]()
@@ -79,7 +79,7 @@ def _value(value: Any, declared: Property, provider: Schema, where: str) -> Iter
 
 
 def _fits(value: Any, declared: Property) -> bool:
-    """Whether it is of the input's type; for Python true is a whole number, and for a provider it is none."""
+    """Whether it has the input's type. In Python ``True`` is an ``int``; for a provider it is not a number."""
     if declared.type not in _EXPECTED:
         return True
     types = _EXPECTED[declared.type][0]

@@ -47,7 +47,7 @@ def from_stack_file(path: Path | str) -> Settings:
     """Settings of a stack file, without the engine: ``Pulumi.dev.yaml`` is stack ``dev``, ``examples/x.yaml`` is ``x``.
 
     Raises:
-        SettingsError: the file cannot be read, or what is wrong with its settings.
+        SettingsError: the file cannot be read, or its settings have problems.
     """
     file = Path(path)
     stack = file.stem.removeprefix("Pulumi.")
@@ -83,18 +83,18 @@ def load(
     secrets: Collection[str] = (),
     day: date | None = None,
 ) -> Settings:
-    """Settings from the keys below ``gpucluster:``. Reads no file, asks no engine.
+    """Settings from the keys below ``gpucluster:``. Reads no file and needs no engine.
 
     Args:
         config: values by key without the namespace; structured ones as Python values or as the engine's JSON text.
-            Empty values (``""``, ``None``) are as good as absent.
+            Empty values (``""``, ``None``) count as absent.
         stack: the stack's name, for the cluster's default name.
         project: the value of the provider's own key that names the account.
-        secrets: keys whose values are encrypted in the stack file. None may be: no setting is a secret.
-        day: whose support of Kubernetes versions counts; today's unless given.
+        secrets: keys whose values are encrypted in the stack file. Each is a problem: no setting is a secret.
+        day: the day on which a Kubernetes version must be supported. Default: today.
 
     Raises:
-        SettingsError: everything that is wrong.
+        SettingsError: all problems.
     """
     raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
     raw.setdefault("network", {})
@@ -113,7 +113,7 @@ def load(
     settings = _resolved(file, stack=stack, project=project or "", day=day or date.today())
     problems = [*limits.problems(settings)]
     if settings.raw or any(pool.raw for pool in settings.pools):
-        from components.settings.raw import problems as raw_problems  # with the provider's schema: few stacks need it
+        from components.settings.raw import problems as raw_problems  # loads a schema that few stacks need
 
         problems += raw_problems(settings)
     if problems:
@@ -122,7 +122,7 @@ def load(
 
 
 def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settings:
-    """What a file without problems means: its defaults derived, its entries expanded."""
+    """The settings of a file without problems: defaults filled in, entries expanded."""
     known = catalog.of(file.cloud)
     zones = file.zones or known.regions[file.region]
     autoscaler = file.autoscaling.autoscaler or known.autoscalers[0]
@@ -130,7 +130,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     labels = {**file.labels, **file.tags}
     gpu_pools = expand.gpu_pools(file.gpu_pools, place, labels)
     cpu_pools = expand.cpu_pools(file.cpu_pools, place, zones)
-    # A node in another zone would not outlive the one zone that a zonal control plane is in.
+    # A zonal control plane fails with its zone, so a node in another zone would gain nothing.
     admin_pool = expand.admin_pool(file.admin_pool, place, zones if file.availability == "regional" else zones[:1])
     nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")
     gateways = 0 if file.network.existing is not None else len(zones) if nat == "per-zone" else 1
@@ -156,7 +156,6 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         nat_per_zone=nat == "per-zone",
         autoscaling_profile=file.autoscaling.profile,
         autoscaler=autoscaler,
-        expander=file.autoscaling.expander,
         unneeded_minutes=file.autoscaling.unneeded_minutes,
         addons=file.addons,
         access=file.access,
@@ -200,7 +199,7 @@ def _secret(key: str) -> Problem:
 
 def _no_account(where: ValidationContext, known: CloudCatalog) -> Problem:
     key, example = known.account_key, known.account_example
-    # A provider whose own key is a place has to work in the stack's.
+    # Where the provider's key is a region, it must be the stack's.
     value = where.region or example if example in known.regions else example
     return Problem(
         key,
@@ -254,7 +253,7 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML as the engine reads it: a key twice in a mapping is an error, not a silent choice."""
+    """YAML as the engine reads it: a duplicate key in a mapping is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         keys: set[object] = set()

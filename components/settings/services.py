@@ -11,7 +11,7 @@ from typing_extensions import Self
 from components.settings.fields import Flag, Minutes, Section, wrong
 from components.settings.namespaces import Namespace
 
-# Services beside it are called <name>-pods: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+# A second Service is named <name>-pods: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,48}[a-z0-9])?")
 
 
@@ -46,7 +46,7 @@ class InferenceService(Section):
     min: Annotated[StrictInt, Field(ge=0, le=100)] = Field(
         default=0, description="replicas that always run. Their GPU nodes never scale to zero (output `cost`)"
     )
-    max: Annotated[StrictInt, Field(ge=1, le=100)] = Field(default=1, description="most replicas")
+    max: Annotated[StrictInt, Field(ge=1, le=100)] = Field(default=1, description="maximum replicas")
     concurrency: Annotated[StrictInt, Field(ge=1, le=10000)] = Field(
         default=8, description="concurrent requests per replica above which another replica starts"
     )

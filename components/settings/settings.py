@@ -1,4 +1,4 @@
-"""What a valid stack file means: names, places, pools and what they cost."""
+"""A valid stack file, resolved: names, places, pools and their cost."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Settings:
     """A stack's settings, resolved and valid on ``day``.
 
     ``project`` is the cloud account. ``zones`` are in the order of the file; a zonal control plane is in the first.
-    ``network.pod_cidr`` is what the file says or the cloud's default, and ``None`` where pods have addresses of the
-    nodes' range. ``autoscaler`` is one that the catalogue lists; ``expander`` and ``unneeded_minutes`` are ``None``
-    unless the file says. ``gpu_metrics``: the cloud is asked to collect them. ``nat_per_zone`` has its default from the
-    availability. ``labels`` are all that resources carry, with the ``tags`` among them.
+    ``network.pod_cidr`` is the file's value or the cloud's default, and ``None`` where pods share the nodes' range.
+    ``autoscaler`` is one that the catalogue lists; ``unneeded_minutes`` is ``None`` unless the file
+    sets it. ``gpu_metrics``: whether the cloud collects them. ``nat_per_zone`` depends on the availability by
+    default. ``labels`` are all labels of the resources, including the ``tags``.
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` with every pool at its maximum. ``None`` if a price is not known;
     ``unpriced`` names the pools without one.
@@ -46,7 +46,6 @@ class Settings:
     nat_per_zone: bool
     autoscaling_profile: str
     autoscaler: str
-    expander: str | None
     unneeded_minutes: int | None
     addons: tuple[str, ...]
     access: tuple[Access, ...]
@@ -66,20 +65,20 @@ class Settings:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """GPU pools, then CPU pools: all but the admin pool."""
+        """GPU pools, then CPU pools; not the admin pool."""
         return (*self.gpu_pools, *self.cpu_pools)
 
     @property
     def idle_minutes(self) -> int:
-        """How long a node is idle before it goes, unless its pool says otherwise.
+        """Minutes after which an idle node is removed, unless its pool sets others.
 
         Raises:
-            KeyError: the cloud does not say (``CloudCatalog.unneeded_minutes``).
+            KeyError: the cloud does not publish it (``CloudCatalog.unneeded_minutes``).
         """
         return self.unneeded_minutes or catalog.of(self.cloud).unneeded_minutes[self.autoscaling_profile]
 
     def idle_minutes_of(self, pool: Pool) -> int | None:
-        """How long a node of ``pool`` is idle before it goes; ``None`` where the cloud does not say."""
+        """Minutes after which an idle node of ``pool`` is removed; ``None`` where the cloud does not publish it."""
         try:
             return pool.unneeded_minutes or self.idle_minutes
         except KeyError:

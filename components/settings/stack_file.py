@@ -37,12 +37,6 @@ class Autoscaling(Section):
     autoscaler: StrictStr | None = Field(
         default=None, description="which autoscaler. Default: the first that the cloud offers"
     )
-    expander: Literal["priority", "least-waste", "most-pods", "random"] | None = Field(
-        default=None,
-        description="how the autoscaler chooses among pools that fit. `priority`: spot first, then the "
-        "smallest that fits. The others may start the most expensive GPU for a pod that does "
-        "not name one",
-    )
     unneeded_minutes: Minutes | None = Field(
         default=None, description="minutes after which an idle node is removed, 1 to 1440. Default: the profile's"
     )
@@ -57,7 +51,7 @@ class Autoscaling(Section):
 
 
 class Budget(Section):
-    """The most that the stack may cost."""
+    """A limit on the stack's cost."""
 
     max_hourly_usd: Annotated[StrictFloat | StrictInt, Field(gt=0)] | None = Field(
         default=None, description="refuse a stack whose list price per hour is higher with all pools at their maximum"
@@ -67,15 +61,16 @@ class Budget(Section):
 class StackFile(Section):
     """All keys below ``gpucluster:``."""
 
-    cloud: StrictStr = Field(description=f"which cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}")
-    region: StrictStr = Field(description="the cloud's region that everything is in")
+    cloud: StrictStr = Field(description=f"the cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}")
+    region: StrictStr = Field(description="region of all resources, as the cloud names it")
     zones: Zones = Field(
         default=(),
-        description="zones for nodes. Default: all zones of the region. `none`: in no zone, wherever the "
-        "region has capacity, where the cloud has machines outside of zones",
+        description="zones for nodes. Default: all zones of the region. `none`: nodes in no zone, started wherever "
+        "the region has capacity, where the cloud has such machines",
     )
     availability: Literal["zonal", "regional"] = Field(
-        default="zonal", description="`zonal`: control plane in the first of `zones`. `regional`: in several zones"
+        default="zonal",
+        description="zones of the control plane. `zonal`: the first of `zones`. `regional`: several zones",
     )
     cluster_name: StrictStr | None = Field(default=None, description="the cluster's name. Default: `gpu-<stack>`")
     kubernetes: Kubernetes = Field(default=Kubernetes(), description="release channel and version")
@@ -90,25 +85,25 @@ class StackFile(Section):
     )
     admin_pool: AdminPool = Field(default=AdminPool(), description="the pool that always has nodes")
     gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True, description="GPU pools, at least one")
-    cpu_pools: tuple[CpuPool, ...] = Field(default=(), description="CPU pools beside the admin pool")
+    cpu_pools: tuple[CpuPool, ...] = Field(default=(), description="CPU pools, in addition to the admin pool")
     addons: tuple[StrictStr, ...] = Field(default=(), description="the cloud's add-ons to install, by name")
-    workloads: Workloads = Field(default=Workloads(), description="what jobs need beside GPUs")
+    workloads: Workloads = Field(default=Workloads(), description="what jobs need besides GPUs")
     identities: tuple[Identity, ...] = Field(
         default=(), description="Kubernetes service accounts with access to buckets and secrets of the cloud"
     )
-    budget: Budget = Field(default=Budget(), description="the most that the stack may cost per hour")
+    budget: Budget = Field(default=Budget(), description="limit on the stack's cost per hour")
     access: AccessList = Field(default=(), description="users, groups and pipelines, and their roles in the cluster")
     teams: Teams = Field(default=(), description="namespaces with a quota of GPUs")
     labels: ResourceLabels = Field(default_factory=dict, description="labels (tags) of every cloud resource")
     tags: ResourceTags = Field(
         default_factory=dict,
         validate_default=True,
-        description="as `labels`, in the cloud's own grammar, such as `CostCenter`",
+        description="tags in the cloud's own syntax, such as `CostCenter`, which `labels` does not allow",
     )
     raw: RawInputs = Field(
         default_factory=dict,
-        description="further inputs of the cluster resource, named as in the Pulumi provider, for what has "
-        "no setting yet",
+        description="additional inputs of the cluster resource, named as in the Pulumi provider, for features "
+        "that have no setting yet",
     )
 
     @field_validator("cloud")

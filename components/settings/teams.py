@@ -52,23 +52,24 @@ class Team(Section):
         description="namespace of the team. It is created if missing, and not deleted when the team is removed"
     )
     gpus: Annotated[StrictInt, Field(ge=0)] = Field(
-        description="most GPUs that its pods may request at once (of shared or partitioned GPUs: shares or slices)"
+        description="maximum GPUs that its pods may request at once (of shared or partitioned GPUs: shares or slices)"
     )
     mig_slices: Slices = Field(
         default_factory=dict,
-        description="most slices of each MIG profile, such as `{1g.10gb: 4}`, if your own device plugin names profiles",
+        description="maximum slices of each MIG profile, such as `{1g.10gb: 4}`, if your own device plugin advertises "
+        "profiles by name",
     )
     cpus: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="most CPUs. A pod without a request counts as 100m. Default: no limit"
+        default=None, description="maximum CPUs. A pod without a request counts as 100m. Default: no limit"
     )
     memory: Annotated[StrictStr, AfterValidator(_memory)] | None = Field(
         default=None,
-        description="most memory, such as `512Gi`. A pod without a request counts as 256Mi. Default: no limit",
+        description="maximum memory, such as `512Gi`. A pod without a request counts as 256Mi. Default: no limit",
     )
     priority: Priority = Field(
         default="normal",
         description="highest priority of its pods. Pods with `priorityClassName: gpucluster-high` get the "
-        "next free node, pods with `gpucluster-low` (required in a low team) the last. No "
+        "next free node first, pods with `gpucluster-low` (required in a low team) last. No "
         "priority preempts a running pod",
     )
 

@@ -1,4 +1,4 @@
-"""What the cluster runs on its admin pool for the people who work on it: keys of ``workloads``, a section each."""
+"""Tools for the cluster's users that run on the admin pool: keys of ``workloads``, a section each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHARED: Final = "shared-password"
 def _object_name(text: str) -> str:
     if not LABEL.fullmatch(text):
         raise wrong(
-            f"'{text}' is not a name of an object in a cluster: lower-case letters, digits and '-'",
+            f"'{text}' is not a valid name of a Kubernetes object: lower-case letters, digits and '-'",
             "Write for example 'research'",
         )
     return text
@@ -28,19 +28,19 @@ ObjectName = Annotated[StrictStr, AfterValidator(_object_name)]
 
 
 class Tool(Section):
-    """Something with pods on the admin pool, for ever: ``pods`` are what each of them asks for."""
+    """Something that always has pods on the admin pool: ``pods`` are the requests of each."""
 
     pods: ClassVar[Mapping[str, Resources]]
     volume_gb: ClassVar[int] = 0
 
     @property
     def asked(self) -> tuple[Resources, ...]:
-        """What all its containers ask for."""
+        """The requests of all its containers."""
         return tuple(self.pods.values())
 
     @property
     def disk_gb(self) -> int:
-        """The volumes that it has for ever."""
+        """Size of its permanent volumes."""
         return self.volume_gb
 
 
@@ -79,12 +79,12 @@ class Prometheus(Tool):
 
     @property
     def disk_gb(self) -> int:
-        """The volumes that it has for ever."""
+        """Size of its permanent volumes."""
         return self.disk
 
 
 class Queue(Tool):
-    """Kueue: a job waits until all of its GPUs are available, and no node starts for it before."""
+    """Kueue: a job waits until all of its GPUs are available. No node starts for it before that."""
 
     pods: ClassVar[Mapping[str, Resources]] = {"kueue": Resources(milli_cpu=150, memory_mib=512)}
 
@@ -127,8 +127,8 @@ class Notebook(Tool):
     def _login(self) -> Self:
         if self.login != _SHARED and self.login_secret is None:
             raise wrong(
-                f"login '{self.login}' lets nobody in before it is told whom",
-                "Write loginSecret, a Secret with its settings, or login: shared-password",
+                f"login '{self.login}' needs settings of its own, such as a client ID: without them no user can log in",
+                "Write loginSecret, a Secret with these settings, or login: shared-password",
             )
         if self.login == _SHARED and self.login_secret is not None:
             raise wrong(

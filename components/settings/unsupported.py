@@ -86,7 +86,7 @@ def for_key(
     """
     word, existing = plain(key), {*section_keys, *file_keys}
     if (per_hour := _hourly_budget(word, value)) is not None and "maxHourlyUsd" in existing:
-        return f"there is no key '{key}': a budget is per hour", per_hour
+        return f"there is no key '{key}': the budget is per hour", per_hour
     if (other := synonyms().get(word)) is not None and other.partition(":")[0] in existing:
         return f"there is no key '{key}'", f"Write {other}"
     entry = next((entry for entry in unsupported_keys() if entry.keys and re.fullmatch(entry.keys, word)), None)
@@ -98,7 +98,7 @@ def for_key(
 
 
 def _hourly_budget(word: str, value: object) -> str | None:
-    """The remedy for a budget of another period than an hour."""
+    """The remedy for a budget with a period other than an hour."""
     match = _BUDGET.fullmatch(word)
     hours = _HOURS.get(match["period"]) if match is not None else None
     if hours is None:
@@ -111,17 +111,17 @@ def _hourly_budget(word: str, value: object) -> str | None:
 def for_value(key: str, value: object) -> tuple[str, str] | None:
     """What is wrong with a value of ``key`` that was refused, and what to write instead; ``None`` if no table knows it.
 
-    Of a list, one of its values is enough.
+    For a list, one matching value is enough.
     """
     cloud = _CLOUD_OF_PLUGIN.get(_COMPANIES.get(word := plain(str(value)), word)) if key == "cloud" else None
     if cloud is not None:
-        return f"'{value}' is the name of a company or of a provider", f"Write {cloud}"
+        return f"'{value}' is the name of a company or a provider", f"Write {cloud}"
     entry = entry_for_value(key, value)
     return None if entry is None else entry.answer
 
 
 def entry_for_value(key: str, value: object) -> UnsupportedKey | None:
-    """The entry of ``unsupported_keys.yaml`` that a value of ``key``, or one in its list, asks for."""
+    """The entry of ``unsupported_keys.yaml`` that matches a value of ``key``, or a value in its list."""
     values = value if isinstance(value, list | tuple) else [value]
     words = [plain(each) for each in values if isinstance(each, str)]
     return next(

@@ -1,4 +1,4 @@
-"""``workloads`` and ``identities``: what jobs need beside GPUs, and what their service accounts may reach."""
+"""``workloads`` and ``identities``: what jobs need besides GPUs, and what their service accounts have access to."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ def _some(images: tuple[str, ...]) -> tuple[str, ...]:
 ServiceAccount = Annotated[StrictStr, AfterValidator(service_account)]
 OnDestroy = Annotated[
     Literal["keep", "delete"],
-    Field(
-        description="`keep`: `pulumi destroy` leaves it and its contents in the account. `delete`: it is deleted too"
-    ),
+    Field(description="`keep`: `pulumi destroy` leaves it and its contents in the account. `delete`: deletes both"),
 ]
 Adopt = Annotated[
     Flag,
@@ -90,11 +88,11 @@ class Registry(Section):
 
     images: Annotated[tuple[Annotated[StrictStr, AfterValidator(_image)], ...], AfterValidator(_some)] = Field(
         default=("jobs",),
-        description="names of images, for a cloud on which each needs a repository. Elsewhere any name can be pushed",
+        description="names of images, for a cloud where each needs a repository. Elsewhere any name can be pushed",
     )
     mutable_tags: Flag = Field(
         default=False,
-        description="a tag may be pushed again with another image. By default the registry refuses that, where it can",
+        description="allow pushing another image to an existing tag. By default the registry refuses it, where it can",
     )
     untagged_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
         default=None,
@@ -123,7 +121,7 @@ class SharedVolume(Section):
 
     namespace: Namespace = Field(default="default", description="namespace of the claim; the program creates it")
     size_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="size in GiB, where the cloud sells a size. Default: the smallest that it sells"
+        default=None, description="size in GiB, where the cloud has sizes. Default: its smallest"
     )
     on_destroy: OnDestroy = "keep"
     adopt: Adopt = False
@@ -134,14 +132,14 @@ Lasting = Registry | Checkpoints | SharedVolume
 
 
 class Workloads(Section):
-    """What jobs need beside GPUs. All of it is off by default; `{}` turns a part on with its defaults."""
+    """What jobs need besides GPUs. Everything is off by default; `{}` enables an item with its defaults."""
 
     registry: Registry | None = Field(
         default=None, description="container registry for images of jobs. Output `registry`"
     )
     pull_from: Annotated[tuple[StrictStr, ...], AfterValidator(_pulled)] = Field(
         default=(),
-        description="registries of other projects or accounts from which nodes may pull, as the cloud names them",
+        description="registries of other projects or accounts from which nodes can pull, as the cloud names them",
     )
     checkpoints: Checkpoints | None = Field(
         default=None, description="bucket for checkpoints of training jobs. Output `checkpoints`"
@@ -180,7 +178,7 @@ class Workloads(Section):
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """What runs on the admin pool, by key."""
+        """Tools that run on the admin pool, by key."""
         declared = {
             "services": Keda() if self.services else None,
             "monitoring": self.monitoring,
@@ -199,7 +197,9 @@ class Identity(Section):
     )
     read: tuple[StrictStr, ...] = Field(default=(), description="buckets whose objects it may read")
     write: tuple[StrictStr, ...] = Field(default=(), description="buckets whose objects it may read, write and delete")
-    secrets: tuple[StrictStr, ...] = Field(default=(), description="secrets of the cloud that it may read")
+    secrets: tuple[StrictStr, ...] = Field(
+        default=(), description="secrets in the cloud's secret store that it may read"
+    )
 
     @model_validator(mode="after")
     def _something(self) -> Self:

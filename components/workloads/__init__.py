@@ -1,1 +1,1 @@
-"""What jobs need beside GPUs, as components: a registry, a bucket for checkpoints, and who pods are in the cloud."""
+"""Components that jobs need besides GPUs: a registry, a bucket for checkpoints, cloud identities of pods."""

@@ -18,8 +18,8 @@ ON_ADMIN: Final = {ROLE_LABEL: "admin"}
 """The node selector of every pod of a chart."""
 
 REACHED_PORT: Final = 10250
-"""For what the control plane asks of a pod (webhooks, APIs of others): a control plane behind a firewall is let through
-to nodes and pods on this port, as to kubelets, and on 443, and on no other that a chart has by default.
+"""Port for calls from the control plane to a pod (webhooks, aggregated APIs). A cloud's firewall admits the control
+plane to nodes and pods on this port (the kubelet's) and on 443, but not on the default ports of charts.
 https://cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules#cluster-fws
 https://github.com/kedacore/keda-docs/issues/384
 """
@@ -45,7 +45,7 @@ def password(
 ) -> CustomResource:
     """A Secret with ``keys`` and a generated password under the key ``password``.
 
-    It is secret in the state, too, and keeps the password of its creation.
+    It is also secret in the state, and the password does not change after its creation.
     """
     content = {**keys, "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
     data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}

@@ -1,4 +1,4 @@
-"""A bucket where training jobs keep their state."""
+"""A bucket for checkpoints of training jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.settings.workloads import Checkpoints
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointBucketArgs:
-    """The bucket beside ``cluster``, in its region."""
+    """The bucket for ``cluster``, in its region."""
 
     cluster: Cluster
     checkpoints: Checkpoints

@@ -1,4 +1,4 @@
-"""A page to look at the cluster: Headlamp, the successor of Kubernetes' own dashboard.
+"""A web page that shows the cluster: Headlamp, the successor of the Kubernetes dashboard.
 
 https://github.com/kubernetes-sigs/headlamp/tree/main/charts/headlamp
 """
@@ -23,7 +23,7 @@ SERVICE: Final = CHART.name
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterDashboardArgs:
-    """The page for ``cluster``, once its admin pool is there (``after``)."""
+    """The dashboard of ``cluster``, after its admin pool (``after``)."""
 
     cluster: Cluster
     dashboard: Dashboard
@@ -31,7 +31,7 @@ class ClusterDashboardArgs:
 
 
 class ClusterDashboard(pulumi.ComponentResource):
-    """Headlamp behind a Service that only the cluster reaches; who opens it logs in with a token of their own."""
+    """Headlamp behind a Service that is reachable only from the cluster; users log in with their own token."""
 
     def __init__(self, name: str, args: ClusterDashboardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterDashboard", name, None, opts)

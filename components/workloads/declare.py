@@ -1,6 +1,6 @@
 """Everything below ``workloads`` and ``identities`` of a stack file.
 
-What declares a key is imported where a stack file has that key: most have few, and every preview waits for imports.
+The module for a key is imported only if the stack file has the key, because imports delay every preview.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A program that answers requests on GPUs, with no replica and no GPU node while nobody asks."""
+"""An inference service on GPUs that scales to zero replicas and GPU nodes without requests."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from facts.jobs.plan import NothingFits, place
 _APP: Final = "app.kubernetes.io/name"
 _MIB_PER_GIB: Final = 1024
 _HTTP_PORT: Final = 80
-# A node that has to be started, its driver, the image and the model: minutes. The proxy's own default is 20 seconds.
+# Start of a node, driver, image and model take minutes. The proxy's default timeout is 20 seconds.
 # https://keda.sh/http-add-on/0.15/reference/interceptorroute/
 _COLD_START: Final = "20m"
 _READINESS_SECONDS: Final = 10
-# Pulumi would wait for GPU nodes, and the number of replicas is KEDA's.
+# Pulumi would wait for GPU nodes, and KEDA sets the number of replicas.
 _NOT_AWAITED: Final = {"pulumi.com/skipAwait": "true"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceServiceArgs:
-    """``service`` in ``cluster``, scaled by KEDA once all of ``after`` is there.
+    """``service`` in ``cluster``, scaled by KEDA, declared after ``after``.
 
     ``checkpoints`` is the URL of the stack's bucket, for a service that restores a job's newest checkpoint.
     """
@@ -47,8 +47,7 @@ class InferenceServiceArgs:
 class InferenceService(pulumi.ComponentResource):
     """A Deployment with its Services, PodDisruptionBudget and KEDA objects.
 
-    ``address`` is where it is called: a proxy that holds requests until a replica is ready, so a caller needs patience
-    for the first one.
+    ``address`` is that of a proxy that holds requests until a replica is ready, so the first request takes minutes.
     """
 
     address: str
@@ -94,7 +93,7 @@ def placed(settings: Settings, service: InferenceServiceSetting) -> tuple[Offer,
 
 
 def floor_usd(settings: Settings) -> float | None:
-    """What the replicas that always run cost in an hour, by list prices; ``None`` if one is not known."""
+    """Hourly list price of the replicas that always run; ``None`` if a price is unknown."""
     total = 0.0
     for service in settings.workloads.services:
         if service.min:
@@ -135,7 +134,7 @@ def _pod(
 
 
 def _deployment(service: InferenceServiceSetting, fit: Fit, pod: dict[str, Any]) -> dict[str, Any]:
-    # One more at first, if the pools have room for it; else the old one goes before the new one comes.
+    # Start the new replica first if the pools have room for it; otherwise stop the old one first.
     room = fit.most_pods > service.max
     rolling = {"maxSurge": 1, "maxUnavailable": 0} if room else {"maxSurge": 0, "maxUnavailable": 1}
     spec = {
@@ -149,7 +148,7 @@ def _deployment(service: InferenceServiceSetting, fit: Fit, pod: dict[str, Any])
 
 
 def _pods_service(service: InferenceServiceSetting) -> dict[str, Any]:
-    """The replicas themselves, for the proxy."""
+    """The Service of the replicas, for the proxy."""
     ports = [{"name": "http", "port": _HTTP_PORT, "targetPort": "http"}]
     spec = {"selector": {_APP: service.name}, "ports": ports}
     # With no replica there is no endpoint, which Pulumi would wait for.
@@ -158,7 +157,7 @@ def _pods_service(service: InferenceServiceSetting) -> dict[str, Any]:
 
 
 def _service(service: InferenceServiceSetting) -> dict[str, Any]:
-    """The name by which it is called: https://keda.sh/http-add-on/0.15/user-guide/autoscale-an-app/"""
+    """The host name of requests for it: https://keda.sh/http-add-on/0.15/user-guide/autoscale-an-app/"""
     spec = {"type": "ExternalName", "externalName": PROXY}
     return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(service), "spec": spec}
 

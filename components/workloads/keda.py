@@ -1,4 +1,4 @@
-"""KEDA, which scales services by their requests, to zero and back, and the proxy that holds requests meanwhile.
+"""KEDA, which scales services by their requests, to zero and back, and the proxy that holds requests until then.
 
 KEDA alone cannot start an HTTP server on a request: without a pod nothing counts requests. The proxy of its HTTP add-on
 does. https://keda.sh/http-add-on/0.15/
@@ -28,12 +28,12 @@ PROXY: Final = f"{HTTP_CHART.name}-interceptor-proxy.{HTTP_CHART.namespace}.svc.
 PROXY_PORT: Final = 8080
 
 _MOST_PROXIES: Final = 3
-"""KEDA scales its own proxy, too: one always runs, more while many requests wait, if the admin pool has room."""
+"""KEDA also scales its proxy: one replica always runs, more if many requests wait and the admin pool has room."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KedaArgs:
-    """KEDA in ``cluster``, on its admin pool, once that is there (``after``)."""
+    """KEDA in ``cluster``, on its admin pool, after that pool (``after``)."""
 
     cluster: Cluster
     after: tuple[pulumi.Resource, ...] = ()
@@ -54,11 +54,11 @@ class Keda(pulumi.ComponentResource):
 
 
 def values() -> dict[str, Any]:
-    """KEDA's values. By default it would ask for more than a small admin node has."""
+    """KEDA's values. Its default requests are more than a small admin node has."""
     pods = KedaSetting.pods
     return {
         "nodeSelector": ON_ADMIN,
-        # The chart's own limits, 1000 MiB each, stay: what KEDA needs grows with what it watches.
+        # Keep the chart's limits, 1000 MiB each: KEDA's memory grows with the number of watched objects.
         "resources": {
             key: requests(pods[pod], limited=False)
             for key, pod in {"operator": "operator", "metricServer": "metrics-server", "webhooks": "webhooks"}.items()
@@ -70,7 +70,7 @@ def values() -> dict[str, Any]:
 
 
 def http_values() -> dict[str, Any]:
-    """The add-on's values. By default each part would be there three times, but for its operator."""
+    """The add-on's values. By default each part except the operator has three replicas."""
     pods = KedaSetting.pods
     return {
         "operator": {"nodeSelector": ON_ADMIN, "replicas": 1, "resources": requests(pods["http-operator"])},

@@ -26,18 +26,18 @@ LOGIN: Final = "login"
 """The Secret with the generated password."""
 
 _VARIABLE: Final = "NOTEBOOK_PASSWORD"
-# An empty pool takes minutes to have a node, and the image is some 10 GB.
+# An empty pool takes minutes to start a node, and the image has about 10 GB.
 _START_SECONDS: Final = 1800
-# The hub counts traffic and what is printed as signs of life. So a tab left open, which asks all the time, would keep a
-# GPU forever, and a program that computes in silence would be ended:
+# The hub treats traffic and output as activity. So an open tab, which sends requests all the time, would keep a GPU
+# forever, and a program without output would be stopped:
 # https://github.com/jupyterlab/jupyterlab/issues/19796, https://github.com/jupyterhub/jupyterhub-idle-culler/issues/55
-# The notebook's server knows better, and ends itself; a directory that the usual images leave to others.
+# The notebook server itself knows what runs, so it stops itself. The directory is unused in the usual images.
 # https://jupyter-server.readthedocs.io/en/latest/other/full-config.html
 _SERVER_SETTINGS: Final = "/usr/local/etc/jupyter/jupyter_server_config.py"
 _END_WHEN_IDLE: Final = """\
 from jupyter_server.base.handlers import APIHandler
 
-# What a browser asks for by itself is no sign of life.
+# Requests that a browser sends by itself are not activity.
 APIHandler._track_activity = False
 c = get_config()
 c.MappingKernelManager.cull_idle_timeout = {seconds}
@@ -48,14 +48,14 @@ c.TerminalManager.cull_inactive_timeout = {seconds}
 c.TerminalManager.cull_interval = 60
 c.ServerApp.shutdown_no_activity_timeout = {seconds}
 """
-# For a notebook that does not end itself: an image with another server, or a user's own settings.
+# For a notebook that does not stop itself: an image with another server, or a user's own settings.
 _SILENT_SECONDS: Final = 24 * 3600
 _READ_PASSWORD: Final = f"c.SharedPasswordAuthenticator.user_password = __import__('os').environ['{_VARIABLE}']"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotebookHubArgs:
-    """Notebooks on the GPU ``pools`` of ``cluster``, once admin pool and class of volumes are there (``after``)."""
+    """Notebooks on the GPU ``pools`` of ``cluster``, after the admin pool and the StorageClass (``after``)."""
 
     cluster: Cluster
     notebook: Notebook
@@ -64,7 +64,7 @@ class NotebookHubArgs:
 
 
 class NotebookHub(pulumi.ComponentResource):
-    """JupyterHub behind a Service that only the cluster reaches; nobody gets in without a login."""
+    """JupyterHub behind a Service that is reachable only from the cluster; every user must log in."""
 
     def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:NotebookHub", name, None, opts)
@@ -77,7 +77,7 @@ class NotebookHub(pulumi.ComponentResource):
 
 
 def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
-    """The chart's values. By default it would let anybody in, by a load balancer on the internet."""
+    """The chart's values. By default it admits everyone, through a public load balancer."""
     return {
         "hub": {
             **_login(notebook),
@@ -93,7 +93,7 @@ def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
             "image": dict(zip(("name", "tag"), _image(notebook.image), strict=True)),
             "startTimeout": _START_SECONDS,
             "storage": {"capacity": f"{notebook.home_gb}Gi"},
-            # No autoscaler ends it to empty its node; it ends by itself when nothing runs there.
+            # No autoscaler evicts it to empty its node; it stops itself when nothing runs in it.
             "extraAnnotations": {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
             "extraFiles": {
                 "idle.py": {
@@ -101,10 +101,10 @@ def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
                     "stringData": _END_WHEN_IDLE.format(seconds=60 * notebook.idle_minutes),
                 }
             },
-            # GPU pools alone: the admin pool has no room for the work of people.
+            # Only GPU pools: the admin pool has no room for users' work.
             "profileList": [_profile(size) for size in _sizes(pools)],
         },
-        # A scheduler of its own, and a DaemonSet that pulls the image to nodes that nobody uses.
+        # Disable the chart's scheduler, and its DaemonSet that pulls the image to unused nodes.
         "scheduling": {"userScheduler": {"enabled": False}, "userPlaceholder": {"enabled": False}},
         "prePuller": {"hook": {"enabled": False}, "continuous": {"enabled": False}},
         "cull": {
@@ -126,7 +126,7 @@ def _login(notebook: Notebook) -> dict[str, Any]:
     return {
         "config": {
             "JupyterHub": {"admin_access": False, "authenticator_class": "shared-password"},
-            # Every user who knows the password.
+            # Any user who knows the password.
             "Authenticator": {"allow_all": True},
         },
         "extraEnv": {_VARIABLE: {"valueFrom": {"secretKeyRef": {"name": LOGIN, "key": "password"}}}},
@@ -152,7 +152,7 @@ def _image(reference: str) -> tuple[str, str]:
 
 
 def _sizes(pools: Sequence[Pool]) -> Iterator[Sequence[Pool]]:
-    """Pools that differ in their zones alone are one choice: a home volume is in one, where its notebook must be."""
+    """Pools that differ only in their zones are one choice: a notebook must run in the zone of its home volume."""
     sizes: dict[tuple[str, int, bool], list[Pool]] = {}
     for pool in pools:
         sizes.setdefault((pool.declared_at, pool.gpus_per_node, pool.spot), []).append(pool)

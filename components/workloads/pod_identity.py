@@ -14,7 +14,7 @@ from components.cluster import Cluster
 class PodIdentityArgs:
     """The pods of service account ``account`` (namespace, name) in ``cluster`` may access ``reach``.
 
-    ``namespace`` is the object that the account waits for, where the program makes it.
+    ``namespace`` is the namespace's resource, if the program declares it; the account waits for it.
     """
 
     cluster: Cluster

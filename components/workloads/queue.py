@@ -25,7 +25,7 @@ _READY: Final = "1h"
 """How long until all pods of a job run. After that it releases its GPUs and is queued again."""
 
 _READY_FLEX_START: Final = "168h"
-"""The same for flex-start, where capacity may take days: an aborted wait starts again.
+"""The same for flex-start, where capacity may take days: a requeued job starts waiting again.
 https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 """
 
@@ -65,10 +65,10 @@ class JobQueue(pulumi.ComponentResource):
 
 
 def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
-    """The chart's values, with a configuration that leaves everything alone but Jobs that name a queue.
+    """The chart's values, with a configuration that manages only Jobs that name a queue.
 
-    Its API for who waits before whom listens on 8082, which the chart's Service does not let one change: behind a
-    firewall it is not reached (docs/workloads.md says what to do), and nothing of the program asks it.
+    Its visibility API listens on port 8082, which the chart does not let users change: a firewall may block it
+    (docs/workloads.md says what to do). The program does not use it.
     """
     flex_start = any(pool.capacity_type == "flex-start" for pool in pools)
     ready = _READY_FLEX_START if flex_start else _READY
@@ -77,14 +77,14 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
         "kind": "Configuration",
         "health": {"healthProbeBindAddress": ":8081"},
         "metrics": {"bindAddress": ":8443"},
-        # Where it cannot be reached, no Job can be made.
+        # If the webhook is unreachable, no Job can be created.
         "webhook": {"port": REACHED_PORT},
         "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
         "manageJobsWithoutQueueName": False,
         "integrations": {"frameworks": ["batch/job"]},
-        # GPUs alone are counted: nodes that have them bring the rest.
+        # Only GPUs count: nodes with GPUs have the other resources.
         "resources": {"excludeResourcePrefixes": ["cpu", "memory", "ephemeral-storage"]},
-        # A job of which some pods cannot get nodes gives back those of the others; one that has run is left alone.
+        # A job whose pods cannot all get nodes releases its GPUs; a job that has run is not touched.
         # https://kueue.sigs.k8s.io/docs/tasks/manage/setup_wait_for_pods_ready/
         "waitForPodsReady": {"timeout": ready, "recoveryTimeout": "0s", "blockAdmission": False},
     }

@@ -1,4 +1,4 @@
-"""A private registry for the images of jobs, and the right to pull from others."""
+"""A private registry for images of jobs, and permissions to pull from other registries."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class ContainerRegistry(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class PullRightsArgs:
-    """The ``registries`` of others that the nodes of ``cluster`` may pull from."""
+    """Other ``registries`` that the nodes of ``cluster`` may pull from."""
 
     cluster: Cluster
     registries: Sequence[str]
 
 
 class PullRights(pulumi.ComponentResource):
-    """The right to pull images from registries of other projects or accounts."""
+    """Permission to pull images from registries of other projects or accounts."""
 
     def __init__(self, name: str, args: PullRightsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PullRights", name, None, opts)

@@ -1,4 +1,4 @@
-"""Files that all pods of a namespace see."""
+"""A file system that all pods of a namespace share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY_SIZE_GIB: Final = 1
 
 @dataclass(frozen=True, kw_only=True)
 class SharedVolumeArgs:
-    """The ``volume`` of ``cluster``; its claim waits for ``namespace`` where the program makes that."""
+    """The ``volume`` of ``cluster``; its claim waits for ``namespace`` if the program declares it."""
 
     cluster: Cluster
     volume: SharedVolumeSetting
@@ -26,7 +26,7 @@ class SharedVolumeArgs:
 
 
 class SharedVolume(pulumi.ComponentResource):
-    """A volume that many pods mount at once, by the claim ``shared`` in one namespace."""
+    """A volume that many pods can mount at once, through the claim ``shared`` in one namespace."""
 
     claim: str
 

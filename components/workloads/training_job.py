@@ -27,10 +27,10 @@ _NOT_AWAITED: Final = {"pulumi.com/skipAwait": "true"}
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJobArgs:
-    """``command`` in ``image``, on the cheapest pools of ``cluster`` that take ``gpus`` of type ``gpu``.
+    """``command`` in ``image``, on the cheapest pools of ``cluster`` that fit ``gpus`` of type ``gpu``.
 
-    ``gpu`` is a type's name or a part of it (``a100``), any unless given. With several ``workers`` torchrun's variables
-    are set; a ``sweep`` runs once for each combination. ``retries`` count failures of the program, not
+    ``gpu`` is the name of a GPU type or part of it (``a100``); any by default. With several ``workers`` torchrun's
+    variables are set; a ``sweep`` runs once for each combination. ``retries`` count failures of the program, not
     reclaimed nodes. SIGTERM comes ``grace_seconds`` before SIGKILL, on spot at most the cloud's notice.
 
     ``checkpoints`` is the URL of the stack's bucket (``CheckpointBucket``): the program finds its own place in it in

@@ -35,8 +35,8 @@ def minutes_of(value: Any) -> Maybe[float | None]:
 def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
     """Minutes that a window with this cron ``schedule`` and ``duration`` is open; infinity if it never closes.
 
-    Windows that touch are one. Days of the week and of the month are left out of account, so a window that is open
-    all day counts as open for ever only if the schedule says every day.
+    Windows that touch are one. Days of the week and of the month are ignored, so a window that is open
+    all day counts as open forever only if the schedule is for every day.
     """
     lasts = minutes_of(duration)
     if not isinstance(schedule, str) or lasts is UNKNOWN or lasts is None:
@@ -59,7 +59,7 @@ def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
 
 
 def _values(field: str, end: int) -> set[int]:
-    """The minutes or hours that one field of a cron schedule names; empty for what is none."""
+    """The minutes or hours in one field of a cron schedule; empty for an invalid field."""
     match: set[int] = set()
     for part in field.split(","):
         span, _, step = part.partition("/")

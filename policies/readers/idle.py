@@ -91,7 +91,7 @@ def idle_of_karpenter(spec: Any) -> IdleTime | None:
     times = [] if after is None else [IdleTime(after, where)]
     for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
         if not holds_empty_nodes(budget) or at(budget, "schedule") is None:
-            continue  # without a schedule it holds for ever, which ``autoscaled`` says
+            continue  # without a schedule it applies forever, which ``autoscaled`` covers
         window = longest_window(at(budget, "schedule"), at(budget, "duration"))
         times.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
     known = [(idle.minutes, idle) for idle in times if idle.minutes is not UNKNOWN]

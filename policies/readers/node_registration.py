@@ -67,7 +67,7 @@ _NO_TEXT: Final = Registration(
 
 
 def registration(user_data: Any) -> Registration:
-    """Reads boot data. The result is unknown if the data is unknown, is no text, or takes values from a shell."""
+    """Reads boot data. The result is unknown if the data is unknown, is not text, or takes values from a shell."""
     if user_data is UNKNOWN:
         return UNREADABLE
     if not user_data:

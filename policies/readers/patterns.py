@@ -1,4 +1,4 @@
-"""Texts with ``*`` in them, which stands for any number of characters, as in type tokens of many versions."""
+"""Patterns with ``*`` for any number of characters, for type tokens with many versions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""List prices of node groups, from the catalogue: that of the dearest machine which a group may take.
+"""List prices of node groups, from the catalogue: that of the most expensive machine that a group may use.
 
-A spot price that the catalogue lacks is the machine's on-demand price, which is more. Boot disks are left out where the
-cloud's reader does not price its nodes itself.
+A missing spot price is replaced by the on-demand price, which is higher. Boot disks are left out where the cloud's
+reader does not price its nodes itself.
 """
 
 from __future__ import annotations

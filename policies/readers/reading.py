@@ -46,7 +46,7 @@ def spellings(resource: Declared) -> tuple[Declared, ...]:
         return (resource,)
     try:
         return tuple(spelling(resource))
-    except Exception as error:  # whatever it is: the gate says so, and judges the rest
+    except Exception as error:  # any error: the gate reports it, and checks the other resources
         return (replace(resource, trouble=_words(error)),)
 
 

@@ -114,7 +114,7 @@ def is_part(type_token: str) -> bool:
 
 @cache
 def is_taken(type_token: str) -> bool:
-    """Whether a reader knows the type, so that there is nothing in a resource of it where the reader finds nothing."""
+    """Whether a reader knows the type: then a resource without subjects really has none."""
     reader, modules = reader_of(type_token), _modules(_package(type_token))
     return reader is not None and not any(reader in getattr(module, "GENERIC", ()) for module in modules)
 

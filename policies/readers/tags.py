@@ -1,4 +1,4 @@
-"""The tags or labels of any resource, wherever its cloud puts them, so that an exemption can go by them."""
+"""The tags or labels of any resource of any cloud, for exemptions by tag."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _opaque(resource: Declared) -> str:
 
 
 def _gpu_mention(resource: Declared) -> str:
-    """The first text of a resource that looks like GPUs, or in a command like a tool that makes nodes."""
+    """The first text of a resource that looks like GPUs, or in a command like a tool that creates nodes."""
     kubernetes = resource.type.startswith("kubernetes:")
     if _is_harmless(resource.type):
         return ""
@@ -133,7 +133,7 @@ def _gpu_mention(resource: Declared) -> str:
     for key, text in _texts(resource.properties):
         for pattern in patterns:
             if pattern is _WORD and _NAMES.search(key):
-                continue  # a name says what people call it
+                continue  # a name is only a label
             if match := pattern.search(text):
                 return match.group()
     return ""

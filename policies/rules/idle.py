@@ -18,14 +18,14 @@ from policies.rules.samples import GPUS, program
     "gpu-idle-time",
     title="Idle GPU nodes are removed soon",
     why="A minimum of 0 saves nothing if an idle node runs for days.",
-    remedy="Remove idle nodes after some minutes, at all hours.",
+    remedy="Remove idle nodes after some minutes, at any time of day.",
     level="mandatory",
     severity="high",
     limits={
         "maxIdleMinutes": {
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "Most minutes that a GPU node may be idle; null allows any limit except never.",
+            "description": "Maximum minutes that a GPU node may be idle; null allows any limit except never.",
         }
     },
     example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))),
@@ -40,7 +40,7 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violati
         if idle.minutes is not UNKNOWN and _is_short(idle.minutes, max_idle_minutes):
             continue
         within = "some minutes" if max_idle_minutes is None else f"{max_idle_minutes:g} minutes"
-        remedy = f"Set {idle.where} so that an idle node is removed within {within}, at all hours."
+        remedy = f"Set {idle.where} so that an idle node is removed within {within}, at any time of day."
         if idle.minutes is UNKNOWN or not certain:
             message = f"{owner}: unknown at preview, checked at update: how long an idle GPU node runs ({idle.where})."
         else:

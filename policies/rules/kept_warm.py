@@ -1,4 +1,4 @@
-"""What keeps GPU nodes running without a job, besides the minimum of their group."""
+"""Things other than the group's minimum that keep GPU nodes running without a job."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
             message = (
                 f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group '{group.name}' "
             )
-            message += f"({minimum.where}), whatever the group's own minimum is."
+            message += f"({minimum.where}), even if the group's own minimum is 0."
             violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy)
         violations.append(violation)
     return violations
@@ -84,7 +84,7 @@ def placeholders(stack: Stack) -> list[Violation]:
 @rule(
     "gpu-daemonset-asks",
     title="DaemonSets request no GPUs",
-    why="A DaemonSet's pod takes a GPU on every node before any job.",
+    why="A DaemonSet's pod takes a GPU of every node before any job.",
     remedy="Remove the DaemonSet's GPU request: drivers and monitoring can use GPUs without one.",
     level="mandatory",
     severity="high",
@@ -102,7 +102,7 @@ def daemon_set_asks(workload: Workload) -> list[Violation]:
 @rule(
     "gpu-held-for-ever",
     title="Report always-on GPU workloads",
-    why="A service with a permanent GPU pod keeps its node running, whatever the minimum of the node group is.",
+    why="A service with a permanent GPU pod keeps its node running, even if the minimum of the node group is 0.",
     remedy="Scale it to zero while it is idle (KEDA, Knative, a Job), or exempt it with a reason.",
     level="advisory",
     severity="medium",
@@ -150,7 +150,7 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
 
 
 def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:
-    """Pods that run without work: the minimum of the workload's scaler, or its number of replicas."""
+    """Pods that always run: the minimum of the workload's scaler, or its number of replicas."""
     named = (workload.kind, workload.namespace, workload.name)
     scaled = (scaler.least for scaler in stack.pod_scalers if (scaler.kind, scaler.namespace, scaler.name) == named)
     return next(scaled, workload.always)
@@ -174,7 +174,7 @@ def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
 
 
 def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> float | None:
-    """What that many GPUs cost an hour on the cheapest group that takes the workload; ``None`` if that is not known."""
+    """Hourly cost of that many GPUs on the cheapest group that fits the workload; ``None`` if it is unknown."""
     usd = min((price for group in stack.groups if (price := _usd_per_gpu(workload, group)) is not None), default=None)
     return None if usd is None else usd * gpus
 

@@ -23,7 +23,7 @@ from policies.rules.scheduling import distinct
         "maxHourlyUsd": {
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "Most US dollars an hour with all node groups at their maximum; null for no limit.",
+            "description": "Maximum US dollars per hour with all node groups at their maximum; null for no limit.",
         }
     },
     example=program(GPUS, CPUS),
@@ -64,7 +64,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         "maxIdleUsd": {
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "Most US dollars an hour for nodes that are always up, and for GPUs that permanent pods "
+            "description": "Maximum US dollars per hour for nodes that are always up, and for GPUs that permanent pods "
             "hold on other nodes, where their price is known; null for no limit.",
         }
     },

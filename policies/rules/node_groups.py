@@ -1,7 +1,7 @@
-"""What makes a GPU node group cost nothing while it is idle. Pure functions, called by settings and by the gate.
+"""Rules that make an idle GPU node group free of cost. Pure functions, called by settings and by the gate.
 
-Each takes one ``NodeGroup`` (and limits) and returns the violations, none for a group without GPUs. A value that is
-``UNKNOWN`` where it decides yields one violation marked ``not_evaluated``.
+Each takes one ``NodeGroup`` (and limits) and returns the violations, none for a group without GPUs. If a decisive value
+is ``UNKNOWN``, it returns one violation marked ``not_evaluated``.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def has_gpus(group: NodeGroup) -> bool:
     example=replace(GPUS, min_nodes=1),
 )
 def zero_minimum(group: NodeGroup) -> list[Violation]:
-    """A GPU group's autoscaler may go down to no nodes at all."""
+    """A GPU group's autoscaler may scale it to zero nodes."""
     if not has_gpus(group) or group.min_nodes == 0:
         return []
     if group.min_nodes is UNKNOWN:
         return [_unknown(zero_minimum, group, "min_nodes", "its minimum")]
     nodes = counted(group.min_nodes, "node")
-    message = f"GPU node group '{group.name}' keeps at least {nodes} running while they are idle."
+    message = f"GPU node group '{group.name}' keeps at least {nodes} running even if no pod needs it."
     remedy = ""
     if group.for_system_pods is True:
         message += " It is a group for system pods, which this cloud never scales to zero."
@@ -87,7 +87,7 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
         return []
     if group.kind == "machine":
         if group.initial_nodes == 0:
-            return []  # it is stopped, or there is none of it
+            return []  # it is stopped, or its count is 0
         if group.initial_nodes is UNKNOWN:
             return [_unknown(autoscaled, group, "initial_nodes", "how many machines there are")]
         message = f"Machine '{group.name}' has GPUs and is in no autoscaled group: it is billed until it is deleted."
@@ -111,7 +111,7 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
         "maxGpus": {
             "type": ["integer", "null"],
             "minimum": 1,
-            "description": "Most GPUs that one node group may scale to; null for no limit except the group's maximum.",
+            "description": "Maximum GPUs of one node group; null for no limit except the group's maximum.",
         }
     },
     example=replace(GPUS, max_nodes=100),
@@ -164,7 +164,9 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
         return []
     # Keys only: a value may come from a secret, which the engine hands over unwrapped.
     taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.taints) or "none"
-    message = f"GPU node group '{group.name}' lacks the GPU taint (its taints: {taints}): any pod can keep it up."
+    message = (
+        f"GPU node group '{group.name}' lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up."
+    )
     return [_violation(gpu_taint, group, message)]
 
 
@@ -210,7 +212,7 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
     """All machine types of a GPU group have the same number of GPUs: the autoscaler assumes so."""
     if group.gpus_per_node is UNKNOWN or not group.other_gpus_per_node:
         return []
-    counts = ", ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus_per_node)))
+    counts = " or ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus_per_node)))
     message = (
         f"GPU node group '{group.name}' mixes machine types with {counts} GPUs: the autoscaler plans with the first "
         "type only, so it adds nodes that are too small for the pod, or larger than needed."
@@ -228,7 +230,7 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
     example=replace(GPUS, name="tpu", gpus_per_node=0, accelerators="TPUs", min_nodes=1),
 )
 def accelerator_minimum(group: NodeGroup) -> list[Violation]:
-    """Reports nodes with other accelerators than NVIDIA's that are always up."""
+    """Reports always-on nodes with accelerators other than NVIDIA's."""
     if group.accelerators is None or group.autoscaled is UNKNOWN:
         return []
     nodes = group.min_nodes if group.autoscaled and group.kind != "machine" else group.initial_nodes

@@ -1,4 +1,4 @@
-"""Reports what the gate cannot read, because silence would look like a pass."""
+"""Reports resources that the gate cannot read, because no message would look like a pass."""
 
 from __future__ import annotations
 

@@ -80,4 +80,6 @@ def low_carbon(cluster: Cluster, min_carbon_free_percent: int = 75, max_grams_pe
         f"Region '{cluster.region}' has carbon-free energy {carbon.free_percent} % of the time, and its grid emits "
         f"{carbon.grid_grams_per_kwh:.0f} gCO2eq/kWh ({carbon.year})."
     )
-    return [low_carbon.violation(message, cluster.resource, remedy=f"Prefer a cleaner region: {carbon.source}.")]
+    return [
+        low_carbon.violation(message, cluster.resource, remedy=f"Choose a cleaner region (source: {carbon.source}).")
+    ]

@@ -1,7 +1,7 @@
-"""What a rule of the gate is: a pure function that decides, with its text, its level, its limits and an example.
+"""A rule of the gate: a pure function with a text, a level, limits and an example.
 
-``@rule`` above a function makes it one. Called, it is still that function: settings ask ``zero_minimum(group)``. The
-pack asks ``zero_minimum.check(subject, limits)``, with the limits of the stack's configuration.
+``@rule`` turns a function into a rule. It can still be called as a function, as settings do (``zero_minimum(group)``).
+The pack calls ``zero_minimum.check(subject, limits)``, with the limits of the stack's configuration.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from facts.concepts.declared import Stack, UnknownReason, Violation
 P = ParamSpec("P")
 
 Level = Literal["advisory", "mandatory", "remediate", "disabled"]
-"""``remediate``: mandatory, and what breaks the rule is put right first, where its declaration allows it."""
+"""``remediate``: mandatory, and the gate first fixes a violation where the declaration allows it."""
 
 Severity = Literal["low", "medium", "high", "critical"]
 Limits = Mapping[str, Any]
@@ -32,12 +32,12 @@ _NONE: Final[Limits] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rule(Generic[P]):
-    """One rule. A rule on ``Stack`` sees everything at once, after the program has declared it; any other is asked
-    about each resource before it is created.
+    """One rule. A rule on ``Stack`` checks all declared resources at once, at the end; any other checks each resource
+    before it is created.
     """
 
     function: Callable[P, list[Violation]]
-    """Takes what it judges, and its limits by name; returns the violations."""
+    """Takes a subject and the limits by name; returns the violations."""
     id: str
     title: str
     why: str
@@ -50,14 +50,14 @@ class Rule(Generic[P]):
     """A subject that breaks the rule, for the documentation."""
     example_limits: Limits
     remediable: bool
-    """Whether the level ``remediate`` exists: putting it right cannot lose anything."""
+    """Whether the rule has the level ``remediate``: fixing a violation cannot lose anything."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> list[Violation]:
-        """What the function finds."""
+        """The function's violations."""
         return self.function(*args, **kwargs)
 
     def check(self, subject: object, limits: Limits = _NONE) -> list[Violation]:
-        """What the rule finds in one of its ``subjects``; a limit that is not among ``limits`` has its default."""
+        """Violations of the rule by one of its ``subjects``; a limit that is not in ``limits`` has its default."""
         judge: Callable[..., list[Violation]] = self.function
         return judge(subject, **{_parameter(name): value for name, value in self.limits(limits).items()})
 
@@ -70,7 +70,7 @@ class Rule(Generic[P]):
         not_evaluated: bool = False,
         unknown_reason: UnknownReason | None = None,
     ) -> Violation:
-        """A violation of this rule. Without a ``remedy`` that fits the case better, it has the rule's own."""
+        """A violation of this rule; ``remedy`` replaces the rule's own if it fits the case better."""
         return Violation(
             self.id,
             message,
@@ -82,7 +82,7 @@ class Rule(Generic[P]):
 
     @cached_property
     def subjects(self) -> tuple[type, ...]:
-        """What the rule is about, by the type of its function's first parameter."""
+        """The types of the rule's subject: the type of its function's first parameter."""
         judged = next(iter(get_type_hints(self.function).values()))
         return get_args(judged) or (judged,)
 
@@ -103,7 +103,7 @@ class Rule(Generic[P]):
 
     @property
     def scope(self) -> Literal["resource", "stack"]:
-        """When the engine can decide: per resource before its creation, or once for the whole stack."""
+        """When the rule decides: per resource before its creation, or once for the whole stack."""
         return "stack" if Stack in self.subjects else "resource"
 
     def limits(self, configured: Limits = _NONE) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the rules' examples are made of: a GPU group, a CPU group, a cluster, workloads, none of which breaks much."""
+"""Parts of the rules' examples: a GPU group, a CPU group, a cluster, workloads, each with few violations."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def selects(workload: Workload, group: NodeGroup) -> Maybe[bool]:
 def distinct(stack: Stack) -> Stack:
     """The stack with one of each set of groups that the scheduler cannot tell apart for any of its workloads.
 
-    A program may declare hundreds of both, and most groups differ only in labels that no workload asks for.
+    A program may declare hundreds of both, and most groups differ only in labels that no workload selects.
     """
     keys = sorted({key for workload in stack.workloads for key in _keys_of(workload)})
     by_shape: dict[tuple[object, ...], NodeGroup] = {}
@@ -186,7 +186,7 @@ def _compares(label: object, operator: str, values: list[Any]) -> Maybe[bool]:
     try:
         number, bound = int(str(label)), int(str(values[0]))
     except (ValueError, IndexError):
-        return False  # the scheduler, too, treats a value that is no number as not matching
+        return False  # the scheduler also treats a value that is not a number as no match
     return number > bound if operator == "Gt" else number < bound
 
 

@@ -41,7 +41,7 @@ def visible(stack: Stack) -> list[Violation]:
         if unplanned and sharing.replicas is not UNKNOWN:
             names = ", ".join(f"'{name}'" for name in unplanned[:3])
             message = (
-                f"{sharing.what} offers each GPU {sharing.replicas} times; the autoscaler of {names} does not know."
+                f"{sharing.what} advertises each GPU {sharing.replicas} times; the autoscaler of {names} does not know."
             )
             violations.append(visible.violation(message, sharing.resource))
         elif unplanned or any(answer is UNKNOWN for _, answer in answers):

@@ -45,7 +45,7 @@ _SUBJECTS: Final = (
 )
 
 OWN: Final = Path(__file__).resolve().parents[2] / "own_rules"
-"""The folder for a user's own rules, beside the packages of the pack: each module in it is loaded like those here."""
+"""The folder for a user's own rules, next to the packages of the pack; each module in it is loaded like those here."""
 
 
 def _own_subjects() -> Iterator[ModuleType]:

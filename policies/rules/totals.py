@@ -23,7 +23,7 @@ from policies.rules.samples import GPUS, program
         "maxGpus": {
             "type": ["integer", "null"],
             "minimum": 0,
-            "description": "Most GPUs with all node groups at their maximum; null for no limit.",
+            "description": "Maximum GPUs with all node groups at their maximum; null for no limit.",
         }
     },
     example=program(GPUS, replace(GPUS, name="l4-4", gpus_per_node=4, taints=(GPU_TAINT, size_taint(4)))),

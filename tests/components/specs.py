@@ -50,7 +50,6 @@ def cluster_settings(**changes: Any) -> Settings:
         "deletion_protection": False,
         "autoscaling_profile": "optimize-utilization",
         "autoscaler": "managed",
-        "expander": None,
         "unneeded_minutes": None,
         "gpu_metrics": True,
         "nat_per_zone": False,

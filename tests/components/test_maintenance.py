@@ -80,12 +80,6 @@ def test_karpenter_renews_no_cpu_node_outside_of_these_hours(window: Maintenance
     assert closed == set(range(WEEK)) - meant(window)
 
 
-def test_karpenter_renews_no_gpu_node_that_works_at_any_time() -> None:
-    pool = node_pool(eks_specs.gpu_pool(), weight=1, unneeded_minutes=5, maintenance=Maintenance())
-    drifted = [one for one in pool["spec"]["disruption"]["budgets"] if "Drifted" in one["reasons"]]
-    assert drifted == [{"nodes": "0", "reasons": ["Drifted"]}]
-
-
 def test_an_exclusion_is_all_of_its_days() -> None:
     maintenance = load_stack("gke", maintenance={"exclusions": [NEW_YEAR]}).maintenance
     given_to_google: Any = policy(maintenance)

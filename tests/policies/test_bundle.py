@@ -71,7 +71,8 @@ def test_its_requirements_are_all_it_needs(pack: Path) -> None:
             pending += [line for line in requires(name) or [] if "extra ==" not in line]
     used = {name for file in pack.rglob("*.py") for name in imported(file)} - sys.stdlib_module_names - set(PACKAGES)
     # Several distributions share a name such as google, of which one has to be allowed.
-    homes = {name: {home.lower().replace("_", "-") for home in packages_distributions().get(name, [])} for name in used}
+    installed = packages_distributions()
+    homes = {name: {home.lower().replace("_", "-") for home in installed.get(name, [])} for name in used}
     assert {"pulumi_policy", "yaml"} <= set(homes)
     assert [name for name, owners in homes.items() if not owners & allowed] == []
 

@@ -114,17 +114,13 @@ def test_one_change_breaks_it(check: Check, stack: Stack, words: str) -> None:
 @pytest.mark.parametrize(
     ("check", "stack"),
     [
-        (ceiling, with_group(GPUS, max_nodes=UNKNOWN)),
         (ceiling, with_group(GPUS, max_nodes=None)),
         (ceiling, with_group(GPUS, gpus_per_node=UNKNOWN)),
-        (idle, with_group(WEB, min_nodes=UNKNOWN)),
         (idle, with_group(ADMIN, hourly_usd=None)),
         (gpu_nodes_private, with_group(GPUS, private=UNKNOWN)),
-        (gpu_nodes_private, with_cluster(private_nodes=UNKNOWN)),
         (gpu_nodes_private, with_group(GPUS, private=False, gpus_per_node=UNKNOWN)),
         (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, match_labels=UNKNOWN),))),
         (system_pods_evictable, replace(with_scaler(safe_to_evict=UNKNOWN), budgets=())),
-        (present, with_scaler(scales_nodes=UNKNOWN)),
         (sees_each_group, with_group(GPUS, discoverable=UNKNOWN)),
         (sees_each_group, with_group(GPUS, discoverable=False)),
         (sees_each_group, with_finder(replace(TAGGED, open=True), tag="other")),

@@ -45,7 +45,7 @@ def test_without_a_file_nothing_is_written(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_path_from_here_is_refused() -> None:
-    with pytest.raises(ValueError, match="give the whole path"):
+    with pytest.raises(ValueError, match="write an absolute path"):
         Result("gate.json")
 
 

@@ -1,1 +1,1 @@
-"""Azure Kubernetes Service (Base SKU): ``limits`` says what it cannot do, ``cloud`` makes its resources."""
+"""Azure Kubernetes Service (Base SKU): ``cloud`` declares its resources."""

@@ -1,6 +1,6 @@
-"""Access for people and pipelines: as members of Entra groups, to which Kubernetes roles are bound.
+"""Access for users and pipelines: as members of Entra groups, to which Kubernetes roles are bound.
 
-Azure RBAC for Kubernetes stays in force beside RBAC
+Azure RBAC for Kubernetes remains in effect in addition to RBAC
 (https://learn.microsoft.com/azure/aks/concepts-cluster-authorization: a cluster can use both, and the API server checks
 its own bindings for every request). Bindings take effect at once, cover every kind of object, and can be rehearsed.
 Groups only, because the API server's name of a user depends on the kind of account

@@ -18,16 +18,10 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import aks
 
-DEFAULT_EXPANDER: Final = "priority"
-"""AKS's default is ``random``, which does not prefer spot to its on-demand fallback."""
-
-_CHOICE: Final = {
-    "priority": "the pool of the highest priority whose nodes fit the pending pods: first choices before fallbacks, "
-    "reserved first, spot before on-demand, fewer GPUs before more",
-    "least-waste": "the pool whose nodes would have the least idle CPU and memory",
-    "most-pods": "the pool whose nodes would take the most pending pods",
-    "random": "any pool whose nodes fit the pending pods",
-}
+_CHOICE: Final = (
+    "the pool of the highest priority whose nodes fit the pending pods: first choices before fallbacks, "
+    "reserved first, spot before on-demand, fewer GPUs before more"
+)
 
 _PROVISION_MINUTES: Final = 10
 """How long a scale-up may take before another pool is tried. A pool without capacity delays its fallback by this time;
@@ -41,16 +35,12 @@ it, so it is the autoscaler's own ``--scale-down-gpu-utilization-threshold``; CP
 _UNTAINTED: Final = "yes, with DaemonSet pods only; system pods without a disruption budget are moved"
 
 
-def expander(settings: Settings) -> str:
-    """The expander: how the autoscaler chooses among pools that fit."""
-    return settings.expander or DEFAULT_EXPANDER
-
-
 def profile(settings: Settings) -> aks.ManagedClusterPropertiesAutoScalerProfile:
     """The cluster's ``autoScalerProfile``; all values are strings there."""
     idle = f"{settings.idle_minutes}m"
     return {
-        "expander": expander(settings),
+        # AKS's default, ``random``, does not prefer spot to its on-demand fallback.
+        "expander": "priority",
         "scaleDownUnneededTime": idle,
         # A new node delays scale-down of every pool: Azure has no such delay per pool. It costs nothing while it is
         # shorter than the idle time, which runs at the same time.
@@ -73,11 +63,11 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """Limits and behaviour of the autoscaler for ``pool``."""
     minutes = settings.idle_minutes
     return PoolGovernance(
-        governed_by=f"AKS managed cluster autoscaler, expander {expander(settings)}",
+        governed_by="AKS managed cluster autoscaler, expander priority",
         min_nodes=pool.min_nodes,
         max_nodes=pool.max_nodes,
         location_policy="one scale set over the pool's zones; Azure chooses the zone of a node",
-        choice=_CHOICE[expander(settings)],
+        choice=_CHOICE,
         scale_up=_scale_up(pool),
         scale_down=f"{minutes} minutes after the last pod of the node ended, the same for all pools of the cluster. A "
         f"node with less than {_PACKED_BELOW:.0%} in use is drained, too, if its pods fit elsewhere and none has "

@@ -45,7 +45,7 @@ class Aks:
         return access.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """What the managed autoscaler does with ``pool``."""
+        """How the managed autoscaler treats ``pool``."""
         return autoscaling.governance(pool, settings)
 
 

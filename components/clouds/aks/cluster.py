@@ -1,4 +1,4 @@
-"""An AKS cluster: private nodes, Azure CNI Overlay, Entra ID for people, workload identity for pods."""
+"""An AKS cluster: private nodes, Azure CNI Overlay, Entra ID for users, workload identity for pods."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 # usable one: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
 _CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "stable"}
 _PINNED: Final = "none"
-"""The channel of a pinned version. Any other leaves it behind, and the next update would ask for a downgrade, which
-Azure refuses (https://github.com/rancher/rancher/issues/24071); nor does Azure upgrade a control plane apart from its
-pools while it upgrades by itself."""
+"""The upgrade channel for a pinned version. Any other channel upgrades past it, and the next update would request a
+downgrade, which Azure refuses (https://github.com/rancher/rancher/issues/24071). Azure also does not upgrade a control
+plane separately from its pools while automatic upgrades are on."""
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
 _UNREACHABLE: Final = (
@@ -116,7 +116,7 @@ class AksCluster(ControlPlaneOutputs):
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """Ids for databases, file shares, peerings and grants beside the cluster."""
+        """IDs for databases, file shares, peerings and grants of the network."""
         issuer = self._resource.output("oidcIssuerProfile")
         return {
             "resourceGroup": self._context.group,
@@ -146,7 +146,7 @@ class AksCluster(ControlPlaneOutputs):
 
     @property
     def workloads(self) -> WorkloadResources:
-        """What jobs need beside the cluster, and beside the pools that are declared by now."""
+        """Resources for jobs outside the cluster. The shared volume waits for the pools declared so far."""
         context = self._context
         return WorkloadResources(
             registry=partial(registry, context),
@@ -161,7 +161,7 @@ class AksCluster(ControlPlaneOutputs):
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """The order of the pools, for the ``priority`` expander; Azure runs the autoscaler itself."""
-        if autoscaling.expander(self._context.settings) == "priority" and pools:
+        if pools:
             objects.declare("order", autoscaling.order(pools))
         return self
 

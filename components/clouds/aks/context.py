@@ -1,4 +1,4 @@
-"""What the files of an AKS cluster share once its control plane is declared."""
+"""The context that the modules of an AKS cluster share after its control plane is declared."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from components.settings import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The cluster of a stack: its ``control_plane``, resource ``group`` (a name), its nodes' ``subnet`` (an id) and who
-    they are; ``running_pools`` are those that it has already."""
+    """The cluster of a stack: its ``control_plane``, resource ``group`` (a name), its nodes' ``subnet`` (an ID) and
+    identity; ``running_pools`` are its existing pools."""
 
     settings: Settings
     control_plane: CustomResource

@@ -1,6 +1,6 @@
-"""The customer's keys: of the secrets in the cluster's database, and of the disks of nodes and claims.
+"""The customer's keys: for Secrets in etcd, and for disks of nodes and claims.
 
-A set of the customer's own for disks is used as it is; else the one key is for both.
+The customer's own disk encryption set is used unchanged; without one, the key for Secrets is used for both.
 
 https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption,
 https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys

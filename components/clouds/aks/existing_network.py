@@ -50,7 +50,7 @@ class ExistingNetwork:
 
 
 def _outbound(subnet: Mapping[str, Any]) -> str:
-    """By what the subnet has: https://learn.microsoft.com/azure/aks/egress-outboundtype."""
+    """The outbound type that fits the subnet: https://learn.microsoft.com/azure/aks/egress-outboundtype."""
     if subnet.get("natGateway"):
         return "userAssignedNATGateway"
     return "userDefinedRouting" if subnet.get("routeTable") else "loadBalancer"

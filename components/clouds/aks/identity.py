@@ -22,7 +22,7 @@ class ManagedIdentity:
     It keeps the tags of its creation. The preview of an update knows only a resource's name and location (``Update`` in
     https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go), and each of its role
     assignments would show as replaced (https://github.com/pulumi/pulumi-azure-native/issues/1080), at which a protected
-    stack stops. It is free, so no bill lacks a tag.
+    stack stops. It is free, so the missing tag affects no bill.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ClusterIdentities:
         ]
         if linked is not None:
             self.ready.append(grant("network", roles.NETWORK_CONTRIBUTOR, linked))
-        # Azure asks for no less, and for all of the group: a reservation is best in one of its own.
+        # Azure requires this role, for the whole group: put a reservation into a group of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
         for number, reservation_group in enumerate(reservation_groups(settings), start=1):
             key = f"reservations/{reservation_group.lower()}"

@@ -1,4 +1,4 @@
-"""How people and the Kubernetes provider reach the cluster: a token of Entra by plugin, no certificate, no key."""
+"""The kubeconfig of users and of the Kubernetes provider: an Entra token by plugin, no certificate, no key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from facts.concepts.kubeconfig import kubeconfig as document
 
 _SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
-"""AKS's own application in Entra, whom every token is for: https://learn.microsoft.com/azure/aks/kubelogin-authentication"""
+"""AKS's own application in Entra, the audience of every token: https://learn.microsoft.com/azure/aks/kubelogin-authentication"""
 
 
 def endpoint(kubeconfigs: Sequence[Mapping[str, str]]) -> tuple[str, str]:

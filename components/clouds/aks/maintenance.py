@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from schemas import aks
 
 _RELEASES: Final = "default"
-# What Azure calls a window → what it is for: Azure's own weekly releases, new versions of Kubernetes, new images.
+# Azure's name of a window → its purpose: Azure's weekly releases, new Kubernetes versions, new images.
 _PURPOSES: Final = {
     _RELEASES: "releases",
     "aksManagedAutoUpgradeSchedule": "versions",
@@ -33,13 +33,13 @@ GPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {
     "maxUnavailable": "1",
     # A pod that a disruption budget or its own grace period keeps has as long as Azure ever waits; others end at once.
     "drainTimeoutInMinutes": 1440,
-    # A node that is still not free stays in service as it is. Azure's other way, Cordon, needs a surplus node.
+    # A node that cannot be drained stays in service. The alternative, Cordon, needs a surge node.
     "undrainableNodeBehavior": "Schedule",
 }
 
 
 def windows(context: Context, name: str, parent: pulumi.Resource) -> list[CustomResource]:
-    """The windows of a cluster, one after the other like everything that changes it."""
+    """The windows of a cluster, declared one after another, like every change of a cluster."""
     declared: list[CustomResource] = []
     for config_name, when in maintenance_inputs(context.settings.maintenance).items():
         inputs: aks.MaintenanceConfiguration = {
@@ -58,7 +58,7 @@ def windows(context: Context, name: str, parent: pulumi.Resource) -> list[Custom
 
 
 def maintenance_inputs(maintenance: Maintenance) -> dict[str, Mapping[str, Any]]:
-    """When each of Azure's configurations, by the name that Azure gives it, lets it change something."""
+    """The window of each maintenance configuration, by Azure's name for it."""
     window = {"maintenanceWindow": _window(maintenance)}
     return {name: _hours(maintenance) if name == _RELEASES else window for name in _PURPOSES}
 

@@ -87,7 +87,7 @@ def admin_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpt
     return declare(
         "azure-native:containerservice:AgentPool",
         name,
-        cast("aks.AgentPool", {}),  # what is read by its id has no inputs
+        cast("aks.AgentPool", {}),  # a resource read by ID has no inputs
         pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(id=id)),
     )
 
@@ -146,7 +146,7 @@ def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
 
 
 def _add_gpus(inputs: aks.AgentPool, gpus: PoolGpus) -> None:
-    # AKS's driver for Ubuntu is not signed, so secure boot would not load it; what a user brings is not known.
+    # AKS's driver for Ubuntu is not signed, so secure boot would not load it; a user's driver may not be signed either.
     inputs["securityProfile"] = {"enableVTPM": True, "enableSecureBoot": False}
     inputs["gpuProfile"] = {"driver": "Install" if gpus.drivers == "managed" else "None"}
     if gpus.reservation is not None:
@@ -184,7 +184,7 @@ def _add_nodes(
 def agent_pool(
     context: Context, name: str, pool: Pool, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
 ) -> CustomResource:
-    """A pool of its own, beside the one that the cluster was created with; made ``after`` other resources."""
+    """A separate pool, in addition to the one of the cluster's creation; declared ``after`` other resources."""
     behaviour = pulumi.ResourceOptions(
         depends_on=list(after),
         replace_on_changes=list(_FIXED),

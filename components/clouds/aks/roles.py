@@ -54,8 +54,8 @@ def assignment(
 ) -> CustomResource:
     """``role`` on ``scope`` for ``principal`` (an object id).
 
-    An assignment's name is a GUID; it is made from ``key``, which must be unique in the subscription, so that a lost
-    state finds the assignment that is there. ``principal_type`` spares Azure a look-up that fails for new identities.
+    An assignment's name is a GUID, derived from ``key``, which must be unique in the subscription. After a lost state
+    the program finds the existing assignment. ``principal_type`` avoids a look-up that fails for new identities.
     """
     inputs: aks.RoleAssignment = {
         "roleAssignmentName": str(uuid.uuid5(_NAMESPACE, f"{subscription}/{key}/{role}")),
@@ -77,9 +77,9 @@ def assignment(
 
 
 def holding(value: pulumi.Output[str], assignments: Sequence[CustomResource]) -> pulumi.Output[str]:
-    """``value``, once the ``assignments`` hold: Azure answers before they do, and services ask at once.
+    """``value``, once the ``assignments`` are in effect: Azure answers before that, and services check at once.
 
-    Only new ones are waited for. If one takes longer, the next update goes on from there.
+    It waits for new ones only. If one takes longer, the next update continues from there.
     """
 
     async def waited(values: Sequence[Any]) -> str:
@@ -93,7 +93,7 @@ def holding(value: pulumi.Output[str], assignments: Sequence[CustomResource]) ->
 
 
 def remaining(created_on: str | None, now: datetime) -> float:
-    """Seconds until an assignment holds that was made then (ISO 8601, in UTC), whatever the two clocks differ by."""
+    """Seconds until an assignment made at that time (ISO 8601, UTC) is in effect; tolerates clock differences."""
     if created_on is None:
         return 0.0
     # Azure writes more digits of a second than Python reads.

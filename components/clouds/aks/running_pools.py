@@ -1,16 +1,16 @@
-"""The pools that a cluster has already, as their autoscaler and earlier updates left them.
+"""The existing pools of a cluster, as the autoscaler and earlier updates left them.
 
-The provider sends a pool whole, with its ``count``
-(https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/crud/crud.go). One that is ignored is
+The provider always sends a complete pool, with its ``count``
+(https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/crud/crud.go). An ignored ``count`` is
 sent as it was recorded (https://www.pulumi.com/docs/iac/concepts/resources/options/ignorechanges/), which Azure refuses
-while the pool has another size (https://github.com/hashicorp/terraform-provider-azurerm/pull/4543), or obeys, and ends
-nodes that work (https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/1991). Whether it still refuses is
-not certain; the size that a pool has is right either way, also beside a new minimum above it
+while the pool has another size (https://github.com/hashicorp/terraform-provider-azurerm/pull/4543), or applies, ending
+busy nodes (https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/1991). It is uncertain whether
+Azure still refuses; the current size of the pool is right in both cases, even below a new minimum
 (https://github.com/Azure/AKS/issues/1758).
 
-A pool that gets another version of Kubernetes has each of its nodes drained and reimaged, with the jobs on it
-(https://learn.microsoft.com/azure/aks/upgrade-aks-cluster). So a pool with GPUs keeps its version as long as it has
-nodes, and takes a new one at the first update that finds it empty; Azure allows three minors behind the control plane
+A new Kubernetes version drains and reimages every node of a pool, which ends its jobs
+(https://learn.microsoft.com/azure/aks/upgrade-aks-cluster). So a GPU pool keeps its version while it has nodes,
+and gets the new one at the first update that finds it empty; Azure allows three minors behind the control plane
 (https://learn.microsoft.com/azure/aks/supported-kubernetes-versions).
 """
 
@@ -54,7 +54,7 @@ class RunningPools:
         self._names = frozenset(profile["name"] for profile in profiles)
 
     def find(self, pool: Pool, after: Sequence[pulumi.Resource]) -> RunningPool:
-        """The pool as it is when all of ``after`` is up to date."""
+        """The existing pool, read when all of ``after`` is up to date."""
         name = pool_name(pool.name)
         if not pool.autoscaled or name not in self._names:
             return None
@@ -67,7 +67,7 @@ def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:
 
 
 def version(pool: Pool, running: RunningPool, target: str) -> pulumi.Input[str]:
-    """``target``, or what the nodes run of a GPU pool that has any."""
+    """``target``; for a GPU pool with nodes, their version."""
     if pool.gpu_part is None or running is None:
         return target
     return running.apply(lambda pool_state: _running_version(pool_state, pool, target))
@@ -85,9 +85,9 @@ def _running_version(running: Mapping[str, Any], pool: Pool, target: str) -> str
 
 
 def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
-    """The answer to a look-up, empty if there is no such resource.
+    """The result of a look-up; empty if the resource does not exist.
 
-    There is no look-up that says so without failing: https://github.com/pulumi/pulumi/issues/12346.
+    Look-ups of a missing resource fail: https://github.com/pulumi/pulumi/issues/12346.
     """
     try:
         resource: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value

@@ -1,2 +1,1 @@
-"""Amazon Elastic Kubernetes Service (managed node groups): ``limits`` says what it cannot do, ``cloud`` makes its
-resources."""
+"""Amazon Elastic Kubernetes Service (managed node groups): ``cloud`` declares its resources."""

@@ -1,4 +1,4 @@
-"""Access for people and pipelines: an access entry maps an IAM role or user to a Kubernetes group.
+"""Access for users and pipelines: an access entry maps an IAM role or user to a Kubernetes group.
 
 No AWS access policy can list nodes without reading secrets, so Kubernetes roles are bound to the groups: https://docs.aws.amazon.com/eks/latest/userguide/create-k8s-group-access-entry.html
 """

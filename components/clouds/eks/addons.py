@@ -1,8 +1,8 @@
-"""EKS add-ons: the parts of a cluster that AWS maintains, and their rights.
+"""EKS add-ons: the parts of a cluster that AWS maintains, and their permissions.
 
 No version is pinned: at its creation an add-on gets the version that AWS marks as default for the cluster's minor
-version, and keeps it until somebody updates it. https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html
-Rights come by Pod Identity to the one service account that needs them, never to all pods of a node.
+version, and keeps it until a user updates it. https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html
+Pod Identity grants permissions to the one service account that needs them, never to all pods of a node.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ BEFORE_NODES: Final = (
         name="vpc-cni",
         service_accounts=("aws-node",),
         policies=("AmazonEKS_CNI_Policy",),
-        # Addresses in blocks of 16: a node takes as many pods as Kubernetes lets it, not as its interfaces can address.
+        # Addresses in blocks of 16: Kubernetes limits the pods of a node, not the number of its interfaces.
         # https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
         configuration={"env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}},
     ),
@@ -102,9 +102,9 @@ OPTIONAL: Final[Mapping[str, Addon]] = {
 
 
 def file_mounts(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> ServiceRole | None:
-    """Who the EFS driver of the nodes is where there is a shared volume, whose policy lets it in and nobody else.
+    """The role of the nodes' EFS driver for the shared volume, whose policy admits only this role.
 
-    The role has no rights of its own. https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/1759
+    The role itself has no permissions. https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/1759
     """
     if settings.workloads.shared_volume is None:
         return None
@@ -133,7 +133,7 @@ def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[p
 def on_admin_pool(
     name: str, context: Context, pool: pulumi.Resource, opts: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
-    """What is ready only when its pods run, and so waits for the admin pool; children by ``opts``."""
+    """Add-ons that are ready only when their pods run, and so wait for the admin pool; children by ``opts``."""
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[pool]))
     volume = context.settings.workloads.shared_volume
     names = dict.fromkeys((*context.settings.addons, *(("efs",) if volume is not None else ())))

@@ -22,7 +22,7 @@ _SEE: Final = ("get", "list", "watch")
 
 
 def access() -> list[dict[str, Any]]:
-    """The service account, and what it may do in the cluster."""
+    """The service account and its permissions in the cluster."""
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata()}
     return [
         account,
@@ -53,7 +53,7 @@ def deployment(image: str, flags: Sequence[str], region: str) -> dict[str, Any]:
     pod = {
         "serviceAccountName": NAME,
         "priorityClassName": "system-cluster-critical",
-        # Never on a node that it could remove; without it nothing would bring the node back.
+        # Never on a node that it could remove: without it nothing would add the node again.
         "nodeSelector": {ROLE_LABEL: "admin"},
         "securityContext": {
             "runAsNonRoot": True,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from components.clouds.base import PoolGovernance, reaches_zero
-from components.clouds.eks import cluster_autoscaler
 from components.settings import Settings
 from facts.concepts.pool import Pool
 
 _UNTAINTED: Final = "yes, without pods; the pool has no taint, so another pod may keep its last node"
+_CHOICE: Final = "the first pool that fits: reserved, then spot, then on-demand; fewer GPUs before more, cheaper first"
 
 
 def governance(pool: Pool, settings: Settings) -> PoolGovernance:
@@ -24,7 +24,7 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
         min_nodes=pool.min_nodes,
         max_nodes=pool.max_nodes,
         location_policy=_location(pool, settings),
-        choice=_choice(settings),
+        choice=_CHOICE,
         scale_up="a pending pod that fits this pool's labels, taints and free capacity",
         scale_down=f"{minutes} minutes after the last pod of the node ended{_earlier(pool, settings)}",
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
@@ -44,15 +44,9 @@ def _autoscaler(settings: Settings) -> str:
     return f"cluster-autoscaler on the admin pool, profile {settings.autoscaling_profile}"
 
 
-def _choice(settings: Settings) -> str:
-    if settings.autoscaler == "karpenter" or cluster_autoscaler.uses_priorities(settings):
-        return "the first pool that fits: reserved first, spot before on-demand, fewer GPUs before more, cheaper first"
-    return f"the pool that the expander '{settings.expander}' picks among those that fit"
-
-
 def _location(pool: Pool, settings: Settings) -> str:
     if len(pool.zones) == 1:
         return f"{pool.zones[0]} only"
     if settings.autoscaler == "karpenter":
-        return "the zone with the cheapest machine, or the one the pod asks for"
+        return "the zone with the cheapest machine, or the one that the pod requires"
     return "where its Auto Scaling group finds capacity, evenly while all zones have some"

@@ -46,7 +46,7 @@ class Eks:
         return access.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """What the autoscaler in the cluster does with ``pool``."""
+        """How the autoscaler in the cluster treats ``pool``."""
         return autoscaling.governance(pool, settings)
 
 

@@ -93,7 +93,7 @@ class EksCluster(ControlPlaneOutputs):
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """Ids for file systems, databases and load balancers beside the cluster. A registry of another account must
+        """IDs for file systems, databases and load balancers of the network. A registry of another account must
         allow all of ``nodeRoleArns`` to pull."""
         context, network = self._context, self._context.network
         own = [node_role_arn(context.settings, context.account)] if context.settings.autoscaler == "karpenter" else []
@@ -116,7 +116,7 @@ class EksCluster(ControlPlaneOutputs):
 
     @property
     def workloads(self) -> WorkloadResources:
-        """What jobs need beside the cluster."""
+        """Resources for jobs outside the cluster."""
         context = self._context
         return WorkloadResources(
             registry=partial(registry, context),

@@ -37,8 +37,6 @@ READ_ACTIONS: Final = (
 
 WRITE_ACTIONS: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
 
-DEFAULT_EXPANDER: Final = "priority"
-
 # EKS's labels that differ between groups; by default the autoscaler ignores only ``nodegroup``:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodegroupset/aws_nodegroups.go
 _LABELS_OF_A_GROUP: Final = tuple(
@@ -65,9 +63,8 @@ def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> N
         objects.declare(manifest["kind"].lower(), manifest, objects.admin_pool)
         for manifest in autoscaler_objects.access()
     ]
-    if uses_priorities(settings):
-        order = priority_config_map(priorities(pools, group_pattern))
-        before.append(objects.declare("order", order, objects.admin_pool))
+    order = priority_config_map(priorities(pools, group_pattern))
+    before.append(objects.declare("order", order, objects.admin_pool))
     image = f"{IMAGE}:{release(CLUSTER_AUTOSCALERS, context.minor)}"
     deployment = autoscaler_objects.deployment(image, flags(settings), settings.region)
     objects.declare("deployment", deployment, identity, *before)
@@ -96,11 +93,6 @@ def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
     )
 
 
-def uses_priorities(settings: Settings) -> bool:
-    """Whether pools are tried in fallback order: unless the stack file names another expander."""
-    return (settings.expander or DEFAULT_EXPANDER) == "priority"
-
-
 def flags(settings: Settings) -> list[str]:
     """The command line: https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md"""
     tags = f"{node_tags.ENABLED},{node_tags.owned(settings.cluster_name)}"
@@ -113,7 +105,7 @@ def flags(settings: Settings) -> list[str]:
         f"--cluster-name={settings.cluster_name}",
         f"--node-group-auto-discovery=asg:tag={tags}",
         # Among equal priorities (zones of one pool), the node with the least waste.
-        f"--expander={'priority,least-waste' if uses_priorities(settings) else settings.expander}",
+        "--expander=priority,least-waste",
         # The groups of one pool in several zones grow evenly; they differ in the pool's label and in what EKS adds.
         "--balance-similar-node-groups=true",
         *(f"--balancing-ignore-label={label}" for label in (POOL_LABEL, *_LABELS_OF_A_GROUP)),

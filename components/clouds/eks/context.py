@@ -1,4 +1,4 @@
-"""What the files of an EKS cluster share once its control plane is declared."""
+"""The context that the modules of an EKS cluster share after its control plane is declared."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Context:
     """The cluster of a stack: its ``control_plane`` and ``minor`` version, the account and network it is in, and the
     role of its nodes.
 
-    ``groups`` are those that it has already; ``None`` where no autoscaler changes their sizes. ``file_mounts`` is who
-    the nodes' EFS driver is when it mounts the shared volume; ``None`` without one.
+    ``groups`` are its existing node groups; ``None`` if no autoscaler changes their sizes. ``file_mounts`` is the role
+    of the nodes' EFS driver for mounting the shared volume; ``None`` without one.
     """
 
     settings: Settings
@@ -46,5 +46,5 @@ class Context:
         return self.control_plane.output("vpcConfig").apply(lambda network: network["clusterSecurityGroupId"])
 
     def running(self, pool: Pool, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
-        """The pool's node group as it is when all of ``after`` is up to date; ``None`` if it is still to be made."""
+        """The pool's existing node group, read when all of ``after`` is up to date; ``None`` if there is none yet."""
         return None if self.groups is None else self.groups.get(pool.name, after)

@@ -1,4 +1,4 @@
-"""What runs on GPU nodes before their GPUs are usable: NVIDIA's device plugin, as the images bring the driver.
+"""NVIDIA's device plugin on GPU nodes, whose images have the driver.
 
 https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
 """

@@ -20,6 +20,7 @@ from components.settings.limits.eks.network import most_nodes
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
 from facts.catalog.eks.subnets import LEAST_CONTROL_PLANE_ZONES
+from facts.concepts.counts import counted
 
 _VPC: Final = "aws:ec2/getVpc:getVpc"
 _SUBNET: Final = "aws:ec2/getSubnet:getSubnet"
@@ -31,7 +32,7 @@ _HERE: Final = "network.existing.subnets"
 # https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/subnet_discovery
 _INTERNAL: Final = "kubernetes.io/role/internal-elb"
 _PUBLIC: Final = "kubernetes.io/role/elb"
-# Where a route may lead that does not end at the VPC's own door to the internet, which wants public addresses.
+# Targets of routes other than the VPC's internet gateway, which requires public addresses.
 _WAYS_OUT: Final = (
     "natGatewayId",
     "transitGatewayId",
@@ -111,7 +112,7 @@ def _subnets(lookups: _Lookups, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
         for id in lookups.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
     ]
     own = {each["subnetId"]: table for table in tables for each in table["associations"] if each.get("subnetId")}
-    # A subnet that is associated with none goes by the VPC's:
+    # A subnet without a route table of its own uses the VPC's:
     # https://docs.aws.amazon.com/vpc/latest/userguide/RouteTables.html
     main = next((table for table in tables if any(each["main"] for each in table["associations"])), {"routes": ()})
     return [_Subnet(id, facts[id], own.get(id, main)["routes"]) for id in ids]
@@ -164,10 +165,10 @@ def _way_out(subnet: _Subnet) -> Iterator[Problem]:
         return
     yield Problem(
         _HERE,
-        f"{subnet} is public: its way out is {gateways[0]}, and nodes have no public address"
+        f"{subnet} is public: its default route is {gateways[0]}, and nodes have no public address"
         if gateways
-        else f"{subnet} has no route to {EVERYWHERE}, so nodes could not fetch their images",
-        "Write a private subnet, whose route table leads out by a NAT gateway, a transit gateway or a firewall",
+        else f"{subnet} has no route to {EVERYWHERE}, so nodes cannot pull images",
+        "Write a private subnet, with a default route to a NAT gateway, a transit gateway or a firewall",
     )
 
 
@@ -184,13 +185,13 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
         if zone not in by_zone:
             has = ", ".join(sorted(by_zone))
             yield Problem(
-                _HERE, f"none is in {zone}, where the stack has nodes; the subnets are in {has}", f"Add one in {zone}"
+                _HERE, f"no subnet is in {zone}, where the stack has nodes; they are in {has}", f"Add one in {zone}"
             )
     if len(by_zone) < LEAST_CONTROL_PLANE_ZONES:
         yield Problem(
             _HERE,
-            f"all are in {', '.join(sorted(by_zone))}, and a control plane needs two zones, wherever the nodes are",
-            "Add a subnet in another zone of the region; `zones` says where nodes are",
+            f"all subnets are in {', '.join(sorted(by_zone))}, but a control plane needs two zones",
+            "Add a subnet in another zone of the region; `zones` limits the nodes to their zones",
         )
 
 
@@ -227,7 +228,7 @@ def _warn_about_tags(subnets: Sequence[_Subnet], public: Mapping[str, Any], pare
         )
     if len(public) < LEAST_CONTROL_PLANE_ZONES:
         pulumi.warn(
-            f"addons: load-balancer: subnets with the tag {_PUBLIC}=1 are in {len(public)} zones of the network; a "
-            "load balancer that the internet reaches wants two",
+            f"addons: load-balancer: subnets with the tag {_PUBLIC}=1 are in {counted(len(public), 'zone')} of the "
+            "network; a public load balancer needs two",
             parent,
         )

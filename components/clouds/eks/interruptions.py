@@ -26,7 +26,7 @@ EVENTS: Final = {
     "state-change": ("aws.ec2", "EC2 Instance State-change Notification"),
     "reservation-interruption": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
 }
-"""Rule → where its events come from and what they are called."""
+"""Rule → source and type of its events."""
 
 _QUEUE_NAME_LIMIT: Final = 80
 _RULE_NAME_LIMIT: Final = 64

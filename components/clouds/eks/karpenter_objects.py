@@ -44,7 +44,7 @@ def node_class(
     tags: Mapping[str, str],
     disk_key: str | None = None,
 ) -> dict[str, Any]:
-    """What the pool's nodes are made from."""
+    """The pool's EC2NodeClass."""
     spec: dict[str, Any] = {
         "amiSelectorTerms": [{"alias": IMAGE_ALIASES[pool.image]}],
         "instanceProfile": instance_profile,
@@ -153,7 +153,7 @@ def limits(pool: Pool) -> dict[str, str]:
 
 
 def weights(pools: Sequence[Pool]) -> dict[str, int]:
-    """Pool → weight, from 100 for what is to be tried first down to 1 (which the last ones share)."""
+    """Pool → weight, from 100 for the pool that is tried first down to 1 (which the last ones share)."""
     sides = enumerate(in_order(pools))
     return {pool.name: max(1, _MOST_WEIGHT - place) for place, side in sides for pool in side}
 

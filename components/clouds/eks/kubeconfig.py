@@ -1,4 +1,4 @@
-"""How people and the Kubernetes provider reach the cluster: a token of the AWS command line, no key in the file."""
+"""The kubeconfig of users and of the Kubernetes provider: a token of the AWS CLI, no key in the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from facts.concepts.kubeconfig import kubeconfig as document
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderLogin:
-    """As whom the provider works, if the stack file says: a ``profile`` of the AWS configuration, a ``role``'s ARN."""
+    """The provider's identity, if the stack file sets one: an AWS ``profile``, the ARN of a ``role``."""
 
     profile: str | None = None
     role: str | None = None

@@ -46,7 +46,7 @@ class Network:
         )
         self.vpc: pulumi.Output[Any] = vpc.id
         self.ranges: Sequence[str] = (settings.network.node_cidr,)
-        # Whatever names no security group gets this one, so it lets nothing through.
+        # Resources that name no security group get this one, so it allows no traffic.
         declare(
             "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
             f"{self._name}-default-security-group",
@@ -76,7 +76,7 @@ class Network:
             "public", {"routeTableId": routes.id, "destinationCidrBlock": EVERYWHERE, "gatewayId": internet.id}
         )
         zones = self._settings.zones if self._settings.nat_per_zone else self._settings.zones[:1]
-        # A load balancer wants two zones: https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/1783
+        # A load balancer needs two zones: https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/1783
         open_zones = self._ranges if LOAD_BALANCER in self._settings.addons else zones
         for zone in open_zones:
             subnet = self._subnet(zone, public=True)

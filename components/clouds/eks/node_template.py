@@ -74,7 +74,7 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         }
     if gpus is not None and pool.image == "bottlerocket" and gpus.time_sharing is not None:
         inputs["userData"] = base64.b64encode(shared_gpus(gpus.time_sharing).encode()).decode()
-    # A new version replaces every node of a group, and a label on the bill is not worth that:
+    # A new version replaces every node of a group, which a label for billing does not justify:
     # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
     return declare(
@@ -125,7 +125,7 @@ def shared_gpus(sharing: TimeSharing) -> str:
         "[settings.kubelet-device-plugins.nvidia.time-slicing]\n"
         f"replicas = {sharing.clients_per_gpu}\n"
         "fail-requests-greater-than-one = true\n"
-        # Shares go by the name of a GPU, which is what pods ask for and the autoscaler counts.
+        # Shares are advertised as GPUs, which pods request and the autoscaler counts.
         "rename-by-default = false\n"
     )
 

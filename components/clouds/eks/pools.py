@@ -1,12 +1,12 @@
 """EKS managed node groups. Sizes are totals over the group's zones.
 
-There is no Auto Scaling group of our own: EKS drains the nodes of a managed one before it ends them, whatever the
-reason (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html), and GPU pools have one zone, so
-that there are no zones to even out. What no setting stops: on a spot machine's rebalance recommendation, which is no
-interruption yet, EKS starts another and drains it (same page, "Spot").
+The program declares no Auto Scaling groups: EKS always drains the nodes of managed groups before it terminates them
+(https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html), and a GPU pool has one zone, so that AWS
+does not rebalance zones. No setting prevents one thing: on a rebalance recommendation, which is not an interruption
+yet, EKS starts another spot machine and drains the first (same page, "Spot").
 
-A GPU group that has nodes keeps what they were made from, and takes a new disk, image, machine type or Kubernetes
-version at the first update that finds it empty: a job is never ended for what could wait.
+A GPU group with nodes keeps its disk, image, machine type and Kubernetes version, and changes them at the first update
+that finds it empty, so that such a change never ends a job.
 """
 
 from __future__ import annotations

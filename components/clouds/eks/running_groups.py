@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class RunningGroup:
-    """An existing node group: its desired number of ``nodes`` now, and what they were launched from."""
+    """An existing node group: its current desired number of ``nodes``, and their launch template."""
 
     nodes: int
     version: str
@@ -61,7 +61,7 @@ class RunningGroups:
         self._names = frozenset(names)
 
     def get(self, name: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
-        """The group called ``name``, looked at when all of ``after`` is up to date; ``None`` if there is none."""
+        """The group ``name``, read when all of ``after`` is up to date; ``None`` if it does not exist."""
         if name not in self._names:
             return None
         arguments = {"clusterName": self._cluster, "nodeGroupName": name}

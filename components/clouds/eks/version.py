@@ -1,7 +1,7 @@
-"""Which Kubernetes a cluster is to run: what the stack file says, and never less than it runs already.
+"""The cluster's Kubernetes version: the stack file's, but never below the running one.
 
-EKS upgrades a control plane itself when standard support ends, and people do it by its console. The provider sends any
-version that differs, and within seven days of an upgrade EKS takes a lower one for a rollback:
+EKS upgrades a control plane itself when standard support ends, and users do so in the console. The provider sends any
+different version, and within seven days of an upgrade EKS treats a lower one as a rollback:
 https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html.
 """
 

@@ -1,1 +1,1 @@
-"""Google Kubernetes Engine (Standard mode): ``limits`` says what it cannot do, ``cloud`` makes its resources."""
+"""Google Kubernetes Engine (Standard mode): ``cloud`` declares its resources."""

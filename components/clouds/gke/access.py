@@ -1,4 +1,4 @@
-"""Access for people and pipelines: IAM admits them to the cluster, and Kubernetes RBAC says what they may do.
+"""Access for users and pipelines: IAM admits them to the cluster, and Kubernetes RBAC authorizes them.
 
 https://cloud.google.com/kubernetes-engine/docs/how-to/role-based-access-control: RBAC decides before IAM. A
 login needs ``container.clusters.get``, which Kubernetes Engine Cluster Viewer has. IAM has no resource for a cluster,

@@ -25,7 +25,7 @@ class Gke:
     # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
     adds_gpu_toleration: bool = True
 
-    # A node of which less than half is in use is emptied if its pods fit elsewhere:
+    # A node that is less than half used is drained if its pods fit elsewhere:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
     ends_running_pods: bool = True
 
@@ -47,7 +47,7 @@ class Gke:
         return access.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """What the managed autoscaler does with ``pool``."""
+        """How the managed autoscaler treats ``pool``."""
         return autoscaling.governance(pool, settings.autoscaling_profile)
 
 

@@ -74,7 +74,7 @@ class GkeCluster(ControlPlaneOutputs):
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """Ids for databases, file stores and peerings beside the cluster."""
+        """IDs for databases, file stores and peerings of the network."""
         return {
             "network": self._network.network,
             "subnetwork": self._network.subnetwork,
@@ -98,7 +98,7 @@ class GkeCluster(ControlPlaneOutputs):
 
     @property
     def workloads(self) -> WorkloadResources:
-        """What jobs need beside the cluster."""
+        """Resources for jobs outside the cluster."""
         context = self._context
         return WorkloadResources(
             registry=partial(registry, context),

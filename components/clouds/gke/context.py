@@ -1,4 +1,4 @@
-"""What the files of a GKE cluster share once its control plane is declared."""
+"""The context that the modules of a GKE cluster share after its control plane is declared."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def grant_disk_key(name: str, settings: Settings, key: str, parent: pulumi.Resou
 
 
 def _grant_key(name: str, agent: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
-    """``agent`` is the project of Google's in which the service agents of all projects are."""
+    """``agent`` is Google's project that holds the service agents of all projects."""
     number = project_number(settings, parent)
     member = pulumi.Output.format("serviceAccount:service-{0}@{1}.iam.gserviceaccount.com", number, agent)
     return declare(

@@ -1,4 +1,4 @@
-"""How people and the Kubernetes provider reach the cluster: Google's credential plugin, no token, no client key."""
+"""The kubeconfig of users and of the Kubernetes provider: Google's credential plugin, no token, no client key."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Network:
                 "maxPortsPerVm": 65536,
                 "logConfig": {"enable": True, "filter": "ERRORS_ONLY"},
             },
-            # Changed, it would cut the connections of running jobs, so a gateway keeps what it was created with.
+            # A change would cut the connections of running jobs, so a gateway keeps the values of its creation.
             pulumi.ResourceOptions(
                 parent=parent,
                 ignore_changes=[
@@ -105,7 +105,7 @@ class Network:
 
 
 def _options(settings: Settings, parent: pulumi.Resource) -> pulumi.ResourceOptions:
-    """A network stays with the volume that is kept: Google peers the two, and a network that is peered cannot go.
+    """The network is retained with a retained volume: Google peers the two, and a peered network cannot be deleted.
 
     https://github.com/GoogleCloudPlatform/magic-modules/pull/18476. It costs nothing.
     """

@@ -51,7 +51,7 @@ def node_config(
         "diskSizeGb": disk_gb,
         "diskType": boot_disk(machine_type),
         "serviceAccount": service_account,
-        # What the nodes may do is decided by their account's roles, not by scopes.
+        # Roles of the nodes' service account limit their permissions, not scopes.
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         "metadata": {"disable-legacy-endpoints": "true"},
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
@@ -64,7 +64,7 @@ def node_config(
     if disk_key is not None:
         config["bootDiskKmsKey"] = disk_key
     if image == "cos":
-        # Above 32 Gbit/s (A2, N1 with GPUs) only gVNIC carries what the machine can:
+        # Above 32 Gbit/s (A2, N1 with GPUs) only gVNIC reaches the machine's bandwidth:
         # https://cloud.google.com/compute/docs/networking/using-gvnic
         config["gvnic"] = {"enabled": True}
     if machine_type.startswith(_SSDS_UNUSED) and (machine := catalog.machine("gke", machine_type)) is not None:

@@ -27,7 +27,7 @@ _UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
 }
 
 
-# An upgrade drains a node within an hour, whatever runs on it. So a GPU pool keeps its version until Google ends
+# An upgrade drains a node within an hour, even if a job runs on it. So a GPU pool keeps its version until Google ends
 # its support, or until you upgrade it:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
 _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
@@ -116,9 +116,9 @@ def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
 
 
 def location_policy(pool: Pool) -> str:
-    """``ANY`` where capacity is scarce (GPUs, spot) unless the pool says otherwise: a node in whichever zone has one.
+    """``ANY`` where capacity is scarce (GPUs, spot), unless the pool sets a policy: a node in any zone with capacity.
 
-    It wants pools that start empty, so one that keeps nodes is balanced:
+    It requires pools that start empty, so a pool with a minimum is balanced:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#location_policy
     """
     if pool.location_policy is not None:

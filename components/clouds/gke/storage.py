@@ -1,6 +1,6 @@
-"""The class of volumes for claims that name none, where they are encrypted with the customer's key.
+"""The default StorageClass, if volumes are encrypted with the customer's key.
 
-GKE's own default stays beside it, and of two Kubernetes takes the one that was made last:
+GKE's own default class remains; of two default classes Kubernetes uses the newer:
 https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass
 """
 

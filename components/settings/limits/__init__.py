@@ -15,7 +15,7 @@ from components.settings.settings import Settings
 def problems(settings: Settings) -> list[Problem]:
     """Problems of settings whose keys are all valid by themselves."""
     refused = refusals(settings)
-    # Where both object to one key, the cloud knows more precisely what it needs.
+    # If both refuse a key, the cloud's message is more precise.
     more_precise = {problem.path for problem in refused}
     return [problem for problem in common.settings_problems(settings) if problem.path not in more_precise] + refused
 

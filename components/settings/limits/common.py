@@ -12,7 +12,7 @@ from typing import Final
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.concepts.pool import Pool
+from facts.concepts.counts import counted
 
 _SMALLEST_SERVICES: Final = 27
 
@@ -21,8 +21,8 @@ _SMALLEST_SERVICES: Final = 27
 class KmsKeys:
     """The form of a key of ``security`` on one cloud.
 
-    ``written`` matches all of it; a group ``region`` in it must be the cluster's. ``is_not`` says what a text that does
-    not match is not. ``remedy``, and ``elsewhere`` for a key of another region, may name the stack's ``{region}``.
+    ``written`` matches the whole key; its group ``region`` must be the cluster's. ``is_not`` says what the text should
+    have been. ``remedy``, and ``elsewhere`` for a key of another region, may contain ``{region}``.
     """
 
     cloud: str
@@ -89,7 +89,7 @@ def no_dns_endpoint(cloud: str) -> Problem:
 
 
 def no_rules_of_roles(settings: Settings, cloud: str, instead: str) -> Iterator[Problem]:
-    """For a cloud whose identities have neither a boundary nor a path; ``instead`` says what limits them there."""
+    """For a cloud whose identities have neither a boundary nor a path; ``instead`` names what limits them there."""
     written = {"permissionsBoundary": settings.security.permissions_boundary, "rolePath": settings.security.role_path}
     for key, value in written.items():
         if value is not None:
@@ -117,7 +117,7 @@ def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nod
     """A range of an existing network that is too small for all pools at maxNodes."""
     return Problem(
         f"network.existing.{key}",
-        f"'{name}' ({network}) has room for {room} nodes, but the pools may grow to {nodes}",
+        f"'{name}' ({network}) has room for {counted(room, 'node')}, but the pools may grow to {nodes}",
         "Use a larger one, or lower maxNodes",
     )
 
@@ -133,21 +133,10 @@ def settings_problems(settings: Settings) -> list[Problem]:
         *_reservations(settings),
         *_teams(settings),
         *_blocks(settings),
-        *_order(settings),
         *volume_problems(settings),
     )
     # A pool of several sizes is several specs with the same problem.
     return list(dict.fromkeys(problems))
-
-
-def fallback_orders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
-    """The entries of pools with several capacity types: key path → the pools of one size, in order."""
-    sizes: dict[tuple[str, int], list[Pool]] = {}
-    for pool in settings.pools:
-        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
-    for (path, _), pools in sizes.items():
-        if len({pool.capacity_type for pool in pools}) > 1:
-            yield path, pools
 
 
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:
@@ -155,14 +144,14 @@ def _admin_maximum(settings: Settings) -> Iterator[Problem]:
     if admin.max_nodes < admin.min_nodes:
         yield Problem(
             "adminPool.maxNodes",
-            f"{admin.max_nodes} is below the {admin.min_nodes} nodes that always run "
-            f"({admin.nodes_per_zone} in each of {len(admin.zones)} zones)",
+            f"{admin.max_nodes} is below the minimum of {counted(admin.min_nodes, 'node')} "
+            f"({admin.nodes_per_zone} in each of {counted(len(admin.zones), 'zone')})",
             f"Write {admin.min_nodes} or more",
         )
 
 
 def _admin_room(settings: Settings) -> Iterator[Problem]:
-    """The tools of ``workloads`` must fit on the admin pool beside the system pods."""
+    """The tools of ``workloads`` must fit on the admin pool together with the system pods."""
     tools, admin, known = settings.workloads.tools, settings.admin_pool, catalog.of(settings.cloud)
     machine = known.machines.get(admin.machine_type)
     if not tools or machine is None:
@@ -179,14 +168,14 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             f"workloads.{next(iter(tools))}",
             f"{', '.join(tools)} request {cpu[1]}m CPU and {memory[1]} MiB, but {nodes} × {machine.type} leave "
-            f"{free[0]}m and {free[1]} MiB beside system pods",
+            f"{free[0]}m and {free[1]} MiB after the system pods",
             f"Write adminPool.machineType: {known.default_cpu_machine}, or adminPool.nodes: {admin.nodes_per_zone + 1}",
         )
 
 
 def _room(settings: Settings) -> Iterator[Problem]:
     if settings.network.existing is not None:
-        return  # Its ranges are known where the network is looked up.
+        return  # Its ranges are checked where the network is looked up.
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
     per_node, reserved = known.pod_addresses_per_node, known.reserved_addresses
     own = IPv4Network(settings.network.node_cidr)
@@ -199,9 +188,9 @@ def _room(settings: Settings) -> Iterator[Problem]:
 
 
 def _services(settings: Settings) -> Iterator[Problem]:
-    """A cluster has a dozen services of its own, with DNS at a fixed place among the first addresses. Google's least is
-    /27 (https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips#cluster_sizing, general knowledge); a cloud
-    that wants more says so itself."""
+    """A cluster has a dozen services of its own, with DNS at a fixed place among the first addresses. Google's smallest
+    range is /27 (https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips#cluster_sizing, general knowledge);
+    a cloud that needs a larger one refuses it in its own module."""
     written = settings.network.service_cidr
     if written and IPv4Network(written).prefixlen > _SMALLEST_SERVICES:
         yield Problem(
@@ -218,13 +207,13 @@ def _too_small(path: str, network: IPv4Network, nodes: int, each: int, reserved:
         addresses = f" ({each} addresses each)" if each > 1 else ""
         yield Problem(
             path,
-            f"{network} has room for {what}{room} nodes{addresses}, but the pools may grow to {nodes}",
+            f"{network} has room for {what}{counted(room, 'node')}{addresses}, but the pools may grow to {nodes}",
             f"Write a range with prefix /{_prefix(nodes * each + reserved)} or shorter, or lower maxNodes",
         )
 
 
 def _prefix(addresses: int) -> int:
-    """The longest prefix of a range with that many addresses."""
+    """The prefix of the smallest range with that many addresses."""
     return 32 - (addresses - 1).bit_length()
 
 
@@ -253,7 +242,7 @@ def _teams(settings: Settings) -> Iterator[Problem]:
         if team.gpus > most:
             yield Problem(
                 f"teams[{index}].gpus",
-                f"'{team.name}' has a quota of {team.gpus} GPUs, but all pools at maxNodes have {most}",
+                f"'{team.name}' has a quota of {counted(team.gpus, 'GPU')}, but all pools at maxNodes have {most}",
                 f"Write {most} or less, or raise maxNodes of a pool",
             )
 
@@ -282,25 +271,12 @@ def _blocks(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.reservation",
                 f"capacity block {pool.gpus.reservation} ended on {block.last}: no node starts in it",
-                "Remove the reservation, or write the next block",
-            )
-
-
-def _order(settings: Settings) -> Iterator[Problem]:
-    """A fallback order in the stack file needs the expander that follows it; spot first is the default."""
-    if settings.expander in (None, "priority"):
-        return
-    for path, pools in fallback_orders(settings):
-        if list(dict.fromkeys(pool.capacity_type for pool in pools)) != ["spot", "on-demand"]:
-            yield Problem(
-                f"{path}.capacity",
-                f"the expander '{settings.expander}' does not follow the fallback order",
-                "Leave autoscaling.expander out: the default follows the order",
+                "Remove the reservation, or write the name and days of the next block",
             )
 
 
 def _reservations(settings: Settings) -> Iterator[Problem]:
-    """A reservation belongs to one pool size, or two pools would compete for it."""
+    """A reservation belongs to one pool size: two pools would compete for it."""
     users: dict[str, str] = {}
     for pool in settings.gpu_pools:
         reservation = pool.gpus.reservation

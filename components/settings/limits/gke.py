@@ -14,7 +14,8 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
-from facts.concepts.pool import CapacityType
+from facts.concepts.counts import counted
+from facts.concepts.pool import CapacityType, Pool
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -27,12 +28,12 @@ _KMS_KEYS: Final = common.KmsKeys(
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
 
-# 48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without any
-# upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
-# copies of that page count 92 days and allow longer exclusions; what keeps to the stricter ones keeps to both.
+# 48 hours in any 32 days, so 12 in each of the four whole weeks; and three exclusions of 30 days without any upgrade:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later copies of that
+# page count 92 days and allow longer exclusions; the stricter limits satisfy both.
 _WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion_days=30, most_exclusions=3)
 
-# https://cloud.google.com/iam/docs/principal-identifiers, those that have a name in the cluster.
+# https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
 
 _UPGRADED_AT_ONCE: Final = 20
@@ -41,8 +42,8 @@ _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
 # GKE takes no block of another project's reservation.
 _RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{NAME}|{NAME}(/reservationBlocks/{NAME})?")
 
-# GKE sets these from what the pool is. The API's description of ``NodeConfig.labels`` (container.v1beta1's discovery
-# document) calls a conflict with such a key unpredictable. Other keys with this prefix are for users to set.
+# GKE sets these from the pool's properties. The API's description of ``NodeConfig.labels`` (discovery document of
+# container.v1beta1) calls a conflict with such a key unpredictable. Users may set other keys with this prefix.
 _OWN_LABELS: Final = frozenset(
     f"cloud.google.com/{name}"
     for name in (
@@ -113,7 +114,7 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
 
 
 def _resource_labels(settings: Settings) -> Iterator[Problem]:
-    """Google keeps such keys for itself: https://github.com/openshift/hypershift/pull/7251 lists its prefixes."""
+    """Google reserves these keys: https://github.com/openshift/hypershift/pull/7251 lists its prefixes."""
     for key in settings.labels:
         if key.startswith("goog"):
             yield Problem(f"labels.{key}", "keys that begin with 'goog' are reserved by Google", "Write another key")
@@ -249,15 +250,20 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 def _fallback_orders(settings: Settings) -> Iterator[Problem]:
     """GKE's autoscaler has an order of its own (docs/adr/0004-fallback-pools.md):
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
-    for path, pools in common.fallback_orders(settings):
+    sizes: dict[tuple[str, int], list[Pool]] = {}
+    for pool in settings.pools:
+        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
+    for (path, _), pools in sizes.items():
         capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
+        if len(capacity_types) == 1:
+            continue
         unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
         expected = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
         if unknown:
             yield Problem(
                 f"{path}.capacity",
-                f"{unknown[0]} has no known place in the fallback order of GKE's autoscaler, which may wait for it "
-                "without trying the others",
+                f"{unknown[0]} has no documented place in the fallback order of GKE's autoscaler, which may wait for "
+                "it without trying the others",
                 f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
             )
         elif capacity_types != expected:
@@ -270,14 +276,14 @@ def _fallback_orders(settings: Settings) -> Iterator[Problem]:
             if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
                 yield Problem(
                     f"{path}.reservation",
-                    f"GKE's autoscaler tries a reservation first only if it is in this project and has no block, "
-                    f"not {pool.gpus.reservation}",
+                    f"GKE's autoscaler tries a reservation first only if it is in this project and names no block, "
+                    f"unlike {pool.gpus.reservation}",
                     "Write it in a separate pool with capacity: reserved that jobs select",
                 )
 
 
 def _placement(settings: Settings) -> Iterator[Problem]:
-    """https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, where no N1 is among the machines; of
+    """https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, whose machines include no N1; for
     zones: https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf"""
     for pool in settings.gpu_pools:
         if pool.compact and len(pool.zones) > 1:
@@ -289,7 +295,7 @@ def _placement(settings: Settings) -> Iterator[Problem]:
         if pool.compact and pool.machine_type.startswith(("n1-", "custom-")):
             yield Problem(
                 f"{pool.declared_at}.placement",
-                f"compact placement does not support N1 machines, which {pool.gpus.type} is attached to",
+                f"compact placement does not support N1 machines, and {pool.gpus.type} runs on N1 only",
                 "Leave it out, or use nvidia-l4 or a newer GPU",
             )
 
@@ -312,20 +318,20 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
         if pool.upgrade.drain_minutes is not None:
             yield Problem(
                 f"{pool.declared_at}.upgrade.drainMinutes",
-                "GKE does not let a pool set this: it respects disruption budgets and grace periods for up to an hour",
+                "GKE has no such setting: it respects disruption budgets and grace periods for up to an hour",
                 "Leave it out",
             )
         at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
         if not 1 <= at_once <= _UPGRADED_AT_ONCE:
             yield Problem(
                 f"{pool.declared_at}.upgrade",
-                f"GKE upgrades 1 to {_UPGRADED_AT_ONCE} nodes at a time, maxSurge and maxUnavailable together",
+                f"maxSurge and maxUnavailable together must be 1 to {_UPGRADED_AT_ONCE} nodes on GKE",
                 "Write for example maxUnavailable: 1",
             )
 
 
 def _minimum(settings: Settings) -> Iterator[Problem]:
-    """GKE starts a pool with the same number of nodes in every zone, and later never adds nodes to make its minimum:
+    """GKE starts a pool with the same number of nodes in every zone, and later never adds nodes to reach its minimum:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size"""
     for pool in settings.cpu_pools:
         zones = len(pool.zones)
@@ -334,8 +340,8 @@ def _minimum(settings: Settings) -> Iterator[Problem]:
             fewer = next(n for n in range(zones, 0, -1) if math.ceil(pool.min_nodes / n) * n <= pool.max_nodes)
             yield Problem(
                 f"{pool.declared_at}.minNodes",
-                f"{pool.min_nodes} nodes over {zones} zones: GKE starts the same number in every zone, so {started}, "
-                f"but maxNodes is {pool.max_nodes}",
+                f"{counted(pool.min_nodes, 'node')} over {counted(zones, 'zone')}: GKE starts the same "
+                f"number in every zone, so {started}, but maxNodes is {pool.max_nodes}",
                 f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.zones[:fewer])}]",
             )
 
@@ -351,12 +357,10 @@ def _nat(settings: Settings) -> Iterator[Problem]:
 
 
 def _autoscaling(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has profiles; how it chooses a pool and how long it waits is Google's.
+    """GKE's autoscaler has profiles. Google decides how it chooses a pool and how long it waits.
 
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
     """
-    if settings.expander is not None:
-        yield Problem("autoscaling.expander", "GKE's autoscaler has no expander setting", "Leave it out")
     waiting = [
         ("autoscaling", settings.unneeded_minutes),
         *((pool.declared_at, pool.unneeded_minutes) for pool in settings.pools),
@@ -365,6 +369,6 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
         if minutes is not None:
             yield Problem(
                 f"{path}.unneededMinutes",
-                "the pinned Google Cloud provider has no input for it (the API has NodeConfig.consolidationDelay)",
+                "the pinned Google Cloud provider has no input for this (the API has NodeConfig.consolidationDelay)",
                 "Leave it out; autoscaling.profile controls how soon idle nodes are removed",
             )

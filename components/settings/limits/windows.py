@@ -27,20 +27,20 @@ def problems(settings: Settings, windows: Windows) -> Iterator[Problem]:
     if maintenance.hours < windows.least_hours:
         yield Problem(
             "maintenance.hours",
-            f"{cloud} needs a weekly window of {windows.least_hours} hours, but this one has {maintenance.hours}",
+            f"{cloud} needs a weekly window of {windows.least_hours} hours or more; this one has {maintenance.hours}",
             f"Write {windows.least_hours} or more",
         )
     for index, exclusion in enumerate(maintenance.exclusions):
         if windows.longest_exclusion_days is not None and exclusion.days > windows.longest_exclusion_days:
             yield Problem(
                 f"maintenance.exclusions[{index}].last",
-                f"{exclusion.days} days without upgrades, but {cloud} allows {windows.longest_exclusion_days}",
+                f"{exclusion.days} days without upgrades, but {cloud} allows at most {windows.longest_exclusion_days}",
                 "Write an earlier day",
             )
     if windows.most_exclusions is not None and len(maintenance.exclusions) > windows.most_exclusions:
         yield Problem(
             "maintenance.exclusions",
-            f"there are {len(maintenance.exclusions)}, but {cloud} supports {windows.most_exclusions or 'none'}",
+            f"{cloud} supports {windows.most_exclusions or 'no'} exclusions; there are {len(maintenance.exclusions)}",
             "Remove past exclusions"
             if windows.most_exclusions
             else "Leave it out, and run no `pulumi up` with another version on those days",

@@ -35,15 +35,15 @@ LOGIN: Final = "grafana-login"
 
 _HERE: Final = Path(__file__).parent
 _DEFAULT_IDLE_MINUTES: Final = 15
-"""Where a cloud does not say how long a node stays idle:
+"""Scale-down delay of a cloud that publishes none:
 https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler"""
 _GRACE_MINUTES: Final = 30
-"""Beyond the time after which an autoscaler takes a node away by itself."""
+"""In addition to the autoscaler's scale-down delay."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuMonitoringArgs:
-    """Of the GPU ``pools`` of ``cluster``, once the admin pool and the class of volumes are there (``after``)."""
+    """Monitoring of the GPU ``pools`` of ``cluster``, after the admin pool and the StorageClass (``after``)."""
 
     cluster: Cluster
     monitoring: Prometheus
@@ -52,7 +52,7 @@ class GpuMonitoringArgs:
 
 
 class GpuMonitoring(pulumi.ComponentResource):
-    """An exporter on every GPU node, and Prometheus with rules and Grafana with dashboards, for the cluster alone."""
+    """An exporter on every GPU node, Prometheus with rules and Grafana with dashboards, reachable in the cluster."""
 
     def __init__(self, name: str, args: GpuMonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuMonitoring", name, None, opts)
@@ -72,7 +72,7 @@ class GpuMonitoring(pulumi.ComponentResource):
 
 
 def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
-    """Prometheus' rules for these pools: those of ``rules.yaml``, and what their nodes cost."""
+    """Prometheus' rules for these pools: those of ``rules.yaml``, and the prices of their nodes."""
     document: dict[str, Any] = yaml.safe_load((_HERE / "rules.yaml").read_text(encoding="utf-8"))
     for group in document["groups"]:
         for rule in group["rules"]:
@@ -82,7 +82,7 @@ def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def _idle_minutes(settings: Settings, pools: Sequence[Pool]) -> int:
-    """The longest that a node of them stays idle on purpose."""
+    """The longest scale-down delay of these pools."""
     return max(settings.idle_minutes_of(pool) or _DEFAULT_IDLE_MINUTES for pool in pools)
 
 
@@ -95,7 +95,7 @@ def _facts(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 
 
 def dashboards() -> Iterator[dict[str, Any]]:
-    """ConfigMaps in which Grafana looks for dashboards, a file of ``dashboards/`` each."""
+    """ConfigMaps for Grafana, one for each dashboard in ``dashboards/``."""
     for file in sorted((_HERE / "dashboards").glob("*.json")):
         yield {
             "apiVersion": "v1",
@@ -110,12 +110,12 @@ def dashboards() -> Iterator[dict[str, Any]]:
 
 
 def values(monitoring: Prometheus, settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
-    """The chart's values: no pod but on the admin pool, and none that watches what the cloud runs itself."""
+    """The chart's values: all pods on the admin pool, and no monitoring of components that the cloud runs."""
     pods, off = monitoring.pods, {"enabled": False}
     secret = monitoring.alertmanager_secret
     volume = {"requests": {"storage": f"{monitoring.disk_gb}Gi"}}
     return {
-        # A control plane of the cloud's cannot be asked, and a DaemonSet on all nodes would be one on GPU nodes.
+        # A managed control plane cannot be scraped, and a DaemonSet on all nodes would also run on GPU nodes.
         **dict.fromkeys(("kubeEtcd", "kubeScheduler", "kubeControllerManager", "kubeProxy", "nodeExporter"), off),
         "defaultRules": {"create": False},
         "additionalPrometheusRulesMap": {"gpucluster": rules(settings, pools)},
@@ -128,7 +128,7 @@ def values(monitoring: Prometheus, settings: Settings, pools: Sequence[Pool]) ->
             },
         },
         "prometheusOperator": {
-            # A webhook that the control plane may not reach would hold up every change.
+            # A webhook that the control plane cannot reach would block every change.
             "admissionWebhooks": off,
             "tls": off,
             "resources": requests(pods["operator"]),

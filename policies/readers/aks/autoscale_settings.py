@@ -1,4 +1,4 @@
-"""Reads Azure Monitor's autoscale settings, which keep machines of a scale set whatever the cluster's autoscaler says.
+"""Reads Azure Monitor's autoscale settings, which keep machines of a scale set against the cluster's autoscaler.
 
 https://learn.microsoft.com/azure/azure-monitor/autoscale/autoscale-understanding-settings
 """

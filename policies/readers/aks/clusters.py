@@ -225,7 +225,7 @@ def _group(
 
 
 def _least(system: Maybe[bool], least: Maybe[int]) -> Maybe[int]:
-    """The smallest size: no pool for system pods is ever empty, whatever its declaration says."""
+    """The smallest size: a pool for system pods is never empty, even if its declaration says 0."""
     if system is UNKNOWN or least is UNKNOWN:
         return UNKNOWN
     return max(1, least) if system else least

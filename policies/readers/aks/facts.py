@@ -26,8 +26,8 @@ _AMD: Final = re.compile(r"^standard_nv\d+as_v4$|_mi\d+|_v710")
 def gpus_of_size(size: str | None) -> Maybe[int]:
     """NVIDIA GPUs that a node of this size offers; 0 for sizes without. Azure ignores the case of sizes.
 
-    No size is taken for a CPU machine because nobody lists it: one of a GPU family that the catalogue does not know
-    counts as one GPU, and one of a family that is not known at all is ``UNKNOWN``. A size with a part of a GPU
+    An unlisted size is never treated as a CPU machine: a size of a GPU family counts as one GPU, and a size of an
+    unknown family is ``UNKNOWN``. A size with a part of a GPU
     (``NV6ads_A10_v5``) is one device to Kubernetes.
     """
     name = (size or "").lower().removesuffix("_promo")

@@ -1,4 +1,4 @@
-"""Reads Azure's capacity reservations, which are billed like the machines that they are for, in use or not.
+"""Reads Azure's capacity reservations, which are billed like their machines, used or not.
 
 https://learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview#pricing-and-billing
 """

@@ -149,7 +149,7 @@ def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
-    # Tags are for rules on the whole stack; without a template, the group itself is judged before it is made.
+    # Tags are for rules on the whole stack; without a template, the group itself is checked before its creation.
     "aws:eks/nodeGroup:NodeGroup": Referrer(
         refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_group_parts
     ),

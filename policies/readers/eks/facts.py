@@ -26,8 +26,8 @@ _GPU: Final = re.compile(r"nvidia-(?P<chip>.+?)(?:-(?P<memory>\d+gb))?")
 def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
     """NVIDIA GPUs of an instance type; 0 for types without and for ``None``.
 
-    No type is taken for a CPU machine because nobody lists it: one of a GPU family counts as one GPU, one of a family
-    that is not known at all is ``UNKNOWN``.
+    An unlisted type is never treated as a CPU machine: a type of a GPU family counts as one GPU, and a type of an
+    unknown family is ``UNKNOWN``.
     """
     if instance_type is UNKNOWN:
         return UNKNOWN
@@ -60,7 +60,7 @@ def is_gpu_family(pattern: str) -> bool:
 
 @cache
 def _models() -> Mapping[str, str]:
-    """Instance family → its GPU as people call it: with its memory only where the chip comes with more than one."""
+    """Instance family → the usual name of its GPU, with the memory if the chip exists with several sizes."""
     named = {name: _GPU.fullmatch(machine.gpu) for name, machine in gpu_machines(CLOUD).items()}
     variants = {(match["chip"], match["memory"]) for match in named.values() if match}
     models: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Reads Amazon's machines outside EKS's own groups: Auto Scaling groups, instances, spot requests and fleets.
 
 An Auto Scaling group is a cluster's node group if its tags or its machines' boot data say so. Outside Kubernetes it may
-hold GPUs too, if it is empty until something asks for them; single machines and fleets with GPUs may not.
+also have GPUs, if it starts empty; single machines and fleets must not have GPUs.
 """
 
 from __future__ import annotations

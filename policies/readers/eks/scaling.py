@@ -46,7 +46,7 @@ def scaling_group(name: Maybe[str], tags: Mapping[Any, Any]) -> ScalingGroup:
 def tags_among(declared: Declared, pattern: Maybe[str], everything: Program) -> Iterable[Declared]:
     """The tags that resources of their own put on the group of ``declared``, whose name fits ``pattern``.
 
-    A tag of which nobody knows yet where it goes may be for this group, too.
+    A tag whose group is still unknown may be for this group.
     """
     for other in everything.of(TAG):
         named, sources = other.properties.get("autoscalingGroupName"), other.dependencies.get("autoscalingGroupName")

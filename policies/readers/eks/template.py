@@ -1,7 +1,7 @@
-"""What Amazon's machines are made from: instance types, launch templates and launch configurations.
+"""Templates of Amazon's machines: instance types, launch templates and launch configurations.
 
-A group of machines names its template by id or name, which is often not known before the update. The engine tells
-which resource such a value comes from, so the template is found all the same.
+A group names its template by ID or name, which is often unknown before the update. The engine reports which resource
+such a value comes from, which identifies the template.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class TemplateMachines:
 
 
 def machines(choices: Sequence[Choice]) -> TemplateMachines:
-    """Sums up what a group may launch. A type that surely has GPUs decides, whatever else is unknown."""
+    """Sums up what a group may launch. A type that certainly has GPUs decides, even if others are unknown."""
     known = {choice.gpus for choice in choices if choice.gpus is not UNKNOWN}
     most = max(known, default=0)
     gpus: Maybe[int] = UNKNOWN if most == 0 and any(choice.gpus is UNKNOWN for choice in choices) else most

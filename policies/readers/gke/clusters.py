@@ -22,7 +22,7 @@ from policies.readers.taints import entry_of, taints_of
 from policies.readers.unknown_reasons import unlisted
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
-# A regional cluster puts each pool into three zones unless told otherwise:
+# A regional cluster has each pool in three zones by default:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
 _ZONES_OF_A_REGION: Final = 3
 _TEMPLATES: Final = (
@@ -69,7 +69,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         resource=declared.urn,
     )
     if autopilot is True:
-        return  # Autopilot makes nodes for pods only, and bills pods: there is no pool to get wrong
+        return  # Autopilot creates nodes for pods only, and bills pods: there is no pool to check
     yield from _own_pools(inputs, declared, name)
     yield from _auto_provisioned(inputs, declared, name)
 
@@ -98,10 +98,10 @@ def read_instance(declared: Declared) -> Iterable[Item]:
 
 
 def read_instance_template(declared: Declared) -> Iterable[Item]:
-    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group, or anybody, makes of it.
+    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group or a user creates from it.
 
-    The group names its template by a link that a preview does not know, so the template is where GPUs are found.
-    Without a group in the program one machine is counted.
+    The group names its template by a link that is unknown at preview, so GPUs are read from the template. Without a
+    group in the program it counts as one machine.
     """
     sizes = [whole(group.properties.get("targetSize"), default=1) for group in declared.references]
     known = [size for size in sizes if size is not UNKNOWN and size is not None]
@@ -257,7 +257,7 @@ def _unknown_reasons(config: Any) -> dict[str, UnknownReason]:
 
 
 def _gpus(config: Any, accelerators: str) -> Maybe[int]:
-    """GPUs per node: what is attached, or what the machine type brings by itself."""
+    """GPUs per node: attached ones, or those of the machine type."""
     listed = items(at(config, accelerators))
     counts = [UNKNOWN if entry is UNKNOWN else _number(at(entry, "count")) for entry in listed]
     total = 0

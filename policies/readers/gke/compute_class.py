@@ -1,4 +1,4 @@
-"""Reads GKE's ComputeClass: pools that the cloud makes for pods that ask for the class.
+"""Reads GKE's ComputeClass: pools that the cloud creates for pods that select the class.
 
 https://cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass
 """

@@ -22,8 +22,8 @@ _GPUS_IN_NAME: Final = re.compile(r"gpu-(\d+)g")
 def whole_machine_gpus(machine_type: str | None) -> Maybe[int]:
     """GPUs that are part of the machine type; 0 for types without.
 
-    No type is taken for a CPU machine because nobody lists it: one of a GPU family that the catalogue does not know has
-    as many as its name says, else it counts as one GPU, and one of a family that is not known at all is ``UNKNOWN``.
+    An unlisted type is never treated as a CPU machine: a type of a GPU family has the number of GPUs in its name, else
+    one, and a type of an unknown family is ``UNKNOWN``.
     """
     if not machine_type:
         return 0

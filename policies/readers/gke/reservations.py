@@ -1,4 +1,4 @@
-"""Reads Google's reservations, which are billed like the machines that they are for, in use or not.
+"""Reads Google's reservations, which are billed like their machines, used or not.
 
 https://cloud.google.com/compute/docs/instances/reservations-overview#how-billing-works
 """

@@ -1,4 +1,4 @@
-"""Node autoscalers as workloads: which groups they look for, as whom they run, and what they call of their cloud."""
+"""Node autoscalers as workloads: the groups that they discover, their identity, and their calls to the cloud."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.readers.idle import idle_of_flags, idle_of_profile
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
 _KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
-# An identity that is in the pod itself, whatever the cluster gives it.
+# Credentials in the pod itself, which take precedence over the cluster's identity.
 _OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
 _CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
 _FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
@@ -37,7 +37,7 @@ _RIGHTS_ON_GROUPS: Final = (
     *(AutoscalerCall(action) for action in _SEES),
     *(AutoscalerCall(action, _GROUP_ARN, on_group=True) for action in _CHANGES),
 )
-# https://karpenter.sh/v1.14/reference/cloudformation/: the calls without which no machine comes or goes.
+# https://karpenter.sh/v1.14/reference/cloudformation/: the calls that are required to add or remove machines.
 _RIGHTS_ON_MACHINES: Final = (
     AutoscalerCall("ec2:CreateFleet", "arn:?:ec2:?:?:fleet/?"),
     AutoscalerCall("ec2:CreateLaunchTemplate", "arn:?:ec2:?:?:launch-template/?"),

@@ -15,12 +15,12 @@ _POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
 
 
 def read_scaler(declared: Declared) -> Iterable[Item]:
-    """A HorizontalPodAutoscaler: at least one pod unless it says otherwise."""
+    """A HorizontalPodAutoscaler: at least one pod by default."""
     yield from _scaler(declared, "minReplicas", default=1)
 
 
 def read_scaled_object(declared: Declared) -> Iterable[Item]:
-    """KEDA's ScaledObject: no pod unless it says otherwise. https://keda.sh/docs/latest/reference/scaledobject-spec/."""
+    """KEDA's ScaledObject: no pod by default. https://keda.sh/docs/latest/reference/scaledobject-spec/."""
     yield from _scaler(declared, "minReplicaCount", default=0)
 
 
@@ -31,7 +31,7 @@ def read_priority_class(declared: Declared) -> Iterable[Item]:
 
 
 def read_quota(declared: Declared) -> Iterable[Item]:
-    """A ResourceQuota of GPUs, for whatever pods; of those of one PriorityClass it is a part of the namespace's."""
+    """A ResourceQuota of GPUs, for all pods or for those of one PriorityClass, which is part of the namespace's."""
     spec = declared.properties.get("spec")
     hard = at(spec, "hard")
     if at(spec, "scopes") is not None or at(spec, "scopeSelector") is not None:

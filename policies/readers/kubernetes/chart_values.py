@@ -1,7 +1,7 @@
-"""Where the pods of a chart's values may go, for charts whose objects only the cluster sees.
+"""Placement of pods in a chart's values, for charts whose objects exist only in the cluster.
 
-Values do not say of what kind the pods are. What names a DaemonSet is left out, as those may tolerate everything, and
-so is what asks for GPUs; of the rest the rules say what hangs on the kind.
+Values do not name the kind of the pods. Components named like a DaemonSet are left out, because DaemonSets may tolerate
+everything, and so are pods that request GPUs. For the others the rules decide what depends on the kind.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _structured(value: Any) -> Any:
 
 
 def _asks(value: Any) -> bool:
-    """Whether GPUs are asked for anywhere in the value."""
+    """Whether the value requests GPUs anywhere."""
     if isinstance(value, Mapping):
         return any(key in _ASKING and GPU_RESOURCE in _keys(part) for key, part in value.items()) or any(
             _asks(part) for part in value.values()

@@ -1,4 +1,4 @@
-"""Reads Helm releases by their values: charts known to run on GPU nodes, and values that ask for GPUs.
+"""Reads Helm releases by their values: charts known to run on GPU nodes, and values that request GPUs.
 
 The objects of a chart that the program renders itself (``Chart``) are resources of their own and read as such. Those
 of a ``Release`` exist only in the cluster; the engine sees the values.

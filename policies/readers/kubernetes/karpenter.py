@@ -1,6 +1,6 @@
 """Reads Karpenter's NodePools: which GPU machines their requirements admit, up to which limits.
 
-A NodePool has no minimum: nodes come with pods and go when they are empty, unless it says otherwise.
+A NodePool has no minimum: nodes start for pods and are removed when empty, unless it is configured otherwise.
 https://karpenter.sh/docs/concepts/nodepools/ and https://karpenter.sh/docs/concepts/disruption/
 """
 
@@ -118,7 +118,7 @@ def _node_class(declared: Declared, everything: Program) -> Iterable[Declared]:
             yield other
 
 
-# A NodePool is judged at once: what its node class adds (disks, addresses) is no matter of idle GPUs.
+# A NodePool is checked alone: its node class (disks, addresses) does not affect idle GPUs.
 REFERRERS: Final[Mapping[str, Referrer]] = {
     type_token: Referrer(refers=lambda _: False, finds=_node_class) for type_token in _POOL_READERS
 }
@@ -252,7 +252,7 @@ def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
     short = label.group(1) if label else str(key)
     listed = [str(value) for value in values]
     if short in ("sku-name", _TYPE) and machine.get("sku-name"):
-        # Azure's GPU sizes are all named Standard_N…; which of them is meant does not matter here.
+        # All of Azure's GPU sizes are named Standard_N…; which one does not matter here.
         gpu_sizes = [value for value in listed if value.lower().startswith("standard_n")]
         return operator != "In" or bool(gpu_sizes)
     if operator == "DoesNotExist":

@@ -25,11 +25,11 @@ from policies.readers.kubernetes.workloads import (
 from policies.readers.reading import read
 from policies.readers.resource import Declared, Item, Reader
 
-# Where a pod's placement is declared beside the resources of one container.
+# Places where a pod's placement is declared next to the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
 _COUNTS: Final = ("minReplicas", "replicas")
 _MIN_SCALE: Final = "autoscaling.knative.dev/min-scale"
-# Kinds whose pods stay while there is no work, and how many that are where nothing is said:
+# Kinds whose pods run without work, and their number by default:
 # https://kserve.github.io/website/docs/reference/crd-api, https://docs.ray.io/en/latest/cluster/kubernetes/user-guides,
 # https://knative.dev/docs/serving/autoscaling/scale-bounds/, https://lws.sigs.k8s.io/docs/reference/
 _PERMANENT: Final[Mapping[str, int]] = {
@@ -104,7 +104,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
 
 
 def _always(kind: str, around: Mapping[str, Any]) -> Maybe[int]:
-    """How many of these pods stay while there is no work: the fewest that the object, or its kind by default, says."""
+    """Number of pods that run without work: the minimum of the object, or the default of its kind."""
     if kind not in _PERMANENT:
         return 0
     count = whole(coalesce(around.get("minReplicas"), around.get(_MIN_SCALE), around.get("replicas"), _PERMANENT[kind]))

@@ -28,7 +28,7 @@ def _overprovisioner(values: Any, release: str, namespace: str, resource: str) -
 
 
 def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
-    """User placeholders ask for what a user's server asks for, unless they have resources of their own.
+    """User placeholders request what a user's server requests, unless they have resources of their own.
 
     https://z2jh.jupyter.org/en/stable/administrator/optimization.html#scaling-up-in-time-user-placeholders
     """

@@ -85,7 +85,7 @@ def _always(kind: str, spec: Any) -> Maybe[int]:
     if kind in _REPLICATED:
         count = whole(at(spec, "replicas"), default=1)
         return UNKNOWN if count is None else count
-    # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
+    # A pod every few minutes keeps its node up like a permanent pod: autoscalers wait about ten minutes by default.
     often = kind == "CronJob" and longest_window(at(spec, "schedule"), "10m") == math.inf
     return 1 if often else 0
 
@@ -97,7 +97,7 @@ def makes_way(priority: Any) -> Maybe[bool]:
 
 
 def read_config_map(declared: Declared) -> Iterable[Item]:
-    """A ConfigMap is no place for a key, and may hold a device plugin's configuration."""
+    """A ConfigMap: it must not contain a key, and may hold a device plugin's configuration."""
     if (replicas := replicated(declared.properties.get("data"))) is not None:
         own_name = text(at(declared.properties, "metadata", "name"))
         name = own_name if isinstance(own_name, str) else None
@@ -147,12 +147,12 @@ def gpus_of(pod: Any) -> Maybe[int]:
             else:
                 largest = max(largest, count)
     if pod is UNKNOWN or (items(at(pod, "resourceClaims")) and not together):
-        return UNKNOWN  # a claim may be for a GPU: what it asks for is in an object of its own
+        return UNKNOWN  # a claim may be for a GPU: its request is in a separate object
     return max(together, largest)
 
 
 def container_gpus(container: Any) -> Maybe[int]:
-    """GPUs one container asks for; ``UNKNOWN`` for shared GPUs and slices, which are some part of a GPU."""
+    """GPUs that one container requests; ``UNKNOWN`` for shared GPUs and slices, which are part of a GPU."""
     # Kubernetes takes a request from the limit of an extended resource, and both must be equal.
     for section in ("limits", "requests"):
         resources = at(container, "resources", section)

@@ -66,7 +66,6 @@ def test_what_a_cloud_cannot_do_is_known_without_pulumi() -> None:
         ),
         ({}, {"network": {"controlPlaneCidr": "172.16.0.0/27"}}, "network.controlPlaneCidr", "prefix /28"),
         ({}, {"network": {"nat": "single"}}, "network.nat", "Leave it out"),
-        ({}, {"autoscaling": {"expander": "priority"}}, "autoscaling.expander", "Leave it out"),
         ({}, {"autoscaling": {"unneededMinutes": 5}}, "autoscaling.unneededMinutes", "autoscaling.profile"),
         ({"unneededMinutes": 5, "gpusPerNode": [1, 2]}, {}, "gpuPools[0].unneededMinutes", "autoscaling.profile"),
         ({"mig": "1g"}, {}, "gpuPools[0].mig", "timeSharing"),

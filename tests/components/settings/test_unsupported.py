@@ -52,7 +52,11 @@ A100 = {"gpu": "nvidia-a100-80gb", "gpusPerNode": 8}
 INTENTS = (
     expressed("flex-start", "gke", gpuPools=[{**H100, "capacity": "flex-start", "flexStart": {"maxRunHours": 24}}]),
     refused(
-        "flex-start elsewhere", {"gpuPools[0].capacity": "It has"}, "eks", "aks", gpuPools=t4(capacity="flex-start")
+        "flex-start elsewhere",
+        {"gpuPools[0].capacity": "Write one of"},
+        "eks",
+        "aks",
+        gpuPools=t4(capacity="flex-start"),
     ),
     refused("flex-start by Google's name", {"gpuPools[0].capacity": "flex-start"}, gpuPools=t4(capacity="dws")),
     refused("a queue", {"gpuPools[0].queuedProvisioning": "one by one"}, gpuPools=t4(queuedProvisioning=True)),
@@ -260,7 +264,7 @@ def test_a_budget_of_another_period_is_answered_with_the_amount_per_hour(key: st
     with pytest.raises(SettingsError) as error:
         load_stack("gke", budget={key: amount})
     [problem] = error.value.problems
-    assert (problem.path, problem.message) == (f"budget.{key}", f"there is no key '{key}': a budget is per hour")
+    assert (problem.path, problem.message) == (f"budget.{key}", f"there is no key '{key}': the budget is per hour")
     assert problem.remedy == remedy
 
 

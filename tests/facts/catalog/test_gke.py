@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import date
 from importlib.resources import files
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from facts import catalog
 from facts.catalog import Machine, Resources
 from facts.catalog.gke import machines, nodes
-from facts.catalog.tables import by_key
 
 GKE = catalog.of("gke")
 GPU_NAMES = list(GKE.accelerators)
@@ -84,38 +82,14 @@ def test_attachment_limits_grow_with_the_number_of_gpus() -> None:
         assert [limit.max_vcpus for limit in limits] == sorted(limit.max_vcpus for limit in limits)
 
 
-def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
-    assert set(GKE.withdrawn_gpus).isdisjoint(GPU_NAMES)
-    assert all(gpu.successor in GPU_NAMES and "http" in gpu.reason for gpu in GKE.withdrawn_gpus.values())
-
-
-def test_zones_belong_to_their_regions() -> None:
-    for region, known in GKE.regions.items():
-        assert len(known) >= 3
-        assert all(zone.rsplit("-", 1)[0] == region for zone in known)
-    for gpu in GPU_NAMES:
-        for zone in GKE.gpu_zones(gpu) or ():
-            assert zone in catalog.zones("gke", zone.rsplit("-", 1)[0])
+def test_a_region_has_three_zones_or_more() -> None:
+    assert min(len(zones) for zones in GKE.regions.values()) == 3
 
 
 def test_gpu_zones_of_a_region() -> None:
     assert catalog.gpu_zones("gke", "us-east4", "nvidia-l4") == ("us-east4-a", "us-east4-c")
     assert catalog.gpu_zones("gke", "africa-south1", "nvidia-l4") == ()
     assert catalog.gpu_zones("gke", "us-east4", "nvidia-rtx-pro-6000") is None
-
-
-@pytest.mark.parametrize("spot", [False, True])
-@pytest.mark.parametrize("gpu", GPU_NAMES)
-def test_prices_are_positive_dated_and_sourced(gpu: str, spot: bool) -> None:
-    for region in GKE.regions:
-        for count in GKE.machines.gpu_counts(gpu):
-            machine = catalog.machines_for("gke", gpu, count)[0]
-            price = catalog.price_per_hour("gke", region, machine.type, gpu, count, spot=spot)
-            if price is None:
-                continue
-            assert price.usd > 0
-            assert date(2025, 1, 1) < date.fromisoformat(price.dated) < date(2027, 1, 1)
-            assert price.source.startswith("https://cloud.google.com/")
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
@@ -130,40 +104,6 @@ def test_twice_the_gpus_cost_more_and_spot_costs_less(gpu: str) -> None:
         machine = catalog.machines_for("gke", gpu, count)[0]
         full, spot = (GKE.prices.machine("us-central1", machine, spot=spot) for spot in (False, True))
         assert full is None or spot is None or spot.usd < full.usd
-
-
-@pytest.mark.parametrize(
-    ("machine", "gpu", "count", "usd"),
-    [
-        # What the cluster autoscaler's price list says too (its gce_price_info.go; G2 by its parts and 0.56 an L4).
-        ("n1-standard-4", "nvidia-t4", 1, 0.35 + 0.189999),
-        ("n1-standard-8", "nvidia-v100", 2, 2 * 2.48 + 0.379998),
-        ("n1-standard-4", "nvidia-p4", 1, 0.60 + 0.189999),
-        ("n1-standard-4", "nvidia-p100", 1, 1.46 + 0.189999),
-        ("a2-highgpu-1g", "nvidia-a100-40gb", 1, 3.673385),
-        ("g2-standard-4", "nvidia-l4", 1, 0.706832),
-        ("e2-standard-4", None, 0, 0.134023),
-        ("e2-medium", None, 0, 0.033506),
-        ("e2-custom-2-10240", None, 0, 0.076501),
-    ],
-)
-def test_known_list_prices(machine: str, gpu: str | None, count: int, usd: float) -> None:
-    price = catalog.price_per_hour("gke", "us-central1", machine, gpu, count, spot=False)
-    assert price is not None
-    assert price.usd == pytest.approx(usd, abs=1e-5)
-
-
-def test_unknown_prices_are_none() -> None:
-    assert catalog.price_per_hour("gke", "us-central1", "a4-highgpu-8g", "nvidia-b200", 8, spot=True) is None
-    assert catalog.price_per_hour("gke", "mars-north1", "e2-standard-4", None, 0, spot=False) is None
-    assert catalog.price_per_hour("gke", "us-central1", "e2-standard-5", None, 0, spot=False) is None
-    assert catalog.price_per_hour("gke", "us-central1", "e2-standard-4", "nvidia-t4", 1, spot=False) is None
-
-
-def test_price_tables_name_only_known_regions_and_machines() -> None:
-    for (region, machine), row in by_key("gke", "machine_prices", "region", "type").items():
-        assert GKE.machines.get(machine) is not None, row
-        assert region in GKE.regions
 
 
 def test_nat_price_stops_growing_at_32_nodes() -> None:

@@ -41,3 +41,29 @@ def test_machine_types_round_trip(cloud: str, name: str) -> None:
     assert machine.memory_gib > 0
     assert (machine.gpus > 0) == (machine.gpu is not None)
     assert machine.gpu is None or machine.gpu in catalog.of(cloud).accelerators
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_the_default_cpu_machine_has_4_vcpus_and_16_gib(cloud: str) -> None:
+    machine = catalog.machine(cloud, catalog.of(cloud).default_cpu_machine)
+    assert machine is not None
+    assert (machine.vcpus, machine.memory_gib, machine.gpus, machine.shared_core) == (4, 16, 0, False)
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_withdrawn_gpus_are_in_no_machine_and_have_a_successor(cloud: str) -> None:
+    known = catalog.of(cloud)
+    assert known.withdrawn_gpus
+    assert set(known.withdrawn_gpus).isdisjoint(known.accelerators)
+    assert all(gpu.successor in known.accelerators and "http" in gpu.reason for gpu in known.withdrawn_gpus.values())
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_zones_belong_to_their_regions_and_gpus_to_zones(cloud: str) -> None:
+    known = catalog.of(cloud)
+    zones = {zone: region for region, in_region in known.regions.items() for zone in in_region}
+    assert len(zones) == sum(map(len, known.regions.values()))
+    assert all(catalog.region_of(cloud, zone) == region for zone, region in zones.items())
+    assert known.reference_region in known.regions
+    for gpu in known.accelerators:
+        assert set(known.gpu_zones(gpu) or ()) <= set(zones)

@@ -13,7 +13,7 @@ from facts.concepts.rest import admission_warnings, failure, resource_path
         (("v1", "nodes"), "/api/v1/nodes"),
         (("v1", "pods", "", "team"), "/api/v1/namespaces/team/pods"),
         (("apps/v1", "daemonsets", "x", "y"), "/apis/apps/v1/namespaces/y/daemonsets/x"),
-        (("v1", "pods", "a/b", "c/d"), "/api/v1/namespaces/c%2Fd/pods/a%2Fb"),
+        (("v1", "pods", "../nodes", "c/d"), "/api/v1/namespaces/c%2Fd/pods/..%2Fnodes"),
         (
             ("rbac.authorization.k8s.io/v1", "clusterroles", "system:node"),
             "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",

@@ -24,32 +24,6 @@ def encoded(script: str) -> str:
 JOIN = "#!/bin/bash\n/etc/eks/bootstrap.sh ml --kubelet-extra-args '--node-labels=pool=gpu{}'\n"
 UNTAINTED = encoded(JOIN.format(""))
 TAINTED = encoded(JOIN.format(" --register-with-taints=nvidia.com/gpu=present:NoSchedule"))
-NODEADM = encoded("""\
-MIME-Version: 1.0
-Content-Type: multipart/mixed; boundary="//"
-
---//
-Content-Type: application/node.eks.aws
-
----
-apiVersion: node.eks.aws/v1alpha1
-kind: NodeConfig
-spec:
-  cluster: {name: ml}
-  kubelet:
-    config:
-      registerWithTaints:
-        - {key: nvidia.com/gpu, value: present, effect: NoSchedule}
-
---//--
-""")
-BOTTLEROCKET = encoded("""\
-[settings.kubernetes]
-cluster-name = "ml"
-
-[settings.kubernetes.node-taints]
-"nvidia.com/gpu" = ["present:NoSchedule"]
-""")
 
 
 def node_group(name: str = "gpu", **changes: Any) -> Resource:
@@ -94,20 +68,9 @@ BLOCKED = [
         "gpu-taint",
         "The taint is there with the soft effect, which system pods ignore when CPU nodes are full.",
     ).of(node_group(taints=[{**TAINTS[0], "effect": "PREFER_NO_SCHEDULE"}])),
-    blocked("eks-gpu-taint-misspelled", "gpu-taint", "The taint's key is the label's key.").of(
-        node_group(taints=[{"key": "nvidia.com/gpu.present", "value": "true", "effect": "NO_SCHEDULE"}])
-    ),
-    blocked(
-        "eks-gpu-mixed-counts", "gpu-uniform-sizes", "More types for more spot capacity: 1 and 4 GPUs in one group."
-    ).of(node_group(instanceTypes=["g5.xlarge", "g5.12xlarge"], capacityType="SPOT")),
     blocked("eks-gpu-beside-cpu-type", "gpu-uniform-sizes", "A CPU type as a fallback in the list of a GPU group.").of(
         node_group(instanceTypes=["g4dn.xlarge", "m5.xlarge"])
     ),
-    blocked(
-        "eks-gpu-mixed-models",
-        "gpu-uniform-models",
-        "More types for more spot capacity: one GPU each, of 16, 24 and 24 GB.",
-    ).of(node_group(instanceTypes=["g4dn.xlarge", "g5.xlarge", "g6.xlarge"], capacityType="SPOT")),
     blocked("eks-gpu-maximum-zero", "gpu-autoscaled", "Parked until somebody needs it; pods wait forever.").of(
         node_group(scalingConfig={"minSize": 0, "maxSize": 0, "desiredSize": 0})
     ),
@@ -119,12 +82,6 @@ BLOCKED = [
     ).of(
         template(user_data=UNTAINTED),
         node_group(instanceTypes=None, amiType="CUSTOM", taints=None, launchTemplate={"id": UNKNOWN}),
-    ),
-    blocked(
-        "eks-gpu-running-warm-pool", "gpu-zero-minimum", "A warm pool of running instances, so that jobs start at once."
-    ).of(node_group(warmPoolConfig={"poolState": "RUNNING", "maxGroupPreparedCapacity": 2})),
-    blocked("eks-only-gpu-groups", "system-pods-home", "One cluster, one GPU group: CoreDNS has nowhere to run.").of(
-        (CLUSTER, "ml", {"name": "ml"}), node_group()
     ),
     blocked(
         "eks-fargate-for-tests-only",
@@ -150,14 +107,6 @@ ALLOWED = [
     allowed("eks-cpu-group-named-gpu", "A CPU group for the GPU operator's controllers, named after it.").of(
         cpu_group("gpu-operator-system")
     ),
-    allowed("eks-amd-gpus", "Render machines with AMD GPUs, which the NVIDIA rules are not about.").of(
-        node_group(
-            instanceTypes=["g4ad.xlarge"],
-            amiType="AL2_x86_64",
-            taints=None,
-            scalingConfig={"minSize": 1, "maxSize": 2, "desiredSize": 1},
-        )
-    ),
     allowed("eks-inferentia-and-trainium", "Accelerators that are no GPUs and no nvidia.com/gpu resource.").of(
         node_group(
             "inf",
@@ -171,17 +120,6 @@ ALLOWED = [
             taints=[{"key": "aws.amazon.com/neuron", "value": "true", "effect": "NO_SCHEDULE"}],
         ),
     ),
-    allowed("eks-families-with-similar-names", "Graviton and storage machines whose families begin like GPU ones.").of(
-        *tuple(
-            node_group(
-                kind.partition(".")[0],
-                instanceTypes=[kind],
-                taints=None,
-                scalingConfig={"minSize": 1, "maxSize": 2, "desiredSize": 1},
-            )
-            for kind in ("m6g.large", "c7g.xlarge", "im4gn.large", "r8gd.xlarge", "hpc7g.16xlarge")
-        )
-    ),
     allowed("eks-windows", "A Windows group beside the GPU group.").of(
         cpu_group(),
         node_group(
@@ -192,20 +130,6 @@ ALLOWED = [
             scalingConfig={"minSize": 1, "maxSize": 2, "desiredSize": 1},
         ),
         node_group(),
-    ),
-    allowed("eks-default-type", "Neither type nor template: EKS takes t3.medium.").of(
-        node_group(
-            instanceTypes=None, amiType=None, taints=None, scalingConfig={"minSize": 1, "maxSize": 2, "desiredSize": 1}
-        )
-    ),
-    allowed(
-        "eks-taints-in-nodeadm", "A custom image whose taints are in the launch template's NodeConfig.", links=LINK
-    ).of(template(user_data=NODEADM), node_group(instanceTypes=None, taints=None, launchTemplate={"id": UNKNOWN})),
-    allowed("eks-taints-in-bottlerocket", "Bottlerocket's settings carry the taint.", links=LINK).of(
-        template(user_data=BOTTLEROCKET),
-        node_group(
-            instanceTypes=None, amiType="BOTTLEROCKET_x86_64_NVIDIA", taints=None, launchTemplate={"id": UNKNOWN}
-        ),
     ),
     allowed(
         "eks-karpenter-on-fargate", "Karpenter and CoreDNS run on Fargate; the GPU group is the only managed one."
@@ -223,8 +147,4 @@ ALLOWED = [
     allowed("eks-stopped-warm-pool", "A warm pool of stopped instances, which cost their disks only.").of(
         node_group(warmPoolConfig={"poolState": "STOPPED", "minSize": 1})
     ),
-    allowed(
-        "eks-unknown-minimum",
-        "The minimum comes from another stack's output: not known in the preview, decided at the update.",
-    ).of(node_group(scalingConfig={"minSize": UNKNOWN, "maxSize": 4, "desiredSize": 0})),
 ]

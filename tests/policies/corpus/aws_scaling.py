@@ -141,9 +141,6 @@ def chart(cluster: str) -> Resource:
 
 
 BLOCKED = [
-    case("of-another-cluster", "The flags are copied from the production cluster.", rule="autoscaler-sees-group").of(
-        *NODES, scaler(DISCOVERY.replace("/ml", "/production"))
-    ),
     case("of-another-cluster-in-a-chart", "The same, by the Helm chart.", rule="autoscaler-sees-group").of(
         *NODES, chart("production")
     ),
@@ -162,16 +159,6 @@ BLOCKED = [
         node_group(tags={TAINT_HINT["key"]: TAINT_HINT["value"]}),
         scaler(),
     ),
-    case(
-        "with-another-taint-tag",
-        "The taint's value in the tag is not the one on the nodes.",
-        rule="autoscaler-knows-template",
-    ).of(*NODES[:3], tag(value="true:NoSchedule"), scaler()),
-    case(
-        "without-label-tag",
-        "Jobs select a label that no empty group is known to have.",
-        rule="autoscaler-knows-template",
-    ).of(*NODES[:2], node_group(labels={"team": "ml"}), tag(), scaler()),
     case(
         "tag-on-another-group",
         "The loop over groups tags the CPU group only.",
@@ -192,17 +179,6 @@ ALLOWED = [
     ),
     case("named-group", "The group is listed by the name that EKS gave it.").of(
         *NODES, scaler("--nodes", "0:4:eks-gpu-01234567-89ab-cdef-0123-456789abcdef")
-    ),
-    case(
-        "label-in-a-tag",
-        "The label that jobs select is in a tag, too.",
-        links=(*LINKS, ("label-hint", "autoscalingGroupName", "gpu")),
-    ).of(
-        *NODES[:2],
-        node_group(labels={"team": "ml"}),
-        tag(),
-        tag("label-hint", key=HINT + "label/team", value="ml"),
-        scaler(),
     ),
     case(
         "shares-and-says-so",

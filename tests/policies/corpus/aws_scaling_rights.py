@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.aws import node_group
 from tests.policies.corpus.aws_scaling import (
@@ -17,7 +15,6 @@ from tests.policies.corpus.aws_scaling import (
     ROLE_POLICY,
     TAGGED,
     TRUST,
-    WRITES,
     allow,
     association,
     case,
@@ -29,10 +26,6 @@ from tests.policies.corpus.aws_scaling import (
     tag,
 )
 from tests.policies.corpus.case import Program, resource
-
-
-def _tagged_as(value: str, key: str = "k8s.io/cluster-autoscaler/ml", operator: str = "StringEquals") -> dict[str, Any]:
-    return {"Condition": {operator: {f"aws:ResourceTag/{key}": value}}}
 
 
 def _irsa(name: str, policy: str) -> Program:
@@ -65,25 +58,6 @@ NODE_LINKS = (
 PERMITTED = "autoscaler-permitted"
 
 BLOCKED = [
-    case("without-terminate", "A policy from an article: groups grow and never shrink.", rule=PERMITTED).of(
-        *NODES, scaler(), *rights(document(allow(READS), allow(WRITES[:1])))
-    ),
-    case("reads-only", "The role has the describing half of the policy.", rule=PERMITTED).of(
-        *NODES, scaler(), *rights(document(allow(READS)))
-    ),
-    case(
-        "reads-limited-to-groups",
-        "Describing cannot be limited to some groups: such a statement allows nothing.",
-        rule=PERMITTED,
-    ).of(*NODES, scaler(), *rights(document(allow([*READS, *WRITES], "arn:aws:autoscaling:*:*:autoScalingGroup:*")))),
-    case("for-another-clusters-groups", "The condition names the tag of another cluster.", rule=PERMITTED).of(
-        *NODES,
-        scaler(),
-        *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned", "k8s.io/cluster-autoscaler/production")))),
-    ),
-    case("denied", "A guard rail denies every change of groups.", rule=PERMITTED).of(
-        *NODES, scaler(), *rights(document(allow(["*"]), {**allow(["autoscaling:Set*"]), "Effect": "Deny"}))
-    ),
     case("role-for-machines", "The role is for machines; Pod Identity cannot give it to pods.", rule=PERMITTED).of(
         *NODES, scaler(), role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")), *rights()[1:]
     ),
@@ -115,22 +89,6 @@ BLOCKED = [
 ]
 
 ALLOWED = [
-    case("limited-by-tag", "Changes are limited to the groups of this cluster.").of(
-        *NODES, scaler(), *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned"))))
-    ),
-    case("limited-by-pattern", "The condition's tag has a pattern as its value.").of(
-        *NODES, scaler(), *rights(document(allow(READS), allow(WRITES, **_tagged_as("own*", operator="StringLike"))))
-    ),
-    case("guarded-elsewhere", "A Deny for groups of other clusters.").of(
-        *NODES,
-        scaler(),
-        *rights(
-            document(
-                allow(["autoscaling:*", "ec2:Describe*"]),
-                {**allow(WRITES), "Effect": "Deny", **_tagged_as("owned", operator="StringNotEquals")},
-            )
-        ),
-    ),
     case("role-declared-elsewhere", "The association names a role of the platform team's stack.", links=(TAGGED,)).of(
         *NODES, scaler(), association(roleArn="arn:aws:iam::123456789012:role/platform-autoscaler")
     ),

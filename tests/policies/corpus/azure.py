@@ -70,12 +70,6 @@ def allowed(id: str, story: str) -> Draft:
 
 BLOCKED: Final = [
     blocked("minimum-one", "gpu-zero-minimum", "minCount copied from the system pool").of(pool(minCount=1)),
-    blocked("minimum-as-text", "gpu-zero-minimum", "the minimum comes from configuration, as text").of(
-        pool(minCount="1")
-    ),
-    blocked("system-mode", "gpu-zero-minimum", "one pool for everything: a System pool never empties").of(
-        pool(mode="System")
-    ),
     blocked("system-mode-inline", "gpu-zero-minimum", "a cluster with one pool, of the size that training needs").of(
         resource(
             CLUSTER,
@@ -103,38 +97,15 @@ BLOCKED: Final = [
         "gpu-zero-minimum",
         "the token carries an API version, as in programs written for version 2 of the provider",
     ).of(pool("azure-native:containerservice/v20230801:AgentPool", minCount=1)),
-    blocked("package-of-one-version", "gpu-zero-minimum", "a local package made for one API version").of(
-        pool("azure-native_containerservice_v20240801:containerservice:AgentPool", minCount=1)
-    ),
-    blocked("count-left-out", "gpu-starts-empty", "Azure's default count is 1").of(pool(count=None)),
     blocked("fixed-size", "gpu-autoscaled", "az aks nodepool add without the autoscaler").of(
         pool(enableAutoScaling=False)
     ),
     blocked("autoscaling-left-out", "gpu-autoscaled", "the default is a fixed size").of(pool(enableAutoScaling=None)),
-    blocked("no-maximum", "gpu-ceiling", "maxCount forgotten").of(pool(maxCount=None)),
     blocked("no-taint", "gpu-taint", "AKS taints Spot pools, not GPU pools").of(
         pool(nodeTaints=None, scaleSetPriority="Spot")
     ),
-    blocked("sku-taint", "gpu-taint", "the taint from the AKS documentation").of(
-        pool(nodeTaints=["sku=gpu:NoSchedule"])
-    ),
-    blocked("soft-taint", "gpu-taint", "a taint that only asks").of(
-        pool(nodeTaints=["nvidia.com/gpu=present:PreferNoSchedule"])
-    ),
-    blocked("taint-misspelt", "gpu-taint", "nvidia/gpu is no taint anybody else knows").of(
-        pool(nodeTaints=["nvidia/gpu=:NoSchedule"])
-    ),
     blocked("initialization-taint", "gpu-taint", "taints that AKS removes once the node is set up").of(
         pool(nodeTaints=[], nodeInitializationTaints=[GPU])
-    ),
-    blocked("size-in-lower-case", "gpu-taint", "Azure ignores the case of sizes").of(
-        pool(vmSize="standard_nc24ads_a100_v4", nodeTaints=[])
-    ),
-    blocked("part-of-a-gpu", "gpu-taint", "a sixth of an A10 is a GPU to Kubernetes").of(
-        pool(vmSize="Standard_NV6ads_A10_v5", nodeTaints=[])
-    ),
-    blocked("unlisted-size", "gpu-taint", "an ND size that came after the table").of(
-        pool(vmSize="Standard_ND999isr_X9_v9", nodeTaints=[])
     ),
     blocked("single-machines", "gpu-autoscaled", "a VirtualMachines pool scaled by hand").of(
         pool(
@@ -162,25 +133,8 @@ BLOCKED: Final = [
             properties={**inline(), "minCount": 1},
         )
     ),
-    blocked("classic-provider", "gpu-zero-minimum", "the Terraform-based provider spells it differently").of(
-        resource(
-            CLASSIC,
-            "t4",
-            name="t4",
-            kubernetesClusterId="/subscriptions/s/providers/Microsoft.ContainerService/managedClusters/ml",
-            vmSize="Standard_NC4as_T4_v3",
-            autoScalingEnabled=True,
-            minCount=1,
-            maxCount=4,
-            nodeCount=0,
-            nodeTaints=[GPU],
-        )
-    ),
     blocked("machine", "gpu-autoscaled", "a GPU workstation beside the cluster").of(
         (MACHINE, "box", {"hardwareProfile": {"vmSize": "Standard_NC6s_v3"}, "location": "westeurope"})
-    ),
-    blocked("scale-set", "gpu-autoscaled", "a scale set of GPU machines outside of any cluster").of(
-        (SCALE_SET, "set", {"sku": {"name": "Standard_NC64as_T4_v3", "capacity": 2}})
     ),
     blocked("scale-set-mix", "gpu-autoscaled", "GPUs hide in the second size of a mix").of(
         resource(
@@ -188,19 +142,6 @@ BLOCKED: Final = [
             "set",
             sku={"name": "Mix"},
             skuProfile={"vmSizes": [{"name": "Standard_D8s_v5"}, {"name": "Standard_NC8as_T4_v3"}]},
-        )
-    ),
-    blocked("own-scale-set-minimum", "gpu-zero-minimum", "self-managed nodes, found by the autoscaler through tags").of(
-        resource(
-            SCALE_SET,
-            "set",
-            sku={"name": "Standard_NC6s_v3", "capacity": 0},
-            tags={
-                "cluster-autoscaler-enabled": "true",
-                "min": "1",
-                "max": "3",
-                "k8s.io_cluster-autoscaler_node-template_taint_nvidia.com_gpu": "present:NoSchedule",
-            },
         )
     ),
     blocked("model-workspace", "gpu-autoscaled", "KAITO makes a GPU machine for each model, and keeps it").of(
@@ -239,11 +180,6 @@ ALLOWED: Final = [
     allowed("cpu-pool", "a CPU pool with a name that says GPU").of(
         pool(vmSize="Standard_D8s_v5", agentPoolName="gpuprep", minCount=2, nodeTaints=[])
     ),
-    allowed("amd-visualisation", "NVv4 holds an AMD GPU: no nvidia.com/gpu").of(
-        pool(vmSize="Standard_NV4as_v4", minCount=1, nodeTaints=[])
-    ),
-    allowed("amd-mi300x", "MI300X is AMD's").of(pool(vmSize="Standard_ND96isr_MI300X_v5", minCount=1, nodeTaints=[])),
-    allowed("fpga", "NP holds FPGAs").of(pool(vmSize="Standard_NP10s", minCount=1, nodeTaints=[])),
     allowed("windows-pool", "a Windows pool for .NET services").of(
         pool(vmSize="Standard_D4s_v5", osType="Windows", minCount=1, nodeTaints=["os=windows:NoSchedule"])
     ),

@@ -10,7 +10,6 @@ API = "kubernetes:cluster.x-k8s.io/v1beta1"
 INFRASTRUCTURE = "kubernetes:infrastructure.cluster.x-k8s.io/v1beta2"
 BOOTSTRAP = "kubernetes:bootstrap.cluster.x-k8s.io/v1beta1"
 SCALER = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
-GPU_COUNT = "capacity.cluster-autoscaler.kubernetes.io/gpu-count"
 TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 
 
@@ -54,17 +53,6 @@ GOOD_BOOT = kubeadm(TAINT)
 
 BLOCKED = [
     blocked(
-        "capi-gpu-fixed-replicas", "gpu-autoscaled", "A MachineDeployment of the quick start: replicas, no autoscaler."
-    ).of(machines(annotations={}, replicas=2), template(), GOOD_BOOT),
-    blocked("capi-gpu-default-replica", "gpu-starts-empty", "No replicas given: Cluster API makes one machine.").of(
-        machines(annotations={}), template(), GOOD_BOOT
-    ),
-    blocked(
-        "capi-gpu-minimum-one",
-        "gpu-zero-minimum",
-        "The autoscaler's minimum from the time before it could scale from zero.",
-    ).of(machines(annotations=bounds("1")), template(), GOOD_BOOT),
-    blocked(
         "capi-gpu-only-minimum", "gpu-autoscaled", "One of the two annotations: the autoscaler ignores the set."
     ).of(machines(annotations={f"{SCALER}-min-size": "0"}, replicas=0), template(), GOOD_BOOT),
     blocked("capi-gpu-no-taint", "gpu-taint", "Boot data of the CPU machines, reused.").of(
@@ -83,9 +71,6 @@ BLOCKED = [
         template(),
         kubeadm(),
     ),
-    blocked("capi-gpu-machine-set", "gpu-autoscaled", "A MachineSet without a MachineDeployment.").of(
-        machines(kind="MachineSet", annotations={}, replicas=1), template(), GOOD_BOOT
-    ),
     blocked("capi-gpu-azure", "gpu-zero-minimum", "Azure machines with a T4 each.").of(
         machines("AzureMachineTemplate", annotations=bounds("1")),
         template("AzureMachineTemplate", vmSize="Standard_NC4as_T4_v3"),
@@ -93,13 +78,6 @@ BLOCKED = [
     ),
     blocked("capi-gpu-google", "gpu-taint", "Google's machines that bring an L4.").of(
         machines("GCPMachineTemplate"), template("GCPMachineTemplate", instanceType="g2-standard-8"), kubeadm()
-    ),
-    blocked(
-        "capi-gpu-by-annotation", "gpu-zero-minimum", "Bare metal: only the capacity annotation tells of the GPUs."
-    ).of(
-        machines("Metal3MachineTemplate", annotations=bounds("2", **{GPU_COUNT: "8"})),
-        template("Metal3MachineTemplate", image={"url": "http://image"}),
-        GOOD_BOOT,
     ),
     blocked("capi-gpu-aws-machine-pool-mixed", "gpu-uniform-sizes", "An AWSMachinePool with several sizes.").of(
         machines("AWSMachinePool", kind="MachinePool"),
@@ -129,14 +107,6 @@ ALLOWED = [
     allowed("capi-cpu-fixed", "CPU machines of a fixed number.").of(
         machines(annotations={}, replicas=3), template(instanceType="m5.large"), kubeadm()
     ),
-    allowed("capi-docker", "A test cluster in containers, called gpu.").of(
-        machines("DockerMachineTemplate", annotations={}, replicas=1),
-        template("DockerMachineTemplate", extraMounts=[]),
-        kubeadm(),
-    ),
-    allowed("capi-kubelet-argument", "The taint is an argument of the kubelet.").of(
-        machines(), template(), kubeadm(kubeletExtraArgs={"register-with-taints": "nvidia.com/gpu=present:NoSchedule"})
-    ),
     allowed("capi-kubelet-argument-list", "The same in the newer API, where arguments are a list.").of(
         machines(api="kubernetes:cluster.x-k8s.io/v1beta2"),
         template(),
@@ -147,15 +117,6 @@ ALLOWED = [
             api="kubernetes:cluster.x-k8s.io/v1beta2", bootstrap=None, taints=[{**TAINT, "propagation": "Always"}]
         ),
         template(),
-    ),
-    allowed("capi-managed-pool", "A managed node group of EKS that scales from zero.").of(
-        machines("AWSManagedMachinePool", kind="MachinePool", annotations={}, replicas=0, bootstrap=None),
-        template(
-            "AWSManagedMachinePool",
-            instanceType="g4dn.xlarge",
-            scaling={"minSize": 0, "maxSize": 3},
-            taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "no-schedule"}],
-        ),
     ),
     undecided(
         "capi-template-elsewhere",

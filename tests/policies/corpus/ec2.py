@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.aws import LINK, TAINTED, TEMPLATE, UNTAINTED, template
+from tests.policies.corpus.aws import LINK, UNTAINTED, template
 from tests.policies.corpus.case import Resource, allowed, blocked, resource
 
 GROUP = "aws:autoscaling/group:Group"
@@ -66,26 +66,9 @@ BLOCKED = [
             ]
         ),
     ),
-    blocked("asg-gpu-mixed-counts", "gpu-uniform-sizes", "Spot diversification over sizes.", links=MIXED_LINK).of(
-        template(), mixed("g4dn.xlarge", "g4dn.12xlarge")
-    ),
     blocked(
         "asg-gpu-mixed-models", "gpu-uniform-models", "Spot diversification over generations.", links=MIXED_LINK
     ).of(template(), mixed("g4dn.xlarge", "g6.xlarge")),
-    blocked(
-        "asg-gpu-by-attributes",
-        "gpu-zero-minimum",
-        "The type is chosen by attributes: any machine with an NVIDIA GPU.",
-        links=LINK,
-    ).of(
-        resource(
-            TEMPLATE,
-            "machine",
-            userData=TAINTED,
-            instanceRequirements={"acceleratorManufacturers": ["nvidia"], "acceleratorCount": {"min": 1, "max": 1}},
-        ),
-        group(minSize=2),
-    ),
     blocked(
         "asg-gpu-launch-configuration",
         "gpu-taint",
@@ -168,10 +151,6 @@ ALLOWED = [
         template(),
         group(tags=DISCOVERY[1:]),
         (GROUP_TAG, "enabled", {"autoscalingGroupName": UNKNOWN, "tag": DISCOVERY[0]}),
-    ),
-    allowed("asg-cpu-by-attributes", "Attributes that exclude accelerators.", links=LINK).of(
-        (TEMPLATE, "machine", {"userData": UNTAINTED, "instanceRequirements": {"acceleratorCount": {"max": 0}}}),
-        group(minSize=2),
     ),
     allowed(
         "asg-gpu-outside-kubernetes-empty",

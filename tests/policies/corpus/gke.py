@@ -85,35 +85,10 @@ BLOCKED: Final = [
         pool(**_scaling(minNodeCount=0, maxNodeCount=2, totalMinNodeCount=1, totalMaxNodeCount=4))
     ),
     blocked("initial-count", "gpu-starts-empty", "a first node to try things").of(pool(initialNodeCount=1)),
-    blocked("fixed-count", "gpu-starts-empty", "nodeCount beside autoscaling").of(pool(nodeCount=2)),
     blocked("fixed-size", "gpu-autoscaled", "no autoscaling block at all").of(pool(autoscaling=None)),
-    blocked("no-maximum", "gpu-ceiling", "an autoscaling block with a minimum only").of(
-        pool(**_scaling(minNodeCount=0))
-    ),
     blocked("no-taint", "gpu-taint", "GKE adds the taint only in some clusters").of(pool(config={"taints": None})),
-    blocked("wrong-effect", "gpu-taint", "a taint that only asks").of(
-        pool(config={"taints": [{**TAINT, "effect": "PREFER_NO_SCHEDULE"}]})
-    ),
-    blocked("wrong-key", "gpu-taint", "a taint of one's own").of(
-        pool(config={"taints": [{**TAINT, "key": "dedicated"}]})
-    ),
-    blocked("whole-machine", "gpu-taint", "an A2 machine brings its GPUs: no guestAccelerators").of(
-        pool(config={"machineType": "a2-highgpu-1g", "guestAccelerators": None, "taints": None})
-    ),
-    blocked("inline-pool", "gpu-zero-minimum", "the pool is part of the cluster").of(
-        cluster(removeDefaultNodePool=False, nodePools=[inline(autoscaling={"minNodeCount": 1, "maxNodeCount": 3})])
-    ),
     blocked("default-pool", "gpu-autoscaled", "GPUs in the default pool").of(
         cluster(removeDefaultNodePool=False, initialNodeCount=1, nodeConfig={"guestAccelerators": T4})
-    ),
-    blocked("auto-provisioning-minimum", "gpu-zero-minimum", "auto-provisioning told to keep a GPU").of(
-        cluster(
-            clusterAutoscaling={
-                "enabled": True,
-                "resourceLimits": [{"resourceType": "nvidia-tesla-t4", "minimum": 1, "maximum": 4}],
-            }
-        ),
-        admin(),
     ),
     blocked("only-gpus", "gpu-not-only-pool", "a cluster with nothing else").of(cluster(), pool()),
     blocked("second-region", "gpu-zero-minimum", "a copy in another region, by an explicit provider, keeps a node").of(
@@ -126,12 +101,6 @@ BLOCKED: Final = [
     ),
     blocked("second-cluster-without-home", "system-pods-home", "the admin pool is in the other cluster").of(
         cluster(), admin(), cluster("eu", "europe-west4"), pool("l4", cluster="eu", location="europe-west4")
-    ),
-    blocked("job-too-large", "gpu-workload-placeable", "two GPUs asked of nodes with one").of(
-        pool(),
-        workload(
-            "kubernetes:batch/v1:Job", {"containers": [{"image": "i", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}
-        ),
     ),
     blocked("wrong-accelerator", "gpu-workload-placeable", "an L4 asked of a cluster with T4s").of(
         pool(),
@@ -192,9 +161,6 @@ ALLOWED: Final = [
             },
         )
     ),
-    allowed("gpu-family-without-gpus", "N1 machines take GPUs and have none here").of(
-        (POOL, "n1", {**pool()[2], "name": "n1", "nodeConfig": {"machineType": "n1-standard-8"}, "initialNodeCount": 2})
-    ),
     allowed("tpu-pool", "a TPU slice of fixed size").of(
         resource(
             POOL,
@@ -217,7 +183,6 @@ ALLOWED: Final = [
             nodeConfig={"machineType": "n2-standard-4", "imageType": "WINDOWS_LTSC_CONTAINERD"},
         )
     ),
-    allowed("autopilot", "Google sizes all nodes").of(cluster(enableAutopilot=True)),
     allowed("auto-provisioning", "GPUs on demand, none kept").of(
         cluster(
             clusterAutoscaling={

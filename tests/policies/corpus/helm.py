@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.case import Resource, resource
+from tests.policies.corpus.case import Resource
 from tests.policies.corpus.gke import pool
 from tests.policies.corpus.kubernetes import DAEMON_SET, EVERYTHING, PLACEABLE, SPOT, TOLERATION, allowed, blocked
 
@@ -44,16 +44,6 @@ BLOCKED: Final = [
     blocked("exporter-by-default", DAEMON_SET, "the exporter's chart tolerates nothing by default").of(
         release("dcgm-exporter")
     ),
-    blocked("time-slicing", SHARING, "the device plugin's configuration in a ConfigMap").of(
-        ("kubernetes:core/v1:ConfigMap", "plugin", {"metadata": {"name": "plugin"}, "data": {"any": TIME_SLICING}})
-    ),
-    blocked("mps-in-json", SHARING, "MPS, in a list of maps, written as JSON").of(
-        resource(
-            "kubernetes:core/v1:ConfigMap",
-            "plugin",
-            data={"c": '{"sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}}}'},
-        )
-    ),
     blocked("time-slicing-in-a-chart", SHARING, "time slicing in the chart's values").of(
         release("nvidia-device-plugin", {"config": {"map": {"default": TIME_SLICING}}})
     ),
@@ -72,9 +62,6 @@ ALLOWED: Final = [
     ),
     allowed("values-unknown", "values that another resource computes: checked at update").of(
         release("gpu-operator", UNKNOWN)
-    ),
-    allowed("time-slicing-of-nothing", "one replica is no sharing").of(
-        ("kubernetes:core/v1:ConfigMap", "plugin", {"data": {"any": TIME_SLICING.replace("4", "1")}})
     ),
     allowed("config-map-about-time-slicing", "another scheduler's time slices").of(
         ("kubernetes:core/v1:ConfigMap", "os", {"data": {"c": "timeSlicing:\n  replicas: 3\n"}})

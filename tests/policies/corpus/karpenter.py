@@ -81,29 +81,14 @@ BLOCKED = [
         "gpu-taint",
         "The default pool without a word on machines: a GPU pod gets it a GPU node without a taint.",
     ).of(cpu_pool(one_of("kubernetes.io/arch", "amd64"), name="default")),
-    blocked("open-by-exclusion", "gpu-taint", "Excluding one GPU family leaves the others.").of(
-        cpu_pool({"key": FAMILY, "operator": "NotIn", "values": ["p4d", "p5"]}, name="default")
-    ),
     blocked("generation-only", "gpu-taint", "Newer generations only, of any category.").of(
         cpu_pool({"key": "karpenter.k8s.aws/instance-generation", "operator": "Gt", "values": ["4"]})
-    ),
-    blocked("gpu-no-limits", "gpu-ceiling", "Limits are optional, and a job array has none either.").of(
-        node_pool(limits=None)
     ),
     blocked("gpu-limit-below-one-node", "gpu-ceiling", "A limit of 4 GPUs on machines that have 8.").of(
         node_pool(one_of(FAMILY, "p4d"), limits={"nvidia.com/gpu": 4})
     ),
-    blocked(
-        "gpu-never-consolidated", "gpu-autoscaled", "Consolidation is off because it once moved a training job."
-    ).of(node_pool(disruption={"consolidationPolicy": "WhenEmpty", "consolidateAfter": "Never"})),
-    blocked("gpu-budget-zero", "gpu-autoscaled", "A budget of no disruption at any time keeps empty nodes, too.").of(
-        node_pool(disruption={"consolidateAfter": "5m", "budgets": [{"nodes": "0"}]})
-    ),
     blocked("gpu-do-not-disrupt", "gpu-autoscaled", "The annotation that protects pods, put on the nodes.").of(
         node_pool(metadata={"annotations": {"karpenter.sh/do-not-disrupt": "true"}})
-    ),
-    blocked("gpu-static", "gpu-zero-minimum", "A static NodePool: two GPU nodes at all times.").of(
-        node_pool(replicas=2, limits={"nodes": 2})
     ),
     blocked("gpu-static-zero", "gpu-autoscaled", "A static NodePool of none, for somebody to scale by hand.").of(
         node_pool(replicas=0, limits=None)
@@ -116,17 +101,11 @@ BLOCKED = [
             taints=(),
         )
     ),
-    blocked("instance-type-list", "gpu-taint", "One type by its name, under the well-known label.").of(
-        node_pool(one_of("node.kubernetes.io/instance-type", "m5.large", "g4dn.xlarge"), taints=())
-    ),
     blocked(
         "family-as-label", "gpu-taint", "The family is a template label, which Karpenter takes for a requirement."
     ).of(node_pool(one_of("kubernetes.io/arch", "amd64"), metadata={"labels": {FAMILY: "g5"}}, taints=())),
     blocked("auto-mode-gpu-no-taint", "gpu-taint", "EKS Auto Mode with its own labels.").of(
         node_pool(one_of("eks.amazonaws.com/instance-gpu-manufacturer", "nvidia"), node_class=AUTO, taints=())
-    ),
-    blocked("azure-gpu-no-taint", "gpu-taint", "AKS node auto-provisioning for the N family.").of(
-        node_pool(one_of("karpenter.azure.com/sku-family", "N"), node_class=AKS, taints=())
     ),
     blocked("provisioner-no-taint", "gpu-taint", "A cluster that still has Provisioners.").of(
         resource(
@@ -168,49 +147,15 @@ ALLOWED = [
     allowed("good", "Two GPU families, tainted, with a limit.").of(
         node_pool(disruption={"consolidationPolicy": "WhenEmpty", "consolidateAfter": "5m"})
     ),
-    allowed("cpu-categories", "The default pool of the getting-started page: c, m and r.").of(cpu_pool(name="default")),
-    allowed("cpu-by-exclusion", "Every category but those with accelerators.").of(
-        cpu_pool({"key": CATEGORY, "operator": "NotIn", "values": ["g", "gr", "p", "inf", "trn", "dl", "vt"]})
-    ),
-    allowed("cpu-no-gpu-label", "Machines without the GPU count label at all.").of(
-        cpu_pool({"key": GPU_COUNT, "operator": "DoesNotExist"})
-    ),
-    allowed("cpu-by-limit", "An open pool that may not hold any GPU.").of(
-        cpu_pool(one_of("kubernetes.io/os", "linux"), limits={"nvidia.com/gpu": 0})
-    ),
     allowed("cpu-never-consolidated", "A CPU pool named after the GPU team that is never consolidated.").of(
         cpu_pool(name="gpu-team-services", disruption={"consolidateAfter": "Never"})
-    ),
-    allowed("windows", "Windows machines: none of the types with GPUs is offered with it here.").of(
-        cpu_pool(one_of("kubernetes.io/os", "windows"), CPU_ONLY)
     ),
     allowed("graviton", "Graviton machines, whose families end in g.").of(
         cpu_pool(one_of(FAMILY, "m7g", "c7g", "r7g", "im4gn"))
     ),
     allowed("neuron", "Inferentia and Trainium.").of(cpu_pool(one_of(FAMILY, "inf2", "trn1"))),
-    allowed("amd-gpus", "AMD's GPUs by their maker.").of(
-        cpu_pool(one_of("karpenter.k8s.aws/instance-gpu-manufacturer", "amd"))
-    ),
     allowed("mixed-sizes", "Karpenter chooses the size for each pod, so one pool may have several.").of(
         node_pool(one_of(GPU_COUNT, "1", "4", "8"))
-    ),
-    allowed("gpu-budget-by-day", "No disruption of running pods in office hours; empty nodes go.").of(
-        node_pool(
-            disruption={
-                "budgets": [
-                    {"nodes": "0", "schedule": "0 9 * * 1-5", "duration": "8h", "reasons": ["Drifted", "Underutilized"]}
-                ]
-            }
-        )
-    ),
-    allowed("gpu-budget-for-drift", "Drift and underuse never move a training job; empty nodes go.").of(
-        node_pool(disruption={"budgets": [{"nodes": "0", "reasons": ["Drifted", "Underutilized"]}]})
-    ),
-    allowed("gpu-cpu-limit", "The limit is in vCPUs, which bounds the GPUs as well.").of(
-        node_pool(limits={"cpu": "192", "memory": "2Ti"})
-    ),
-    allowed("azure-cpu", "AKS node auto-provisioning for the D family.").of(
-        cpu_pool(one_of("karpenter.azure.com/sku-family", "D"), node_class=AKS)
     ),
     allowed("azure-good", "AKS node auto-provisioning for NVIDIA GPUs, tainted.").of(
         node_pool(one_of("karpenter.azure.com/sku-gpu-manufacturer", "nvidia"), node_class=AKS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.case import Draft, Program, Resource, draft
 from tests.policies.corpus.gke import admin, cluster, pool
 
@@ -73,39 +72,14 @@ DAEMON_SET: Final = "gpu-daemonset-tolerates"
 
 BLOCKED: Final = [
     blocked("pod-too-large", PLACEABLE, "eight GPUs of nodes with one").of(thing("core/v1:Pod", pod(8))),
-    blocked("count-as-text", PLACEABLE, "the usual spelling of quantities").of(thing("core/v1:Pod", pod("2"))),
-    blocked("requests-only", PLACEABLE, "requests without limits").of(
-        thing("core/v1:Pod", pod(containers=[container(2, "requests")]))
-    ),
-    blocked("two-containers", PLACEABLE, "one GPU each makes two").of(
-        template("apps/v1:Deployment", pod(containers=[container(1), container(1)]))
-    ),
-    blocked("init-container", PLACEABLE, "an init container that warms up on four GPUs").of(
-        template("batch/v1:Job", pod(1, initContainers=[container(4)]))
-    ),
-    blocked("sidecar", PLACEABLE, "a sidecar's GPU adds to the main container's").of(
-        template("batch/v1:Job", pod(1, initContainers=[{**container(1), "restartPolicy": "Always"}]))
-    ),
     blocked("ephemeral-container", PLACEABLE, "a debugging container with GPUs of its own").of(
         thing("core/v1:PodPatch", pod(1, ephemeralContainers=[container(4)]))
-    ),
-    blocked("old-api-group", PLACEABLE, "a manifest from years ago").of(
-        template("extensions/v1beta1:Deployment", pod(2))
-    ),
-    blocked("cron-job", PLACEABLE, "a nightly job").of(
-        thing("batch/v1:CronJob", {"jobTemplate": {"spec": {"template": {"spec": pod(2)}}}})
     ),
     blocked("pod-list", PLACEABLE, "pods in a list").of(
         ("kubernetes:core/v1:PodList", "pods", {"items": [{"metadata": {"name": "a"}, "spec": pod(2)}]})
     ),
     blocked("selector-of-no-pool", PLACEABLE, "a label that the pool does not carry").of(
         thing("core/v1:Pod", pod(1, nodeSelector={"team": "vision"}))
-    ),
-    blocked("affinity-of-no-pool", PLACEABLE, "matchExpressions instead of a selector").of(
-        thing(
-            "core/v1:Pod",
-            pod(1, affinity=affinity(key="cloud.google.com/gke-accelerator", operator="In", values=["nvidia-l4"])),
-        )
     ),
     blocked("spot-not-tolerated", PLACEABLE, "the pool's second taint").of(
         pool(
@@ -150,18 +124,6 @@ BLOCKED: Final = [
     ),
     blocked("kind-nobody-knows", PLACEABLE, "a company's own operator").of(
         thing("ml.example.com/v1:Training", {"stages": [{"name": "fit", "pod": pod(2)}]})
-    ),
-    blocked("inference-service", PLACEABLE, "KServe: resources without a pod").of(
-        kind(
-            "serving.kserve.io/v1beta1:InferenceService",
-            predictor={"nodeSelector": {}, "model": {"resources": {"limits": {"nvidia.com/gpu": "2"}}}},
-        )
-    ),
-    blocked(
-        "driver-daemon-set", DAEMON_SET, "an installer that selects GPU nodes and tolerates none of their taints"
-    ).of(template("apps/v1:DaemonSet", pod(tolerations=(), nodeSelector=GPU_NODES), "driver", "kube-system")),
-    blocked("tolerates-everything", BLANKET, "a toleration without a key").of(
-        template("apps/v1:Deployment", pod(tolerations=EVERYTHING))
     ),
     blocked("kube-system-is-no-excuse", BLANKET, "a system Deployment that goes anywhere").of(
         template(
@@ -221,12 +183,5 @@ ALLOWED: Final = [
             "kyverno.io/v1:ClusterPolicy",
             rules=[{"validate": {"pattern": {"spec": {"containers": [container(8)], "tolerations": EVERYTHING}}}}],
         )
-    ),
-    allowed("gpus-unknown", "a count that another resource computes").of(thing("core/v1:Pod", pod(UNKNOWN))),
-    allowed("tolerations-unknown", "tolerations that another resource computes").of(
-        thing("core/v1:Pod", pod(1, containers=[container(1)], tolerations=[UNKNOWN]))
-    ),
-    allowed("slice-of-a-gpu", "a MIG slice: how much of a GPU it is, no declaration tells").of(
-        thing("core/v1:Pod", pod(containers=[{"image": "i", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}]))
     ),
 ]

@@ -107,9 +107,6 @@ BLOCKED: Final = [
     blocked("chart-by-default", ELSEWHERE, "the chart's own minimum").of(
         aws.node_group(), chart("cluster-autoscaler", {"autoscalingGroups": [{"name": MANAGED, "maxSize": 4}]})
     ),
-    blocked("pause-pods", PLACEHOLDERS, "room kept by pods of low priority").of(
-        *on_t4(LOW, deployment(priorityClassName="low"))
-    ),
     blocked("pause-pods-by-number", PLACEHOLDERS, "the priority as a number").of(
         *on_t4(deployment(priority=-5, replicas=2))
     ),
@@ -177,9 +174,6 @@ BLOCKED: Final = [
     blocked("daemon-set", "gpu-daemonset-asks", "a burn-in on every node").of(
         *on_t4(template("apps/v1:DaemonSet", pod(1), "burn-in"))
     ),
-    blocked("capacity-reservation", RESERVED, "machines kept for a launch").of(
-        resource("aws:ec2/capacityReservation:CapacityReservation", "h100", instanceType="p5.48xlarge", instanceCount=2)
-    ),
     blocked("dedicated-host", RESERVED, "a host of one's own").of(
         ("aws:ec2/dedicatedHost:DedicatedHost", "host", {"instanceType": "g4dn.metal"})
     ),
@@ -194,7 +188,6 @@ BLOCKED: Final = [
             specificReservation={"count": 2, "instanceProperties": {"machineType": "a2-highgpu-1g"}},
         )
     ),
-    blocked("deployment", FOR_EVER, "a model server with one replica").of(*on_t4(deployment())),
     blocked("horizontal-pod-autoscaler", FOR_EVER, "at least two servers").of(
         *on_t4(
             deployment(replicas=0),

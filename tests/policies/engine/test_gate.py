@@ -65,15 +65,6 @@ def test_a_good_stack_passes_preview_and_update(project: Project) -> None:
     assert "[mandatory]" not in updated.text
 
 
-def test_a_violation_stops_the_preview_with_rule_resource_and_remedy(project: Project) -> None:
-    project.write(**{**GOOD, "minimum": 1})
-    failed = gated(project, "preview")
-    assert failed.code != 0
-    assert "[mandatory]  gpu-zero-minimum  (gcp:container/nodePool:NodePool: t4)" in failed.text
-    assert "GPU node group 't4' keeps at least 1 node" in failed.text
-    assert "Fix: Set the minimum to 0" in failed.text
-
-
 def test_a_daemon_set_without_the_spot_toleration_stops_the_preview(project: Project) -> None:
     project.write(**{**GOOD, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]})
     failed = gated(project, "preview")

@@ -1,7 +1,6 @@
 """A registry of Azure Container Registry, without passwords and without anonymous access.
 
-The Basic tier: what others have more of (private endpoints, deletion of untagged images) is paid for while nobody uses
-it. https://learn.microsoft.com/azure/container-registry/container-registry-skus
+The Basic tier: features of higher tiers (private endpoints, deletion of untagged images) cost money even if unused. https://learn.microsoft.com/azure/container-registry/container-registry-skus
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ _UNFINISHED_UPLOADS_DAYS: Final = 7
 def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The bucket, in the cluster's region.
 
-    What is set on it comes one by one: S3 refuses two at once, and what it refused stays refused for minutes
-    (https://github.com/hashicorp/terraform-provider-aws/issues/7628). All of it is kept with the bucket.
+    Its settings are made one after another: S3 refuses concurrent changes, and then keeps refusing them for minutes
+    (https://github.com/hashicorp/terraform-provider-aws/issues/7628). All are retained with the bucket.
     """
     settings = context.settings
     bucket_name = worldwide(

@@ -26,12 +26,12 @@ _MOUNT: Final = (
 
 
 def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource) -> Share:
-    """The file system, and a mount target in each zone that has nodes. It grows by itself; what is in it is paid."""
+    """The file system, and a mount target in each zone that has nodes. It grows with its content, which is billed."""
     settings = context.settings
     # Unique per account; a later stack finds the file system by it.
     token = f"{settings.cluster_name}-shared"
     tags = {**settings.labels, "Name": token}
-    # https://docs.aws.amazon.com/efs/latest/ug/performance.html#throughput-modes: paid for by use, like the storage
+    # https://docs.aws.amazon.com/efs/latest/ug/performance.html#throughput-modes: billed by use, like the storage
     files = declare(
         "aws:efs/fileSystem:FileSystem",
         name,

@@ -18,14 +18,14 @@ from facts.catalog.aks.resource_ids import CONTAINER, GROUP
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")
-# A subscription's id is one, and a group's.
+# The ID of a subscription or of a group.
 _GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="AKS",
     written=KEY,
-    is_not="the resource ID of a key version in Key Vault; a key's URL is not enough, because it does not say where "
-    "to grant the cluster access to the key",
+    is_not="the resource ID of a key version in Key Vault; a key's URL is not enough, because the program grants the "
+    "cluster access by resource ID",
     remedy=f"Write {KEY_FORM}",
 )
 # https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
@@ -106,9 +106,9 @@ def _control_plane(settings: Settings) -> Iterator[Problem]:
     if network.private_endpoint and network.authorized_networks:
         yield Problem(
             "network.authorizedNetworks",
-            "AKS does not combine them with a private control plane "
+            "AKS does not support them with a private control plane "
             "(https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges)",
-            "Leave them out: with privateEndpoint only the cluster's network reaches the control plane",
+            "Leave them out: with privateEndpoint the control plane is reachable only from the cluster's network",
         )
 
 

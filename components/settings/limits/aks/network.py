@@ -38,14 +38,14 @@ def unread(settings: Settings) -> Iterator[Problem]:
         if name is not None:
             yield Problem(
                 f"network.existing.{key}",
-                "AKS takes the addresses of pods and services from outside the virtual network",
+                "on AKS the addresses of pods and services are not part of the virtual network",
                 f"Leave it out; {key.replace('Range', 'Cidr')} chooses them",
             )
     if not settings.network.private_endpoint:
         yield Problem(
             "network.privateEndpoint",
             "nodes reach a public control plane from the egress addresses of your network, which authorizedNetworks "
-            "would have to contain and the program does not know",
+            "must then contain; the program does not know them",
             "Write privateEndpoint: true, and run the program where it can reach the network",
         )
 

@@ -14,6 +14,7 @@ from facts import catalog
 from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, pool_name
 from facts.catalog.aks.nodes import most_nodes
+from facts.concepts.counts import counted
 
 # https://learn.microsoft.com/azure/aks/use-labels#reserved-prefixes
 _OWN_PREFIX: Final = "kubernetes.azure.com/"
@@ -27,7 +28,7 @@ RESERVATION: Final = re.compile(
     r"capacityReservationGroups/[^/]+",
     re.IGNORECASE,
 )
-"""The resource id of a capacity reservation group; its ``group`` is that of the resource group that it is in."""
+"""The resource ID of a capacity reservation group; ``group`` is the ID of its resource group."""
 
 
 def pool_problems(settings: Settings) -> Iterator[Problem]:
@@ -55,7 +56,7 @@ def _pool_names(settings: Settings) -> Iterator[Problem]:
         for name in names[1:]:
             yield Problem(
                 f"{paths[name]}.name",
-                f"pool '{name}' would be '{short}' in Azure ({POOL_NAME_LIMIT} characters at most), like '{names[0]}'",
+                f"pool '{name}' would be '{short}' in Azure ({POOL_NAME_LIMIT} characters at most), as is '{names[0]}'",
                 "Choose another name",
             )
 
@@ -140,7 +141,7 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.maxNodes",
                 f"an AKS pool of {pool.machine_type} has at most {most} nodes",
-                f"Write {most} or less, and several pools for more",
+                f"Write {most} or less; for more nodes, add pools",
             )
 
 
@@ -153,7 +154,7 @@ def _disks(settings: Settings) -> Iterator[Problem]:
         if pool.disk_gb not in _DISK_GB:
             yield Problem(
                 path,
-                f"an AKS node's disk has {_DISK_GB.start} to {_DISK_GB.stop - 1} GB, not {pool.disk_gb}",
+                f"the boot disk of an AKS node has {_DISK_GB.start} to {_DISK_GB.stop - 1} GB, not {pool.disk_gb}",
                 f"Write {_DISK_GB.start if pool.disk_gb < _DISK_GB.start else _DISK_GB.stop - 1}",
             )
 
@@ -172,7 +173,7 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
             )
         elif not surge and not missing and (surge, missing) != (None, None):
             yield Problem(
-                f"{pool.declared_at}.upgrade", "AKS upgrades 1 node or more at a time", "Write maxUnavailable: 1"
+                f"{pool.declared_at}.upgrade", "AKS upgrades at least 1 node at a time", "Write maxUnavailable: 1"
             )
         if all(each.spot for each in settings.pools if each.declared_at == pool.declared_at):
             yield Problem(
@@ -188,7 +189,7 @@ def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
         if pool.unneeded_minutes not in (None, everywhere):
             yield Problem(
                 f"{pool.declared_at}.unneededMinutes",
-                f"AKS's autoscaler has one idle time for all pools, here {everywhere} minutes",
+                f"AKS's autoscaler has one idle time for all pools, here {counted(everywhere, 'minute')}",
                 f"Write autoscaling.unneededMinutes: {pool.unneeded_minutes} for all pools, and leave it out here",
             )
 

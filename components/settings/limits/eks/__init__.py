@@ -26,9 +26,9 @@ _KMS_KEYS: Final = common.KmsKeys(
 )
 # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
 _PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")
-# AWS patches a control plane when it likes, and never a node group
+# AWS patches a control plane at any time, and never a node group
 # (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html). Karpenter renews its own nodes, and
-# its budgets know no dates.
+# its budgets cannot name dates.
 _WINDOWS: Final = windows.Windows(cloud="EKS", most_exclusions=0, autoscaler="karpenter")
 # https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
 _POLICY: Final = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII)
@@ -131,12 +131,6 @@ def _version(settings: Settings) -> Iterator[Problem]:
 def _autoscaler(settings: Settings) -> Iterator[Problem]:
     if settings.autoscaler != "karpenter":
         return
-    if settings.expander is not None:
-        yield Problem(
-            "autoscaling.expander",
-            "Karpenter has no expander: it tries pools by weight, then the cheapest machine",
-            "Leave it out, or write autoscaler: cluster-autoscaler",
-        )
     if settings.workloads.queue is not None:
         yield common.no_queue("Karpenter", "cluster-autoscaler")
     if settings.admin_pool.autoscaled:

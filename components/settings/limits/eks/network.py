@@ -12,6 +12,7 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.eks import subnets
+from facts.concepts.counts import counted
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
 _PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
@@ -67,8 +68,8 @@ def _access(settings: Settings) -> Iterator[Problem]:
         if any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE_RANGES):
             yield Problem(
                 f"network.authorizedNetworks[{index}].cidr",
-                f"{allowed.cidr} is a private range, which cannot reach a public endpoint",
-                "Write its public (NAT) address, or privateEndpoint: true",
+                f"{allowed.cidr} is a private range, and a public endpoint is reached from public addresses only",
+                "Write the public (NAT) address of that network, or privateEndpoint: true",
             )
     if len(network.authorized_networks) > _PUBLIC_RANGES:
         yield Problem(
@@ -103,9 +104,9 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
 
 
 def _room(settings: Settings) -> Iterator[Problem]:
-    """Each zone's subnet must hold the most nodes that may run in that zone, and their pods."""
+    """Each zone's subnet must hold the maximum number of nodes in that zone, and their pods."""
     if settings.network.existing is not None:
-        return  # Its ranges are known where the network is looked up.
+        return  # Its ranges are checked where the network is looked up.
     whole = IPv4Network(settings.network.node_cidr)
     if whole.prefixlen not in subnets.VPC_PREFIXES:
         yield Problem(
@@ -116,21 +117,21 @@ def _room(settings: Settings) -> Iterator[Problem]:
         return
     per_node = catalog.of("eks").pod_addresses_per_node
     if (whole.num_addresses - subnets.KEPT_ADDRESSES) // per_node < settings.max_nodes:
-        return  # A range that is too small for all zones together is a problem on every cloud, and reported as one.
+        return  # A range too small for all zones together is reported for every cloud, in ``common``.
     for zone, part in subnets.ranges(str(whole), settings.region, settings.zones).items():
         room = (part.private.num_addresses - subnets.KEPT_ADDRESSES) // per_node
         nodes = most_nodes(settings, zone)
         if room < nodes:
             yield Problem(
                 "network.nodeCidr",
-                f"{zone} gets {part.private} of {whole}, which has room for {room} nodes ({per_node} addresses each), "
-                f"but the pools may grow to {nodes} there",
+                f"{zone} gets {part.private} of {whole}, which has room for {counted(room, 'node')} "
+                f"({per_node} addresses each), but the pools may grow to {nodes} there",
                 "Write a larger range (/16 is the largest), spread the pools over more zones, or lower maxNodes",
             )
 
 
 def most_nodes(settings: Settings, zone: str) -> int:
-    """The most nodes that all pools together may have in a zone."""
+    """The maximum number of nodes of all pools together in a zone."""
     admin = settings.admin_pool
     elsewhere = admin.nodes_per_zone * (len(admin.zones) - 1)
     always = admin.max_nodes - elsewhere if zone in admin.zones else 0

@@ -29,7 +29,7 @@ _ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
 
 
 def pool_problems(settings: Settings) -> Iterator[Problem]:
-    """Problems of each pool; a pool of several specs may be listed several times."""
+    """Problems of each pool; an entry that becomes several pools may report one several times."""
     for gpu_pool in settings.gpu_pools:
         yield from _drivers(gpu_pool)
         yield from _image(gpu_pool)
@@ -97,7 +97,7 @@ def _sharing(pool: Pool, autoscaler: str) -> Iterator[Problem]:
 
 def _minimum(pool: Pool, autoscaler: str) -> Iterator[Problem]:
     if pool.min_nodes > 0 and autoscaler == "karpenter":
-        # Its pools of a fixed size are an alpha feature, which is off, and do not grow with the pods:
+        # Its pools of a fixed size are an alpha feature, off by default, and do not grow with the pods:
         # https://karpenter.sh/v1.14/concepts/nodepools/#specreplicas
         yield Problem(
             f"{pool.declared_at}.minNodes",
@@ -121,11 +121,11 @@ def _upgrade(pool: Pool, autoscaler: str) -> Iterator[Problem]:
     if pool.upgrade.max_surge:
         yield Problem(
             f"{where}.maxSurge",
-            "EKS decides itself how many extra nodes it starts",
+            "EKS itself decides how many extra nodes it starts",
             "Write maxSurge: 0 for none, or leave it out",
         )
     if pool.upgrade.max_unavailable == 0:
-        yield Problem(f"{where}.maxUnavailable", "EKS upgrades 1 node or more at a time", "Write maxUnavailable: 1")
+        yield Problem(f"{where}.maxUnavailable", "EKS upgrades at least 1 node at a time", "Write maxUnavailable: 1")
     if pool.upgrade.drain_minutes is not None:
         yield Problem(
             f"{where}.drainMinutes",
@@ -171,7 +171,7 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
         settings.autoscaler == "cluster-autoscaler"
         and known.prices.machine(known.reference_region, machine, spot=False) is None
     ):
-        # The id of a block looks like any other. https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+        # The ID of a block looks like that of any reservation. https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
         yield Problem(
             f"{pool.declared_at}.reservation",
             f"{pool.machine_type} is sold in Capacity Blocks only, which need capacity: capacity-block",
@@ -216,7 +216,7 @@ def _taints(pool: Pool) -> Iterator[Problem]:
         if count > 1:
             yield Problem(
                 f"{pool.declared_at}.taints",
-                f"'{key}' is listed {count} times, but the autoscaler can read one taint per key",
+                f"'{key}' is listed {count} times, but the autoscaler reads only one taint per key",
                 "Write each key once",
             )
 

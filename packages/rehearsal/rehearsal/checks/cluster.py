@@ -1,6 +1,6 @@
 """Checks of the cluster's pools and nodes during the scenario, and of what a destroy leaves.
 
-What ran is what the stack declared: every node of a pool, every pod of the cluster's own.
+Nodes and system pods are as the stack declared them.
 """
 
 from __future__ import annotations
@@ -71,14 +71,16 @@ def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
     """No pool exceeds its maximum number of nodes, at any observed moment."""
     sized = pools.maxima.items()
     over = [(name, timeline.peak(name), most) for name, most in sized if timeline.peak(name) > most]
-    detail = "; ".join(f"{name} had {counted(peak, 'node')} at once, maximum {most}" for name, peak, most in over)
+    detail = "; ".join(
+        f"{name} had {counted(peak, 'node')} at once, its maximum is {most}" for name, peak, most in over
+    )
     peaks = ", ".join(f"{name} {timeline.peak(name)} of {most}" for name, most in sized)
     title = "No pool exceeds its maximum number of nodes"
-    yield Check("max-never-exceeded", title, not over, detail or f"most nodes at once: {peaks}")
+    yield Check("max-never-exceeded", title, not over, detail or f"highest number of nodes: {peaks}")
 
 
 def system_pods_off_gpus(timeline: Timeline) -> Check:
-    """No pod of the cluster's own, node agents aside, was ever placed on a GPU node: it would keep the node alive."""
+    """No system pod, except node agents, was ever placed on a GPU node: it would keep the node running."""
     guilty = [(pod, node) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
     system_pods = sum(pod.system for pod, _ in placements(timeline))
     detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
@@ -112,7 +114,7 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
 
 
 def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
-    """The admin pool had all its nodes (autoscaled: at least those) from the first GPU pod to the end."""
+    """The admin pool had at least its minimum of nodes from the first GPU pod to the end."""
     start = played.first_gpu_submission
     end = played.ended or timeline.now()
     lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
@@ -139,17 +141,17 @@ def placements(timeline: Timeline) -> list[tuple[PodRecord, NodeRecord]]:
 
 
 def leftover_checks(left: Sequence[str], retained: frozenset[str]) -> list[Check]:
-    """After a destroy nothing is left but the retained resources, which must still exist.
+    """After a destroy only the retained resources exist, and they do exist.
 
-    ``left``: what still exists, each ending with its id after a space; ``retained``: ids of what must stay.
+    ``left``: existing objects, each ending with its ID after a space; ``retained``: IDs of the retained resources.
     """
     over = [each for each in left if each.rpartition(" ")[2] not in retained]
     stays = f"; retained: {', '.join(sorted(retained))}" if retained else ""
-    detail = f"still there: {', '.join(over)}" if over else "no node and no resource in the simulated account" + stays
+    detail = f"left over: {', '.join(over)}" if over else "no node and no resource in the simulated account" + stays
     checks = [Check("nothing-left", "Destroy leaves no node and no cloud resource", not over, detail)]
     if retained:
         missing = sorted(retained - {each.rpartition(" ")[2] for each in left})
-        detail = f"deleted: {', '.join(missing)}" if missing else f"still there: {', '.join(sorted(retained))}"
+        detail = f"deleted: {', '.join(missing)}" if missing else f"retained: {', '.join(sorted(retained))}"
         checks.append(Check("kept", "Retained resources survive the destroy", not missing, detail))
     return checks
 
@@ -163,7 +165,7 @@ _LISTED = 5
 
 
 def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
-    """Every node that ran equals its pool: machine, zone, labels, taints, spot or not, and its GPUs once usable."""
+    """Every node matches its pool: machine type, zone, labels, taints, capacity type, and its GPUs once usable."""
     declared = {pool.name: pool for pool in pools.all}
     ready = [node for node in timeline.nodes if node.ready is not None and node.registered]
     strange = [f"{node.name} belongs to no pool of the stack" for node in ready if node.pool not in declared]
@@ -175,7 +177,7 @@ def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
     ]
     errors = [*strange, *wrong]
     detail = "; ".join(errors[:_LISTED]) + (f"; and {len(errors) - _LISTED} more" if len(errors) > _LISTED else "")
-    good = f"all nodes ({len(ready)}) match their pool: machine type, zones, labels, taints, capacity type and GPUs"
+    good = f"{counted(len(ready), 'node')} checked: machine type, zone, labels, taints, capacity type, GPUs"
     title = "Every node matches its pool"
     passed = bool(ready) and not errors
     return Check("nodes-as-declared", title, passed, detail or (good if ready else "no node was observed"))
@@ -199,10 +201,11 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
     waiting = [pod for pod in mine if pod.running is None]
     failed = [pod for pod in mine if pod.phase == "Failed" and pod.owner not in NODE_AGENTS]
     reasons = [
-        f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
+        f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason was reported'}"
+        for pod in waiting
     ]
     reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
-    detail = "; ".join(reasons[:_LISTED]) or f"all pods outside the namespace default ({len(mine)}) have run"
+    detail = "; ".join(reasons[:_LISTED]) or f"{counted(len(mine), 'pod')} outside the namespace default, all started"
     return Check("system-pods-run", "System pods run", bool(mine) and not reasons, detail)
 
 
@@ -220,7 +223,7 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
         yield f"has no taint {', '.join(lacking)}"
     bought, expected = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
     reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
-    # Karpenter's word for them; other autoscalers do not tell them from those on demand.
+    # Karpenter's term for reserved machines; other autoscalers report them as on-demand.
     if bought is not None and bought != expected and not (reserved and bought == "reserved"):
         yield f"is {bought}, declared {pool.capacity_type}"
     if node.gpus_ready_at is not None and node.most_gpus != pool.allocatable_gpus:

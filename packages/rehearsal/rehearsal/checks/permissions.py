@@ -24,7 +24,7 @@ from rehearsal.scenario.check import Check
 from rehearsal.scenario.cloud_calls import Calls
 from rehearsal.simulation import UserInfo
 
-# Where nobody has a role by name.
+# A namespace in which the stack grants no role.
 _ELSEWHERE: Final = "kube-system"
 
 
@@ -56,7 +56,7 @@ def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, U
         places = {"own": entry.namespaces or ("default",), "another": (_ELSEWHERE,), "none": ("",)}
         tried = [(one, where, entry.role in one.roles.split()) for one in _TRIES for where in places[one.namespace]]
         wrong = [
-            f"{'may not' if may else 'may'} {one.verb} {one.resource} in {where or 'no namespace'}"
+            f"{'cannot' if may else 'can'} {one.verb} {one.resource} {f'in {where}' if where else 'cluster-wide'}"
             for one, where, may in tried
             if _may(api, login, one, where) != may
         ]
@@ -86,7 +86,7 @@ def autoscaler_rights(api: Api) -> Iterator[Check]:
         namespace, account = deployment["metadata"]["namespace"], pod.get("serviceAccountName") or "default"
         lacking, asked = _lacking(api, namespace, account)
         detail = (
-            f"{namespace}/{account} may not {'; '.join(lacking)}"
+            f"{namespace}/{account} cannot {'; '.join(lacking)}"
             if lacking
             else f"{counted(asked, 'permission')}, none missing"
         )

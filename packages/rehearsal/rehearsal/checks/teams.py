@@ -1,6 +1,6 @@
 """Whether a team's pods get at most its GPUs and its priority.
 
-The API server answers for pods that it validates and does not create (``dryRun``).
+The API server validates the pods without creating them (``dryRun``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from facts.concepts.offer import PRIORITY_CLASSES
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.scenario.check import Check
 
-# A quota holds once a controller has counted what is there, some seconds after it was made.
+# A quota is enforced once its controller has counted existing pods, some seconds after its creation.
 _PATIENCE_SECONDS: Final = 240.0
 
 Wait = Callable[[Callable[[], bool], float], bool]
@@ -25,7 +25,7 @@ Wait = Callable[[Callable[[], bool], float], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class _Try:
-    """A pod with that many GPUs and of that class. ``refused`` is in the refusal's words, ``None`` if there is none."""
+    """A pod with that many GPUs and that class. ``refused``: part of the expected refusal, ``None`` to be accepted."""
 
     gpus: int
     priority_class: str | None
@@ -43,13 +43,13 @@ def team_checks(api: Api, teams: Sequence[Team], wait: Wait) -> Iterator[Check]:
 
         passed = wait(holds, _PATIENCE_SECONDS)
         wrong = [
-            f"a pod with {counted(one.gpus, 'GPU')} of class {one.priority_class or 'none'}: {answer or 'accepted'}"
+            f"a pod with {counted(one.gpus, 'GPU')}, priority {one.priority_class or 'none'}: {answer or 'accepted'}"
             for one, answer in refusals.items()
             if not _as_it_must(one, answer)
         ]
-        tried = f"{counted(len(refusals), 'pod')} tried (dry run)"
-        summary = f"within the quota: {counted(team.gpus, 'GPU')}, exceeding it: {team.gpus + 1}; {tried}"
-        title = f"Pods of team {team.name} get at most {counted(team.gpus, 'GPU')} and no higher priority than the team"
+        tried = counted(len(refusals), "pod")
+        summary = f"{counted(team.gpus, 'GPU')} accepted, {team.gpus + 1} refused; {tried} tried (dry run)"
+        title = f"Pods of team {team.name} get at most {counted(team.gpus, 'GPU')} and no priority above the team's"
         yield Check(f"team:{team.name}", title, passed, "; ".join(wrong) or summary)
 
 
@@ -68,7 +68,7 @@ def _as_it_must(one: _Try, answer: str) -> bool:
 
 
 def _refusal(api: Api, namespace: str, one: _Try) -> str:
-    """The API server's words, empty where it takes the pod."""
+    """The API server's refusal; empty if it accepts the pod."""
     try:
         api.submit(f"/api/v1/namespaces/{namespace}/pods", _pod(one), dryRun="All")
     except ApiError as error:
@@ -77,7 +77,7 @@ def _refusal(api: Api, namespace: str, one: _Try) -> str:
 
 
 def _pod(one: _Try) -> Object:
-    """One container for each GPU: no pool has to have a node with all of them."""
+    """One container per GPU."""
     asked = {GPU_RESOURCE: "1"}
     containers = [
         {"name": f"c{index}", "image": "busybox", **({"resources": {"limits": asked}} if one.gpus else {})}

@@ -17,7 +17,7 @@ _FULL: Final = ("exceed limits", "limits have been exhausted")
 
 
 def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
-    """One check for every GPU workload: it did what its expectation says."""
+    """One check for every GPU workload: whether it met its expectation."""
     for submission in scenario.submissions:
         expect = submission.expect
         if isinstance(expect, OffGpus) or submission.id.startswith(("burst", "capacity-shortage")):
@@ -38,7 +38,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 
 def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
-    """Each pool comes back from zero, by one node, for a job that asks for all that one had left beside its agents."""
+    """Each pool scales from zero again, by one node, for a job that requests all free resources of a node."""
     after = played.of(scenario.shortage.fallback_pod.id) if scenario.shortage is not None else None
     for pool in scenario.again:
         title = f"{pool} scales up from zero again, by one node, for a job that needs a whole node"
@@ -69,7 +69,7 @@ def shortage_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 
 def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
-    """The burst filled its pool; what came then waited, or took the fallback."""
+    """The burst filled its pool; the next pod waited, or ran on the fallback pool."""
     burst = scenario.burst
     full = timeline.peak(burst.pool) >= burst.nodes and played.pool_full is not None
     astray = [
@@ -131,14 +131,14 @@ def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, s
         if pod.phase == "Failed":
             wrong.append(f"{pod.name} failed")
         elif one.submission.kind == "Job" and pod.phase != "Succeeded":
-            wrong.append(f"{pod.name} ran and did not succeed: its phase is {pod.phase}")
+            wrong.append(f"{pod.name} ran but did not succeed: its phase is {pod.phase}")
     placed = [f"{f'{len(w)} pods ' if len(w) > 1 else ''}{where} after {max(w):.1f} s" for where, w in places.items()]
     return not wrong, "; ".join(wrong or placed)
 
 
 def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
     if not one.idle_larger:
-        return False, "not rehearsed: no larger node was idle at its submission"
+        return False, "not rehearsed: no larger node was idle when it was submitted"
     return passed, f"{detail}, while {', '.join(one.idle_larger)} was idle"
 
 
@@ -154,7 +154,7 @@ def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[
         *(event.message for pod in pods for event in timeline.events if event.name == pod.name),
     ]
     if not reasons:
-        return False, "it stays Pending without a reported reason"
+        return False, "it stays Pending, and no reason was reported"
     for word in expect.mentions:
         if not any(word in text for text in reasons):
             return False, f"it stays Pending, but no message mentions {word}: {reasons[-1]}"
@@ -172,7 +172,7 @@ def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
 
 
 def why(timeline: Timeline, one: Submitted) -> str:
-    """The newest reason that anybody gave for a workload's waiting, the machines' own (a missing driver) first."""
+    """The newest reported reason why a workload waits; reasons of machines (a missing driver) come first."""
     return (_reasons(timeline, one) or ["no reason was reported"])[-1]
 
 
@@ -185,6 +185,6 @@ def _reasons(timeline: Timeline, one: Submitted) -> list[str]:
 
 
 def _of_full_pool(reason: str) -> str:
-    """Of the clauses that an autoscaler gives, one for each pool, that of the full one, else the first."""
+    """The clause about the full pool in an autoscaler's message, which has one per pool; else the first."""
     clauses = reason.split("; ")
     return next((clause for clause in clauses if any(sign in clause for sign in _FULL)), clauses[0])

@@ -25,10 +25,10 @@ _JOBS: Final = {
 
 
 def render(document: str) -> str:
-    """``document`` with its tables as the catalogue has them.
+    """``document`` with the tables of the catalogue.
 
     Raises:
-        ValueError: it has no place for them.
+        ValueError: it has no markers for them.
     """
     between = re.compile(f"{re.escape(_BEGIN)}.*{re.escape(_END)}", re.DOTALL)
     if not between.search(document):
@@ -47,7 +47,7 @@ def _tables() -> Iterator[str]:
 
 
 def _table(effects: Effects, place: str) -> Iterator[str]:
-    """The links are defined below the table: inside its cells they would hide the text."""
+    """A table; its links are defined below it, so that the source stays readable."""
     sources = list(dict.fromkeys(effects[edit.id].source for edit in EDITS))
     yield from ("| change | preview | a job on the pool | what happens |", "|---|---|---|---|")
     for edit in EDITS:

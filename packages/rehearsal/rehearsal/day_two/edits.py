@@ -1,4 +1,4 @@
-"""The changes of a stack file that day two makes, in its order; each starts from what the one before left."""
+"""The stack-file changes of day two, in order; each starts from the result of the previous one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DayTwoSet = Literal["none", "brief", "all"]
 
 @dataclass(frozen=True)
 class Target:
-    """What the changes are about: the entry of ``gpuPools`` that the job is on, and the next minor of Kubernetes."""
+    """Subject of the changes: the entry of ``gpuPools`` that runs the job, and the next Kubernetes minor version."""
 
     entry: str
     next_version: str
@@ -34,7 +34,7 @@ class Target:
 class Edit:
     """One change of the stack file's ``config``, in place, as a user would make it.
 
-    ``batch`` says with which others it is made when time is short, in one update; ``None``: not then.
+    ``batch``: edits with the same number are one update in a brief run; ``None``: not in a brief run.
     """
 
     id: str
@@ -67,11 +67,11 @@ def _raise_version(config: Config, target: Target) -> None:
 
 
 def _add_pool(config: Config, target: Target) -> None:
-    """One pool more like the job's, of its entry's first size: each further one costs time and shows nothing new."""
+    """Add a pool like the job's, with its entry's first size only: more sizes cost time and show nothing new."""
     added = {**copy.deepcopy(_entry(config, target.entry)), "name": _ADDED, "maxNodes": 1}
     if isinstance(sizes := added.get("gpusPerNode"), list):
         added["gpusPerNode"] = sizes[0]
-    # A reservation is one pool's.
+    # A reservation belongs to one pool.
     if added.pop("reservation", None) is not None:
         capacities = added.pop("capacity", [])
         added["capacity"] = [capacity for capacity in capacities if capacity in ("spot", "on-demand")] or "on-demand"
@@ -100,7 +100,7 @@ EDITS: Final = (
 
 
 def rounds(which: DayTwoSet, effects: Effects, *, protected: bool) -> list[tuple[Edit, ...]]:
-    """The edits by update: ``all``, each in one of its own, or in ``brief`` those that end no job, in two.
+    """The edits by update. ``all``: every edit in its own update. ``brief``: those that end no job, in two updates.
 
     The engine refuses to replace or delete a pool of a ``protected`` stack.
     """
@@ -122,12 +122,12 @@ def edit_stack(file: Path, edits: tuple[Edit, ...], target: Target) -> None:
 
 
 def entry_of(pool: str, file: Path) -> str:
-    """The entry of ``gpuPools`` in a stack file that a pool is of."""
+    """The entry of ``gpuPools`` in a stack file that a pool comes from."""
     names = [entry["name"] for entry in yaml.safe_load(file.read_text())["config"][_POOLS]]
     return max((name for name in names if pool.startswith(f"{name}-")), key=len)
 
 
 def next_minor(version: str) -> str:
-    """The minor after that of ``version`` (``v1.34.4``): ``1.35``."""
+    """The next minor version after ``version`` (``v1.34.4``): ``1.35``."""
     major, minor, *_ = version.removeprefix("v").split(".")
     return f"{major}.{int(minor) + 1}"

@@ -1,4 +1,4 @@
-"""Plays day two on a running stack. What ends the job has to be announced by a preview, and to end it everywhere."""
+"""Plays day two on a running stack: a preview must announce every change that ends the job."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rehearsal.scenario.user import User
 
 _ENDING: Final = ("replace", "delete")
 _LISTED: Final = 3
-"""How many steps of a preview are named: a pool may have a dozen resources, an entry a dozen pools."""
+"""Maximum number of listed preview steps: a pool may have a dozen resources, an entry a dozen pools."""
 
 
 class DayTwo:
     """Plays the edits, update by update.
 
-    ``wait`` waits for a condition until nothing has happened for some seconds; ``version`` says what the cluster runs,
-    ``effects`` what each edit is known to do.
+    ``wait`` waits for a condition until nothing has happened for some seconds; ``version`` returns the cluster's
+    version, ``effects`` the documented effect of each edit.
     """
 
     def __init__(
@@ -69,14 +69,14 @@ class DayTwo:
         pod = self._running(job)
         passed, detail = self._updated(edits, pod, name)
         if len(edits) > 1:
-            detail += f" (all {len(edits)} changes of this update together)"
+            detail += f" ({len(edits)} changes in one update)"
         for edit in edits:
             yield Check(f"day-two:{edit.id}", f"With a job running: {edit.title}", passed, detail)
 
     def _updated(self, edits: tuple[Edit, ...], pod: PodRecord | None, name: str) -> tuple[bool, str]:
         node = None if pod is None else self._timeline.node_of(pod)
         if pod is None or node is None:
-            return False, "the job that should run meanwhile never ran"
+            return False, "the job that should run during the update never ran"
         file = self._engine.stack_file
         edit_stack(file, edits, Target(entry_of(node.pool, file), next_minor(self._version)))
         planned = self._engine.preview(self._gate)
@@ -87,12 +87,12 @@ class DayTwo:
             return False, updated.reason
         ends = any(self._effects[edit.id].job == "ends" for edit in edits)
         if ends:
-            # What a cloud does to nodes, the watch shows a moment later.
+            # The watch shows changes to nodes a moment later.
             self._wait(lambda: not _survived(self._now(pod)), PATIENCE_SECONDS)
         return judged(self._now(pod), _ended(planned), ends=ends)
 
     def _running(self, job: Submission) -> PodRecord | None:
-        """The job's pod, started anew if it has ended."""
+        """The job's pod, recreated if it has ended."""
 
         def alive() -> PodRecord | None:
             pods = self._timeline.pods_of(job.workload)
@@ -114,18 +114,18 @@ class DayTwo:
 
 
 def judged(pod: PodRecord, announced: tuple[str, ...], *, ends: bool) -> tuple[bool, str]:
-    """Whether a pod that ran when the edit was made may be as it is now, and the words for it.
+    """Whether the present state of the job's pod is as documented, and a sentence about it.
 
-    Nothing may end it unannounced; nor may it survive what is documented to end it.
+    Nothing may end it unannounced, and it must not survive a change that is documented to end it.
     """
-    preview = f"the preview announced {_shortly(announced)}"
+    preview = f"the preview announced: {_shortly(announced)}"
     if _survived(pod):
         return not ends, f"the job kept running; {preview}"
     return ends and bool(announced), f"the job ended; {preview}"
 
 
 def _shortly(announced: tuple[str, ...]) -> str:
-    """The first few steps (``delete day2-1-pool``), without those of what belongs to another, as its name tells."""
+    """The first few steps (``delete day2-1-pool``), without those of parts, recognised by their names."""
     names = {step: step.split(maxsplit=1)[1] for step in announced}
     heads = [step for step, name in names.items() if not any(name.startswith(f"{each}-") for each in names.values())]
     more = [f"{len(heads) - _LISTED} more"] if len(heads) > _LISTED else []
@@ -138,13 +138,13 @@ def _survived(pod: PodRecord) -> bool:
 
 
 def _ended(planned: CommandResult) -> tuple[str, ...]:
-    """What the preview says will be replaced or deleted in the cloud."""
+    """Cloud resources that the preview would replace or delete."""
     steps = [step for step in planned.outcome.steps if step.alters and step.op in _ENDING]
     return tuple(dict.fromkeys(f"{step.op} {step.name}" for step in steps))
 
 
 def _job(scenario: Scenario) -> Submission:
-    """A pod of the burst, which holds its GPU until it is deleted."""
+    """A pod of the burst, which holds its GPU until its deletion."""
     first = scenario.burst.fill[0]
     manifest = {**first.manifest, "metadata": {**first.manifest["metadata"], "name": "day-two"}}
     return replace(first, id="day-two", title="a job that runs while settings change", manifest=manifest)

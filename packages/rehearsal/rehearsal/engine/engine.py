@@ -142,7 +142,7 @@ class Engine:
     ) -> CommandResult:
         """Preview and update, judged by the gate.
 
-        With ``expect_no_changes`` any change is a failure, but for the size that an autoscaler gave a pool.
+        With ``expect_no_changes`` any change is a failure, except a pool's size that the autoscaler set.
         """
         extra = ["--skip-preview"] if expect_no_changes or skip_preview else []
         result = self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
@@ -262,7 +262,7 @@ class Engine:
 
 
 def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandResult:
-    """``result``, a failure if one of its steps changes more than the size that an autoscaler gave a pool."""
+    """``result``, a failure if a step changes more than a pool's size that the autoscaler set."""
     changed = [step for step in steps if step.op not in UNCHANGED and not step.sizes_only]
     if not result.ok or not changed:
         return result

@@ -77,11 +77,12 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """What changed, for a person; sizes that an autoscaler gave are no changes of the stack's, and named."""
+        """The changes, for a person. Pool sizes that an autoscaler set are named and do not count as changes."""
         sized = tuple(dict.fromkeys(step.name for step in (*self.steps, *self.done) if step.sizes_only))
         if sized and sum(self.changed.values()) <= len(sized):
-            return f"no changes but the size that an autoscaler gave {', '.join(sized)}"
-        return ", ".join(f"{op} {count}" for op, count in sorted(self.changed.items())) or "no changes"
+            return f"no changes, except sizes that the autoscaler set: {', '.join(sized)}"
+        past = {op: f"{op}d" if op.endswith("e") else op for op in self.changed}
+        return ", ".join(f"{count} {past[op]}" for op, count in sorted(self.changed.items())) or "no changes"
 
     @property
     def mandatory(self) -> tuple[PolicyViolation, ...]:

@@ -1,4 +1,4 @@
-"""Karpenter as a child process. It reads its instance types once, at start, so new types mean a restart."""
+"""Karpenter as a child process. It reads its instance types only at start, so new types require a restart."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CRDS: Final = (
     "karpenter.sh_nodeoverlays.yaml",
     "karpenter.kwok.sh_kwoknodeclasses.yaml",
 )
-"""Files that ``make tools`` puts beside the programs."""
+"""Files that ``make tools`` installs with the programs."""
 
 _HIDDEN_KINDS: Final = Path(__file__).parent / "hidden_kinds.yaml"
 
 _QUIET_SECONDS: Final = 0.3
-"""Pools are created several at once: wait for a pause before a restart."""
+"""Several pools are created at once: wait for a pause before a restart."""
 
 _START_SECONDS: Final = 240.0
 _STARTED: Final = "Starting workers"
@@ -64,9 +64,9 @@ class KarpenterSupervisor:
         self._worker: threading.Thread | None = None
 
     def install(self) -> None:
-        """Create the autoscaler's resource types and node class in the cluster, for itself alone.
+        """Create the autoscaler's resource types and node class in the cluster.
 
-        Where the cluster has the types already, from a Karpenter of its own, everybody keeps them.
+        If the stack's own Karpenter has installed the types, these are used.
         """
         api = self._control_plane.api
         if api.find("/apis/karpenter.sh/v1") is None:
@@ -87,7 +87,7 @@ class KarpenterSupervisor:
             time.sleep(0.1)
 
     def add(self, group: SimulatedNodeGroup) -> None:
-        """Make nodes of the group's shape possible; returns at once."""
+        """Add the group's machine shape to the instance types; returns at once."""
         with self._changed:
             if not self.types.add(group):
                 return
@@ -101,7 +101,7 @@ class KarpenterSupervisor:
         """Return when Karpenter runs with every type added so far.
 
         Raises:
-            ProcessError: it ended, or is not ready in time.
+            ProcessError: it exited, or is not ready in time.
         """
         with self._changed:
             settled = self._changed.wait_for(
@@ -162,7 +162,7 @@ class KarpenterSupervisor:
             [
                 self._tools / "karpenter",
                 f"--instance-types-file-path={self._file}",
-                # The clouds' autoscalers do not see what a pod prefers, only what it requires:
+                # The clouds' autoscalers ignore preferences of pods:
                 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
                 "--preference-policy=Ignore",
                 "--metrics-port=0",
@@ -181,9 +181,9 @@ class KarpenterSupervisor:
 
 
 def _delete_unclaimed_nodes(api: Api) -> None:
-    """Remove nodes whose NodeClaim does not know them: Karpenter ended between making a node and noting it down.
+    """Remove nodes that their NodeClaim does not record: Karpenter exited between creating and recording a node.
 
-    The next Karpenter would make another node for the same claim, and find the first one only minutes later.
+    The next Karpenter would create another node for the claim and garbage-collect the first only minutes later.
     """
     claimed = {claim.get("status", {}).get("providerID") for claim in api.list(claim_path())}
     for node in api.list("/api/v1/nodes", labelSelector="karpenter.sh/nodepool"):

@@ -1,4 +1,4 @@
-"""What runs beside a cluster: the kubelets' programs, the fleet's own autoscaler, and the threads that watch."""
+"""Controllers of a cluster: programs of pods, the simulation's autoscaler, and threads that watch the cluster."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Watcher = PollingThread | WatchingThread
 
 
 class Controllers:
-    """One cluster's; each part starts with the first group or machine that needs it.
+    """The controllers of one cluster; each starts with the first group or machine that needs it.
 
-    Callers take turns; ``check`` and ``wait`` may be called at any time.
+    Callers must serialise their calls; ``check`` and ``wait`` may be called at any time.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Controllers:
         self._watchers: dict[type[Watcher], Watcher] = {}
 
     def autoscaler(self) -> KarpenterSupervisor:
-        """The fleet's own, installed with the first group that it scales: a cluster may have another."""
+        """The simulation's autoscaler, installed with the first group that it scales: a stack may deploy its own."""
         if self._autoscaler is None:
             autoscaler = KarpenterSupervisor(self._control_plane, self._tools, self._run_dir / "autoscaler")
             autoscaler.install()
@@ -65,7 +65,7 @@ class Controllers:
         return self._autoscaler
 
     def serve_group(self, group: SimulatedNodeGroup) -> None:
-        """Start what the group's nodes and pods need."""
+        """Start the controllers that the group's nodes and pods need."""
         if group.gpus_advertised_by != "cloud" and group.gpus:
             self._start(Drivers)
         if group.autoscaled:
@@ -76,13 +76,13 @@ class Controllers:
             self._start(StuckPods)
 
     def serve_machine(self, node: Node) -> None:
-        """Start what a machine that joins by itself needs."""
+        """Start the controllers that a machine needs that joins by itself."""
         if node.gpus and node.gpus_advertised_by != "cloud":
             self._start(Drivers)
         self._start(IdleTimeWatcher)
 
     def watch_nodes(self) -> None:
-        """From now on every node that comes is noted."""
+        """Watch new nodes from now on."""
         self._start(NodeWatch)
 
     def wait(self) -> None:
@@ -99,7 +99,7 @@ class Controllers:
         """Stop all of them."""
         running = [self._kubelet, *self._watchers.values(), *([self._autoscaler] if self._autoscaler else [])]
         self._watchers.clear()
-        with ThreadPoolExecutor() as closing:  # each may have to wait for an answer of the API server
+        with ThreadPoolExecutor() as closing:  # each may wait for a reply of the API server
             list(closing.map(lambda each: each.close(), running))
 
     def _start(self, kind: type[Watcher]) -> None:
@@ -108,7 +108,7 @@ class Controllers:
             watcher.start()
 
     def _late_of(self, name: str) -> Late:
-        """What a group's nodes lack when Karpenter has made them."""
+        """Labels and taints to add to the group's nodes after Karpenter has created them."""
         template, autoscaler = self._groups.template(name), self._autoscaler
         if template is None or autoscaler is None:
             return Late()

@@ -1,8 +1,8 @@
 """Whether a pod would really install NVIDIA's driver or run NVIDIA's device plugin, and what the plugin offers.
 
-A name says nothing: a DaemonSet called ``nvidia-driver-installer`` whose image is ``busybox`` installs nothing. Image,
-rights and mounts count. Of the plugin's configuration, time slicing matters here; the file counts only where the
-plugin would find it: mounted from a ConfigMap and named by ``CONFIG_FILE`` or ``--config-file``
+The name does not count: a DaemonSet called ``nvidia-driver-installer`` whose image is ``busybox`` installs nothing.
+Image, privileges and mounts count. Of the plugin's configuration, time slicing matters here; the file counts only where
+the plugin would find it: mounted from a ConfigMap and named by ``CONFIG_FILE`` or ``--config-file``
 (https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus).
 """
 
@@ -26,14 +26,14 @@ ConfigMaps = Callable[[str], Mapping[str, Any] | None]
 
 
 class PluginError(Exception):
-    """Why a device plugin offers no ``nvidia.com/gpu``; continues a sentence that names its pod."""
+    """Why a device plugin advertises no ``nvidia.com/gpu``; continues a sentence that names its pod."""
 
 
 def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
-    """As how many GPUs the plugin in this pod offers each one: 1 without time slicing.
+    """As how many GPUs the plugin in this pod advertises each GPU: 1 without time slicing.
 
     Raises:
-        PluginError: the plugin would not start, or would offer the GPUs under another name.
+        PluginError: the plugin would not start, or would advertise the GPUs under another name.
     """
     content = _config(pod_spec, config_maps)
     if content is None:
@@ -51,7 +51,7 @@ def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
     except (yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         raise PluginError(f"has a configuration file that it cannot read ({type(error).__name__}: {error})") from error
     if renamed != GPU:
-        raise PluginError(f"offers the GPUs as {renamed}, not as {GPU}")
+        raise PluginError(f"advertises the GPUs as {renamed}, not as {GPU}")
     # https://github.com/NVIDIA/k8s-device-plugin/blob/19d7d8f0d8e43e5b24737788df2b61ac2a77d6ec/api/config/v1/replicas.go
     if not isinstance(count, int) or count < 1:
         raise PluginError(f"has sharing.timeSlicing.resources[].replicas: {count}; at least 1 is needed")
@@ -59,7 +59,7 @@ def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
 
 
 def _config(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> str | None:
-    """The configuration file's content, or ``None`` for a plugin that is told of none."""
+    """The configuration file's content; ``None`` for a plugin without one."""
     for container in pod_spec["containers"]:
         path = _config_path(container)
         if path:
@@ -68,7 +68,7 @@ def _config(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> str | None:
 
 
 def _config_path(container: Mapping[str, Any]) -> str:
-    """The flag goes before the variable, as in every urfave/cli program."""
+    """The flag takes precedence over the variable, as in every urfave/cli program."""
     words = [*(container.get("command") or []), *(container.get("args") or [])]
     for index, word in enumerate(words):
         flag, has_value, value = word.partition("=")
@@ -85,12 +85,12 @@ def _mounted(path: str, container: Mapping[str, Any], pod_spec: Mapping[str, Any
             continue
         config_map = config_maps(source["name"])
         if config_map is None:
-            # Its pod would stay in ContainerCreating.
+            # The pod would stay in ContainerCreating.
             raise PluginError(f"mounts the ConfigMap {source['name']}, which does not exist")
         for file, key in _files(mount, source, config_map):
             if posixpath.normpath(file) == posixpath.normpath(path):
                 return str(config_map["data"][key])
-    raise PluginError(f"reads {path}, where no ConfigMap is mounted with such a file")
+    raise PluginError(f"reads {path}, but no mounted ConfigMap has this file")
 
 
 def _files(
@@ -129,12 +129,12 @@ def installer_problem(pod: PodSpec) -> str | None:
     if not any((each.get("securityContext") or {}).get("privileged") for each in installers):
         return "is not privileged, so it cannot load the driver's kernel module"
     if not any(path for each in installers for path in _host_paths(each, pod)):
-        return "mounts no directory of the node, so the driver would be gone with the pod"
+        return "mounts no directory of the node, so the driver would be lost with the pod"
     return None
 
 
 def plugin_problem(pod: PodSpec) -> str | None:
-    """Why the pod offers no GPU to the kubelet; ``None`` if it would (https://github.com/NVIDIA/k8s-device-plugin)."""
+    """Why the pod registers no GPU with the kubelet; ``None`` if it would (https://github.com/NVIDIA/k8s-device-plugin)."""
     plugins = [each for each in _containers(pod) if is_plugin(each["image"])]
     if not plugins:
         return f"has no image of NVIDIA's device plugin ({_images(pod)})"

@@ -1,14 +1,14 @@
-"""GPU nodes whose GPUs the cloud itself does not offer: they appear once a DaemonSet's pod is Ready on the node.
+"""GPU nodes whose GPUs are advertised by a DaemonSet, not by the cloud: once its pod is Ready on the node.
 
-Which DaemonSet that is, the group says (``gpus_advertised_by``):
+The group names the kind of DaemonSet (``gpus_advertised_by``):
 
 - ``daemonset``: a driver installer.
-- ``device-plugin``: NVIDIA's device plugin; how it multiplies GPUs: ``device_plugin.py``.
+- ``device-plugin``: NVIDIA's device plugin (``device_plugin.py``: time slicing).
 
-Only a pod that would really do it counts; one that is merely called so
+Only a pod that would really do it counts (``device_plugin.py``). One that only has such a name
 (its name or a label of its pods contains ``nvidia-driver`` or ``nvidia-device-plugin``) is named in the reason.
-Where none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node says why. What was offered stays
-as it is: a plugin that is configured anew matters to new nodes only.
+If none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node gives the reason. GPUs that a node
+advertises do not change: a new configuration of the plugin affects only new nodes.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _INSTALLER: Final = "nvidia-driver"
 _NAME_LABELS: Final = ("k8s-app", "app", "app.kubernetes.io/name", "name")
 _POLL_SECONDS: Final = 0.4
 _PATIENCE_SECONDS: Final = 3.0
-"""A DaemonSet pod that cannot come to a node will not come later, either."""
+"""Seconds until a DaemonSet pod that is not on a node counts as missing."""
 _LONG_PATIENCE_SECONDS: Final = 30.0
-"""One that belongs there comes within a second, unless the machine that rehearses is busy."""
+"""The same for a pod that should be there: it appears within a second, unless this machine is busy."""
 
 _REGISTRATION_SECONDS: Final = 2.0
-"""A plugin that is Ready looks for GPUs, and then tells the kubelet: for a while its node is Ready and has none, and an
-autoscaler that does not expect them would start another (https://github.com/kubernetes/autoscaler/issues/1949)."""
+"""A Ready plugin discovers GPUs before it registers them: until then its node is Ready without GPUs, and an autoscaler
+that does not expect them would start another (https://github.com/kubernetes/autoscaler/issues/1949)."""
 
 _STARTING: Final = ("karpenter.sh/", LATE_TAINT["key"])
-"""Taints of nodes that their autoscaler has not taken over yet; it removes them by itself."""
+"""Taints of nodes that their autoscaler has not initialised yet; it removes them."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class MissingDriver:
 
 @dataclass(frozen=True)
 class _Kind:
-    """One way to GPUs: the DaemonSets that are meant for it (name part), why a pod is none (``problem``), and words."""
+    """One kind of DaemonSet that advertises GPUs: its name part, its check (``problem``) and its messages."""
 
     name: str
     problem: Callable[[Mapping[str, Any]], str | None]
@@ -74,13 +74,17 @@ _KINDS: Final = {
         _INSTALLER, installer_problem, NO_DRIVER, "the node has no NVIDIA driver", "no DaemonSet installs it"
     ),
     "device-plugin": _Kind(
-        PLUGIN, plugin_problem, NO_DEVICE_PLUGIN, "the node offers no GPU", "no DaemonSet runs NVIDIA's device plugin"
+        PLUGIN,
+        plugin_problem,
+        NO_DEVICE_PLUGIN,
+        "the node advertises no GPU",
+        "no DaemonSet runs NVIDIA's device plugin",
     ),
 }
 
 
 class Drivers(PollingThread):
-    """Watches over the nodes of groups whose GPUs a DaemonSet advertises.
+    """Watches the nodes of groups whose GPUs a DaemonSet advertises.
 
     ``report`` gets the complete list whenever it changes.
     """
@@ -94,7 +98,7 @@ class Drivers(PollingThread):
         self._missing: dict[str, MissingDriver] = {}
 
     def look(self) -> None:
-        """Serve the nodes that wait, and forget those that are gone."""
+        """Update nodes that wait for GPUs, and forget deleted ones."""
         nodes = [node for node in self._api.list("/api/v1/nodes", resourceVersion="0") if _waits(node)]
         now = time.monotonic()
         self._waiting_since = {
@@ -174,9 +178,9 @@ def _waits(node: Mapping[str, Any]) -> bool:
 
 
 def _reason(node: Object, kind: _Kind, daemon_sets: list[Object]) -> str:
-    """Why no pod of the DaemonSets makes the node's GPUs usable; empty if one of them belongs on the node."""
+    """Why no pod of the DaemonSets makes the node's GPUs usable; empty if one of them should run on the node."""
     if not daemon_sets:
-        return f"{kind.absence} (none is called {kind.name}…)"
+        return f"{kind.absence} (no DaemonSet has {kind.name} in its name)"
     reasons = []
     for each in daemon_sets:
         spec = each["spec"]["template"]["spec"]

@@ -1,4 +1,4 @@
-"""What the fleet does to a group's Node objects: makes the permanent ones, changes and removes them."""
+"""Changes to a group's Node objects: create permanent ones, update and remove nodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate, condition
@@ -16,16 +17,16 @@ _DRAIN_SECONDS: Final = 240.0
 
 
 class FleetError(Exception):
-    """What the data centre cannot do, as a sentence for the user."""
+    """The simulated data centre cannot do it; the message is for the user."""
 
 
 def nodes_of(api: Api, group: str) -> list[Object]:
-    """All nodes of the group, the autoscaler's and the permanent ones."""
+    """All nodes of the group, autoscaled and permanent."""
     return api.list(_NODES, labelSelector=f"{GROUP_LABEL}={group}")
 
 
 def apply_permanent_nodes(api: Api, template: NodeTemplate) -> None:
-    """Create what is missing of the nodes that always exist, and remove what is too many."""
+    """Create missing permanent nodes, and remove excess ones."""
     group = template.group
     permanent: dict[str, list[str]] = {}
     counted: dict[str, int] = {}
@@ -33,7 +34,7 @@ def apply_permanent_nodes(api: Api, template: NodeTemplate) -> None:
         zone = node["metadata"]["labels"][ZONE]
         if not _made_by_karpenter(node):
             permanent.setdefault(zone, []).append(node["metadata"]["name"])
-        # A group of fixed size keeps the nodes that an autoscaler gave it before.
+        # A group that now has a fixed size keeps its autoscaled nodes.
         if not _made_by_karpenter(node) or not group.autoscaled:
             counted[zone] = counted.get(zone, 0) + 1
     required = group.permanent()
@@ -60,7 +61,7 @@ def update_nodes(api: Api, before: NodeTemplate, after: NodeTemplate) -> None:
 
 
 def remove_nodes(api: Api, group: str) -> None:
-    """Drain all nodes and end them; those that Karpenter made go when their claims do."""
+    """Drain and delete all nodes; Karpenter's are deleted with their claims."""
     for node in nodes_of(api, group):
         _drain(api, node["metadata"]["name"])
         if not _made_by_karpenter(node):
@@ -69,26 +70,28 @@ def remove_nodes(api: Api, group: str) -> None:
 
 
 def wait_until_ready(api: Api, group: str, count: int, check: Callable[[], None]) -> None:
-    """Return when so many nodes of the group are Ready; ``check`` raises if they cannot be.
+    """Return when ``count`` nodes of the group are Ready; ``check`` raises if they cannot be.
 
     Raises:
-        FleetError: they are not after four minutes.
+        FleetError: they are not Ready after four minutes.
     """
     deadline = time.monotonic() + _READY_SECONDS
     while count and sum(condition(node, "Ready") for node in nodes_of(api, group)) < count:
         check()
         if time.monotonic() > deadline:
-            raise FleetError(f"node group {group}: fewer than {count} nodes are Ready after {_READY_SECONDS:.0f} s")
+            raise FleetError(
+                f"node group {group}: fewer than {counted(count, 'node')} Ready after {_READY_SECONDS:.0f} s"
+            )
         time.sleep(0.1)
 
 
 def wait_until_deleted(api: Api, group: str) -> None:
     """Return when no node of the group is left.
 
-    A node whose claim went before Karpenter knew of it has nobody else to end it.
+    A node whose claim was deleted before Karpenter recorded it is deleted here.
 
     Raises:
-        FleetError: some are still there after four minutes.
+        FleetError: some still exist after four minutes.
     """
     deadline = time.monotonic() + _DRAIN_SECONDS
     while left := nodes_of(api, group):
@@ -97,12 +100,12 @@ def wait_until_deleted(api: Api, group: str) -> None:
                 api.delete(f"{_NODES}/{node['metadata']['name']}")
         if time.monotonic() > deadline:
             names = ", ".join(node["metadata"]["name"] for node in left)
-            raise FleetError(f"node group {group}: still there after {_DRAIN_SECONDS:.0f} s: {names}")
+            raise FleetError(f"node group {group}: nodes not deleted after {_DRAIN_SECONDS:.0f} s: {names}")
         time.sleep(0.2)
 
 
 def recreate_nodes(api: Api, template: NodeTemplate) -> None:
-    """Drain all nodes and end them, then make the permanent ones anew."""
+    """Drain and delete all nodes, then recreate the permanent ones."""
     remove_nodes(api, template.group.name)
     apply_permanent_nodes(api, template)
 
@@ -112,7 +115,7 @@ def _made_by_karpenter(node: Mapping[str, Any]) -> bool:
 
 
 def _drain(api: Api, node: str) -> None:
-    """Cordon, and delete the node's pods: what remains of a cloud's drain when time is compressed."""
+    """Cordon the node and delete its pods: a cloud's drain in compressed time."""
     _patch_node(api, node, {"spec": {"unschedulable": True}})
     for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
         api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}")

@@ -1,4 +1,4 @@
-"""The node groups that a cluster has, and what is known of each."""
+"""The node groups of a cluster and their state."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ def write_report(
     had_nodes: Iterable[str] = (),
     missing_drivers: Iterable[MissingDriver] = (),
 ) -> None:
-    """Write it whole: the declared groups, the names of those that have had a node, the nodes without usable GPUs."""
+    """Write the report: the declared groups, the names of those that have had a node, the nodes without usable GPUs."""
     report = {
         "cluster": None if cluster is None else asdict(cluster),
         "groups": [asdict(group) for group in groups],
         "had_nodes": sorted(had_nodes),
         "missing_drivers": [asdict(each) for each in missing_drivers],
     }
-    # Several threads report; each writes a file of its own, and the rename is atomic.
+    # Several threads write: each its own file, renamed atomically.
     draft = path.with_name(f".{path.name}.{threading.get_ident()}")
     draft.write_text(json.dumps(report, indent=2, default=dict))
     draft.replace(path)
 
 
 class Groups:
-    """The groups of ``cluster`` by name; the file ``report`` always says what is known of them.
+    """The groups of ``cluster`` by name; the file ``report`` is always up to date.
 
-    Any thread may ask, note and report; changes take turns by their caller's lock.
+    Any thread may read, note and report; callers hold a lock for changes.
     """
 
     def __init__(self, cluster: ClusterFacts, report: Path) -> None:
@@ -48,22 +48,22 @@ class Groups:
         self._missing_drivers: tuple[MissingDriver, ...] = ()
 
     def template(self, name: str) -> NodeTemplate | None:
-        """The group's, if there is such a group."""
+        """The group's template, if the group exists."""
         return self._templates.get(name)
 
     def templates(self) -> list[NodeTemplate]:
-        """Those of all groups."""
+        """The templates of all groups."""
         return list(self._templates.values())
 
     def declare(self, group: SimulatedNodeGroup) -> NodeTemplate:
-        """Have this group, in the place of one with its name; it is not settled."""
+        """Add the group, or replace the one with its name; it is not settled."""
         self._settled.discard(group.name)
         template = self._templates[group.name] = NodeTemplate(group, self.cluster)
         self.write()
         return template
 
     def forget(self, name: str) -> bool:
-        """Have the group no more; returns whether there was one."""
+        """Remove the group; returns whether it existed."""
         if self._templates.pop(name, None) is None:
             return False
         self._settled.discard(name)
@@ -72,27 +72,27 @@ class Groups:
         return True
 
     def settle(self, group: SimulatedNodeGroup) -> None:
-        """All that the group asks for has been done, unless it has changed meanwhile."""
+        """Mark the group as settled, unless it has changed in the meantime."""
         if self._is(group):
             self._settled.add(group.name)
 
     def settled(self, group: SimulatedNodeGroup) -> bool:
-        """Whether nothing is left to do for the group as it is here."""
+        """Whether the group, exactly as passed, is settled."""
         return group.name in self._settled and self._is(group)
 
     def note_node(self, name: str) -> None:
-        """Remember that a group has had a node; called for every sight of one."""
+        """Record that a group has had a node; called for every observed node."""
         if name in self._with_history or name not in self._templates:
             return
         self._with_history.add(name)
         self.write()
 
     def had_node(self, name: str) -> bool:
-        """Whether a node of the group was noted."""
+        """Whether the group has had a node."""
         return name in self._with_history
 
     def report_missing(self, missing: tuple[MissingDriver, ...]) -> None:
-        """These are the nodes without usable GPUs."""
+        """Set the nodes without usable GPUs."""
         self._missing_drivers = missing
         self.write()
 

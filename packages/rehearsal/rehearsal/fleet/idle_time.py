@@ -1,10 +1,10 @@
-"""Idle time, compressed: a node that a real Karpenter made has been idle for long as soon as it is idle at all.
+"""Idle time, compressed: a node of a real Karpenter counts as idle for long as soon as it is idle.
 
 ``consolidateAfter`` counts from a NodeClaim's ``status.lastPodEventTime``
 (https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/disruption/consolidation.go). A
-second after the last event this thread puts that moment as far back as the NodePool's ``consolidateAfter`` says. It is
-the only thing in the cluster that is changed to save time: objects stay as they are declared, ``Never`` stays never,
-and whether a node is empty, and may go, is Karpenter's own decision.
+second after the last event this thread moves that time back by the NodePool's ``consolidateAfter``. Nothing else in the
+cluster is changed to save time: objects stay as declared, ``Never`` stays never, and Karpenter itself decides whether a
+node is empty and may be removed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _POOL: Final = "karpenter.sh/nodepool"
 
 
 class IdleTimeWatcher(PollingThread):
-    """Looks at the NodeClaims twice a second."""
+    """Checks the NodeClaims twice a second."""
 
     def __init__(self, api: Api) -> None:
         super().__init__("idle-time", _POLL_SECONDS)
         self._api = api
 
     def look(self) -> None:
-        """Put back what is idle."""
+        """Move back the last pod event of idle claims."""
         claims = (self._api.find(claim_path()) or {}).get("items") or ()
         if not claims:
             return
@@ -46,7 +46,7 @@ class IdleTimeWatcher(PollingThread):
 
 
 def put_back(claim: Object, pool: Object, now: datetime.datetime) -> datetime.datetime | None:
-    """Where the claim's last pod event is to be put, ``None`` where it stays."""
+    """The new time of the claim's last pod event; ``None`` if it stays."""
     if claim["spec"]["nodeClassRef"].get("group") == NODE_CLASS_GROUP or claim["metadata"].get("deletionTimestamp"):
         return None
     idle_limit = durations.seconds((pool["spec"].get("disruption") or {}).get("consolidateAfter") or "0s")

@@ -1,7 +1,7 @@
-"""What a machine offers to pods, and the autoscaler's list of instance types: one per shape that a group asked for.
+"""Allocatable resources of a machine, and the autoscaler's instance types: one per machine shape of any group.
 
-A machine may say what is kept of it for the system, the eviction threshold included. One that does not has GKE's
-reservations (versions up to 1.36):
+A machine may declare its reservations, including the eviction threshold. The default is GKE's reservations (versions
+up to 1.36):
 https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes#memory_and_cpu_reservations
 
 Karpenter's kwok provider looks a type up by its name alone, and its name becomes the node's instance-type label. So a
@@ -23,14 +23,14 @@ from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 GPU: Final = "nvidia.com/gpu"
 _EVICTION_MIB: Final = 100
 _UNLIMITED: Final = math.inf
-# (size of the band, share of it that is reserved)
+# (size of the band, reserved share of it)
 _CPU_BANDS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (_UNLIMITED, 0.0025))
 _MEMORY_GIB_BANDS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (_UNLIMITED, 0.02))
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """Quantities of one node. ``gpus`` is what the machine has, not what a driver has made usable."""
+    """Resources of one node. ``gpus``: those of the machine, even if no driver has made them usable."""
 
     cpu_millicores: int
     memory_mib: int
@@ -39,7 +39,7 @@ class Capacity:
     disk_mib: int
 
     def resources(self, gpus: int | None = None) -> dict[str, str]:
-        """A Kubernetes ResourceList; ``gpus`` replaces the number of GPUs, which is absent on machines without."""
+        """A Kubernetes ResourceList. ``gpus`` replaces the number of GPUs; machines without GPUs have no such key."""
         quantities = {
             "cpu": f"{self.cpu_millicores}m",
             "memory": f"{self.memory_mib}Mi",
@@ -59,7 +59,7 @@ def capacity(machine: NodeShape) -> Capacity:
 
 
 def allocatable(machine: NodeShape) -> Capacity:
-    """What is left for pods, system pods included."""
+    """Resources for pods, system pods included."""
     whole = capacity(machine)
     return replace(
         whole,
@@ -92,7 +92,7 @@ def _banded(size: float, bands: tuple[tuple[float, float], ...]) -> float:
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 
-# Karpenter's kwok provider takes this off each type; it is added here to arrive at the exact allocatable.
+# Karpenter's kwok provider subtracts this from each type; it is added here to get the exact allocatable resources.
 # https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/helpers.go
 _OVERHEAD_MILLICORES: Final = 100
 _OVERHEAD_MIB: Final = 10
@@ -101,19 +101,19 @@ Offering = tuple[str, str]
 
 
 def capacity_type(group: SimulatedNodeGroup) -> str:
-    """Karpenter's word for how the group's machines are bought."""
+    """Karpenter's capacity type of the group."""
     return "spot" if group.spot else "on-demand"
 
 
 class InstanceTypes:
-    """A growing catalogue; types are never taken away, so a running autoscaler stays valid when a group goes."""
+    """A growing catalogue; types are never removed, so a running autoscaler remains valid when a group is deleted."""
 
     def __init__(self) -> None:
         self._names: dict[NodeShape, str] = {}
         self._offerings: dict[NodeShape, dict[Offering, float]] = {}
 
     def add(self, group: SimulatedNodeGroup) -> bool:
-        """Make the group's machine available in its zones; returns whether that is news."""
+        """Make the group's machine available in its zones; returns whether that changed the catalogue."""
         machine = group.machine
         self._names.setdefault(machine, self._new_name(machine))
         offerings = self._offerings.setdefault(machine, {})
@@ -123,7 +123,7 @@ class InstanceTypes:
         return news
 
     def name(self, machine: NodeShape) -> str:
-        """The type's name: ``machine.type``, unless another shape had that name already."""
+        """The type's name: ``machine.type``, unless another shape already has that name."""
         return self._names.get(machine, machine.type)
 
     def document(self) -> str:

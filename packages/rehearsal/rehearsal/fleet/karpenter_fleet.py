@@ -30,7 +30,7 @@ _KIND_SECONDS: Final = 240.0
 
 
 def apply_system_objects(api: Api, objects: list[Object]) -> None:
-    """Apply the objects in order; a kind may be defined by one of them.
+    """Apply the objects in order; one of them may define a kind.
 
     Raises:
         FleetError: the API server refuses one.
@@ -43,7 +43,7 @@ def apply_system_objects(api: Api, objects: list[Object]) -> None:
                 api.apply_manifest(manifest)
                 break
             except ApiError as error:
-                # A kind is served a moment after it is defined.
+                # A kind is served a moment after its definition.
                 if error.status != 404 or not defines_kinds or time.monotonic() > deadline:
                     what = f"{manifest['kind']} {manifest['metadata']['name']}"
                     raise FleetError(f"system object {what}: {error}") from error
@@ -52,7 +52,7 @@ def apply_system_objects(api: Api, objects: list[Object]) -> None:
 
 @dataclass(frozen=True)
 class _Cluster:
-    """What there is of a cluster beside its API server."""
+    """State of a cluster outside its API server."""
 
     groups: Groups
     controllers: Controllers
@@ -89,7 +89,7 @@ class KarpenterFleet:
     def create_cluster(
         self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[Object]
     ) -> Endpoint:
-        """Make the control plane this cluster's own; the same name again returns the same endpoint.
+        """Use the control plane for this cluster; the same name again returns the same endpoint.
 
         ``version`` (``1.34.4-gke.100``, ``1.34``) is what kubelets report, unless the real API server is older.
 
@@ -113,13 +113,13 @@ class KarpenterFleet:
             elif (other := self._cluster.groups.cluster.name) != name:
                 raise FleetError(
                     f"cluster {name}: the rehearsal has one control plane, and cluster {other} uses it. "
-                    "Delete that one first, or rehearse the second cluster in a run of its own."
+                    "Delete that one first, or rehearse the second cluster in a separate run."
                 )
             plane = self._control_plane
             return Endpoint(plane.endpoint, plane.ca_pem_base64, plane.named_endpoint, plane.nowhere, self._inside)
 
     def delete_cluster(self, name: str) -> None:
-        """Remove everything: as in a cloud, the API server answers no more. The next cluster starts empty."""
+        """Remove everything: as in a cloud, the API server no longer answers. The next cluster starts empty."""
         with self._lock:
             if (cluster := self._find(name)) is None:
                 return
@@ -130,12 +130,12 @@ class KarpenterFleet:
             write_report(self._report, None)
 
     def apply_group(self, group: SimulatedNodeGroup) -> None:
-        """Create the group, or change it in place; returns when the nodes it starts with are Ready.
+        """Create the group, or change it in place; returns when its initial nodes are Ready.
 
-        A group as it already is costs nothing. One that is no longer autoscaled keeps its nodes and gets no new ones.
+        An unchanged group returns at once. One that is no longer autoscaled keeps its nodes and gets no new ones.
 
         Raises:
-            FleetError: no such cluster, or its nodes are not Ready in time.
+            FleetError: the cluster does not exist, or the nodes are not Ready in time.
         """
         with self._lock:
             cluster = self._require(group.cluster)
@@ -160,10 +160,10 @@ class KarpenterFleet:
                 cluster.groups.note_node(group.name)
 
     def delete_group(self, cluster: str, name: str) -> None:
-        """Drain and remove the group's nodes, then the group. What does not exist is fine.
+        """Drain and remove the group's nodes, then the group. A missing group is no error.
 
         Raises:
-            FleetError: nodes are still there after four minutes.
+            FleetError: nodes still exist after four minutes.
         """
         with self._lock:
             here = self._find(cluster)
@@ -175,7 +175,7 @@ class KarpenterFleet:
         group_nodes.wait_until_deleted(api, name)
 
     def recreate_nodes(self, cluster: str, name: str) -> None:
-        """Drain the group's nodes and end them; what does not exist is fine."""
+        """Drain and delete the group's nodes; a missing group is no error."""
         with self._lock:
             here = self._find(cluster)
             template = None if here is None else here.groups.template(name)
@@ -189,7 +189,7 @@ class KarpenterFleet:
     def had_nodes(self, cluster: str, name: str) -> bool:
         """Whether the group has ever had a node.
 
-        Exact from the first call on; a node that came and went before it is known only if it was permanent.
+        Exact from the first call on; before it, only permanent nodes are recorded.
         """
         with self._lock:
             here = self._find(cluster)
@@ -203,43 +203,43 @@ class KarpenterFleet:
         return here.groups.had_node(name)
 
     def apply_node(self, node: Node) -> None:
-        """Make the Node of a machine that has joined; the same again costs nothing.
+        """Create the Node of a machine that has joined, if it is missing.
 
         Raises:
-            FleetError: no such cluster.
+            FleetError: the cluster does not exist.
         """
         with self._lock:
             self._require(node.cluster).controllers.serve_machine(node)
         machine_nodes.make(self._control_plane.api, node)
 
     def stop_node(self, cluster: str, name: str) -> None:
-        """The machine has stopped; its Node stays and is not ready."""
+        """The machine has stopped; its Node remains and is not ready."""
         if (api := self._api_of(cluster)) is not None:
             machine_nodes.stop(api, name)
 
     def remove_node(self, cluster: str, name: str) -> None:
-        """The machine is gone: so are its pods, and its Node."""
+        """The machine was terminated: delete its pods and its Node."""
         if (api := self._api_of(cluster)) is not None:
             machine_nodes.remove(api, name)
 
     def report_machine(self, cluster: str, name: str, because: str) -> None:
-        """Say why a running machine does not join."""
+        """Report why a running machine does not join."""
         if (api := self._api_of(cluster)) is not None:
             machine_nodes.report(api, name, because)
 
     def inject_with(self, injector: Injector) -> None:
-        """Ask ``injector`` what the cloud adds to pods that start from now on."""
+        """Use ``injector`` for what the cloud adds to pods that start from now on."""
         self._injector = injector
 
     def list_objects(self, path: str) -> list[Object]:
-        """Objects inside the cluster by API path; none while there is no cluster, nor of a kind it does not know."""
+        """Objects in the cluster by API path; none without a cluster or for an unknown kind."""
         with self._lock:
             api = self._control_plane.api if self._cluster is not None else None
         listed = None if api is None else api.find(path)
         return [] if listed is None else listed["items"]
 
     def apply_objects(self, objects: list[Object]) -> None:
-        """Apply the cloud's objects in the cluster, in order; a kind may be defined by one of them.
+        """Apply the cloud's objects in the cluster, in order; one of them may define a kind.
 
         Raises:
             FleetError: there is no cluster, or its API server refuses one.
@@ -262,7 +262,7 @@ class KarpenterFleet:
         return status
 
     def settle(self) -> None:
-        """Return when the autoscaler knows every group; pods submitted earlier only wait a little longer."""
+        """Return when the autoscaler knows every group; earlier pods only wait a little longer."""
         if (cluster := self._cluster) is not None:
             cluster.controllers.wait()
 
@@ -272,7 +272,7 @@ class KarpenterFleet:
             cluster.controllers.check()
 
     def close(self) -> None:
-        """Stop the fleet's own processes and threads; the control plane and its nodes stay."""
+        """Stop the fleet's processes and threads; the control plane and its nodes remain."""
         with self._lock:
             if self._cluster is not None:
                 self._cluster.controllers.close()
@@ -282,7 +282,7 @@ class KarpenterFleet:
         return _Cluster(groups, Controllers(self._control_plane, self._tools, self._run_dir, groups, self._inject))
 
     def _inject(self, namespace: str, service_account: str) -> Injection:
-        # Who is asked may change while the cluster runs.
+        # The injector may change while the cluster runs.
         return self._injector(namespace, service_account)
 
     def _find(self, cluster: str) -> _Cluster | None:
@@ -300,7 +300,7 @@ class KarpenterFleet:
 
 
 def _scale(api: Api, cluster: _Cluster, template: NodeTemplate, *, new: bool) -> int:
-    """Hand the group to the autoscaler; returns how many nodes above its minimum a new one starts with."""
+    """Register the group with the autoscaler; returns how many nodes above its minimum a new group starts with."""
     group, autoscaler = template.group, cluster.controllers.autoscaler()
     autoscaler.add(group)
     order = weights(each.group for each in cluster.groups.templates() if each.group.autoscaled)

@@ -1,4 +1,4 @@
-"""Nodes of machines that join by themselves: made, stopped and removed as their cloud says, one by one."""
+"""Nodes of machines that join by themselves: their cloud creates, stops and removes them one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NODES: Final = "/api/v1/nodes"
 
 
 def make(api: Api, node: Node) -> None:
-    """Register the node as its kubelet does; one that is there already stays as it is."""
+    """Register the node as its kubelet does; an existing one is not changed."""
     node = replace(node, kubelet_version="v" + kubelet_version(node.kubelet_version, api.version()))
     try:
         api.create(_NODES, manifest(node))
@@ -28,7 +28,7 @@ def make(api: Api, node: Node) -> None:
 
 
 def stop(api: Api, name: str) -> None:
-    """The kubelet answers no more: the node's readiness is unknown, and its pods' too."""
+    """The kubelet no longer answers: readiness of the node and its pods is unknown."""
     unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
     unknown["message"] = "Kubelet stopped posting node status."
     api.merge_if_there(f"{_NODES}/{name}", {"metadata": {"annotations": {STOPPED: "true"}}})
@@ -36,14 +36,14 @@ def stop(api: Api, name: str) -> None:
 
 
 def remove(api: Api, name: str) -> None:
-    """What ran there is lost, and the cloud's controller deletes the Node; its finalizers are others' to end."""
+    """Its pods are lost, and the cloud's controller deletes the Node; finalizers are left to their owners."""
     stop(api, name)
     lose_pods(api, name)
     api.delete(f"{_NODES}/{name}")
 
 
 def report(api: Api, name: str, because: str) -> None:
-    """An event about a Node that does not come."""
+    """An event about a Node that does not join."""
     about = {"metadata": {"name": name, "uid": name}}
     api.create("/api/v1/namespaces/default/events", warning(about, NO_NODE, because))
 
@@ -69,7 +69,7 @@ def manifest(node: Node) -> Object:
         "kind": "Node",
         "metadata": {"name": node.name, "labels": dict(node.labels), "annotations": annotations},
         "spec": {"taints": [dict(taint) for taint in node.taints], "providerID": node.provider_id},
-        # Karpenter reads a type's memory off a node that has just come: without any, no pod would fit that type again.
+        # Karpenter learns a type's memory from a new node: without it, no pod would fit that type again.
         "status": {"capacity": capacity, "allocatable": allocatable},
     }
 

@@ -1,6 +1,6 @@
 """A group as Karpenter's NodePools: one, or one per zone where the group's limits count per zone.
 
-Pools of which the simulated data centre has no machine get no further node, until it has some again.
+Pools without capacity get no further node until the simulated data centre has capacity again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NODE_CLASS: Final[Object] = {
     "spec": {},
 }
 NODE_CLASS_GROUP: Final = "karpenter.kwok.sh"
-"""The group of the fleet's own NodePools' class; those of another are a real Karpenter's."""
+"""API group of the node class of the simulation's NodePools; other NodePools belong to a real Karpenter."""
 
 _NODE_CLASS_REF: Final = {"group": NODE_CLASS_GROUP, "kind": "KWOKNodeClass", "name": "default"}
 _HIGHEST_WEIGHT: Final = 100
@@ -49,18 +49,18 @@ def claim_path(name: str | None = None) -> str:
 
 
 def refused_by_karpenter(key: str) -> bool:
-    """Whether Karpenter does not take this label in a NodePool as it is; the fleet then sets it on the node itself.
+    """Whether Karpenter refuses or changes this label in a NodePool; the fleet then sets it on the node.
 
-    The old name of a machine's type it takes for the new one, and a type may go by another name in its catalogue.
+    Karpenter treats the old label of the machine type as the new one, and its catalogue may rename the type.
     """
     return key == BETA_INSTANCE_TYPE or key.partition("/")[0].endswith(_RESTRICTED_DOMAIN)
 
 
 def weights(groups: Iterable[SimulatedNodeGroup]) -> dict[str, int]:
-    """Group name → NodePool weight: the lower its rank, then the cheaper a node, the earlier its group is tried.
+    """Group name → NodePool weight: groups are tried by rank, then by price, lowest first.
 
-    Whose ranks there are, and why, the cloud says. A group without a rank comes after all that have one: the priority
-    expander takes it only if none of those fits
+    The cloud sets the ranks. A group without a rank comes after all that have one: the priority
+    expander uses it only if none of those fits
     (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md). Equal ranks
     and prices share a weight; from the hundredth place on, all groups share the lowest.
     """
@@ -70,11 +70,11 @@ def weights(groups: Iterable[SimulatedNodeGroup]) -> dict[str, int]:
 
 
 def apply_node_pools(api: Api, template: NodeTemplate, instance_type: str, order: Mapping[str, int]) -> list[Object]:
-    """Apply the group's NodePools, and ``order`` (weights by group) to everyone's; returns the group's."""
+    """Apply the group's NodePools, and the weights ``order`` to those of all groups; returns the group's."""
     manifests = node_pools(template, instance_type, order[template.group.name])
     pools = [api.apply(pool_path(pool["metadata"]["name"]), pool) for pool in manifests]
     for pool in api.list(pool_path()):
-        # Others, too, may have NodePools in this cluster: a user's Karpenter.
+        # The stack's own Karpenter may have NodePools in this cluster.
         weight = order.get(pool["metadata"].get("labels", {}).get(GROUP_LABEL, ""))
         if weight is not None and pool["spec"].get("weight") != weight:
             api.merge(pool_path(pool["metadata"]["name"]), {"spec": {"weight": weight}})
@@ -82,13 +82,13 @@ def apply_node_pools(api: Api, template: NodeTemplate, instance_type: str, order
 
 
 def stop_growth(api: Api, group: str) -> None:
-    """The group's autoscaler is gone: its nodes stay, and no other comes."""
+    """The group is no longer autoscaled: its nodes remain, and no node is added."""
     for pool in api.list(pool_path(), labelSelector=f"{GROUP_LABEL}={group}"):
         api.merge(pool_path(pool["metadata"]["name"]), _NO_GROWTH)
 
 
 def delete_node_pools(api: Api, group: str) -> None:
-    """Delete the group's NodePools; Karpenter then ends their nodes."""
+    """Delete the group's NodePools; Karpenter then removes their nodes."""
     api.delete(f"{pool_path()}?labelSelector={GROUP_LABEL}%3D{group}")
 
 
@@ -104,9 +104,9 @@ def node_pools(template: NodeTemplate, instance_type: str, weight: int) -> list[
 
 
 def initial_claims(group: SimulatedNodeGroup, pools: Sequence[Object]) -> list[Object]:
-    """The nodes above the minimum with which a new group starts, as claims without a pod: they go when they are idle.
+    """Initial nodes of a new group above its minimum, as claims without a pod: they are removed when idle.
 
-    ``pools`` are the group's NodePools as the API server has them.
+    ``pools``: the group's NodePools from the API server.
     """
     permanent = group.permanent()
     return [
@@ -147,7 +147,7 @@ def _node_pool(
     allowed = {
         key: value
         for key, value in of.planned_labels.items()
-        # A node's zone and type are requirements below; a type may go by another name in Karpenter's catalogue.
+        # Zone and type are requirements below; Karpenter's catalogue may rename a type.
         if key not in (ZONE, INSTANCE_TYPE) and not refused_by_karpenter(key)
     }
     return {
@@ -156,7 +156,7 @@ def _node_pool(
         "metadata": {"name": name, "labels": {GROUP_LABEL: group.name}},
         "spec": {
             "weight": weight,
-            # "nodes" counts those that there are, also under way. Of those planned together only resources are
+            # "nodes" counts existing and launching nodes. Of nodes planned together only resources are
             # counted: every node takes its maximum of pods
             # (https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/provisioning/scheduling/scheduler.go).
             "limits": {"pods": str(room * group.machine.max_pods), "nodes": str(room)},
@@ -171,7 +171,7 @@ def _node_pool(
                 "spec": {
                     "nodeClassRef": _NODE_CLASS_REF,
                     "taints": of.planned_taints,
-                    # A node that differs from the plan must not be used before it has all that it differs in.
+                    # A node must not be used before it has the labels and taints that differ from the plan.
                     **({"startupTaints": [LATE_TAINT]} if group.late_labels or group.late_taints else {}),
                     "requirements": [
                         _within_values(INSTANCE_TYPE, (instance_type,)),
@@ -190,17 +190,17 @@ def _within_values(key: str, values: tuple[str, ...]) -> dict[str, Any]:
 
 
 class ExhaustedPools:
-    """Of groups that the fleet's own autoscaler scales. A cloud's autoscaler tries such a group, gets an error, and
-    leaves it alone for a while; here it sees at once that there is nothing to try.
+    """Pools without capacity. A cloud's autoscaler tries such a group, gets an error and backs off; here it skips the
+    group at once.
 
-    A group that is changed meanwhile has machines again.
+    A group that is changed in the meantime has capacity again.
     """
 
     def __init__(self) -> None:
         self._limits: dict[str, Object] = {}
 
     def exhaust(self, api: Api, pools: Collection[str]) -> None:
-        """From now on exactly these ``pools``, by the label of their nodes, get no further node."""
+        """From now on exactly these ``pools`` (by node label) get no further node."""
         for node_pool in api.list(pool_path(), labelSelector=GROUP_LABEL):
             name, spec = node_pool["metadata"]["name"], node_pool["spec"]
             exhausted = spec["template"]["metadata"]["labels"].get(POOL_LABEL) in pools

@@ -1,7 +1,7 @@
-"""What nodes lack when Karpenter has made them, the fleet adds as they appear; and it remembers who had any.
+"""Completes nodes that Karpenter has created, and records which groups have had a node.
 
-Karpenter refuses some labels, and must not see others, nor some taints, while it plans. What its kwok provider adds
-and no cloud has goes, except the labels by which Karpenter itself knows its nodes (``karpenter.sh/…``).
+Karpenter refuses some labels, and must not use other labels and some taints for planning. Labels that only its kwok
+provider sets are removed, except those by which Karpenter identifies its nodes (``karpenter.sh/…``).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 
 @dataclass(frozen=True)
 class Late:
-    """What the nodes of a group must have in the end; ``taints`` replace the one that held the node back."""
+    """Final labels and taints of a group's nodes; ``taints`` replace the one that keeps pods off a new node."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
 
 
 def late(template: NodeTemplate, type_name: str) -> Late:
-    """What the group's nodes lack when Karpenter has made them; ``type_name`` is its name for their machine."""
+    """Labels and taints to add to the group's nodes; ``type_name``: Karpenter's name of their machine type."""
     group = template.group
     labels = {key: value for key, value in template.planned_labels.items() if refused_by_karpenter(key)}
     labels |= group.late_labels
     if group.gpus_advertised_by == "device-plugin":
-        # Plugin manifests of old select nodes by it.
+        # Old plugin manifests select nodes by it.
         labels[BETA_INSTANCE_TYPE] = group.machine.type
     if type_name != group.machine.type:
         labels[INSTANCE_TYPE] = group.machine.type
@@ -41,7 +41,7 @@ def late(template: NodeTemplate, type_name: str) -> Late:
 
 
 class NodeWatch(WatchingThread):
-    """Watches nodes: ``seen`` is told the group of each, ``late_of`` says what every node of a group must also have."""
+    """Watches nodes: calls ``seen`` with the group of each; ``late_of`` returns what to add to a group's nodes."""
 
     def __init__(self, api: Api, late_of: Callable[[str], Late], on_change: Callable[[str], None]) -> None:
         super().__init__("node-watch", api, "/api/v1/nodes")
@@ -50,7 +50,7 @@ class NodeWatch(WatchingThread):
         self._completed: dict[str, int] = {}
 
     def notice(self, kind: str, node: Object, /) -> None:
-        """Give a node what it lacks, once Karpenter has registered it."""
+        """Complete a node once Karpenter has registered it."""
         if kind != "DELETED":
             self._complete(node)
 
@@ -58,12 +58,12 @@ class NodeWatch(WatchingThread):
         labels: Mapping[str, Any] = node["metadata"].get("labels", {})
         group = labels.get(GROUP_LABEL, "")
         self._on_change(group)
-        # Karpenter writes its own labels once, when it registers the node; after that these stay.
+        # Karpenter writes its labels once, when it registers the node; later changes remain.
         if labels.get("karpenter.sh/registered") != "true":
             return
         uid, version = node["metadata"]["uid"], int(node["metadata"]["resourceVersion"])
         if version < self._completed.get(uid, 0):
-            # The node as it was before: a patch for each such event would hold up all other nodes. Versions compare:
+            # An outdated event: a patch for each would delay all other nodes. Versions are comparable:
             # https://www.kubernetes.dev/resources/keps/5504/
             return
         patch = missing(node, self._late_of(group))
@@ -73,7 +73,7 @@ class NodeWatch(WatchingThread):
             patched = self._api.merge(f"/api/v1/nodes/{node['metadata']['name']}", patch)
             self._completed[uid] = int(patched["metadata"]["resourceVersion"])
         except ApiError as error:
-            # Gone, or changed since: then the watch shows the change, and it is noticed again.
+            # Deleted, or changed since: the watch then delivers the change.
             if error.status not in (404, 409):
                 raise
 

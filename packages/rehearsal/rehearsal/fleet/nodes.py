@@ -1,7 +1,7 @@
-"""How a node of a group looks: labels, annotations for kwok's stages, and whole Node objects.
+"""Nodes of a group: labels, annotations for kwok's stages, and Node objects.
 
-The annotations carry the node's size to the stages (``rehearsal/cluster/stages/node-*.yaml``), because a node that the
-autoscaler makes starts with the size of the pods it was made for.
+The annotations pass the node's size to the stages (``rehearsal/cluster/stages/node-*.yaml``), because a node that the
+autoscaler creates starts with the size of its pods.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
 BETA_INSTANCE_TYPE: Final = "beta.kubernetes.io/instance-type"
-"""What kubelets still set beside ``node.kubernetes.io/instance-type``, and older manifests select."""
+"""Deprecated label that kubelets still set and older manifests select."""
 
 LATE_TAINT: Final = {"key": PREFIX + "unseen", "effect": "NoSchedule"}
-"""Keeps pods off a new node until it has what its group's autoscaler could not see."""
+"""Taint of a new node until it has the labels and taints that its autoscaler does not use for planning."""
 
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """What every node of a cluster has in common. ``version`` is the kubelet's, without ``v``."""
+    """Properties that all nodes of a cluster share. ``version`` is the kubelet's, without ``v``."""
 
     name: str
     region: str
@@ -43,7 +43,7 @@ class ClusterFacts:
 
 
 def kubelet_version(requested: str, server: str) -> str:
-    """A kubelet's version without ``v``: three parts, and never newer than the API server's.
+    """A kubelet's version without ``v``: three parts, not newer than the API server's.
 
     https://kubernetes.io/releases/version-skew-policy/#kubelet
     """
@@ -56,14 +56,14 @@ def kubelet_version(requested: str, server: str) -> str:
 
 @dataclass(frozen=True)
 class NodeTemplate:
-    """How every node of ``group`` looks in its cluster; the autoscaler plans with what starts with ``seen`` alone."""
+    """Node template of ``group``; the autoscaler plans only with the fields that start with ``seen``."""
 
     group: SimulatedNodeGroup
     cluster: ClusterFacts
 
     @property
     def planned_labels(self) -> dict[str, str]:
-        """The declared labels, whatever the zone, with region and membership."""
+        """The declared labels with region and membership, without the zone."""
         return {**self.group.labels, REGION: self.cluster.region, GROUP_LABEL: self.group.name}
 
     @property
@@ -83,7 +83,7 @@ class NodeTemplate:
 
     @property
     def annotations(self) -> dict[str, str]:
-        """What the stages need. GPUs start at 0; ``driver`` says whether the cloud installs the driver by itself."""
+        """Annotations for the stages. GPUs start at 0; ``driver``: whether the cloud installs the driver."""
         machine, gpus = self.group.machine, self.group.gpus
         result = {
             PREFIX + "capacity": json.dumps(replace(capacity(machine), gpus=gpus).resources(gpus=0)),
@@ -98,7 +98,7 @@ class NodeTemplate:
         return result
 
     def node(self, zone: str) -> Object:
-        """A new Node that no autoscaler made, so none removes it."""
+        """A new Node that no autoscaler created, so none removes it."""
         name = f"{self.cluster.name}-{self.group.name}"[:54].rstrip("-.") + f"-{secrets.token_hex(4)}"
         return {
             "apiVersion": "v1",
@@ -121,7 +121,7 @@ class NodeTemplate:
 
 
 def _taint(taint: Mapping[str, str]) -> dict[str, str]:
-    # Karpenter's schema takes a value that is left out, and no empty one.
+    # Karpenter's schema allows a missing value but not an empty one.
     return {key: value for key, value in taint.items() if value}
 
 

@@ -1,13 +1,12 @@
-"""What a cluster-autoscaler does besides removing empty nodes: it empties those that are little used.
+"""Scale-down of underused nodes, as by a cluster-autoscaler.
 
 Its rules (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-scale-down-work): a
-node below a threshold of use, whose pods all fit on other nodes, is drained; use is what pods request of what the node
-offers, of GPUs alone where it has some. A pod stays put that has no controller, that is annotated as not safe to
-evict, or that a disruption budget keeps. Karpenter, which makes the nodes, removes empty ones alone (``node_pools``),
-so this thread chooses a node and Karpenter drains it, one at a time.
+node is drained if its utilisation is below a threshold and all its pods fit on other nodes. Utilisation is the share of
+its allocatable resources that pods request; on GPU nodes only GPUs count. A pod prevents it that has no controller, is
+annotated as not safe to evict, or is protected by a disruption budget. Karpenter, which creates the nodes, only removes
+empty ones (``node_pools``), so this thread chooses a node and Karpenter drains it, one at a time.
 
-Kept too, because where they fit is not worked out here: pods with volumes of their own, with affinity between pods, and
-with spread constraints.
+Pods with volumes of their own, pod affinity or spread constraints also prevent it: their placement is not simulated.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from rehearsal.simulation import Packing
 
 _POLL_SECONDS: Final = 1.0
 _UNNEEDED_SECONDS: Final = 15.0
-"""Minutes of a cloud's, compressed: an idle node goes after about as long."""
+"""A cloud's minutes, compressed: idle nodes are removed after about the same time."""
 
 _NODES: Final = "/api/v1/nodes"
 _PODS: Final = "/api/v1/pods"
@@ -42,7 +41,7 @@ Amounts = Mapping[str, Decimal]
 
 @dataclass(frozen=True)
 class Used:
-    """A node and the pods on it that have not ended. ``free`` is what they leave."""
+    """A node and its pods that have not ended. ``free``: resources that they do not request."""
 
     node: Object
     pods: Sequence[Object]
@@ -64,13 +63,13 @@ class Used:
         return name
 
     def use(self) -> Decimal:
-        """The share in use: of GPUs on a node that has some, else of what is scarcer, CPU or memory."""
+        """Its utilisation: of GPUs if it has some, else of CPU or memory, whichever is higher."""
         counted = [GPU] if self.offered[GPU] else ["cpu", "memory"]
         return max(1 - self.free[key] / self.offered[key] if self.offered[key] else Decimal(1) for key in counted)
 
 
 class Packer(PollingThread):
-    """Looks every second; ``template_of`` knows the groups by their names."""
+    """Checks every second; ``template_of`` returns a group's template by name."""
 
     def __init__(self, api: Api, template_of: Callable[[str], NodeTemplate | None]) -> None:
         super().__init__("packer", _POLL_SECONDS)
@@ -81,7 +80,7 @@ class Packer(PollingThread):
         self._unneeded: dict[str, float] = {}
 
     def run(self) -> None:
-        """The thread's loop; its informers live as long."""
+        """The thread's loop; its informers run as long."""
         self._nodes.start()
         self._pods.start()
         try:
@@ -100,7 +99,7 @@ class Packer(PollingThread):
         for each in nodes:
             if now - self._unneeded.get(each.name, now) >= _UNNEEDED_SECONDS and self._still_may_go(each.name):
                 self._remove(each)
-                # The others may be where its pods go.
+                # Its pods may move to the other nodes.
                 self._unneeded.clear()
                 return
 
@@ -113,12 +112,12 @@ class Packer(PollingThread):
         return unneeded(used, [each for each in nodes if each.name != used.name and usable(each.node)], packing)
 
     def _still_may_go(self, name: str) -> bool:
-        """By lists of its own: while the API server is busy, watches tell late of pods that have come."""
+        """Uses new lists: watches report new pods late while the API server is busy."""
         nodes = used_nodes(self._api.list(_NODES), self._api.list(_PODS))
         return any(each.name == name and self._may_go(each, nodes) and self._budgets_allow(each) for each in nodes)
 
     def _budgets_allow(self, used: Used) -> bool:
-        """Whether the API server would evict every pod: it knows the disruption budgets."""
+        """Whether the API server, which knows the disruption budgets, would evict every pod."""
         for pod in filter(moves, used.pods):
             name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
             eviction = {
@@ -149,14 +148,14 @@ def used_nodes(nodes: Sequence[Object], pods: Sequence[Object]) -> list[Used]:
 
 
 def usable(node: Object) -> bool:
-    """Whether the node takes pods and stays."""
+    """Whether the node is schedulable and not being deleted."""
     going = node["metadata"].get("deletionTimestamp") or node["spec"].get("unschedulable")
     going = going or any(taint["key"] == "karpenter.sh/disrupted" for taint in node["spec"].get("taints", []))
     return not going and condition(node, "Ready")
 
 
 def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
-    """Whether a node is to be emptied: little of it is in use, and its pods, if any, may go and fit elsewhere."""
+    """Whether to drain a node: it is underused, and its pods may be evicted and fit elsewhere."""
     moving = [pod for pod in used.pods if moves(pod)]
     threshold = packing.gpus_below if used.offered[GPU] else packing.others_below
     if not moving or used.use() >= Decimal(str(threshold)) or any(keeps_node(pod, packing) for pod in moving):
@@ -166,12 +165,12 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
 
 
 def moves(pod: Object) -> bool:
-    """Whether the pod needs another node when its own goes: one of a DaemonSet does not."""
+    """Whether the pod needs another node when its own is removed; a DaemonSet's does not."""
     return all(owner["kind"] not in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences", []))
 
 
 def keeps_node(pod: Object, packing: Packing) -> bool:
-    """Whether the pod keeps its node."""
+    """Whether the pod prevents removal of its node."""
     metadata, spec = pod["metadata"], pod["spec"]
     annotation = (metadata.get("annotations") or {}).get(SAFE_TO_EVICT)
     if annotation is not None:
@@ -188,7 +187,7 @@ def keeps_node(pod: Object, packing: Packing) -> bool:
 
 
 def requests(pod: Object) -> Amounts:
-    """What the pod requests of the resources that count here."""
+    """The pod's requests for the resources that count here."""
     amounts = pod_requests(pod["spec"])
     return {key: amounts.get(key, Decimal()) for key in _REQUESTED}
 
@@ -198,7 +197,7 @@ def _on_disk(volume: Mapping[str, Any]) -> bool:
 
 
 def _place(pod: Object, others: Sequence[Used], free: dict[str, dict[str, Decimal]]) -> bool:
-    """Whether the pod fits on one of the nodes, of whose ``free`` amounts it then takes its own."""
+    """Whether the pod fits on one of the nodes; if so, deducts its requests from that node's ``free``."""
     asked = {**requests(pod), "pods": Decimal(1)}
     for each in others:
         left = free[each.name]

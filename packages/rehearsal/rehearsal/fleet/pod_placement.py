@@ -1,6 +1,6 @@
-"""Why a DaemonSet's pod does not belong on a node, in words: untolerated taints, selectors, affinity.
+"""Why a DaemonSet has no pod on a node: untolerated taints, selectors, affinity.
 
-This explains what the DaemonSet controller decided; it decides nothing
+This only explains the DaemonSet controller's decision
 (https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations).
 """
 
@@ -13,7 +13,7 @@ Spec = Mapping[str, Any]
 
 
 def refusal(pod_spec: Spec, node: Spec) -> str | None:
-    """The reasons in one sentence fragment, or ``None`` if nothing keeps the pod off the node."""
+    """The reasons as a sentence fragment; ``None`` if nothing keeps the pod off the node."""
     reasons = [
         *(f"does not tolerate the taint {_text(taint)}" for taint in _untolerated(pod_spec, node)),
         *_unselected(pod_spec, node["metadata"].get("labels", {})),
@@ -22,7 +22,7 @@ def refusal(pod_spec: Spec, node: Spec) -> str | None:
 
 
 def _untolerated(pod_spec: Spec, node: Spec) -> list[Spec]:
-    """Taints that keep a DaemonSet pod off; Kubernetes adds tolerations for ``node.kubernetes.io/…`` itself."""
+    """Taints that keep a DaemonSet's pod off; Kubernetes adds tolerations for ``node.kubernetes.io/…`` itself."""
     tolerations = pod_spec.get("tolerations", [])
     return [
         taint

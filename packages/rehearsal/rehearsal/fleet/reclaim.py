@@ -1,9 +1,9 @@
-"""What happens to a node, and to the pods on it, when the cloud takes its machine back.
+"""Reclaim of a machine by the cloud: what happens to its node and pods.
 
-The cloud warns, the pods are ended, and then the machine is gone, with whatever still ran there. Who ends the pods is
-the cloud's way (``NodeGroup.pods_ended_by``): it drains the node by Kubernetes' Eviction API, or the machine shuts down
-and its kubelet ends them. Pods that are lost are ended by Kubernetes' pod garbage collector. Each says so in the pod's
-condition ``DisruptionTarget``, by which a Job tells a reclaim from a failure:
+The cloud gives notice, the pods end, and then the machine stops, with everything that still runs on it. Clouds differ
+in who ends the pods (``NodeGroup.pods_ended_by``): Kubernetes' Eviction API drains the node, or the machine shuts down
+and its kubelet ends them. Kubernetes' pod garbage collector deletes the remaining pods. Each sets the pod's condition
+``DisruptionTarget``, by which a Job distinguishes a reclaim from a failure:
 https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions
 """
 
@@ -21,16 +21,16 @@ from rehearsal.fleet.packing import moves
 
 _NODES: Final = "/api/v1/nodes"
 _NOTICE_SECONDS: Final = 15.0
-"""How long pods have to go, at most; a simulated program goes at once. A cloud's notice is 15 to 120 s."""
+"""Seconds in which pods must end; a simulated program ends at once. A cloud's notice is 15 to 120 s."""
 
 _SIGTERM: Final = 143
-"""How a program without a handler of its own ends on SIGTERM: 128 + 15."""
+"""Exit code of a program without a handler for SIGTERM: 128 + 15."""
 
 _TERMINAL: Final = ("Succeeded", "Failed")
 
 
 def reclaim(api: Api, name: str) -> bool:
-    """Take the node's machine back with notice; whether there was such a node. Returns when the machine is gone."""
+    """Reclaim the node's machine with notice; returns whether the node existed, once the machine has stopped."""
     node = api.find(f"{_NODES}/{name}")
     if node is None:
         return False
@@ -42,7 +42,7 @@ def reclaim(api: Api, name: str) -> bool:
     while _to_end(api, name) and time.monotonic() < deadline:
         time.sleep(0.1)
     lose_pods(api, name)
-    # A node of the fleet's autoscaler is a claim's, and that autoscaler ends both.
+    # A node of the simulation's autoscaler belongs to a claim; that autoscaler deletes both.
     for claim in api.list(claim_path()):
         if claim.get("status", {}).get("nodeName") == name:
             api.delete(claim_path(claim["metadata"]["name"]))
@@ -52,7 +52,7 @@ def reclaim(api: Api, name: str) -> bool:
 
 
 def lose_pods(api: Api, node: str) -> None:
-    """End what is left on a node whose machine is gone, as the pod garbage collector does once the Node is, too.
+    """Delete the remaining pods of a stopped machine, as the pod garbage collector does after deletion of the Node.
 
     https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-garbage-collection
     """
@@ -63,7 +63,7 @@ def lose_pods(api: Api, node: str) -> None:
 
 
 def _to_end(api: Api, node: str) -> list[Object]:
-    """The node's pods that run; its own agents stay to the end."""
+    """The node's running pods, except its agents, which run until the end."""
     return [
         pod
         for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
@@ -72,7 +72,7 @@ def _to_end(api: Api, node: str) -> list[Object]:
 
 
 def _evict(api: Api, pod: Object) -> None:
-    """A disruption budget may keep the pod, until its machine goes."""
+    """Evict the pod; a disruption budget may prevent that until the machine stops."""
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     metadata = {"name": name, "namespace": namespace}
     try:

@@ -1,4 +1,4 @@
-"""Pods that wait for a node group which nobody may scale: an Event on the pod says so, with the reason."""
+"""Pods that wait for a node group that no autoscaler may scale: an Event on the pod gives the reason."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rehearsal.simulation import NOT_SCALED, SimulatedNodeGroup
 
 _POLL_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 3.0
-"""A pod that another group takes is not worth a word; an autoscaler starts a node for it within about two seconds."""
+"""Seconds of waiting before a pod counts as stuck: an autoscaler starts a node within about two seconds."""
 
 
 @dataclass(frozen=True)
 class _Reported:
-    """What a pod was told, so that it is told once."""
+    """The event already reported for a pod, so that it is reported once."""
 
     uid: str
     group: str
@@ -40,7 +40,7 @@ class StuckPods(PollingThread):
         self._result_text: set[_Reported] = set()
 
     def look(self) -> None:
-        """Tell the pods that have waited long enough."""
+        """Report the pods that have waited long enough."""
         unscaled = [each for each in self._templates() if each.group.not_scaled_because]
         pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending") if unscaled else []
         pods = [pod for pod in pods if gpu_limit(pod["spec"])]
@@ -57,18 +57,18 @@ class StuckPods(PollingThread):
         report = _Reported(pod["metadata"]["uid"], group.name, group.not_scaled_because)
         if report in self._result_text:
             return
-        message = f"node group {group.name} would take this pod, but nothing may start a node of it: "
-        # The labels say whose nodes are missing to those who know no groups, only labels.
+        message = f"node group {group.name} fits this pod, but no autoscaler may start its nodes: "
+        # Readers that know no groups identify the pool by the labels.
         event = warning(pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
         self._api.create(resource_path("v1", "events", namespace=pod["metadata"]["namespace"]), event)
         self._result_text.add(report)
 
 
 def would_fit(pod_spec: Mapping[str, Any], template: NodeTemplate) -> bool:
-    """Whether a node of the group would have the GPUs, tolerated taints and labels that a pod asks for.
+    """Whether a node of the group would fit the pod by GPUs, taints and labels.
 
-    What time slicing adds to a node's GPUs is known only when there is one, so it does not count here unless the
-    autoscaler expects it. CPU and memory are not compared.
+    GPUs that time slicing adds count only if the autoscaler expects them, because an empty group does not show them.
+    CPU and memory are not compared.
     """
     group = template.group
     if gpu_limit(pod_spec) > max(group.gpus, group.machine.gpus):

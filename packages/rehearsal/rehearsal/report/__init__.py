@@ -1,1 +1,1 @@
-"""What a person and a program read of a rehearsal: progress, summary, report."""
+"""Output of a rehearsal: progress and summary for people, a report for programs."""

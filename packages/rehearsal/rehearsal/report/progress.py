@@ -1,4 +1,4 @@
-"""What a rehearsal shows while it runs: a live picture in a terminal, plain lines anywhere else."""
+"""Progress of a rehearsal: a live view in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Display:
                 self._write(f"   {state}")
 
     def _nodes_line(self) -> str:
-        """The pools that have nodes; a stack may have dozens that have none."""
+        """The pools that have nodes; a stack may have dozens without."""
         sizes = Counter(node.pool for node in self._timeline.living_nodes())
         return ", ".join(f"{name} {sizes[name]}" for name in self._maxima if sizes[name]) or "none"
 
@@ -105,6 +105,6 @@ class Display:
 
 
 def _pods_line(timeline: Timeline) -> str:
-    """The scenario's own pods by phase; the cluster's are of no interest here."""
+    """The scenario's pods by phase, without the cluster's own."""
     phases = Counter(pod.phase for pod in timeline.pods if pod.namespace == "default" and pod.deleted is None)
     return ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(phases.items())) or "none"

@@ -66,9 +66,9 @@ class StageTime:
 
 @dataclass(frozen=True)
 class ListPrices:
-    """List prices an hour: ``peak`` is that of the machines that ran at the dearest moment observed.
+    """List prices per hour; ``peak``: of the machines that ran at the most expensive moment.
 
-    There is no total: nodes live for seconds here and for minutes or hours in a cloud, each by another factor.
+    There is no total: time is compressed, by a different factor for each node.
     """
 
     idle_hourly: float | None
@@ -78,11 +78,11 @@ class ListPrices:
 
 
 NodePrice = Callable[[NodeRecord, Pool], float | None]
-"""A node, and the pool that it is of → its list price an hour; ``None`` if that is not known."""
+"""A node and its pool → the node's list price per hour; ``None`` if it is unknown."""
 
 
 def node_prices(settings: Settings) -> NodePrice:
-    """Those of the machines that ran, as they were bought, whatever their pools declare."""
+    """Prices of the actual machines in their actual capacity type, even where these differ from the pool."""
     known = catalog.of(settings.cloud)
 
     def price(node: NodeRecord, pool: Pool) -> float | None:
@@ -97,7 +97,7 @@ def node_prices(settings: Settings) -> NodePrice:
 
 @dataclass
 class RunRecord:
-    """Everything known about one run, filled in as it goes, so that an interrupted run has a report, too."""
+    """All data of one run, filled in as it proceeds, so that an interrupted run also has a report."""
 
     stack: str
     stack_file: str
@@ -123,10 +123,10 @@ class RunRecord:
     def reasons(self) -> list[str]:
         """Why the verdict is not a pass; empty when it is."""
         failed = [check for check in self.checks if not check.passed]
-        # What could not be tried because of another failure is no reason of its own.
+        # A check that another failure prevented is not a reason.
         tried = [check for check in failed if check.detail != NOT_REACHED] or failed
         reasons = [*self.failures, *(f"{check.id}: {check.detail}" for check in tried)]
-        return reasons or ([] if self.complete else ["the run did not reach its end"])
+        return reasons or ([] if self.complete else ["the run did not complete"])
 
     @property
     def verdict(self) -> str:
@@ -135,7 +135,7 @@ class RunRecord:
 
 
 def cost_of(record: RunRecord) -> ListPrices:
-    """Prices of what was observed. Pools without a known price are named, not guessed."""
+    """List prices of the observed nodes. Pools without a known price are listed, not estimated."""
     pools = {pool.name: pool for pool in record.pools.all}
     nodes = [node for node in record.timeline.nodes if node.pool in pools]
     priced = [(node, record.price(node, pools[node.pool]) or 0.0) for node in nodes]
@@ -150,14 +150,14 @@ def cost_of(record: RunRecord) -> ListPrices:
 
 
 def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
-    """Pods of the cluster's own, node agents aside, that were placed on GPU nodes, with the node's name."""
+    """System pods, except node agents, that were placed on GPU nodes, with the node's name."""
     return [(pod, node.name) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
 
 
 def unusable_machines(record: RunRecord) -> list[EventRecord]:
-    """What kept pods from GPUs, each trouble once and with its first subject.
+    """Problems that kept pods from GPUs, each once, with its first subject.
 
-    A node whose GPUs were only late has had no trouble. The pool of a node is known from the node.
+    A node whose GPUs were only late does not count. The pool of a node is read from the node.
     """
     nodes = {node.name: node for node in record.timeline.nodes}
     events: dict[str, EventRecord] = {}
@@ -223,7 +223,7 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON so that a reader sees the old file or the whole new one, never a part."""
+    """Write JSON so that a reader sees either the old file or the complete new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -326,7 +326,7 @@ _PATTERNS: Final = ("pods/*.log", cloud_calls.FILES)
 
 
 def keep_evidence(run_dir: Path, folder: Path) -> tuple[Path, ...]:
-    """Copy them into ``folder``'s own folder for them, in the place of the last run's; the copies."""
+    """Copy them to ``folder/evidence``, replacing those of the last run; returns the copies."""
     target = folder / EVIDENCE
     shutil.rmtree(target, ignore_errors=True)
     logs = run_dir / "logs"

@@ -1,4 +1,4 @@
-"""The end of a rehearsal, for a person: what was checked, who ran where, list prices."""
+"""The summary printed at the end of a rehearsal: checks, placements, list prices."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NARROWEST: Final = 10
 
 
 def show(console: Console, record: RunRecord) -> None:
-    """Print the summary: chart, placements, checks, money, verdict last."""
+    """Print the summary: chart, placements, checks, prices, verdict."""
     _nodes_over_time(console, record)
     _placements(console, record)
     _applied(console, record)
@@ -58,13 +58,13 @@ def _nodes_over_time(console: Console, record: RunRecord) -> None:
         return
     end = record.timeline.now() if record.ended is None else record.ended
     maxima = record.pools.maxima
-    # The names must be whole, and so must the chart's end: the return to zero.
-    others = max(map(len, maxima)) + len("most") + len("allowed") + len("▕▏") + 3 * 2
+    # Names and the end of the chart (the return to zero) must not be cut off.
+    others = max(map(len, maxima)) + len("peak") + len("maximum") + len("▕▏") + 3 * 2
     points = max(_NARROWEST, min(SERIES_POINTS, console.width - others))
     table = Table(
         title=f"Nodes per pool over {end:.0f} s of compressed time", title_justify="left", box=None, pad_edge=False
     )
-    for heading in ("pool", "", "most", "allowed"):
+    for heading in ("pool", "", "peak", "maximum"):
         table.add_column(heading, no_wrap=True)
     for name, most in maxima.items():
         series = record.timeline.series(name, end, points)

@@ -1,6 +1,7 @@
 """What a rehearsal needs of this machine: room on the disk, and the loopback interface by which all of it talks.
 
-A full disk fails in places that do not say so. The interface is down in a new network namespace (``unshare --net``).
+Without free disk space a rehearsal fails with unrelated errors. The interface is down in a new network namespace
+(``unshare --net``).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _MIB: Final = 1024 * 1024
 
 
 class DiskFull(Exception):
-    """There is too little room; the message says where, and how much is needed."""
+    """Too little disk space; the message says where, and how much is needed."""
 
 
 def require_room(folder: Path) -> None:
-    """Raise ``DiskFull`` if a run in ``folder`` would not have room."""
+    """Raise ``DiskFull`` if ``folder`` has too little space for a run."""
     free = shutil.disk_usage(folder).free // _MIB
     if free < NEEDED_MIB:
         raise DiskFull(
@@ -31,7 +32,7 @@ def require_room(folder: Path) -> None:
 
 
 def words(error: OSError) -> str:
-    """An error of the operating system, and what to do where the disk is full."""
+    """The text of an operating system error, with a remedy if the disk is full."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return f"{error}: the disk is full; a rehearsal needs {NEEDED_MIB} MiB" if full else str(error)
 
@@ -44,7 +45,7 @@ def require_loopback() -> None:
     """Raise ``LoopbackDown`` if 127.0.0.1 cannot be reached."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Nothing is sent: a datagram socket only looks for the way.
+            # Nothing is sent: connecting a datagram socket only looks up the route.
             probe.connect(("127.0.0.1", 9))
         except OSError as error:
             if error.errno != errno.ENETUNREACH:

@@ -15,10 +15,10 @@ BUILD: Final = ROOT / "build" / "rehearsal"
 
 @dataclass(frozen=True)
 class Options:
-    """How to rehearse. ``plugins`` go before the simulated ones; ``keep`` leaves the cluster running if all passed.
-    ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
-    ``day_two`` changes settings while a job runs: a few that end no job in two updates, or one by one all there are.
-    ``account`` is a file of what the account may have and do; without one, everything.
+    """How to rehearse. ``plugins`` precede simulated ones; ``keep`` leaves the cluster running after a pass.
+    ``apply`` is a folder of the user's own manifests; ``seed`` shuffles the order of jobs.
+    ``day_two`` changes settings while a job runs: in two updates a few that end no job, or all of them one by one.
+    ``account`` is a file with the account's quotas and permissions; without one, nothing is limited.
     ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
 
     ``fail_fast`` ends the run at the first failure. ``gate=None`` (fault injection) leaves the policies out.

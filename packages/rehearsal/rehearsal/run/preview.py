@@ -1,4 +1,4 @@
-"""A preview with the gate, offline: the simulated providers answer, nothing is created, no control plane is needed."""
+"""An offline preview with the gate: simulated providers answer, and no control plane is needed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Preview:
 
     @property
     def ok(self) -> bool:
-        """Whether the preview succeeded and the gate agreed."""
+        """Whether the preview succeeded and the gate passed."""
         return self.result.ok
 
 
@@ -56,7 +56,7 @@ def preview(stack: Stack, *, tools: Path, gate: PolicyPack | None, project: Path
 
 
 def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> None:
-    """What stops the preview first, then what would be created and what is advice, and the verdict."""
+    """Print errors first, then resources, advisory violations and the verdict."""
     if verbose:
         console.print(preview.output, markup=False, highlight=False)
     outcome = preview.result.outcome
@@ -76,11 +76,11 @@ def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> No
 
 
 def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> None:
-    """One block per violation: the rule, the resource, and the rule's own words with the remedy."""
+    """One block per violation: the rule, the resource, the message and the remedy."""
     for violation in violations:
         colour = "bold red" if violation.mandatory else "yellow"
         console.print(f"[{colour}]{violation.level}[/] [bold]{violation.rule}[/] on {escape(violation.resource)}")
-        # The SDK reports a value that is not known yet as a policy that it could not run.
+        # The SDK reports an unknown value as a policy that it could not run.
         message = violation.message.rpartition(" during preview: ")[2]
         for line in message.splitlines():
             console.print(f"  {escape(line)}", highlight=False, soft_wrap=True)

@@ -54,7 +54,7 @@ from rehearsal.scenario.watcher import Watcher
 
 
 class StageFailed(Exception):
-    """A stage failed in a way that makes the following ones pointless; the message is the reason for the verdict."""
+    """A stage failed so that the following ones make no sense; the message is the reason in the verdict."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class Finished:
 
 
 class Rehearsal:
-    """Runs one stack once. Whatever happens, ``run`` ends the processes, writes the report and prints the summary."""
+    """Runs one stack once. ``run`` always stops the processes, writes the report and prints the summary."""
 
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
-        """Prepare a run directory of its own, so that runs of one stack can go side by side."""
+        """Prepare a separate run directory, so that several runs of a stack can run in parallel."""
         self._stack, self._options, self._console = stack, options, console
         settings = stack.settings
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
@@ -115,7 +115,7 @@ class Rehearsal:
                 record.failures.append(f"{self._current}: {failure}")
             except OSError as failure:
                 record.failures.append(f"{self._current}: {machine.words(failure)}")
-            except Exception as failure:  # a defect here must not cost the report, nor leave the sandbox running
+            except Exception as failure:  # after a bug there must still be a report and no running sandbox
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
             finally:
@@ -156,7 +156,7 @@ class Rehearsal:
             existing=stack.with_existing,
             account=options.account,
         )
-        # While the sandbox starts: the engine's own first start.
+        # In parallel with the start of the sandbox, because the engine's first start is slow.
         engine = Engine.create(
             project=options.project,
             stack=self._stack.name,
@@ -168,7 +168,7 @@ class Rehearsal:
         )
         facts = self._sandbox.ready()
         if facts.kubeconfig is None:
-            raise SandboxError("the sandbox is ready, but has no control plane")
+            raise SandboxError("the sandbox started without a control plane")
         self._control_plane = facts.kubeconfig.parent
         self._admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
         self._watcher = Watcher(self._admin, self._timeline)
@@ -178,7 +178,7 @@ class Rehearsal:
     def _up(self, engine: Engine) -> None:
         result = engine.up(self._options.gate)
         self._record.violations = result.outcome.violations
-        # What was waited for may be a program that ended by itself: then its last words are the reason.
+        # If a program in the cluster crashed, its message is the reason.
         troubles = [] if result.ok else [f"{one.name}: {one.message}" for one in self._timeline.unusable_machines()]
         self._check(
             "up", "`pulumi up` succeeds and the gate passes", result.ok, "; ".join((result.evidence, *troubles))
@@ -187,7 +187,7 @@ class Rehearsal:
             raise StageFailed(f"pulumi up failed: {result.reason}")
 
     def _apply(self, engine: Engine, manifests: list[Object]) -> None:
-        """Apply the user's manifests as the deployer, and take those that ask for GPUs away once they were seen."""
+        """Apply the user's manifests as the deployer; delete those that request GPUs once their pods have settled."""
         record, deployer = self._record, self._deployer(engine)
         record.played.first_gpu_submission = self._timeline.now()
         record.applied = apply(deployer, manifests, self._wait)
@@ -279,7 +279,7 @@ class Rehearsal:
         nodes = {node.name for node in self._timeline.gpu_nodes_now()}
         again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
         if not again.ok and {node.name for node in self._timeline.gpu_nodes_now()} != nodes:
-            # An autoscaler that acts in the same second is in an update's way; the next goes on (docs/operations.md).
+            # An autoscaler that acts at the same time can make an update fail; the next continues (docs/operations.md).
             again = engine.up(self._options.gate, name="up-once-more", expect_no_changes=True)
         title = f"With {counted(len(nodes), 'GPU node')} running, a second update changes nothing"
         self._engine_check("second-up-no-changes", title, again)
@@ -307,7 +307,7 @@ class Rehearsal:
         lost = resources - len(engine.resources())
         detail = f"refused: {refused.reason.splitlines()[0]}" if not refused.ok else "the destroy was not refused"
         if lost:
-            detail = f"{lost} of {resources} resources were deleted before it was refused"
+            detail = f"{lost} of {resources} resources were deleted before the refusal"
         self._check("destroy-refused", title, not refused.ok and not lost, detail)
 
     def _stop(self) -> None:
@@ -316,7 +316,7 @@ class Rehearsal:
         if self._watcher is not None:
             self._watcher.stop()
         if self._sandbox is None:
-            # Ctrl-C may have come while it was being started.
+            # Ctrl-C may have interrupted its start.
             leftovers.ended(self.run_dir)
             return
         if self._options.keep and self._record.complete and self._record.verdict == "pass":
@@ -343,7 +343,7 @@ class Rehearsal:
         except OSError as failure:
             record.failures.append(f"the report could not be written: {machine.words(failure)}")
         if self._interrupted:
-            # Nobody wants a page about what did not happen.
+            # An interrupted run needs no summary.
             self._console.print(f"\nInterrupted during {self._interrupted}; everything was stopped.", highlight=False)
         else:
             show(self._console, record)

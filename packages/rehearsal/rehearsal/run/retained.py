@@ -1,4 +1,4 @@
-"""A cluster that outlives its rehearsal: what its user needs to go on. Also a clean-up that Ctrl-C does not end."""
+"""A cluster that keeps running after its rehearsal: how to use it. And a clean-up that ignores Ctrl-C."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RetainedCluster:
 
     @classmethod
     def prepare(cls, engine: Engine, run_dir: Path, kubeconfig: Path) -> RetainedCluster:
-        """Write the files into the run's folder; the environment's is the user's alone, as it has the passphrase."""
+        """Write the files into the run's folder; only the user can read the environment, which has the passphrase."""
         folder = run_dir / "jobs"
         folder.mkdir(exist_ok=True)
         jobs = []
@@ -50,7 +50,7 @@ class RetainedCluster:
         return cls(environment, kubeconfig, tuple(jobs), engine.stack)
 
     def next_steps(self) -> Iterator[str]:
-        """What to tell the user, a line each; commands are indented."""
+        """Instructions for the user, one per line; commands are indented."""
         yield "The cluster keeps running. Use it in a shell:"
         yield f"  export KUBECONFIG={self.kubeconfig}"
         yield f"  . {self.environment}    # kubectl, pulumi, gpu; the Pulumi state and its passphrase"

@@ -1,1 +1,1 @@
-"""What a rehearsal submits, and what it observes meanwhile."""
+"""The workloads that a rehearsal submits, and the timeline of observations."""

@@ -18,17 +18,17 @@ _POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
 _CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
 _POOL: Final = "karpenter.sh/nodepool"
 _KINDS: Final = ("NodePool", "NodeClaim")
-# They only say that another condition, told beside them, is not true.
+# Summaries of the other conditions.
 _SUMS: Final = ("Ready", "NodeClassReady")
 _HEALTH: Final = "NodeRegistrationHealthy"
-"""Not known of every pool that has not had a node since Karpenter started."""
+"""Unknown for every pool that has not had a node since Karpenter started."""
 _LONGEST: Final = 400
 
 
 def of_pools(api: Api, timeline: Timeline, calls: Calls) -> dict[str, str]:
-    """Pool → Karpenter's words, without those that say that all is well; empty where there is no Karpenter.
+    """Pool → Karpenter's messages about problems; empty without Karpenter.
 
-    ``calls`` are its calls to the cloud: what it was denied concerns every pool.
+    ``calls``: its calls to the cloud; a denied one affects every pool.
     """
     pools = (api.find(_POOLS) or {}).get("items") or []
     if not pools:
@@ -46,7 +46,7 @@ def of_pools(api: Api, timeline: Timeline, calls: Calls) -> dict[str, str]:
 
 
 def _class(api: Api, pool: Object) -> Object | None:
-    """What the pool's nodes are made from."""
+    """The pool's node class; ``None`` if there is none."""
     reference: Mapping[str, str] = pool["spec"]["template"]["spec"]["nodeClassRef"]
     group = api.find(resource_path(reference["group"] + "/", "").rstrip("/")) or {}
     version = (group.get("preferredVersion") or {}).get("groupVersion")
@@ -59,7 +59,7 @@ def _class(api: Api, pool: Object) -> Object | None:
 
 
 def _troubles(objects: Iterable[Object | None]) -> Iterator[str]:
-    """What is not true of them, or not known to be where nothing is known to be wrong."""
+    """Messages of their false conditions; if there are none, of the unknown ones."""
     for each in filter(None, objects):
         listed: list[Mapping[str, Any]] = (each.get("status") or {}).get("conditions") or []
         listed = [one for one in listed if one["type"] not in (*_SUMS, _HEALTH) and one.get("message")]

@@ -7,12 +7,12 @@ from typing import Final
 
 from facts.concepts.pool import Pool
 
-NOT_REACHED: Final = "the scenario did not get this far"
+NOT_REACHED: Final = "the scenario ended before this check"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One assertion: ``detail`` says what was observed; where it failed, that is the reason in the verdict."""
+    """One assertion; ``detail`` is the observation and, if it failed, the reason in the verdict."""
 
     id: str
     title: str
@@ -22,7 +22,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Pools:
-    """What the stack declared."""
+    """The pools that the stack declares."""
 
     gpu: tuple[Pool, ...]
     cpu: tuple[Pool, ...]
@@ -30,10 +30,10 @@ class Pools:
 
     @property
     def all(self) -> tuple[Pool, ...]:
-        """Every pool, the one that always stays first."""
+        """Every pool, the admin pool first."""
         return (self.admin, *self.cpu, *self.gpu)
 
     @property
     def maxima(self) -> dict[str, int]:
-        """Pool → the most nodes that it may have, in the same order."""
+        """Pool → its maximum number of nodes, in the same order."""
         return {p.name: p.max_nodes for p in self.all}

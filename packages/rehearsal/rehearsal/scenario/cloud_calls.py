@@ -1,4 +1,4 @@
-"""The calls that programs in the cluster made to the cloud, as the simulated cloud wrote them down."""
+"""Calls of programs in the cluster to the cloud, as the simulated cloud logged them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ FILES: Final = "*-calls.jsonl"
 
 @dataclass(frozen=True)
 class Calls:
-    """``made`` counts all of them; ``denied`` has, once each and in words, those that a program has no right to."""
+    """``made``: number of calls; ``denied``: a sentence for each operation that a program has no permission for."""
 
     made: int = 0
     denied: tuple[str, ...] = ()
 
 
 def read(logs: Path) -> Calls:
-    """What is in the folder's files. A call that was denied at first and later allowed is not denied."""
+    """The calls in the folder's files. A call that was denied at first and allowed later does not count as denied."""
     last: dict[tuple[Any, ...], dict[str, Any]] = {}
     made = 0
     for path in sorted(logs.glob(FILES)):

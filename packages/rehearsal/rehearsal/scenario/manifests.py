@@ -28,7 +28,7 @@ class ManifestsError(Exception):
 
 @dataclass(frozen=True)
 class Applied:
-    """One object of the user's, and what the API server answered. ``namespace`` is empty for one that has none."""
+    """One of the user's objects and the API server's reply. ``namespace`` is empty for a cluster-wide object."""
 
     manifest: Object
     namespace: str
@@ -46,7 +46,7 @@ class Applied:
 
     @property
     def selector(self) -> Mapping[str, str]:
-        """Labels by which its pods are known; empty for what makes none itself."""
+        """Labels that select its pods; empty for an object that creates none."""
         if self.kind == "Job":
             return {"batch.kubernetes.io/job-name": self.name}
         selector = (self.manifest.get("spec") or {}).get("selector") or {}
@@ -55,18 +55,18 @@ class Applied:
 
     @property
     def has_pods(self) -> bool:
-        """Whether pods are made of it that can be told from others."""
+        """Whether it creates pods that can be distinguished from others."""
         return self.kind == "Pod" or bool(self.selector)
 
     @property
     def gpus(self) -> bool:
-        """Whether its pods ask for GPUs."""
+        """Whether its pods request GPUs."""
         spec: Any = self.manifest.get("spec") or {}
         pod = spec if self.kind == "Pod" else (spec.get("template") or {}).get("spec") or {}
         return gpu_limit(pod) > 0
 
     def pods(self, timeline: Timeline, until: float | None = None) -> tuple[PodRecord, ...]:
-        """Its pods, oldest first; without those of after ``until``, which its end may have brought."""
+        """Its pods created before ``until``, oldest first: later ones may replace deleted pods."""
         selector = self.selector.items()
         return tuple(
             pod
@@ -78,10 +78,10 @@ class Applied:
 
 
 def read(folder: Path) -> list[Object]:
-    """Every object of the folder's YAML and JSON files, Lists taken apart, what others need first.
+    """Every object in the folder's YAML and JSON files; Lists are expanded, dependencies come first.
 
     Raises:
-        ManifestsError: there is none, or a file holds something else.
+        ManifestsError: there is no object, or a file contains something else.
     """
     files = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS and path.is_file())
     manifests: list[Object] = []
@@ -105,7 +105,7 @@ def read(folder: Path) -> list[Object]:
 def apply(
     api: Api, manifests: Sequence[Object], wait: Callable[[Callable[[], bool], float], bool]
 ) -> tuple[Applied, ...]:
-    """Apply them in order, as ``kubectl apply`` does; ``wait`` waits for a condition, some seconds at most."""
+    """Apply them in order, as ``kubectl apply`` does; ``wait`` waits for a condition with a timeout in seconds."""
     done = []
     for manifest in manifests:
         replies: list[Applied] = []
@@ -125,7 +125,7 @@ def settle(
     timeline: Timeline,
     wait: Callable[[Callable[[], bool], float], bool],
 ) -> None:
-    """Wait until each pod runs or has a reason why not, and no further pod is created."""
+    """Wait until each pod runs or has a reported reason, and no further pod is created."""
 
     def still() -> bool:
         pods = [pod for one in applied for pod in one.pods(timeline)]
@@ -150,7 +150,7 @@ def checks(applied: Sequence[Applied], timeline: Timeline) -> Iterator[Check]:
 
 
 def where_it_ran(one: Applied, timeline: Timeline, until: float | None = None) -> tuple[bool, str]:
-    """Whether all pods of an accepted object ran, and where; or why not, from the cluster's messages."""
+    """Whether all pods of an accepted object ran, and where; if not, the cluster's messages."""
     if not one.has_pods:
         return True, ""
     pods = one.pods(timeline, until)

@@ -1,7 +1,7 @@
 """The workloads of a rehearsal and the expected result of each, derived from the stack.
 
-Nothing here knows a stack by name: sizes, maxima and taints come from its pool specs, the jobs from the program's own
-``gpuJobs`` output, and the plain pod is the published one, unchanged.
+Sizes, maxima and taints come from the stack's pools, jobs from its output ``gpuJobs``. The pod that only sets a GPU
+limit is the one in the documentation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
 
 HELD: Final = "3600"
 BURST_LIMIT: Final = 50
-"""Pools that hold more pods than this are not filled to their maximum: a rehearsal should take a minute."""
+"""Pools with room for more pods are not filled to their maximum, so that a rehearsal stays short."""
 
 # A Job's name is a label of its pods: https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec
 _JOB_NAME_LIMIT: Final = 63
@@ -34,7 +34,7 @@ _FOLDER: Final = Path(__file__).parent / "workloads"
 
 @dataclass(frozen=True)
 class RunsOn:
-    """The workload runs, every pod of it on a node of one of ``pools``."""
+    """All pods of the workload run, on nodes of ``pools``."""
 
     pools: frozenset[str]
 
@@ -48,14 +48,14 @@ class OffGpus:
 
 @dataclass(frozen=True)
 class StaysPending:
-    """The workload is accepted and never runs; a warning or an event tells the user why, with each of ``mentions``."""
+    """The workload is accepted and never runs. A warning or an event gives the reason and contains ``mentions``."""
 
     mentions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The API server refuses the workload, with each of ``mentions`` in its message."""
+    """The API server refuses the workload, and its message contains ``mentions``."""
 
     mentions: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ Expectation = RunsOn | OffGpus | StaysPending | Refused
 
 @dataclass(frozen=True)
 class Submission:
-    """One workload: ``id`` names it in the report, ``title`` says what it is, ``expect`` what must become of it."""
+    """One workload: its ``id`` in the report, a ``title`` that describes it, and the expected result."""
 
     id: str
     title: str
@@ -79,13 +79,13 @@ class Submission:
 
     @property
     def workload(self) -> str:
-        """Its object's name, by which its pods are found."""
+        """The name of its object, which identifies its pods."""
         return str(self.manifest["metadata"]["name"])
 
 
 @dataclass(frozen=True)
 class Burst:
-    """Fill ``nodes`` nodes of ``pool``; then ``extra`` must wait and, with fallback pools, ``fallback`` must not."""
+    """Fill ``nodes`` nodes of ``pool``. Then ``extra`` must wait; with fallback pools, ``fallback`` must run."""
 
     pool: str
     nodes: int
@@ -97,7 +97,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class CapacityShortage:
-    """While the cloud has no machine for ``pools``, an entry's first choice, ``fallback_pod`` still runs."""
+    """``fallback_pod`` still runs while the cloud has no capacity for ``pools``, the first choice of an entry."""
 
     pools: tuple[str, ...]
     fallback_pod: Submission
@@ -105,9 +105,9 @@ class CapacityShortage:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One rehearsal's workloads, in the order in which they are played.
+    """One rehearsal's workloads, in the order of submission.
 
-    ``again`` are the jobs of the second time: pool → the program's own job, which ``whole_node`` makes larger.
+    ``again``: the jobs for the second scale-up: pool → the sample job, which ``whole_node`` enlarges.
     """
 
     cpu: tuple[Submission, ...]
@@ -139,9 +139,9 @@ class Scenario:
 
 
 def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: float, seed: int = 0) -> Scenario:
-    """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one lacks).
+    """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one is missing).
 
-    ``seed`` shuffles the order of the jobs, which nobody promises.
+    ``seed`` shuffles the jobs, because users submit them in any order.
     """
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
@@ -159,16 +159,16 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
         jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
         fragment=_fragment(pools),
         burst=burst,
-        # Where types are mixed the next node may be another machine than the one that was seen.
+        # A pool that mixes machine types may get a different machine the second time.
         again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
         shortage=_shortage(pools, jobs, burst.pool),
     )
 
 
 def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
-    """The job, asking for all that a node of ``pool`` had left beside its own agents: ``free`` cores and bytes.
+    """The job, requesting everything that the agents of a node of ``pool`` leave free: ``free`` cores and bytes.
 
-    Of the disk half: no cloud promises an exact size. A job of several pods divides it among them.
+    Only half of the disk, because no cloud guarantees an exact size. Pods of one job share the request.
     """
     larger = copy.deepcopy(job)
     larger["metadata"]["name"] = f"again-{job['metadata']['name']}"[:_JOB_NAME_LIMIT].rstrip("-")
@@ -191,18 +191,18 @@ def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
 
 
 def load(name: str) -> Object:
-    """A manifest of the scenario's folder."""
+    """A manifest from the scenario's folder."""
     manifest: Object = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())
     return manifest
 
 
 def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
-    """Pools that a pod with nothing but a GPU limit can use: no taint but the one that the cloud lets it tolerate."""
+    """Pools for a pod that only sets a GPU limit: no taint but the one that the cloud's admission tolerates for it."""
     return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
 
 
 def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[Mapping[str, str]] = ()) -> Object:
-    """The pod that only sets a GPU limit, with another name and ``gpus`` GPUs."""
+    """The pod that only sets a GPU limit, with this name and ``gpus`` GPUs."""
     pod = load("gpu-pod")
     pod["metadata"] = {"name": name, "annotations": {SECONDS: seconds}}
     pod["spec"]["containers"][0]["resources"]["limits"][GPU_RESOURCE] = gpus
@@ -238,7 +238,7 @@ def _gpu_limit_only(id: str, title: str, manifest: Object, pools: Sequence[Pool]
 
 
 def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
-    """For each size with fallback pools, a pod that selects no pool: with all empty, it must get the preferred one."""
+    """For each size with fallback pools, a pod that selects no pool: while all are empty it must run on the first."""
     submissions = []
     for first, *alike in _first_choices(pools):
         others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
@@ -251,7 +251,7 @@ def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[
 
 
 def _first_choices(pools: Sequence[Pool]) -> list[list[Pool]]:
-    """The pools that are tried first of each entry and size: one, or one for each zone or reservation."""
+    """The first choice of each entry and size: one pool, or one for each zone or reservation."""
     choices: dict[tuple[str, int, str], list[Pool]] = {}
     for pool in (pool for pool in pools if pool.preference == 0):
         choices.setdefault((pool.declared_at, pool.gpus_per_node, pool.declared_at or pool.name), []).append(pool)
@@ -259,9 +259,9 @@ def _first_choices(pools: Sequence[Pool]) -> list[list[Pool]]:
 
 
 def _shortage(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> CapacityShortage | None:
-    """No capacity for a first choice whose jobs have a fallback pool; for ``filled`` only if there is no other.
+    """No capacity for a first choice that has a fallback pool; ``filled`` is used only if there is no other.
 
-    An autoscaler may remember for minutes that a pool had no machine, and what is played next asks for that pool.
+    An autoscaler may skip a pool without capacity for minutes, and the following jobs need that pool.
     """
     candidates = [choice for choice in _first_choices(pools) if _has_fallback(choice[0], pools)]
     if not candidates:
@@ -277,7 +277,7 @@ def _shortage(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) ->
 
 
 def _has_fallback(first: Pool, pools: Sequence[Pool]) -> bool:
-    """Whether the same entry has a fallback pool for the jobs of its ``first`` choice."""
+    """Whether the entry has a fallback pool for the jobs of its ``first`` choice."""
     later = [pool for pool in pools if pool.declared_at == first.declared_at and pool.preference > 0]
     return any(_interchangeable(pool, first) for pool in later)
 
@@ -330,7 +330,7 @@ def _fragment(pools: Sequence[Pool]) -> Submission | None:
 def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
     pool = min(pools, key=lambda one: (one.allocatable_gpus, one.preference, one.max_nodes, one.hourly_usd or 0.0))
     job = jobs[pool.name]["spec"]
-    # A time-shared GPU gives a pod one share, so the job for one node has a pod per share.
+    # A pod gets one share of a time-shared GPU, so a job that fills a node has a pod per share.
     per_node = job.get("parallelism", 1)
     nodes = min(pool.max_nodes, max(1, BURST_LIMIT // per_node))
     runs = RunsOn(frozenset({pool.name}))
@@ -339,7 +339,7 @@ def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
     fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
     if nodes < pool.max_nodes:
         return Burst(pool.name, nodes, pool.max_nodes, fill, None, None)
-    last = f"one pod more than fits on {pool.name}: it waits until another pod ends"
+    last = f"one pod more than {pool.name} has room for: it waits until another pod ends"
     extra = Submission("burst-extra", last, _held_pod("burst-extra", job["template"]), runs)
     return Burst(pool.name, nodes, pool.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
 
@@ -359,7 +359,7 @@ def _interchangeable(one: Pool, other: Pool) -> bool:
 
 
 def _pod_for_any(pool: Pool, name: str, template: Mapping[str, Any], seconds: str = "3") -> Object:
-    """A pod that asks for the kind of GPU and the size, and leaves the pool to the autoscaler."""
+    """A pod that selects the GPU type and the size, and leaves the choice of the pool to the autoscaler."""
     pod = _held_pod(name, template, seconds)
     pod["spec"]["nodeSelector"] = {GPU_LABEL: pool.gpus.type, SIZE_KEY: str(pool.gpus_per_node)}
     return pod

@@ -12,16 +12,16 @@ from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Time
 from rehearsal.scenario.user import SubmissionReply, User, short_message
 
 PATIENCE_SECONDS: Final = 240.0
-"""Seconds without any event after which the scenario stops waiting. An autoscaler's slowest step, the removal of an
-idle node by a Karpenter that the stack installs, takes some 30 s on a machine without other load."""
+"""Seconds without any event after which the scenario stops waiting. The slowest step, removal of an idle node by a
+Karpenter that the stack installs, takes about 30 s on a machine without other load."""
 
 CHANCE_SECONDS: Final = 60.0
-"""The same for events that are optional, and where a failure is expected."""
+"""The same for optional events and expected failures."""
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """One workload as it was received. ``idle_larger`` are GPU nodes that stood ready and idle at that moment."""
+    """One submitted workload. ``idle_larger``: larger GPU nodes that were ready and idle at that moment."""
 
     submission: Submission
     at: float
@@ -31,7 +31,7 @@ class Submitted:
 
 @dataclass
 class Played:
-    """What happened when; moments are the timeline's. A moment that never came is ``None``."""
+    """When each step happened, in the timeline's seconds; ``None`` if it did not."""
 
     submitted: list[Submitted] = field(default_factory=list)
     cpu_done: float | None = None
@@ -54,10 +54,10 @@ class _NothingHappened(Exception):
 class Player:
     """Plays one scenario, once.
 
-    ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the sandbox has died.
-    ``while_scaled_up`` is called once, when the most pods run, before they are deleted. ``exhaust`` takes
-    the pools that the cloud has no further machine for, until it is called with others. With ``fail_fast`` the first
-    wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
+    ``say`` gets one line per step. ``alive`` is called while waiting and raises when the sandbox has died.
+    ``while_scaled_up`` is called once, at the highest number of pods, before they are deleted. ``exhaust`` gets
+    the pools without capacity, until its next call. With ``fail_fast`` the first wait that times out, or a GPU node
+    that no pod requested, ends the scenario. ``played`` records the steps.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Player:
         self.played = played or Played()
 
     def play(self, scenario: Scenario) -> Played:
-        """From zero GPU nodes to many and back; returns what happened, also when something never did."""
+        """From zero GPU nodes to many and back; also returns the record of an incomplete scenario."""
         with suppress(_NothingHappened):
             self._play(scenario)
         self.played.ended = self._timeline.now()
@@ -94,7 +94,7 @@ class Player:
             self.played.first_gpu_submission = self.played.cpu_done
         if self._fail_fast and self._timeline.gpu_nodes_now():
             raise _NothingHappened
-        # Before any node is there that would take them because it is free.
+        # Before there is a free node that would take them.
         for one in scenario.fallback_order:
             self._submit(one)
         self._wait_running(scenario.fallback_order)
@@ -114,7 +114,7 @@ class Player:
             self._submit(one)
         job, crowd = scenario.cpu
         self._wait_running([job])
-        # Give the autoscaler its chance to react wrongly.
+        # Give the autoscaler time for a wrong reaction.
         self._give_time(lambda: self._considered(crowd) or self._running(crowd))
         self._delete([job, crowd])
 
@@ -168,7 +168,7 @@ class Player:
 
     def _shortage(self, shortage: CapacityShortage) -> None:
         self._say(
-            f"waiting until the GPU nodes are deleted; then the cloud has no capacity for {', '.join(shortage.pools)}"
+            f"waiting until the GPU nodes are deleted; then no capacity for {', '.join(shortage.pools)} in the cloud"
         )
         if not self._until(lambda: not self._timeline.gpu_nodes_now()):
             return
@@ -181,7 +181,7 @@ class Player:
         self._delete([shortage.fallback_pod])
 
     def _free(self, pool: str) -> Mapping[str, float]:
-        """What a node of the pool had left beside its own agents: the least of those seen."""
+        """Allocatable resources of the pool's nodes that their agents leave free: the lowest observed."""
         nodes = [node for node in self._timeline.nodes if node.pool == pool and node.gpus_ready_at is not None]
         left = []
         for node in nodes:
@@ -221,12 +221,12 @@ class Player:
     def _wait_running(self, submissions: Sequence[Submission]) -> bool:
         accepted = {one.submission.id for one in self.played.submitted if one.reply.ok}
         waited = [one for one in submissions if one.id in accepted]
-        # A pod that is expected to stay pending is not waited for.
+        # Do not wait for a pod that is expected to stay Pending.
         waited = [one for one in waited if isinstance(one.expect, RunsOn) or one.id == "cpu-job"]
         return self._until(lambda: all(self._running(one) for one in waited))
 
     def _give_time(self, condition: Callable[[], bool]) -> None:
-        """Wait for an optional event: there may be no autoscaler that reacts."""
+        """Wait for an optional event: the cluster may have no autoscaler."""
         self._timeline.wait_until(condition, CHANCE_SECONDS, self._alive)
 
     def _until(self, condition: Callable[[], bool]) -> bool:
@@ -241,7 +241,7 @@ class Player:
         if not isinstance(submission.expect, RunsOn):
             return ()
         busy = busy_nodes(self._timeline)
-        # A node that has just become ready for another pod is free, but not idle: it must have finished one.
+        # A node that has just become ready for another pod is free but not idle: an idle node has finished a pod.
         served = {pod.node for pod in self._timeline.pods if pod.gpus and pod.finished is not None}
         allowed = submission.expect.pools
         return tuple(

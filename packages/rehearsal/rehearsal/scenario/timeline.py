@@ -1,7 +1,7 @@
-"""What was observed while a stack was rehearsed: every node, pod and event, with the moment each state was first seen.
+"""Observations of a rehearsal: every node, pod and event, with the moment when each state was first observed.
 
-Fed from watches, never from plans. Moments are seconds since the timeline began. Records are immutable; an observation
-replaces them, so that readers in other threads always see a consistent one.
+Moments are seconds since the timeline began. Records are immutable; an observation replaces them, so that readers in
+other threads always see a consistent one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
 MACHINE_REASONS: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
 _STARTING: Final = ("karpenter.sh/unregistered", "rehearsal.gpucluster.dev/unseen")
-"""Taints of a node that its autoscaler has not completed."""
+"""Taints of a node that its autoscaler has not initialised."""
 _PREEMPTION: Final = re.compile(r" (no new claims to deallocate|preemption: )")
-"""What the scheduler adds to why a pod fits nowhere:
+"""What the scheduler appends to the reason why a pod fits nowhere:
 https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/framework/types.go#L787 (``FitError.Error``)."""
 _STANDING_REASONS: Final = frozenset({NO_NODE, PROGRAM_FAILED})
-"""Troubles that no pod and no node is there to show."""
+"""Problems that are reported even if their pod or node does not exist."""
 
-# A node's own agents (DaemonSets; mirrors of static pods, owned by their Node) run on every node and never hold one.
+# Node agents (DaemonSets; mirrors of static pods, owned by their Node) never keep a node from being removed.
 NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 
 
@@ -40,9 +40,9 @@ NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 class NodeRecord:
     """One node's life.
 
-    ``gpu_pool`` says whether it belongs to a GPU pool, whatever it advertises at the moment; ``most_gpus`` is the most
-    that it ever did. ``registered`` says whether its autoscaler has completed it: before, labels and taints may lack.
-    ``allocatable`` is what pods can have, in cores, bytes and pieces. From ``leaving`` on it is being deleted.
+    ``gpu_pool``: whether it belongs to a GPU pool, even if it advertises no GPU now; ``most_gpus``: the highest
+    number that it advertised. ``registered``: whether its autoscaler has initialised it; labels and taints may be
+    missing before. ``allocatable``: in cores, bytes and pieces. ``leaving``: when its deletion began.
     """
 
     name: str
@@ -65,7 +65,7 @@ class NodeRecord:
     deleted: float | None = None
 
     def exists_at(self, moment: float) -> bool:
-        """Whether the node was there (and paid for) at ``moment``."""
+        """Whether the node existed (and was billed) at ``moment``."""
         return self.created <= moment and (self.deleted is None or moment < self.deleted)
 
     def stays_at(self, moment: float) -> bool:
@@ -75,10 +75,10 @@ class NodeRecord:
 
 @dataclass(frozen=True)
 class PodRecord:
-    """One pod's life. ``workload`` is its Job's name if a Job made it, else its own; ``owner`` a controller's kind.
+    """One pod's life. ``workload``: the name of its Job, else its own; ``owner``: its controller's kind.
 
     ``requests`` are those of the whole pod, in cores, bytes and pieces. ``disrupted`` is the reason of its
-    condition ``DisruptionTarget``: something other than its program ends it.
+    condition ``DisruptionTarget``, if it did not end by itself.
     """
 
     uid: str
@@ -100,12 +100,12 @@ class PodRecord:
 
     @property
     def system(self) -> bool:
-        """Whether the pod is the cluster's own and would hold its node: not the user's, and not a node's agent."""
+        """Whether it is a system pod that keeps its node from being removed: no user's pod and no node agent."""
         return self.system_namespace and self.owner not in NODE_AGENTS
 
     @property
     def system_namespace(self) -> bool:
-        """Whether the pod is the cluster's own, a node's agent or not."""
+        """Whether it is a system pod, node agents included."""
         return self.namespace != "default"
 
     @property
@@ -132,7 +132,7 @@ class EventRecord:
 
     @property
     def machines(self) -> bool:
-        """Whether the cause is the machines: they are unusable, or the cloud refuses to start them."""
+        """Whether machines are the cause: they are unusable, or the cloud refuses to start them."""
         return self.reason in MACHINE_REASONS
 
 
@@ -172,7 +172,7 @@ class Timeline:
             return tuple(self._events.values())
 
     def observe(self, kind: Kind, change: str, item: Mapping[str, Any]) -> None:
-        """Take one watch event: ``change`` is ADDED, MODIFIED or DELETED, ``item`` the object."""
+        """Record one watch event: ``change`` is ADDED, MODIFIED or DELETED, ``item`` the object."""
         moment = self.now()
         with self._lock:
             if kind == "Node":
@@ -191,7 +191,7 @@ class Timeline:
         records[key] = record
 
     def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
-        """After a new list: objects that are not in it were deleted while the watch was down."""
+        """After a new list, mark objects that are not in it as deleted."""
         alive, moment = set(present), self.now()
         records: dict[str, Any] = {"Node": self._nodes, "Pod": self._pods}.get(kind, {})
         with self._lock:
@@ -202,8 +202,8 @@ class Timeline:
     def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
         """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise.
 
-        In vain when no node and no pod has changed for ``timeout`` seconds, or after five times as long: a slow machine
-        is not a stuck one, and a pod that starts again and again is.
+        False if no node and no pod has changed for ``timeout`` seconds, or after five times as long: a slow machine
+        still makes progress, and a pod that restarts forever must not block.
         """
         began = self._clock()
         while True:
@@ -215,7 +215,7 @@ class Timeline:
                 return False
             if poll is not None:
                 poll()
-            # Not at every observation: thousands of pods make tens of thousands of them.
+            # Poll: thousands of pods cause tens of thousands of observations.
             time.sleep(min(remaining, _LOOK_SECONDS))
 
     def living_nodes(self) -> tuple[NodeRecord, ...]:
@@ -231,7 +231,7 @@ class Timeline:
         return tuple(pod for pod in self.pods if pod.workload == workload and pod.namespace == namespace)
 
     def node_of(self, pod: PodRecord) -> NodeRecord | None:
-        """The node that a pod was placed on: the one of that name which existed then."""
+        """The node that a pod was placed on: the one with that name at that time."""
         moment = pod.scheduled if pod.scheduled is not None else pod.created
         named = [node for node in self.nodes if node.name == pod.node]
         return next((node for node in named if node.exists_at(moment)), named[-1] if named else None)
@@ -241,7 +241,7 @@ class Timeline:
         return sum(node.pool == pool and node.exists_at(moment) for node in self.nodes)
 
     def peak(self, pool: str) -> int:
-        """The most nodes that a pool ever had at once, without those being deleted, which no autoscaler counts.
+        """The highest number of nodes of a pool, without those being deleted, which autoscalers do not count.
 
         ``MarkedForDeletion``: https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/state/cluster.go
         """
@@ -249,7 +249,7 @@ class Timeline:
         return max((sum(other.stays_at(node.created) for other in mine) for node in mine), default=0)
 
     def lowest(self, pool: str, since: float, until: float) -> int:
-        """The fewest nodes that a pool had at any moment of a period."""
+        """The lowest number of nodes of a pool in a period."""
         mine = [node for node in self.nodes if node.pool == pool]
         moments = [
             since,
@@ -265,7 +265,7 @@ class Timeline:
         )
 
     def series(self, pool: str, until: float, points: int) -> list[int]:
-        """A pool's size over time: for each of ``points`` equal slices, the most nodes at once within it."""
+        """A pool's size over time: for each of ``points`` equal slices, its highest number of nodes."""
         mine = [node for node in self.nodes if node.pool == pool]
         width = until / points if points else 0.0
         sizes = []
@@ -276,19 +276,19 @@ class Timeline:
         return sizes
 
     def why_pending(self, pod: str) -> str:
-        """The newest warning about a pod, in the API's own words; empty when there is none.
+        """The newest warning about a pod; empty if there is none.
 
-        Without what the scheduler adds about preemption. That nothing may start the node for it comes first:
-        scheduler and autoscaler only see that there is none.
+        Without the scheduler's suffix about preemption. A reason why no node can start takes precedence: scheduler and
+        autoscaler do not know it.
         """
         warnings = [event for event in self.events if event.name == pod and event.type == "Warning"]
         warnings = [event for event in warnings if event.machines] or warnings
         return _PREEMPTION.split(warnings[-1].message)[0] if warnings else ""
 
     def unusable_machines(self) -> tuple[EventRecord, ...]:
-        """What keeps pods from GPUs at this moment: their node has none usable, or nothing may start their node.
+        """What keeps pods from GPUs now: their node has no usable GPU, or nothing may start a node for them.
 
-        Each trouble once, however many pods and nodes it is told about, oldest first.
+        Each problem once, even if it is reported for several pods or nodes; oldest first.
         """
         with self._lock:
             events = [event for event in self._events.values() if event.machines]
@@ -300,7 +300,7 @@ class Timeline:
         return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
     def considered(self, pod: str) -> bool:
-        """Whether the autoscaler has also reported that it cannot help a pod; the scheduler reports first."""
+        """Whether the autoscaler has reported that no pool fits a pod; the scheduler reports before it."""
         return any(
             event.name == pod and event.type == "Warning" and event.source == AUTOSCALER for event in self.events
         )
@@ -311,7 +311,7 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
     annotations: Mapping[str, str] = item["metadata"].get("annotations") or {}
     status = item.get("status") or {}
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
-    # What a node promises before it is Ready is its template's, not its driver's.
+    # Before it is Ready, a node advertises its template's GPUs, not its driver's.
     gpus = int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)) if ready else 0
     node = known or NodeRecord(
         name=item["metadata"]["name"], pool=NO_POOL, role=None, size=0, gpu_pool=False, machine_type="", created=moment

@@ -1,4 +1,4 @@
-"""A developer who uses the rehearsed cluster: submits and deletes workloads, and reads what the API server answers."""
+"""A developer who uses the cluster: submits and deletes workloads, and reads the API server's replies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEVELOPERS: Final[Object] = {
     "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "edit"},
     "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "developer"}],
 }
-"""What a team's administrator gives those who submit jobs: Kubernetes' own role for it, in one namespace
+"""What an administrator grants to users who submit jobs: Kubernetes' role ``edit`` in one namespace
 (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles)."""
 
 _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
@@ -26,7 +26,7 @@ _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with bindin
 
 @dataclass(frozen=True)
 class SubmissionReply:
-    """The answer to a submission: ``message`` is the refusal in the API server's words, empty when it was accepted."""
+    """The reply to a submission; ``message``: the API server's refusal, empty if it accepted."""
 
     ok: bool
     message: str = ""
@@ -34,7 +34,7 @@ class SubmissionReply:
 
 
 def short_message(message: str) -> str:
-    """What an admission policy says, without the API server's preamble about which policy says it."""
+    """An admission policy's message without the API server's preamble, which names the policy."""
     return _PREAMBLE.sub("", message)
 
 
@@ -54,5 +54,5 @@ class User:
         return SubmissionReply(True, warnings=warnings)
 
     def delete(self, kind: str, name: str) -> None:
-        """Delete a Pod or a Job and, in the background, its pods; what is gone already is fine."""
+        """Delete a Pod or a Job and, in the background, its pods; a missing one is no error."""
         self._api.delete(f"{_PLURALS[kind]}/{name}", gracePeriodSeconds=0)

@@ -9,14 +9,14 @@ from rehearsal.cluster.api import Api, ApiError, UnreachableError
 from rehearsal.scenario.timeline import Kind, Timeline
 
 _PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods", "Event": "/api/v1/events"}
-# Shorter than the client's read timeout, so that a quiet watch ends in good order and begins again.
+# Shorter than the client's read timeout, so that a quiet watch ends normally and restarts.
 _WATCH_SECONDS: Final = 20
 _RETRY_SECONDS: Final = 0.2
 _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
 
 class Watcher:
-    """One thread per kind. A broken watch lists again, so nothing stays unnoticed for longer than a reconnection."""
+    """One thread per kind. After a broken watch it lists again, so that no object is missed."""
 
     def __init__(self, api: Api, timeline: Timeline) -> None:
         """Start watching."""
@@ -29,7 +29,7 @@ class Watcher:
             thread.start()
 
     def stop(self) -> None:
-        """Stop recording; what arrives afterwards is not an observation of the rehearsal."""
+        """Stop recording; later events do not belong to the rehearsal."""
         self._stop.set()
 
     def _follow(self, kind: Kind) -> None:
@@ -37,7 +37,7 @@ class Watcher:
             try:
                 self._list_and_watch(kind)
             except (ApiError, UnreachableError, ValueError):
-                # The control plane is starting or stopping; a lasting failure shows as missing observations.
+                # The control plane is starting or stopping; a permanent failure shows as missing observations.
                 self._stop.wait(_RETRY_SECONDS)
 
     def _list_and_watch(self, kind: Kind) -> None:

@@ -1,4 +1,4 @@
-"""Workloads of users, once the pools are known to scale: services, sweeps, a job whose node is reclaimed."""
+"""User workloads after the scenario: services, sweeps, a job whose node is reclaimed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checks(
     wait: Wait,
     reclaim_machine: Callable[[str], None],
 ) -> list[Check]:
-    """Run them, and check the results. Jobs are part of it where they have a place for checkpoints.
+    """Run them and check the results. Jobs are included if the stack has a bucket for checkpoints.
 
     ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name.
     """

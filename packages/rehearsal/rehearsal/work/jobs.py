@@ -1,4 +1,4 @@
-"""Jobs as ``gpu submit`` makes them, by the same functions, submitted by a developer. No program runs in them."""
+"""Jobs made by the functions of ``gpu submit`` and submitted by a developer. Their containers run no program."""
 
 from __future__ import annotations
 

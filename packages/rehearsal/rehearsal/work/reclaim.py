@@ -1,7 +1,7 @@
 """A training job whose node the cloud reclaims: its pods continue on another node, and no failure is counted.
 
 The job is the one that ``gpu submit`` makes on this stack, by the same functions, with two workers where there is room
-for them. No program runs in its containers: what a program does with SIGTERM and its checkpoints is not seen here.
+for them. No program runs in its containers: so handling of SIGTERM and checkpoints is not tested.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rehearsal.work.jobs import Wait, ended, holds, image, namespace, submit
 NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"
 _LISTED: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
-"""Reasons of the condition ``DisruptionTarget`` by which a pod's program got SIGTERM before its machine went:
+"""Reasons of the condition ``DisruptionTarget`` that mean that the program got SIGTERM before its machine stopped:
 https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions"""
 
 
@@ -34,8 +34,8 @@ https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-c
 class ReclaimOutcome:
     """The job's pods before and after the node ``taken`` was reclaimed, how they ended, and the Job's status.
 
-    ``ends``: the reason for which each pod on that node ended, empty if there is none. ``notice``: seconds between the
-    cloud's notice and the end; ``None`` for machines that are not spot.
+    ``ends``: why each pod on that node ended, empty if unknown. ``notice``: seconds between the cloud's notice and the
+    end of the machine; ``None`` for machines that are not spot.
     """
 
     taken: str
@@ -63,12 +63,12 @@ def play(
 
 
 def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
-    """Everything that went wrong; nothing if the job continued as declared."""
+    """All deviations; empty if the job continued as declared."""
     if len(outcome.before) < workers:
-        return [f"{len(outcome.before)} of its {workers} pods ran before the node was reclaimed"]
+        return [f"only {len(outcome.before)} of its {counted(workers, 'pod')} ran before the node was reclaimed"]
     errors = []
     if untold := [end or "nothing" for end in outcome.ends if end not in _LISTED]:
-        errors.append(f"pods on {outcome.taken} were ended without notice: {', '.join(untold)}")
+        errors.append(f"pods on {outcome.taken} ended without notice: {', '.join(untold)}")
     grace = max(int(pod["spec"]["terminationGracePeriodSeconds"]) for pod in outcome.before)
     if outcome.notice is not None and grace > outcome.notice:
         errors.append(f"its grace period is {grace} s after SIGTERM, but the cloud gives {outcome.notice} s")
@@ -128,7 +128,7 @@ def _played(
     lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
         reclaim_machine(taken)
-        # A Job that has ended starts no pod any more.
+        # A Job that has ended starts no further pod.
         wait(lambda: len(_others(running(), lost)) == job.workers or ended(api, job), PATIENCE_SECONDS)
     after = _read(api, running())
     for pod in after:

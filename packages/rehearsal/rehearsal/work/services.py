@@ -1,4 +1,4 @@
-"""Load on a service: no replica, one, none again, and its GPU node starts and stops with it.
+"""A service scales from no replica to one and back, and its GPU node starts and stops with it.
 
 The rehearsal sets the number of replicas as KEDA would, by the ``scale`` subresource.
 """
@@ -43,7 +43,7 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
     _scale(api, path, 0)
     again = wait(lambda: not on_gpus() and not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     wrong = [
-        *([] if asleep else ["without requests it had a replica, or the cluster had a GPU node"]),
+        *([] if asleep else ["before any request it had a replica, or the cluster had a GPU node"]),
         *([] if awake else ["its first replica did not start on a GPU node"]),
         *(f"its replica ran on {pool}, which its manifest does not allow" for pool in pools if pool not in allowed),
         *([] if again else ["a replica or a GPU node remained after the service scaled to zero"]),

@@ -67,7 +67,7 @@ def problems(outcome: SweepOutcome) -> list[str]:
     if failed := status.get("failed"):
         errors.append(f"{job.name}: {counted(failed, 'failure')}")
     indexes = Counter(_index(pod) for pod, _pool in outcome.pods)
-    # Without such an end it is Kubernetes that starts a run twice, as it sometimes does:
+    # Without an interruption Kubernetes itself sometimes starts a run twice:
     # https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
     cut_short = {_index(pod) for pod, _pool in outcome.pods if pod.disrupted or pod.phase == "Failed"}
     if again := sorted(index for index in cut_short if indexes[index] > 1):
@@ -81,7 +81,7 @@ def problems(outcome: SweepOutcome) -> list[str]:
 
 
 def _jobs(offer: Offer) -> list[TrainingJobSpec]:
-    """A job per number of GPUs that a pod can have, on the cheapest pools for it; the runs are divided among them."""
+    """A job for each number of GPUs that a pod can have, on the cheapest pools for it; they share the runs."""
     sizes = sorted({pool.gpus_per_pod for pool in offer.pools})
     jobs = []
     for number, gpus in enumerate(sizes):
@@ -120,5 +120,5 @@ def _at_once(outcome: SweepOutcome) -> int:
 def _words(outcome: SweepOutcome) -> str:
     job = outcome.job
     pools = ", ".join(sorted({pool for _pod, pool in outcome.pods if pool}))
-    runs = f"{counted(len(outcome.pods), 'run')} of {counted(job.gpus, 'GPU')}"
+    runs = f"{counted(len(outcome.pods), 'run')} with {counted(job.gpus, 'GPU')}"
     return f"{runs} on {pools}, at most {_at_once(outcome)} at once"

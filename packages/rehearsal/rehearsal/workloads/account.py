@@ -16,7 +16,7 @@ from rehearsal.cluster.api import Api
 from rehearsal.cluster.pki import write_private
 
 _LIFE_SECONDS: Final = 3607
-"""What kubelets ask for: https://github.com/kubernetes/kubernetes/blob/v1.34.4/plugin/pkg/admission/serviceaccount."""
+"""Lifetime that kubelets request: https://github.com/kubernetes/kubernetes/blob/v1.34.4/plugin/pkg/admission/serviceaccount."""
 
 _RENEW_SECONDS: Final = 0.8 * _LIFE_SECONDS
 
@@ -32,7 +32,7 @@ class TokenFile:
         self._written = -_RENEW_SECONDS
 
     def renew(self) -> None:
-        """Write a token if there is none, or the one there gets old. Raises ``ApiError`` without service account."""
+        """Write a token if there is none, or if it expires soon. Raises ``ApiError`` without service account."""
         now = time.monotonic()
         if now - self._written < _RENEW_SECONDS:
             return
@@ -44,7 +44,7 @@ class TokenFile:
         account = self._pod["spec"].get("serviceAccountName") or "default"
         path = resource_path("v1", f"serviceaccounts/{account}/token", namespace=metadata["namespace"])
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-        # The program may read it at any moment.
+        # The program may read the file at any moment.
         draft = self.path.with_name(f".{self.path.name}")
         write_private(draft, self._api.create(path, request)["status"]["token"])
         draft.replace(self.path)
@@ -52,6 +52,6 @@ class TokenFile:
 
 
 def write_kubeconfig(path: Path, *, api_server: str, ca_pem_base64: str, namespace: str, token: Path) -> None:
-    """What a client without this file reads from the in-cluster mount: address, CA, namespace and token."""
+    """A kubeconfig with the contents of the in-cluster mount: address, CA, namespace and token."""
     cluster = {"server": f"https://{api_server}", "certificate-authority-data": ca_pem_base64}
     write_private(path, kubeconfig("in-cluster", cluster, {"tokenFile": str(token)}, namespace))

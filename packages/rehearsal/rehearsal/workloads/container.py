@@ -1,4 +1,4 @@
-"""One container whose program really runs: started, probed, restarted and ended as its pod says; its pod's status."""
+"""One container whose program really runs, as its pod specifies: start, probes, restarts, end, and the pod's status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MINE: Final = ("Initialized", "ContainersReady", "Ready", "PodReadyToStartConta
 
 @dataclass(frozen=True)
 class Ended:
-    """How the container ended last: exit code (128 and the signal's number if one ended it), and its last words."""
+    """How the container ended last: exit code (128 plus the number of a signal), and the end of its log."""
 
     code: int
     words: str
@@ -35,7 +35,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class ContainerState:
-    """The container now: ``running``, and ``ready`` by its own word; or ``waiting`` for a reason, with a message."""
+    """The container's state: ``running``, ``ready`` by its probe; or the reason for ``waiting``, with a message."""
 
     running: bool = False
     ready: bool = False
@@ -46,9 +46,9 @@ class ContainerState:
 
 
 def pod_status(pod: Object, container: str, state: ContainerState) -> Object:
-    """The pod's whole status as a merge patch; what others wrote into its conditions stays.
+    """The pod's whole status as a merge patch; conditions of other writers are preserved.
 
-    Containers beside the real one are simulated, and run as soon as it does.
+    Its other containers are simulated, and run as soon as the real one does.
     """
     now = _now()
     before = pod.get("status") or {}
@@ -110,7 +110,7 @@ _LONGEST_BACKOFF: Final = 8.0
 """Kubelets wait 10 s, 20 s … 5 min between restarts; here 1 s, 2 s … 8 s."""
 
 _SLOWEST_START: Final = 300.0
-"""Seconds after which a program that has not been alive yet is started anew."""
+"""Seconds after which a program that has not been alive yet is restarted."""
 
 _LAST_LINES: Final = 5
 _DEFAULT_GRACE: Final = 30.0
@@ -119,7 +119,7 @@ _log = logging.getLogger("rehearsal.workloads")
 
 @dataclass(frozen=True)
 class Host:
-    """What every container of this machine has in common. ``folder`` holds one folder per pod."""
+    """Properties that all containers on this machine share. ``folder`` holds one folder per pod."""
 
     api: Api
     api_server: str
@@ -130,8 +130,8 @@ class Host:
 
 
 class Container(threading.Thread):
-    """The program of one pod, from the moment it is bound until it is deleted. ``program`` is ``None`` where the tools
-    carry no binary for the image."""
+    """The program of one pod, from the moment it is bound until it is deleted. ``program`` is ``None`` if the tools
+    have no binary for the image."""
 
     def __init__(self, host: Host, pod: Object, container: Object, program: ImageBinary | None) -> None:
         super().__init__(name=f"pod-{pod['metadata']['name']}", daemon=True)
@@ -152,7 +152,7 @@ class Container(threading.Thread):
         self._http = urllib3.PoolManager(retries=False, timeout=_PROBE_TIMEOUT)
 
     def end(self, grace: float | None) -> None:
-        """Have the program end within ``grace`` seconds (``None``: the pod's own); returns at once."""
+        """Stop the program within ``grace`` seconds (``None``: the pod's grace period); returns at once."""
         self._grace = grace
         self._ending.set()
 
@@ -185,7 +185,7 @@ class Container(threading.Thread):
         return resource_path("v1", "pods", metadata["name"], metadata["namespace"])
 
     def _begin(self) -> bool:
-        """Start the process; ``False`` with the reason in the pod's status where it cannot be started yet."""
+        """Start the process; ``False`` if that is not possible yet, with the reason in the pod's status."""
         image = self._container["image"]
         tag = Image.parse(image).tag
         if self._program is None:
@@ -193,7 +193,7 @@ class Container(threading.Thread):
         if tag != self._program.version:
             return self._hold(
                 "ErrImagePull",
-                f"{image}: the rehearsal carries version {self._program.version} of it, not {tag or 'one without tag'}",
+                f"{image}: the rehearsal has version {self._program.version}, not {tag or 'one without a tag'}",
             )
         try:
             self._child = self._launch(self._program)
@@ -248,7 +248,7 @@ class Container(threading.Thread):
         return host.processes.start(f"pods/{metadata['name']}", command, variables, may_end=True)
 
     def _watch(self) -> None:
-        """Probe until the process ends, must end, or is no longer alive by its own word."""
+        """Probe until the process ends, must stop, or fails its liveness probe."""
         assert self._child is not None
         while not self._ending.wait(_PROBE_SECONDS):
             if self._child.process.poll() is not None:
@@ -262,7 +262,7 @@ class Container(threading.Thread):
                 return
 
     def _answers(self, kind: str) -> bool:
-        """Whether a probe succeeds; what has no such probe, or one of a kind that is not simulated, is fine."""
+        """Whether a probe succeeds; true without such a probe, or if its kind is not simulated."""
         probe = self._container.get(kind)
         url = None if probe is None else probe_url(probe, self._container, self._ports)
         if url is None:
@@ -280,7 +280,7 @@ class Container(threading.Thread):
         now = time.monotonic()
         if self._unhealthy_since is None:
             self._unhealthy_since = now
-        # What a kubelet would let pass between the first failure and the last; a slow start is this machine's fault.
+        # A kubelet allows that many seconds of failures; this machine may be slow to start a program.
         patience = float((probe.get("failureThreshold") or 3) * (probe.get("periodSeconds") or 10))
         return now - self._unhealthy_since > (patience if self._was_alive else _SLOWEST_START)
 
@@ -300,7 +300,7 @@ class Container(threading.Thread):
         return False
 
     def _say(self, message: str) -> None:
-        """An event about the pod, unless it would repeat the one before."""
+        """An event about the pod, unless it repeats the previous one."""
         if message == self._message:
             return
         self._message = message
@@ -312,7 +312,7 @@ class Container(threading.Thread):
             _log.info("no event about pod %s: %s", self._where, error)
 
     def _set(self, state: ContainerState) -> None:
-        """Write the state into the pod's status unless it is there already."""
+        """Write the state into the pod's status, if it has changed."""
         self._state = state
         if state == self._written:
             return
@@ -323,11 +323,11 @@ class Container(threading.Thread):
                 self._host.api.merge(f"{self._path}/status", {"status": status})
             self._written = state
         except (ApiError, HTTPError) as error:
-            # The next look writes it.
+            # The next check writes it.
             _log.info("status of pod %s: %s", self._where, error)
 
     def _live(self) -> Object | None:
-        """The pod as it is now, ``None`` once it is gone."""
+        """The current pod; ``None`` if it is deleted."""
         live = self._host.api.find(self._path)
         return live if live is not None and live["metadata"]["uid"] == self._pod["metadata"]["uid"] else None
 
@@ -349,6 +349,6 @@ class Container(threading.Thread):
 
 
 def program_container(pod: Object, repository: str) -> Object:
-    """The pod's container of a carried repository."""
+    """The pod's container whose image is of a repository with a program."""
     containers: list[Any] = [each for each in pod["spec"]["containers"] if Image.parse(each["image"]).is_of(repository)]
     return dict(containers[0])

@@ -24,16 +24,16 @@ _KEYED: Final = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 
 
 class EnvironmentProblem(Exception):
-    """Why a container cannot be started yet, as a kubelet's ``CreateContainerConfigError`` says it."""
+    """Why a container cannot start yet: the message of a kubelet's ``CreateContainerConfigError``."""
 
 
 def environment(pod: Object, container: Object, find: Find, node: Object) -> dict[str, str]:
-    """The variables that the pod's specification gives a container, in order; later ones win.
+    """A container's variables from the pod's specification, in order; later ones win.
 
-    ``node`` gives what a container without a limit may use.
+    ``node``: its allocatable resources are the limits of a container without limits.
 
     Raises:
-        EnvironmentProblem: something that a variable refers to, and that is not optional, does not exist.
+        EnvironmentProblem: a required object that a variable refers to does not exist.
     """
     variables: dict[str, str] = {}
     for source in container.get("envFrom") or ():
@@ -49,13 +49,13 @@ def environment(pod: Object, container: Object, find: Find, node: Object) -> dic
 
 
 def arguments(container: Object, variables: Mapping[str, str]) -> list[str]:
-    """What follows the program's name: the rest of ``command``, then ``args``."""
+    """The program's arguments: the rest of ``command``, then ``args``."""
     words = [*(container.get("command") or ())[1:], *(container.get("args") or ())]
     return [expand(word, variables) for word in words]
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """``text`` with every ``$(NAME)`` that is known replaced; ``$$`` is a dollar."""
+    """``text`` with every known ``$(NAME)`` replaced; ``$$`` is a dollar."""
 
     def replaced(match: re.Match[str]) -> str:
         name = match[1]
@@ -65,7 +65,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _whole(source: Object, find: Find) -> Iterator[tuple[str, str]]:
-    """Every key of a ConfigMap or Secret, behind the prefix."""
+    """Every key of a ConfigMap or Secret, with the prefix."""
     prefix = source.get("prefix") or ""
     for kind, plural in (("configMapRef", "configmaps"), ("secretRef", "secrets")):
         if kind in source:

@@ -1,4 +1,4 @@
-"""Watches for pods whose program we have, and runs it: the part of a kubelet that kwok leaves out."""
+"""Watches for pods that have a program, and runs it: the part of a kubelet that kwok leaves out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Kubelet(WatchingThread):
         self._containers: dict[str, Container] = {}
 
     def close(self) -> None:
-        """End every program at once, then the threads."""
+        """Stop every program at once, then the threads."""
         super().close()
         running = list(self._containers.values())
         for container in running:
@@ -38,12 +38,12 @@ class Kubelet(WatchingThread):
             container.join()
 
     def listed(self, items: list[Object], /) -> None:
-        """End the programs of pods that went unnoticed."""
+        """Stop the programs of pods whose deletion was missed."""
         for uid in self._containers.keys() - {pod["metadata"]["uid"] for pod in items}:
             self._containers.pop(uid).end(grace=0.0)
 
     def notice(self, kind: str, pod: Object, /) -> None:
-        """Start the program of a pod that has a node; end that of a pod that is to go."""
+        """Start the program of a pod that has a node; stop that of a pod being deleted."""
         uid = pod["metadata"]["uid"]
         known = self._containers.get(uid)
         if kind == "DELETED":
@@ -63,7 +63,7 @@ class Kubelet(WatchingThread):
                 started.start()
 
     def _end(self, pod: Object, known: Container | None) -> None:
-        """A deleted pod: its program gets the pod's grace, and then the pod goes."""
+        """A pod being deleted: stop its program within the grace period, then remove the pod."""
         if known is not None:
             known.end(grace=float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
         elif pod["spec"].get("nodeName") and any(carried(each["image"]) for each in pod["spec"]["containers"]):
@@ -73,7 +73,7 @@ class Kubelet(WatchingThread):
 
 
 def programs(tools: Path) -> Mapping[str, ImageBinary]:
-    """Repository → program, of those that were built; tools of a stack that needs none have none."""
+    """Repository → program, for the programs that were built; empty if no program was needed."""
     binary = tools / _BINARY
     if not binary.exists():
         return {}

@@ -1,4 +1,4 @@
-"""Everything in which a program that runs for a pod differs from its container on a real node.
+"""All differences between a program that runs for a pod and its container on a real node.
 
 =========================================  ===========================================================================
 on a real node                             here
@@ -10,7 +10,7 @@ files of the in-cluster mount              ``KUBECONFIG`` names a file with the 
 an address of the pod's own                this machine's; each variable that names a port gets a free one, and probes
                                            are sent there
 the image's file system and user           the binary, and a folder of the pod's own as ``HOME`` and ``TMPDIR``: no
-                                           configuration of the person who rehearses is read
+                                           configuration of the user is read
 what the cloud adds to its pods, and       what the simulated cloud says (``Injection``)
 how its services are reached
 probes every 10 s after a delay,           probes twice a second without a delay, restarts after at most
@@ -57,7 +57,7 @@ def substitute(
         "TMPDIR": str(folder),
     }
     variables.setdefault("LEADER_ELECTION_NAMESPACE", namespace)
-    # A variable that the container sets itself is not overwritten, as by the clouds' webhooks.
+    # Like the clouds' webhooks, do not overwrite a variable that the container sets.
     for key, value in injected.env.items():
         variables.setdefault(key, value)
     if tokens is not None:

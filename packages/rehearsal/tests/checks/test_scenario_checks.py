@@ -161,17 +161,17 @@ def test_troubles_with_machines_are_current_only_while_somebody_waits(cluster: C
         cluster.pod(name)
         cluster.warning(name, "t4-1 cannot grow: no tag", reason="NodeGroupNotScaled", pool="t4-1")
     cluster.node("gpu-0", "t4-1", size=1, gpus=0)
-    cluster.warning("gpu-0", "the node offers no GPU", kind="Node", reason="DevicePluginMissing")
+    cluster.warning("gpu-0", "the node advertises no GPU", kind="Node", reason="DevicePluginMissing")
     cluster.warning("one", "Insufficient nvidia.com/gpu")
 
     def current() -> list[tuple[str, str]]:
         return [(trouble.pool, trouble.message) for trouble in cluster.timeline.unusable_machines()]
 
-    assert current() == [("t4-1", "t4-1 cannot grow: no tag"), ("", "the node offers no GPU")]
+    assert current() == [("t4-1", "t4-1 cannot grow: no tag"), ("", "the node advertises no GPU")]
     cluster.pod("one", node="gpu-1", phase="Running", change="MODIFIED")
     assert len(current()) == 2
     cluster.pod("two", change="DELETED")
-    assert current() == [("", "the node offers no GPU")]
+    assert current() == [("", "the node advertises no GPU")]
     cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
     assert current() == []
 
@@ -366,18 +366,3 @@ def test_a_pool_that_does_not_scale_up_again_fails_the_check(cluster: Cluster) -
     checks = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
     assert "2 nodes started for a job that fits one node: gpu-0, gpu-1" in by_id(checks, "again:t4-1").detail
     assert not by_id(checks, "again:t4-1").passed
-
-
-def test_a_pods_requests_are_those_of_its_containers_or_of_its_largest_init_container() -> None:
-    cluster = Cluster.empty()
-
-    def container(**requests: str) -> dict[str, Any]:
-        return {"image": "x", "resources": {"requests": requests}}
-
-    spec = {
-        "initContainers": [container(cpu="150m", memory="8Mi"), container(cpu="100m")],
-        "containers": [container(cpu="20m", memory="16Mi"), container(cpu="30m")],
-    }
-    metadata = {"uid": "1", "name": "agent", "namespace": "kube-system"}
-    cluster.timeline.observe("Pod", "ADDED", {"metadata": metadata, "spec": spec, "status": {}})
-    assert cluster.timeline.pods[0].requests == {"cpu": pytest.approx(0.15), "memory": 16 * 1024.0**2}

@@ -17,7 +17,6 @@ import trustme
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
-from facts.concepts.rest import resource_path
 from rehearsal.cluster import api as module
 from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -159,20 +158,6 @@ def test_kinds_are_discovered_once_and_a_missing_one_again(server: Server) -> No
     with pytest.raises(NoSuchKindError, match="create its CustomResourceDefinition first"):
         api.resource("x.io/v1", "Gadget")
     assert len(server.requests) == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "path"),
-    [
-        (("v1", "nodes"), "/api/v1/nodes"),
-        (("v1", "pods", None, "a"), "/api/v1/namespaces/a/pods"),
-        (("apps/v1", "daemonsets", "x", "y"), "/apis/apps/v1/namespaces/y/daemonsets/x"),
-        (("rbac/v1", "clusterroles", "system:node"), "/apis/rbac/v1/clusterroles/system:node"),
-        (("v1", "pods", "../nodes", "a/b"), "/api/v1/namespaces/a%2Fb/pods/..%2Fnodes"),
-    ],
-)
-def test_paths(arguments: tuple[Any, ...], path: str) -> None:
-    assert resource_path(*arguments) == path
 
 
 def test_queries_are_encoded(server: Server) -> None:

@@ -123,11 +123,11 @@ def test_a_job_ends_only_where_the_preview_announced_it(
 @pytest.mark.parametrize(
     ("announced", "expected"),
     [
-        ((), "announced no replacement and no deletion"),
-        (("replace a-pool",), "announced replace a-pool"),
-        (("delete a-pool-tag", "delete a-pool", "delete a-pool-b-tag"), "announced delete a-pool and its parts"),
-        (("delete a", "delete ab", "replace c"), "announced delete a, delete ab, replace c"),
-        (("delete a", "delete b", "delete c", "delete d"), "announced delete a, delete b, delete c, 1 more"),
+        ((), "announced: no replacement and no deletion"),
+        (("replace a-pool",), "announced: replace a-pool"),
+        (("delete a-pool-tag", "delete a-pool", "delete a-pool-b-tag"), "announced: delete a-pool and its parts"),
+        (("delete a", "delete ab", "replace c"), "announced: delete a, delete ab, replace c"),
+        (("delete a", "delete b", "delete c", "delete d"), "announced: delete a, delete b, delete c, 1 more"),
     ],
 )
 def test_of_many_steps_the_first_few_are_named_and_none_that_belongs_to_another(

@@ -94,9 +94,9 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
     ("changes", "updates", "expected"),
     [
         ({}, 0, "no changes"),
-        ({"count": {}}, 1, "no changes but the size that an autoscaler gave n"),
-        ({"count": {}, "maxCount": {}}, 1, "update 1"),
-        ({"count": {}}, 2, "update 2"),
+        ({"count": {}}, 1, "no changes, except sizes that the autoscaler set: n"),
+        ({"count": {}, "maxCount": {}}, 1, "1 updated"),
+        ({"count": {}}, 2, "2 updated"),
     ],
 )
 def test_an_autoscalers_size_is_labelled_and_never_hides_another_change(

@@ -67,7 +67,7 @@ def test_a_file_may_be_mounted_under_another_name() -> None:
         ("absent", slicing(4), "mounts the ConfigMap absent, which does not exist"),
         ("plugin", slicing(0), "at least 1 is needed"),
         ("plugin", slicing("four"), "replicas: four"),
-        ("plugin", slicing(4, renameByDefault=True), "offers the GPUs as nvidia.com/gpu.shared"),
+        ("plugin", slicing(4, renameByDefault=True), "advertises the GPUs as nvidia.com/gpu.shared"),
         ("plugin", '{"sharing": {"timeSlicing": {}}}', "cannot read (KeyError: 'resources')"),
         ("plugin", "{", "cannot read"),
         ("plugin", "just words", "cannot read"),
@@ -80,5 +80,5 @@ def test_a_plugin_that_would_offer_no_gpu_says_why(config_map: str, content: str
 
 
 def test_a_file_that_is_not_mounted_is_reported() -> None:
-    with pytest.raises(PluginError, match=r"reads /config/config\.yaml, where no ConfigMap is mounted"):
+    with pytest.raises(PluginError, match=r"reads /config/config\.yaml, but no mounted ConfigMap has this file"):
         offered(plugin_pod("plugin"), slicing(4), key="other.yaml")

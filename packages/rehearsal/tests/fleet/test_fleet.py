@@ -165,7 +165,7 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
         gpu_group("t4", machine=machine, offered_gpus=2, gpus_advertised_by="device-plugin", max_nodes=1)
     )
     api.create(PODS, pod("four", gpus=4, seconds=60))
-    expected = "the node offers no GPU: pod kube-system/gpus-"
+    expected = "the node advertises no GPU: pod kube-system/gpus-"
     # The node of the test before may be among them until the fleet looks again.
     reasons = lambda: [each["reason"] for each in running.missing_drivers() if each["reason"].startswith(expected)]  # noqa: E731
     assert eventually("the reason", reasons)[0].endswith("mounts the ConfigMap plugin, which does not exist")
@@ -205,7 +205,7 @@ def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscal
     api.create(PODS, pod("first", gpus=1, seconds=120))
     (event,) = eventually("the reason", lambda: events(api, "NodeGroupNotScaled"))
     assert event["involvedObject"]["name"] == "first"
-    assert event["message"].endswith("nothing may start a node of it: the ASG has no tag k8s.io/x")
+    assert event["message"].endswith("no autoscaler may start its nodes: the ASG has no tag k8s.io/x")
     assert event["metadata"]["labels"]["gpucluster.dev/pool"] == "t4"
     assert not fleet.had_nodes(CLUSTER, "t4")
 

@@ -58,5 +58,5 @@ def test_without_nodes_nothing_is_asked() -> None:
 
 def test_nodes_that_stay_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_nodes, "_DRAIN_SECONDS", 0.0)
-    with pytest.raises(FleetError, match="node group t4-1: still there after 0 s: stays"):
+    with pytest.raises(FleetError, match="node group t4-1: nodes not deleted after 0 s: stays"):
         wait(Cluster(["stays"], stuck=True))

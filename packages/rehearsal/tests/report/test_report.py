@@ -113,7 +113,7 @@ def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None
 def test_pass_needs_every_check_and_the_end(record: RunRecord) -> None:
     assert record.verdict == "pass"
     record.complete = False
-    assert (record.verdict, record.reasons) == ("fail", ["the run did not reach its end"])
+    assert (record.verdict, record.reasons) == ("fail", ["the run did not complete"])
     record.complete = True
     record.checks.append(Check("max-never-exceeded", "No pool exceeds its maximum", False, "t4-1 had 5 nodes"))
     assert (record.verdict, record.reasons) == ("fail", ["max-never-exceeded: t4-1 had 5 nodes"])
@@ -143,7 +143,7 @@ def test_the_chart_of_nodes_shows_whole_names_and_its_end_at_any_width(record: R
     show(Console(file=output, width=columns), record)
     lines = output.getvalue().splitlines()
     heading = next(index for index, line in enumerate(lines) if line.startswith("pool "))
-    assert lines[heading].split() == ["pool", "most", "allowed"]
+    assert lines[heading].split() == ["pool", "peak", "maximum"]
     for line, pool in zip(lines[heading + 1 :], record.pools.all, strict=False):
         assert line.startswith(f"{pool.name} ")
         chart = line[line.index("▕") + 1 : line.index("▏")]

@@ -230,12 +230,6 @@ def _pins(lock: str) -> dict[str, set[str]]:
     return pins
 
 
-def test_the_purposes_name_every_lock_and_each_has_those_before_it() -> None:
-    assert environment.PURPOSES["program"] == LOCKS[:1]
-    assert environment.PURPOSES["rehearsal"] == LOCKS[:3]
-    assert environment.PURPOSES["dev"] == LOCKS
-
-
 def test_a_package_has_one_version_in_all_locks() -> None:
     versions: dict[str, dict[str, set[str]]] = {}
     for lock in LOCKS:

@@ -83,6 +83,7 @@ def test_builds_every_module_into_one_folder(environ: dict[str, str], go: FakeGo
     folder = install(Progress(out), environ, modules)
     files = sorted(path.name for path in folder.iterdir())
     assert files == ["crd.yaml", "etcd", "lint", "scaler-1.2.3.tgz", "storectl"]
+    assert {path.resolve().parent for path in folder.iterdir()} == {folder.resolve()}, "each is beside the others"
     assert "example.org/store/server/v3" in (folder / "etcd").read_text()
     assert (folder / "crd.yaml").read_text() == "kind: CustomResourceDefinition\n"
     assert os.access(folder / "lint", os.X_OK)
@@ -143,11 +144,6 @@ def test_an_edit_that_a_new_version_has_no_place_for_stops_the_build(
     with pytest.raises(ToolsError, match=rf"example.org/store v1\.2\.3: waits\.go has {times} times\n  long = 15"):
         install(Progress(io.StringIO()), environ, (edited,))
     assert not go.calls("build")
-
-
-def test_every_binary_finds_the_others_beside_itself(environ: dict[str, str], modules: tuple[Module, ...]) -> None:
-    folder = install(Progress(io.StringIO()), environ, modules)
-    assert {path.resolve().parent for path in folder.iterdir()} == {folder.resolve()}
 
 
 def test_a_warm_cache_needs_neither_go_nor_network_and_says_nothing(

@@ -156,7 +156,7 @@ def test_another_version_than_the_one_built_does_not_run(stage: Stage, tag: str)
     stage.submit(name, f"example.com/mirror/karpenter/controller{tag}")
     waiting = eventually("it waits", lambda: stage.status(name).get("state", {}).get("waiting"))
     assert waiting["reason"] == "ErrImagePull"
-    assert "carries version 9.9.9" in waiting["message"]
+    assert "has version 9.9.9" in waiting["message"]
     assert stage.pid(name) is None
     stage.api.delete(f"{PODS}/{name}")
     eventually("the pod is gone", lambda: stage.pod(name) is None)

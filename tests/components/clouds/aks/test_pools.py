@@ -352,12 +352,6 @@ def test_partitioned_gpus_are_known_to_be_miscounted() -> None:
     assert "whole GPUs" not in pools["t4-1"]["scaleUp"]
 
 
-def test_another_expander_needs_no_order() -> None:
-    recording = run(gpu_spec(), expander="least-waste")
-    assert recording.only(CLUSTER).inputs["autoScalerProfile"]["expander"] == "least-waste"
-    assert [resource.name for resource in recording.resources if resource.name == "autoscaler-order"] == []
-
-
 def test_every_property_exists_in_the_sdk() -> None:
     key = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v/keys/k/versions/" + "0" * 32
     recordings = (

@@ -175,19 +175,9 @@ def test_a_pool_whose_name_continues_anothers_has_its_own_place() -> None:
     assert order(SPOT, longer) == [["eks-t4-1-spot-a"], ["eks-t4-1-spot-a-0"]]
 
 
-@pytest.mark.parametrize(
-    ("expander", "sent", "ordered"),
-    [
-        (None, "priority,least-waste", True),
-        ("priority", "priority,least-waste", True),
-        ("least-waste", "least-waste", False),
-        ("most-pods", "most-pods", False),
-        ("random", "random", False),
-    ],
-)
-def test_the_order_is_there_only_for_the_expander_that_reads_it(expander: str | None, sent: str, ordered: bool) -> None:
-    assert flags(expander=expander)["expander"] == sent
-    assert bool(run(expander=expander).of_type(CONFIG_MAP)) is ordered
+def test_the_expander_reads_the_declared_order() -> None:
+    assert flags()["expander"] == "priority,least-waste"
+    assert run().only(CONFIG_MAP).inputs["metadata"]["name"] == "cluster-autoscaler-priority-expander"
 
 
 def test_it_runs_on_the_admin_pool_and_has_its_rights_when_it_starts() -> None:
@@ -238,8 +228,7 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
     [
         (SPOT, {}, "cluster-autoscaler on"),
         (SPOT, {"autoscaler": "karpenter"}, "Karpenter on"),
-        (SPOT, {"expander": "random"}, "expander 'random'"),
-        (SPOT, {}, "spot before on-demand"),
+        (SPOT, {}, "reserved, then spot, then on-demand"),
         (SPOT, {"unneeded_minutes": 3}, "3 minutes"),
         (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9 minutes"),
         (SPOT, {}, "us-west-2a only"),

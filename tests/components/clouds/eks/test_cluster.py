@@ -263,9 +263,3 @@ def test_a_chain_of_roles_is_refused() -> None:
     args = ClusterArgs(settings=eks_specs.cluster_settings())
     with pytest.raises(pulumi.RunError, match="aws:assumeRoles: 2 roles"):
         recorder.run(lambda: _declare(args), config=chain)
-
-
-def test_the_kubeconfig_is_secret() -> None:
-    recording = run_cluster()
-    (outputs,) = [values for urn, values in recording.secret_outputs.items() if urn.endswith("::cluster")]
-    assert "kubeconfig" in outputs

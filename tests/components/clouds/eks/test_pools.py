@@ -259,10 +259,6 @@ def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
     assert "userData" not in template(eks_specs.gpu_pool(image="al2023", time_sharing=sharing))
 
 
-def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
-    assert group(eks_specs.gpu_pool()).inputs["updateConfig"] == {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
-
-
 def test_nodes_follow_the_control_planes_version() -> None:
     assert group(eks_specs.gpu_pool(), version="1.34").inputs["version"] == "1.34"
 
@@ -301,24 +297,13 @@ def test_a_cpu_pool_starts_at_its_minimum(minimum: int, desired: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"min_nodes": 1}, "keeps at least 1 node"),
-        ({"max_nodes": 0}, "can never have a node"),
-        ({"taints": ()}, "lacks the GPU taint"),
-    ],
-)
-def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        recording(eks_specs.gpu_pool(**changes))
-
-
-@pytest.mark.parametrize(
     ("upgrade", "sent"),
     [
+        # No further quota is needed.
+        (None, {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}),
         (Upgrade(max_unavailable=3), {"maxUnavailable": 3, "updateStrategy": "MINIMAL"}),
         (Upgrade(max_surge=0), {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}),
     ],
 )
-def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade, sent: dict[str, Any]) -> None:
+def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade | None, sent: dict[str, Any]) -> None:
     assert group(eks_specs.gpu_pool(upgrade=upgrade)).inputs["updateConfig"] == sent

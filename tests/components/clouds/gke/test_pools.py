@@ -166,14 +166,6 @@ def test_image_and_secure_boot(image: str, sent: str) -> None:
     assert config["shieldedInstanceConfig"]["enableSecureBoot"] is (image == "cos")
 
 
-def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
-    assert declared(specs.gpu_pool()).inputs["upgradeSettings"] == {
-        "strategy": "SURGE",
-        "maxSurge": 0,
-        "maxUnavailable": 1,
-    }
-
-
 def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
     assert declared(specs.gpu_pool()).delete_before_replace
 
@@ -288,5 +280,6 @@ def test_the_latest_driver_may_be_too_new_for_old_gpus(
 def test_nodes_are_upgraded_as_the_pool_says() -> None:
     upgrade = declared(specs.gpu_pool(upgrade=Upgrade(max_surge=2))).inputs["upgradeSettings"]
     assert upgrade == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0}
+    # Needs no further quota.
     usual = declared(specs.gpu_pool()).inputs["upgradeSettings"]
     assert usual == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}

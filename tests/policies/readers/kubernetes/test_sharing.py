@@ -39,6 +39,6 @@ def test_sharing_is_refused_only_beside_an_autoscaler() -> None:
     assert shared == GpuSharing("ConfigMap 'plugin'", 4, "urn:p")
     group = NodeGroup("t4", "any", gpus_per_node=1, autoscaled=True)
     (violation,) = visible(Stack(groups=(group,), sharing=(shared,)))
-    assert violation.message == "ConfigMap 'plugin' offers each GPU 4 times; the autoscaler of 't4' does not know."
+    assert violation.message == "ConfigMap 'plugin' advertises each GPU 4 times; the autoscaler of 't4' does not know."
     assert visible(Stack(groups=(NodeGroup("rack", "any", gpus_per_node=1),), sharing=(shared,))) == []
     assert visible(Stack(groups=(group,), sharing=(GpuSharing("c", UNKNOWN),)))[0].not_evaluated

@@ -15,27 +15,20 @@ import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks.account import (
-    ADDRESS,
     CLUSTER,
     CLUSTER_ID,
-    ENCRYPTION_SET,
     GROUP,
     GROUP_ID,
     IDENTITY,
     IDENTITY_ID,
     IDENTITY_OPERATOR,
     KUBELET_ID,
-    NAT,
     NETWORK,
     POOL,
     ROLE_ASSIGNMENT,
-    ROUTE_TABLE,
-    SECURITY_GROUP,
     SUBNET,
-    SUBNET_ID,
     Microsoft,
     cluster,
-    encryption_set,
     gpu_pool,
     network,
     role,
@@ -43,88 +36,11 @@ from packages.rehearsal.tests.providers.aks.account import (
     system_pool,
 )
 from rehearsal.providers.aks.versions import KUBERNETES
-from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.base import ProviderError
 from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import SimulatedNodeGroup
 
 CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
-STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standard"}}
-ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"}
-
-
-def nat(address: Created) -> Properties:
-    return {**STANDARD, "natGatewayName": "nat", "publicIpAddresses": [{"id": address.id}]}
-
-
-def test_a_whole_stack_comes_and_goes(azure: Microsoft) -> None:
-    group = azure.group()
-    security_group = azure.create(SECURITY_GROUP, {"resourceGroupName": "gpu-dev", "networkSecurityGroupName": "nodes"})
-    routes = azure.create(ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "nodes"})
-    address = azure.create(ADDRESS, ADDRESS_INPUTS)
-    gateway = azure.create(NAT, nat(address))
-    net = azure.create(NETWORK, network())
-    links = {
-        "natGateway": {"id": gateway.id},
-        "networkSecurityGroup": {"id": security_group.id},
-        "routeTable": {"id": routes.id},
-    }
-    nodes = azure.create(SUBNET, subnet(**links))
-    control_plane, kubelet = azure.identity(), azure.identity("kubelet")
-    operator = role(
-        scope=kubelet.id, principalId=control_plane.state["principalId"], roleDefinitionId=IDENTITY_OPERATOR
-    )
-    grant = azure.create(ROLE_ASSIGNMENT, operator)
-    disks = azure.create(ENCRYPTION_SET, encryption_set())
-    created = azure.create(
-        CLUSTER,
-        cluster(
-            identityProfile={"kubeletidentity": {"resourceId": kubelet.id}},
-            diskEncryptionSetID=disks.id,
-            networkProfile={**cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"},
-        ),
-    )
-    gpus = azure.create(POOL, gpu_pool())
-
-    assert nodes.id == SUBNET_ID
-    assert control_plane.id == IDENTITY_ID
-    assert kubelet.id == KUBELET_ID
-    assert created.id == CLUSTER_ID
-    assert gpus.id == f"{CLUSTER_ID}/agentPools/t4spot"
-    assert set(azure.fleet.groups) == {"system", "t4spot"}
-    assert created.state["identityProfile"]["kubeletidentity"]["objectId"] == kubelet.state["principalId"]
-
-    # What is in use stays; what uses it goes first.
-    for type_, resource in (
-        (SUBNET, nodes),
-        (NETWORK, net),
-        (NAT, gateway),
-        (ADDRESS, address),
-        (SECURITY_GROUP, security_group),
-        (ROUTE_TABLE, routes),
-        (ENCRYPTION_SET, disks),
-    ):
-        with pytest.raises(ProviderError, match=r"Status=400 Code=.* is in use by "):
-            azure.delete(type_, resource)
-    for type_, resource in (
-        (POOL, gpus),
-        (CLUSTER, created),
-        (ENCRYPTION_SET, disks),
-        (ROLE_ASSIGNMENT, grant),
-        (IDENTITY, kubelet),
-        (IDENTITY, control_plane),
-        (SUBNET, nodes),
-        (NETWORK, net),
-        (NAT, gateway),
-        (ADDRESS, address),
-        (ROUTE_TABLE, routes),
-        (SECURITY_GROUP, security_group),
-        (GROUP, group),
-    ):
-        azure.delete(type_, resource)
-        azure.delete(type_, resource)  # gone already is fine
-        assert azure.read(type_, resource.id).id == ""
-    assert azure.fleet.groups == {}
-    assert azure.fleet.clusters == {}
 
 
 def test_a_resource_group_takes_everything_along(azure: Microsoft, tmp_path: Path) -> None:
@@ -160,30 +76,6 @@ def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: Microsoft) ->
         ProviderError, match=f"cannot create already existing resource '{CLUSTER_ID}/agentPools/system'"
     ):
         azure.create(POOL, {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
-
-
-@pytest.mark.parametrize("call", ["create_cluster", "apply_group"])
-def test_a_cluster_that_fails_to_start_is_recorded_and_resumed(azure: Microsoft, call: str) -> None:
-    azure.network()
-    azure.identity()
-    azure.fleet.fail = call
-    with pytest.raises(ProviderError, match="no machines left") as failed:
-        azure.create(CLUSTER, cluster())
-    assert failed.value.partial is not None
-    half = failed.value.partial
-    azure.fleet.fail = ""
-    azure.update(CLUSTER, Created(half.id, half.state, azure.check(CLUSTER, cluster())), cluster())
-    assert set(azure.fleet.clusters) == {"gpu-dev"}
-    assert set(azure.fleet.groups) == {"system"}
-
-
-def test_a_pool_whose_machines_fail_is_recorded(azure: Microsoft) -> None:
-    azure.cluster()
-    azure.fleet.fail = "apply_group"
-    with pytest.raises(ProviderError, match="no machines left") as failed:
-        azure.create(POOL, gpu_pool())
-    assert failed.value.partial is not None
-    assert azure.read(POOL, failed.value.partial.id).id
 
 
 def test_a_preview_already_refuses_what_azure_would_refuse(azure: Microsoft) -> None:
@@ -228,6 +120,16 @@ def test_what_a_cluster_answers(azure: Microsoft) -> None:
     assert "Q0E=" not in json.dumps(state)
 
 
+def test_nodes_have_the_identity_that_the_cluster_names(azure: Microsoft) -> None:
+    azure.network()
+    principal, kubelet = azure.identity().state["principalId"], azure.identity("kubelet")
+    assert kubelet.id == KUBELET_ID
+    operator = role(scope=kubelet.id, principalId=principal, roleDefinitionId=IDENTITY_OPERATOR)
+    azure.create(ROLE_ASSIGNMENT, operator)
+    created = azure.create(CLUSTER, cluster(identityProfile={"kubeletidentity": {"resourceId": kubelet.id}}))
+    assert created.state["identityProfile"]["kubeletidentity"]["objectId"] == kubelet.state["principalId"]
+
+
 def test_the_users_kubeconfig(azure: Microsoft) -> None:
     azure.cluster()
     place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
@@ -261,11 +163,6 @@ def test_without_entra_there_is_no_kubeconfig_to_give(azure: Microsoft) -> None:
     azure.cluster(aadProfile=None, disableLocalAccounts=False)
     with pytest.raises(ProviderError, match="Entra ID"):
         azure.provider.invoke(CREDENTIALS, {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
-
-
-def test_the_version_is_the_one_that_the_control_plane_runs() -> None:
-    module = Path(__file__).parents[3] / "rehearsal" / "tools" / "kubernetes" / "go.mod"
-    assert f"k8s.io/kubernetes v{KUBERNETES}" in module.read_text()
 
 
 def test_the_simulated_provider_needs_none_of_the_vendors_packages(tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ STACKS: dict[str, dict[str, Any]] = {
     "default": {},
     "regional": {"availability": "regional"},
     "encrypted": {"security": {"kmsKey": KEY}},
-    "random": {"autoscaling": {"expander": "random"}},
     "growing-admin-pool": {"adminPool": {"nodes": 1, "maxNodes": 3}},
     "workloads": {"workloads": {"registry": {}, "checkpoints": {}, "sharedVolume": {}}},
 }

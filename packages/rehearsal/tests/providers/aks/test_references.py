@@ -19,24 +19,20 @@ from packages.rehearsal.tests.providers.aks.account import (
     SUBNET_ID,
     SUBSCRIPTION,
     Microsoft,
+    address,
     cluster,
     gpu_pool,
+    nat,
     network,
     role,
     subnet,
 )
-from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.base import Properties, ProviderError
 
-STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standard"}}
 CONTRIBUTOR = (
     f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
     "b24988ac-6180-42a0-ab88-20f7382dd24c"
 )
-ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"}
-
-
-def nat(address: Created) -> Properties:
-    return {**STANDARD, "natGatewayName": "nat", "publicIpAddresses": [{"id": address.id}]}
 
 
 def missing(azure: Microsoft, type: str, inputs: Properties, code: str) -> None:
@@ -48,7 +44,7 @@ def test_references_must_exist(azure: Microsoft) -> None:
     missing(azure, NETWORK, network(), "ResourceGroupNotFound")
     azure.group()
     missing(azure, SUBNET, subnet(), "ResourceNotFound")
-    missing(azure, NAT, {**STANDARD, "natGatewayName": "n", "publicIpAddresses": [{"id": "x"}]}, "ResourceNotFound")
+    missing(azure, NAT, nat(), "ResourceNotFound")
     missing(azure, CLUSTER, cluster(), "ResourceNotFound")
     azure.identity()
     missing(azure, CLUSTER, cluster(), "ResourceNotFound")
@@ -121,16 +117,17 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
     profile = {**cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"}
     with pytest.raises(ProviderError, match="has no NAT gateway"):
         azure.create(CLUSTER, cluster(networkProfile=profile))
-    gateway = azure.create(NAT, nat(azure.create(ADDRESS, ADDRESS_INPUTS)))
+    azure.create(ADDRESS, address())
+    gateway = azure.create(NAT, nat())
     azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": gateway.id}))
     assert azure.create(CLUSTER, cluster(networkProfile=profile)).id
 
 
 def test_a_nat_gateway_takes_standard_addresses(azure: Microsoft) -> None:
     azure.group()
-    basic = azure.create(ADDRESS, {**ADDRESS_INPUTS, "sku": {"name": "Basic"}})
+    azure.create(ADDRESS, address(sku={"name": "Basic"}))
     with pytest.raises(ProviderError, match="SKU Standard"):
-        azure.create(NAT, nat(basic))
+        azure.create(NAT, nat())
 
 
 @pytest.mark.parametrize("scope", [KUBELET_ID, GROUP_ID, f"/subscriptions/{SUBSCRIPTION}"])

@@ -79,21 +79,6 @@ def test_a_cluster_has_its_own_addons_unless_it_declines_them(amazon: Amazon) ->
     assert {"aws-node", "kube-proxy", "coredns"} <= names
 
 
-def test_a_cluster_that_did_not_start_is_resumed(amazon: Amazon) -> None:
-    amazon.fleet.fail = "create_cluster"
-    with pytest.raises(ProviderError, match="no machines left") as caught:
-        amazon.cluster()
-    amazon.fleet.fail = ""
-    assert caught.value.partial is not None
-    inputs = {
-        key: value for key, value in caught.value.partial.state.items() if key in ("name", "roleArn", "vpcConfig")
-    }
-    for key in ("clusterSecurityGroupId", "vpcId"):
-        inputs["vpcConfig"].pop(key, None)
-    state = amazon.update(CLUSTER, Created("gpu-dev", caught.value.partial.state, inputs), inputs)
-    assert state["endpoint"] == "https://127.0.0.1:6443"
-
-
 @pytest.mark.parametrize(
     ("public", "inside", "admitted", "endpoint"),
     [

@@ -210,7 +210,7 @@ def test_a_machine_whose_role_is_not_let_in_makes_no_node(sandbox: KarpenterSand
     [
         ({"settings": {"clusterName": "other"}}, "unauthorized to call ec2:CreateLaunchTemplate"),
         ({"serviceAccount": {"name": "nobody"}}, "credentials"),
-        ({"controller": {"image": {"tag": "1.14.0", "digest": ""}}}, "carries version 1.14.1"),
+        ({"controller": {"image": {"tag": "1.14.0", "digest": ""}}}, "has version 1.14.1"),
     ],
 )
 def test_what_the_installation_lacks(sandbox: KarpenterSandbox, values: dict[str, Any], message: str) -> None:

@@ -8,47 +8,12 @@ import pytest
 
 from packages.rehearsal.tests.providers.eks.account import (
     ADDON,
-    CLUSTER,
-    DEFAULT_GROUP,
-    NODE_GROUP,
     SUBNET,
     VPC,
     Amazon,
     subnet,
 )
 from rehearsal.providers.base import Properties, ProviderError
-
-
-def test_a_whole_account_comes_and_goes(amazon: Amazon) -> None:
-    for step in amazon.steps():
-        amazon.create(step.type, step.inputs)
-    for type_, resource in amazon.made:
-        read = amazon.read(type_, resource.id, resource.inputs)
-        assert (read.id, read.inputs) == (resource.id, resource.inputs), type_
-    made = dict(amazon.made)
-    assert made[CLUSTER].state["endpoint"] == "https://127.0.0.1:6443"
-    assert made[CLUSTER].state["certificateAuthority"] == {"data": "Q0E="}
-    assert made[NODE_GROUP].id == "gpu-dev:t4-1"
-    assert set(amazon.fleet.groups) == {"t4-1"}
-
-    for type_, resource in reversed(amazon.made):
-        amazon.delete(type_, resource)
-        if type_ != DEFAULT_GROUP:
-            assert amazon.read(type_, resource.id, resource.inputs).id == "", type_
-    assert amazon.fleet.groups == {}
-    assert amazon.fleet.clusters == {}
-
-
-def test_the_next_engine_finds_what_the_last_one_made(amazon: Amazon) -> None:
-    created = amazon.cluster()
-    group = amazon.node_group()
-    amazon.restart()
-    assert amazon.read(CLUSTER, created.id, created.inputs).state == created.state
-    assert amazon.read(NODE_GROUP, group.id, group.inputs).state == group.state
-    vpc = created.state["vpcConfig"]["vpcId"]
-    assert amazon.account.call("ec2", "DescribeVpcs", VpcIds=[vpc])["Vpcs"]
-    amazon.delete(NODE_GROUP, group)
-    amazon.delete(CLUSTER, created)
 
 
 def test_a_new_account_is_empty(amazon: Amazon, tmp_path: Path) -> None:
@@ -69,11 +34,6 @@ def test_an_interrupted_engine_waits_no_longer(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="DEGRADED"):
         amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "coredns"})
     amazon.stop()
-
-
-def test_an_import_returns_every_input(amazon: Amazon) -> None:
-    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16", "tags": {"Name": "net"}})
-    assert amazon.read(VPC, vpc.id).inputs == vpc.inputs
 
 
 def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: Amazon) -> None:

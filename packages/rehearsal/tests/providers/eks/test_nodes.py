@@ -9,16 +9,13 @@ import pytest
 from facts.catalog import of
 from packages.rehearsal.tests.providers.eks.account import (
     ASG_TAG,
-    CLUSTER,
     INTERNET_GATEWAY,
     NAT,
     NODE_GROUP,
-    ROLE,
     SUBNET,
     TEMPLATE,
     VPC,
     Amazon,
-    cpu_group,
     subnet,
 )
 from rehearsal.providers.base import Created, Properties, ProviderError
@@ -191,39 +188,6 @@ def test_a_cluster_has_as_many_node_groups_as_an_account_may_have(
     amazon.update(NODE_GROUP, first, amazon.group_inputs(labels={"team": "speech"}))
     amazon.delete(NODE_GROUP, first)
     amazon.node_group(nodeGroupName="one-more")
-
-
-def test_machines_that_fail_leave_a_group_to_resume(amazon: Amazon) -> None:
-    amazon.cluster()
-    amazon.fleet.fail = "apply_group"
-    with pytest.raises(ProviderError, match="no machines left") as caught:
-        amazon.admin_group()
-    assert caught.value.partial is not None
-    amazon.fleet.fail = ""
-    partial = caught.value.partial
-    inputs = amazon.check(NODE_GROUP, {**cpu_group(amazon.subnets())})
-    amazon.update(NODE_GROUP, Created(partial.id, partial.state, inputs), inputs)
-    assert amazon.fleet.groups["admin"].min_nodes == 2
-
-
-def in_use(amazon: Amazon, type_: str) -> Created:
-    return next(created for made, created in amazon.made if made == type_)
-
-
-@pytest.mark.parametrize(
-    ("type_", "message"),
-    [
-        (VPC, "DependencyViolation.*has dependencies"),
-        (SUBNET, "DependencyViolation.*has dependencies"),
-        (ROLE, "DeleteConflict"),
-        (CLUSTER, "ResourceInUseException.*nodegroups"),
-    ],
-)
-def test_what_is_in_use_stays(amazon: Amazon, type_: str, message: str) -> None:
-    amazon.cluster()
-    amazon.node_group()
-    with pytest.raises(ProviderError, match=message):
-        amazon.delete(type_, in_use(amazon, type_))
 
 
 def test_a_gateway_needs_the_internet_and_keeps_it(amazon: Amazon) -> None:

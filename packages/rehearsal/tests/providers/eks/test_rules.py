@@ -304,13 +304,6 @@ def test_what_the_models_do_not_know_is_refused_by_name(
         amazon.check(type_, inputs)
 
 
-def test_an_unknown_type_or_function_is_named(amazon: Amazon) -> None:
-    with pytest.raises(ProviderError, match="aws:rds/instance:Instance is not simulated"):
-        amazon.check("aws:rds/instance:Instance", {})
-    with pytest.raises(ProviderError, match="aws:ec2/getAmi:getAmi is not simulated"):
-        amazon.provider.invoke("aws:ec2/getAmi:getAmi", {})
-
-
 def test_the_region_is_one_that_exists(amazon: Amazon) -> None:
     assert amazon.provider.check_config({"region": "us-west-2"}) == []
     assert amazon.provider.check_config({"region": UNKNOWN}) == []

@@ -7,7 +7,6 @@ import pytest
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.gke.account import (
     CLUSTER,
-    NAT,
     NETWORK,
     POOL,
     SUBNETWORK,
@@ -17,7 +16,7 @@ from packages.rehearsal.tests.providers.gke.account import (
     gpu_pool,
     subnetwork,
 )
-from rehearsal.providers.base import Previous, Properties
+from rehearsal.providers.base import Properties
 from rehearsal.providers.differences import parse_path
 
 
@@ -150,12 +149,6 @@ def test_ignored_elements(google: Google) -> None:
     new = gpu_pool(nodeConfig={"taints": [{"key": "nvidia.com/gpu", "value": "no", "effect": "NO_SCHEDULE"}]})
     for path in ("nodeConfig.taints[*].value", "nodeConfig.taints[0]", "nodeConfig.taints[*]"):
         assert google.diff(POOL, gpu_pool(), new, (path,)).changes == ()
-
-
-def test_unknown_values_count_as_changes(google: Google) -> None:
-    old = google.check(NAT, {"name": "n", "router": "r", "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS"})
-    difference = google.provider.diff(google.request(NAT), "id", Previous(old, old), {**old, "router": UNKNOWN}, ())
-    assert difference.replaces == ("router",)
 
 
 def test_keys_that_need_quotes(google: Google) -> None:

@@ -10,76 +10,21 @@ import pytest
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.gke.account import (
     ACCOUNT,
-    ADDRESS,
     CLUSTER,
     CLUSTER_ID,
     FIREWALL,
-    NAT,
     NETWORK,
     POOL,
     PROJECT,
-    PROJECT_MEMBER,
-    ROUTER,
     SUBNETWORK,
     Google,
     cluster,
-    cpu_pool,
     gpu_pool,
     subnetwork,
 )
 from rehearsal.providers.base import Previous, ProviderError
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.store import Record, Store
-
-
-def test_a_whole_stack_comes_and_goes(google: Google) -> None:
-    network, subnet = google.network()
-    router = google.create(ROUTER, {"name": "r", "network": network.id})
-    nat_inputs = {
-        "name": "n",
-        "router": "r",
-        "natIpAllocateOption": "AUTO_ONLY",
-        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
-    }
-    nat = google.create(NAT, nat_inputs)
-    firewall = google.create(
-        FIREWALL, {"name": "f", "network": "net", "allows": [{"protocol": "tcp", "ports": ["22"]}]}
-    )
-    address = google.create(ADDRESS, {"name": "a"})
-    account = google.create(ACCOUNT, {"accountId": "gpu-dev-nodes"})
-    member = google.create(
-        PROJECT_MEMBER, {"project": PROJECT, "role": "roles/artifactregistry.reader", "member": account.state["member"]}
-    )
-    created = google.create(CLUSTER, cluster(network=network.id, subnetwork=subnet.id))
-    admin = google.create(POOL, cpu_pool(cluster=created.id))
-    gpus = google.create(POOL, gpu_pool(cluster=created.id))
-
-    assert created.id == CLUSTER_ID
-    assert created.state["endpoint"] == "127.0.0.1:6443"
-    assert created.state["masterAuth"] == {
-        "clientCertificateConfig": {"issueClientCertificate": False},
-        "clusterCaCertificate": "Q0E=",
-    }
-    assert gpus.id == f"{CLUSTER_ID}/nodePools/t4-1"
-    assert set(google.fleet.groups) == {"admin", "t4-1"}
-
-    for type_, resource in (
-        (POOL, gpus),
-        (POOL, admin),
-        (CLUSTER, created),
-        (PROJECT_MEMBER, member),
-        (ACCOUNT, account),
-        (ADDRESS, address),
-        (FIREWALL, firewall),
-        (NAT, nat),
-        (ROUTER, router),
-        (SUBNETWORK, subnet),
-        (NETWORK, network),
-    ):
-        google.delete(type_, resource)
-        assert google.read(type_, resource.id).id == ""
-    assert google.fleet.groups == {}
-    assert google.fleet.clusters == {}
 
 
 def test_a_refresh_sees_what_changed_behind_the_programs_back(google: Google, tmp_path: Path) -> None:
@@ -94,26 +39,11 @@ def test_a_refresh_sees_what_changed_behind_the_programs_back(google: Google, tm
     assert refreshed.inputs == network.inputs
 
 
-def test_a_control_plane_that_fails_is_recorded_and_resumed(google: Google) -> None:
-    google.fleet.fail = "create_cluster"
-    with pytest.raises(ProviderError, match="no machines left") as caught:
-        google.cluster()
-    made = caught.value.partial
-    assert made is not None
-    assert made.id == CLUSTER_ID
-    google.fleet.fail = ""
-    inputs = google.check(CLUSTER, cluster())
-    state = google.provider.update(google.request(CLUSTER), made.id, Previous(inputs, made.state), inputs, 0)
-    assert state["endpoint"] == "127.0.0.1:6443"
-
-
-def test_a_pool_whose_nodes_fail_is_recorded(google: Google) -> None:
+def test_a_pool_whose_nodes_fail_is_named(google: Google) -> None:
     google.cluster()
     google.fleet.fail = "apply_group"
-    with pytest.raises(ProviderError, match=r"error creating NodePool .*t4-1: no machines left") as caught:
+    with pytest.raises(ProviderError, match=r"error creating NodePool .*t4-1: no machines left"):
         google.create(POOL, gpu_pool())
-    assert caught.value.partial is not None
-    assert google.read(POOL, caught.value.partial.id).id == f"{CLUSTER_ID}/nodePools/t4-1"
 
 
 def test_references_must_exist(google: Google) -> None:
@@ -140,15 +70,6 @@ def test_a_link_into_another_project_is_another_network(google: Google) -> None:
     google.network()
     with pytest.raises(ProviderError, match="projects/elsewhere/global/networks/net' was not found"):
         google.create(FIREWALL, {"name": "f", "network": "projects/elsewhere/global/networks/net"})
-
-
-def test_what_is_in_use_cannot_be_deleted(google: Google) -> None:
-    network, subnet = google.network()
-    with pytest.raises(ProviderError, match=r"already being used by '.*/sub', resourceInUseByAnotherResource"):
-        google.delete(NETWORK, network)
-    google.create(CLUSTER, cluster())
-    with pytest.raises(ProviderError, match=r"already being used by .*clusters/gpu-dev"):
-        google.delete(SUBNETWORK, subnet)
 
 
 def test_a_protected_cluster_is_not_deleted(google: Google) -> None:
@@ -184,6 +105,7 @@ def test_an_update_keeps_the_control_plane(google: Google) -> None:
     state = google.update(CLUSTER, created, cluster(resourceLabels={"team": "vision"}))
     assert state["endpoint"] == created.state["endpoint"]
     assert state["masterAuth"] == created.state["masterAuth"]
+    assert state["masterAuth"]["clusterCaCertificate"] == "Q0E="
     assert state["resourceLabels"] == {"team": "vision"}
 
 
@@ -248,13 +170,6 @@ def test_data_sources(google: Google) -> None:
     assert versions["latestMasterVersion"].startswith("1.34.")
     with pytest.raises(ProviderError, match="Unknown region"):
         google.provider.invoke("gcp:compute/getZones:getZones", {"region": "mars-north1"})
-
-
-def test_the_offered_version_is_the_one_that_is_built() -> None:
-    from rehearsal.providers.gke.versions import KUBERNETES
-
-    module = Path(__file__).parents[3] / "rehearsal" / "tools" / "kubernetes" / "go.mod"
-    assert f"k8s.io/kubernetes v{KUBERNETES}" in module.read_text(encoding="utf-8")
 
 
 def test_the_state_file_is_plain_json(google: Google, tmp_path: Path) -> None:

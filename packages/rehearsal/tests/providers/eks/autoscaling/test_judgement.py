@@ -11,7 +11,6 @@ import pytest
 from packages.rehearsal.tests.providers.eks.autoscaling import (
     CLUSTER,
     EKS_TAGS,
-    ENABLED,
     FLAGS,
     LABELS,
     OWN,
@@ -81,26 +80,9 @@ def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "scales"),
-    [
-        (EKS_TAGS, True),
-        ({key: value for key, value in EKS_TAGS.items() if key != ENABLED}, False),
-        ({key: value for key, value in EKS_TAGS.items() if key != OWN}, False),
-        ({**{key: value for key, value in EKS_TAGS.items() if key != OWN}, f"{OWN}-2": "owned"}, False),
-    ],
-)
-def test_discovery_needs_the_groups_tags(tags: dict[str, str], scales: bool) -> None:
-    group = evaluate(snapshot(), declared(), asg(tags=tags), never)
-    assert group.autoscaled is scales
-    assert scales or "lacks the tag" in group.not_scaled_because
-
-
-@pytest.mark.parametrize(
     ("condition", "scales"),
     [
         (OWN_TAG, True),
-        ({"StringEquals": {f"autoscaling:ResourceTag/{OWN}": "owned"}}, True),
-        ({"StringEquals": {f"aws:ResourceTag/{OWN}-2": "owned"}}, False),
         ({"StringEquals": {f"aws:ResourceTag/{OWN}": "shared"}}, False),
         ({"StringEquals": {"aws:RequestedRegion": "us-west-2"}}, True),
         ({"StringEquals": {"aws:RequestedRegion": "us-east-1"}}, False),

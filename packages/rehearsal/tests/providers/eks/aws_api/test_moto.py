@@ -124,14 +124,6 @@ def test_all_spot_prices_are_the_same(moto: None) -> None:
     assert {each["SpotPrice"] for each in history["SpotPriceHistory"]} == {"0.00001"}
 
 
-@shows("ec2", "DescribeInstances")
-def test_an_instance_cannot_be_asked_for_twice(moto: None) -> None:
-    ec2 = client("ec2")
-    id = ec2.run_instances(ImageId="ami-1", MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
-    with pytest.raises(IndexError):
-        ec2.describe_instances(InstanceIds=[id, id])
-
-
 @shows("iam", "ListInstanceProfiles")
 def test_instance_profiles_are_listed_whatever_their_path(moto: None) -> None:
     iam = client("iam")
