@@ -37,3 +37,9 @@ def merged(base: Any, over: Any) -> Any:
     if isinstance(base, Mapping) and isinstance(over, Mapping):
         return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
     return over
+
+
+def split_id(id: str) -> tuple[str | None, str]:
+    """Namespace and name of a resource id."""
+    namespace, _, name = id.rpartition("/")
+    return namespace or None, name

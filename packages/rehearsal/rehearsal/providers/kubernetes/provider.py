@@ -42,7 +42,6 @@ from rehearsal.providers.kubernetes.manifest import (
     normal,
     object_id,
     prune,
-    split_id,
     to_api,
     with_name,
     with_namespace,
@@ -58,7 +57,7 @@ from rehearsal.providers.kubernetes.settings import (
     unknown_identity,
 )
 from rehearsal.providers.kubernetes.waiting import DEFAULT_TIMEOUT_SECONDS, NotReadyError, until_gone, until_ready
-from rehearsal.providers.values import has_unknown
+from rehearsal.providers.values import has_unknown, split_id
 
 _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 """Between attempts to create an object whose namespace or kind is not there yet, as the real provider does."""

@@ -20,8 +20,7 @@ from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, P
 from rehearsal.providers.differences import MISSING, Path, differences, format_path
 from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
 from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
-from rehearsal.providers.kubernetes.manifest import split_id
-from rehearsal.providers.values import has_unknown, merged
+from rehearsal.providers.values import has_unknown, merged, split_id
 
 _log = logging.getLogger(__name__)
 
