@@ -70,7 +70,7 @@ def test_a_pool_above_its_maximum_fails_the_check(cluster: Cluster) -> None:
     assert check.passed
     cluster.node("gpu-2", "t4-1", size=1)
     (check,) = of_cluster.limits(cluster.timeline, POOLS)
-    assert check.detail == "t4-1 had 3 nodes at once, maximum 2"
+    assert check.detail == "t4-1 had 3 nodes at once, its maximum is 2"
 
 
 def test_nodes_one_after_the_other_are_not_at_once(cluster: Cluster) -> None:
@@ -89,7 +89,7 @@ def test_a_node_that_is_being_deleted_counts_against_no_maximum(cluster: Cluster
     assert check.passed
     cluster.after(1).node("gpu-3", "t4-1", size=1)
     (check,) = of_cluster.limits(cluster.timeline, POOLS)
-    assert check.detail == "t4-1 had 3 nodes at once, maximum 2"
+    assert check.detail == "t4-1 had 3 nodes at once, its maximum is 2"
 
 
 def test_gpus_that_never_appear_are_not_a_pool_that_scaled_up(cluster: Cluster) -> None:

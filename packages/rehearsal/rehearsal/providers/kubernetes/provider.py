@@ -62,7 +62,7 @@ from rehearsal.providers.values import has_unknown, split_id
 _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 """Between attempts to create an object whose namespace or kind is not there yet, as the real provider does."""
 
-_GONE: Final = ". If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
+_UNREACHABLE_REMEDY: Final = ". If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
 _PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "background": "Background"}
 
 
@@ -197,7 +197,7 @@ class SimulatedKubernetes(Provider):
         except UnreachableError as error:
             if self._settings.delete_unreachable:
                 return Created("", {})
-            raise ProviderError(f"{error}{_GONE}") from error
+            raise ProviderError(f"{error}{_UNREACHABLE_REMEDY}") from error
         except ApiError as error:
             if error.status == 404:
                 return Created("", {})
@@ -248,7 +248,7 @@ class SimulatedKubernetes(Provider):
                 until_gone(self._cluster, kind, name, namespace, _timeout(timeout, inputs), self._cancelled)
         except UnreachableError as error:
             if not self._settings.delete_unreachable:
-                raise ProviderError(f"{error}{_GONE}") from error
+                raise ProviderError(f"{error}{_UNREACHABLE_REMEDY}") from error
         except NotReadyError as error:
             raise ProviderError(str(error)) from error
         except ApiError as error:
