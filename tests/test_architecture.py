@@ -37,6 +37,16 @@ def storeys() -> Mapping[str, tuple[str, ...]]:
     }
 
 
+@functools.cache
+def program_imports() -> Mapping[str, tuple[str, ...]]:
+    """Module of the program, the gate or the command → the storeys of the rehearsal that may import it."""
+    rows = _rows(REHEARSAL / "docs" / "architecture.md", "| module | imported by |")
+    return {
+        _module(name).removesuffix(".__init__"): tuple(f"rehearsal.{each}" for each in _allowed(parts))
+        for name, parts in rows
+    }
+
+
 def _rows(page: Path, head: str) -> list[list[str]]:
     text = page.read_text()
     return [line.split(" | ") for line in text[text.index(head) :].split("\n\n")[0].splitlines()[2:]]
@@ -137,6 +147,7 @@ def forbidden(edges: Mapping[str, Iterable[str]]) -> list[str]:
         if (own := part_of(one)) != part_of(other)
         and EVERYTHING not in table()[own]
         and not any(_inside(other, part) for part in table()[own])
+        and own not in program_imports().get(other, ())
     )
 
 
@@ -198,6 +209,18 @@ def test_no_row_allows_what_nobody_of_the_rehearsal_imports() -> None:
     assert idle == []
 
 
+def test_the_rehearsal_imports_exactly_the_listed_modules_of_program_gate_and_command() -> None:
+    ours = ("facts", "rehearsal", "schemas")
+    imported = {
+        (other, part_of(one))
+        for one, others in imports().items()
+        for other in others
+        if part_of(one) in storeys() and not any(_inside(other, each) for each in ours)
+    }
+    assert imported == {(module, part) for module, parts in program_imports().items() for part in parts}
+    assert len(program_imports()) <= 13, "a short list that only gets shorter"
+
+
 def test_an_import_against_the_table_is_found() -> None:
     assert forbidden({"facts.concepts.pool": ["facts.catalog.cloud"]}) == [
         "facts.concepts.pool imports facts.catalog.cloud"
@@ -205,6 +228,9 @@ def test_an_import_against_the_table_is_found() -> None:
     assert forbidden({"policies.pack": ["components.settings"]}) == ["policies.pack imports components.settings"]
     assert forbidden({"rehearsal.cluster.api": ["rehearsal.fleet.nodes"]}) == [
         "rehearsal.cluster.api imports rehearsal.fleet.nodes"
+    ]
+    assert forbidden({"rehearsal.checks.teams": ["components.settings.teams", "components.settings.pools"]}) == [
+        "rehearsal.checks.teams imports components.settings.pools"
     ]
 
 

@@ -7,19 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def kubeconfig(context: str, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> str:
+def kubeconfig(context: str, cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str = "") -> str:
     """A kubeconfig with one context, as JSON (which is YAML).
 
     ``cluster`` and ``user`` are entries of https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, such as
     ``{"server": …, "certificate-authority-data": …}`` and ``{"exec": …}``.
     """
+    entry = {"cluster": context, "user": context} | ({"namespace": namespace} if namespace else {})
     return json.dumps(
         {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": context, "cluster": cluster}],
             "users": [{"name": context, "user": user}],
-            "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+            "contexts": [{"name": context, "context": entry}],
             "current-context": context,
         },
         indent=2,

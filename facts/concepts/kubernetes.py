@@ -131,6 +131,12 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Decimal]:
     return total
 
 
+def gpu_limit(spec: Mapping[str, Any]) -> int:
+    """The GPUs that the containers of a pod of this ``spec`` have together."""
+    limits = ((each.get("resources") or {}).get("limits") or {} for each in spec.get("containers") or ())
+    return sum(int(each.get(GPU_RESOURCE, 0)) for each in limits)
+
+
 def _container_requests(container: Mapping[str, Any]) -> dict[str, Decimal]:
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}

@@ -13,9 +13,10 @@ import pulumi
 
 from components.settings import Settings
 from components.settings.limits import common
-from components.settings.limits.aks.network import EXISTING_NETWORK, NO_ZONE
+from components.settings.limits.aks.network import NO_ZONE
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK
 
 _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 

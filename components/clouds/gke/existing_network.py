@@ -14,9 +14,9 @@ import pulumi
 
 from components.settings import Settings
 from components.settings.limits import common
-from components.settings.limits.gke import EXISTING_NETWORK
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
+from facts.catalog.gke.networks import EXISTING_NETWORK
 
 _SUBNETWORK: Final = "gcp:compute/getSubnetwork:getSubnetwork"
 

@@ -1,7 +1,8 @@
-"""Address ranges of Google Cloud's VPC networks."""
+"""Names and address ranges of Google Cloud's VPC networks."""
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network
 from typing import Final
 
@@ -22,3 +23,9 @@ PRIVATE_RANGES: Final = tuple(
     )
 )
 """Ranges that a VPC takes as private addresses: https://cloud.google.com/vpc/docs/subnets#valid-ranges"""
+
+NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+"""A pattern: the name of a network, a subnet or a reservation."""
+
+EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{NAME})")
+"""A network as a stack file writes it: a name, or with the host project of a Shared VPC."""

@@ -18,8 +18,7 @@ from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.providers.account_limits import AccountFileError
-from rehearsal.run import loopback
-from rehearsal.run.loopback import LoopbackDown
+from rehearsal.run.machine import LoopbackDown, require_loopback
 from rehearsal.sandbox.client import SandboxError, stop_left_behind
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
@@ -187,7 +186,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
-        loopback.require()
+        require_loopback()
         app(prog_name="python -m rehearsal")
     except (AccountFileError, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))

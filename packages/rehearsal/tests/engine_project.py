@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from rehearsal.providers.base import Provider
-from rehearsal.providers.launcher import write_launchers
+from rehearsal.providers.server import write_launchers
 
 REAL_ENGINE: Final = [
     pytest.mark.rehearsal,

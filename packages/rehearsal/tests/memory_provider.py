@@ -16,7 +16,7 @@ from rehearsal.providers.base import (
     Provider,
     ProviderError,
 )
-from rehearsal.providers.paths import differences, format_path
+from rehearsal.providers.differences import differences, format_path
 
 
 class MemoryProvider(Provider):

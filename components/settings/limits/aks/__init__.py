@@ -14,6 +14,7 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.aks.keys import ENCRYPTION_SET, KEY, KEY_FORM
+from facts.catalog.aks.resource_ids import CONTAINER, GROUP
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")
@@ -36,23 +37,11 @@ _DISK_KEYS: Final = common.KmsKeys(
     "diskEncryptionSets/<name>; or leave it out, and kmsKey also encrypts disks",
 )
 
-# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
-_GROUP: Final = r"/subscriptions/(?P<subscription>[0-9a-fA-F-]{36})/resourceGroups/(?P<group>[-\w.()]+)/providers"
-
-CONTAINER: Final = re.compile(
-    _GROUP + r"/Microsoft\.Storage/storageAccounts/(?P<account>[a-z0-9]{3,24})/blobServices/default"
-    r"/containers/(?P<container>[-a-z0-9]{3,63})",
-    re.IGNORECASE,
-)
-"""The resource ID of a blob container, as a stack file writes it."""
-
 _NAMES: Final = Names(
     bucket=CONTAINER,
     bucket_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Storage/storageAccounts/ACCOUNT"
     "/blobServices/default/containers/CONTAINER: Azure grants access by resource ID",
-    secret=re.compile(
-        _GROUP + r"/Microsoft\.KeyVault/vaults/[-\w]{3,24}(/secrets/[-0-9a-zA-Z]{1,127})?", re.IGNORECASE
-    ),
+    secret=re.compile(GROUP + r"/Microsoft\.KeyVault/vaults/[-\w]{3,24}(/secrets/[-0-9a-zA-Z]{1,127})?", re.IGNORECASE),
     secret_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.KeyVault/vaults/VAULT/secrets/SECRET",
 )
 

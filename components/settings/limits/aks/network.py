@@ -9,17 +9,11 @@ from typing import Final
 
 from components.settings.problems import Problem
 from components.settings.settings import Settings
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK
 
 # https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
 _KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 _LARGEST_SERVICE_PREFIX: Final = 13
-
-EXISTING_NETWORK: Final = re.compile(
-    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Network/"
-    r"virtualNetworks/(?P<name>[^/]+)",
-    re.IGNORECASE,
-)
-"""The resource id of a virtual network, as a stack file writes it."""
 
 _PRIVATE_ZONE: Final = re.compile(
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/privateDnsZones/(?P<name>[^/]+)",

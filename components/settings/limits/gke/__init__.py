@@ -9,12 +9,12 @@ from typing import Final
 
 from components.settings.costs import support_of
 from components.settings.limits import common, windows
-from components.settings.limits.gke.pools import RESOURCE_NAME, pool_problems
+from components.settings.limits.gke.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.catalog.gke.networks import PRIVATE_RANGES
+from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
 from facts.catalog.gke.versions import OLDEST
 
 _KMS_KEYS: Final = common.KmsKeys(
@@ -35,9 +35,6 @@ _WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion
 
 # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
-
-EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{RESOURCE_NAME})")
-"""As a stack file writes it: a name, or a name with the host project of a Shared VPC."""
 
 
 # GKE sets these from the pool's properties. The API's description of ``NodeConfig.labels`` (discovery document of
@@ -221,7 +218,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
             f"'{existing.network}' is not a VPC network",
             "Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
         )
-    if len(existing.subnets) != 1 or not re.fullmatch(RESOURCE_NAME, existing.subnets[0]):
+    if len(existing.subnets) != 1 or not re.fullmatch(NAME, existing.subnets[0]):
         yield Problem(
             "network.existing.subnets",
             "a GKE cluster uses one subnet, which spans all zones of its region",

@@ -9,11 +9,9 @@ from typing import Final
 
 from components.settings.problems import Problem
 from components.settings.settings import Settings
+from facts.catalog.gke.networks import NAME
 from facts.concepts.counts import counted
 from facts.concepts.pool import CapacityType, Pool
-
-RESOURCE_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
-"""The pattern of names in Compute Engine."""
 
 _UPGRADED_AT_ONCE: Final = 20
 _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
@@ -21,7 +19,7 @@ _ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
 # A block or sub-block of a dense reservation, of this project or of another that shares it:
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool#using-gce-reservations
 _RESERVATION: Final = re.compile(
-    rf"(projects/[^/]+/reservations/)?{RESOURCE_NAME}(/reservationBlocks/{RESOURCE_NAME}(/reservationSubBlocks/{RESOURCE_NAME})?)?"
+    rf"(projects/[^/]+/reservations/)?{NAME}(/reservationBlocks/{NAME}(/reservationSubBlocks/{NAME})?)?"
 )
 
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.

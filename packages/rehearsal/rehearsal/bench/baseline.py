@@ -1,15 +1,12 @@
 """The baseline of the scheduling measurement: a pool given straight to the autoscaler, without our program.
 
-``python -m rehearsal.bench.baseline --run-dir D --tools T --max-nodes N`` starts the same control plane and the same
-autoscaler as a rehearsal, declares one admin node and one GPU pool by hand, writes ``D/ready.json`` and runs until its
-standard input closes. The pool is written out here, and not derived from the program, so that the two can differ.
+The pool is written out here, and not derived from the program, so that the two can differ.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
@@ -61,28 +58,19 @@ def groups(max_nodes: int) -> tuple[SimulatedNodeGroup, SimulatedNodeGroup]:
     return admin, gpu
 
 
-def main() -> None:
-    """Run until the input closes."""
-    parser = argparse.ArgumentParser(prog="python -m rehearsal.bench.baseline")
-    parser.add_argument("--run-dir", type=Path, required=True)
-    parser.add_argument("--tools", type=Path, required=True)
-    parser.add_argument("--max-nodes", type=int, required=True)
-    options = parser.parse_args()
-    with ControlPlane(options.run_dir, tools=options.tools) as plane:
-        fleet = KarpenterFleet(plane, options.run_dir, options.tools)
+def serve(run_dir: Path, tools: Path, max_nodes: int, client: Connection) -> None:
+    """Start the control plane and the autoscaler of a rehearsal, send the kubeconfig, run until ``client`` closes."""
+    with ControlPlane(run_dir, tools=tools) as plane:
+        fleet = KarpenterFleet(plane, run_dir, tools)
         try:
             fleet.create_cluster(
                 _CLUSTER, version="1.34.4", region="us-central1", zones=_ZONES, system_objects=system_objects({})
             )
-            for group in groups(options.max_nodes):
+            for group in groups(max_nodes):
                 fleet.apply_group(group)
-            draft = options.run_dir / ".ready.json"
-            draft.write_text(json.dumps({"kubeconfig": str(plane.kubeconfig)}))
-            draft.rename(options.run_dir / "ready.json")
-            sys.stdin.read()
+            fleet.settle()
+            client.send(plane.kubeconfig.read_text())
+            with suppress(EOFError):
+                client.recv()
         finally:
             fleet.close()
-
-
-if __name__ == "__main__":
-    main()

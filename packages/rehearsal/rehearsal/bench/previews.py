@@ -14,31 +14,23 @@ from rehearsal.engine.stack import ROOT
 
 
 def measure_previews(tools: Path, repetitions: int, faulty_project: AbstractContextManager[Path]) -> list[Goal]:
-    """All previews in turns; every repetition's ratio is to its own empty program. dev is on GKE.
+    """All previews in turns; every repetition's ratio is to its own empty program.
 
-    ``faulty_project`` is a copy of dev's project that the gate refuses.
+    ``faulty_project`` is a copy of dev's project, which is on GKE, that the gate refuses.
     """
     dev, gate = ROOT / "Pulumi.dev.yaml", gate_for(ROOT, "dev")
-    with (
-        workspace("previews") as folder,
-        preview_sandbox(folder, tools) as facts,
-        faulty_project as faulty,
-    ):
+    with workspace("previews") as folder, preview_sandbox(folder, tools) as facts, faulty_project as faulty:
         empty = empty_project(folder)
         bare = engine_for("empty", folder, facts, tools, empty, empty / "Pulumi.dev.yaml")
-        real = engine_for("dev", folder, facts, tools, ROOT, dev)
         refused = engine_for("refused", folder, facts, tools, faulty, dev)
         variants: dict[str, Callable[[], CommandResult]] = {
             "empty": lambda: _must(bare.preview(), True),
-            "dev": lambda: _must(real.preview(), True),
-            "dev + gate": lambda: _must(real.preview(gate), True),
             "refused": lambda: _must(refused.preview(gate), False),
         }
-        others = [cloud for cloud in PLACES if cloud != "gke"]
-        for cloud in others:
-            on_cloud = engine_for(cloud, folder, facts, tools, ROOT, stack_with(folder, f"dev-{cloud}", {}, cloud))
-            variants[cloud] = lambda engine=on_cloud: _must(engine.preview(), True)
-            variants[f"{cloud} + gate"] = lambda engine=on_cloud: _must(engine.preview(gate), True)
+        for cloud in PLACES:
+            real = engine_for(cloud, folder, facts, tools, ROOT, stack_with(folder, f"dev-{cloud}", {}, cloud))
+            variants[cloud] = lambda engine=real: _must(engine.preview(), True)
+            variants[f"{cloud} + gate"] = lambda engine=real: _must(engine.preview(gate), True)
         # One unmeasured turn: the first start of everything reads from a cold disk.
         for variant in variants.values():
             variant()
@@ -48,24 +40,20 @@ def measure_previews(tools: Path, repetitions: int, faulty_project: AbstractCont
                 seconds[name].append(variant().seconds)
     samples = {name: Sample(tuple(values)) for name, values in seconds.items()}
     base = samples["empty"]
-    elsewhere = [
-        goal
-        for cloud in others
-        for goal in (
-            Goal(f"preview of dev on {cloud}", samples[cloud].over(base), "× empty", 2.0),
-            Goal(f"preview of dev on {cloud} with the gate", samples[f"{cloud} + gate"].over(base), "× empty", 2.5),
-            Goal(f"the gate adds on {cloud}", samples[f"{cloud} + gate"].beyond(samples[cloud]), "s", 0.5),
-        )
-    ]
     return [
         Goal("preview of an empty program", base, "s"),
-        Goal("preview of dev", samples["dev"].over(base), "× empty", 2.0),
-        Goal("preview of dev with the gate", samples["dev + gate"].over(base), "× empty", 2.5),
+        *(goal for cloud in PLACES for goal in _of_cloud(cloud, samples[cloud], samples[f"{cloud} + gate"], base)),
         Goal("preview that the gate refuses", samples["refused"].over(base), "× empty", 3.0),
-        Goal("the gate adds, when it agrees", samples["dev + gate"].beyond(samples["dev"]), "s", 0.5),
-        Goal("the gate adds, when it refuses", samples["refused"].beyond(samples["dev"]), "s", 0.5),
-        *elsewhere,
+        Goal("the gate adds, when it refuses", samples["refused"].beyond(samples["gke"]), "s", 0.5),
     ]
+
+
+def _of_cloud(cloud: str, alone: Sample, gated: Sample, base: Sample) -> tuple[Goal, ...]:
+    return (
+        Goal(f"preview of dev on {cloud}", alone.over(base), "× empty", 2.0),
+        Goal(f"preview of dev on {cloud} with the gate", gated.over(base), "× empty", 2.5),
+        Goal(f"the gate adds on {cloud}", gated.beyond(alone), "s", 0.5),
+    )
 
 
 def _must(result: CommandResult, succeed: bool) -> CommandResult:

@@ -41,13 +41,8 @@ class Sample:
 
 def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Least squares through (x, y) points: the slope, and R² (1: the points are on a line)."""
-    count = len(points)
-    mean_x, mean_y = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
-    spread_x = sum((x - mean_x) ** 2 for x, _ in points)
-    rise = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread_x
-    residual = sum((y - mean_y - rise * (x - mean_x)) ** 2 for x, y in points)
-    spread_y = sum((y - mean_y) ** 2 for _, y in points)
-    return rise, 1 - residual / spread_y if spread_y else 1.0
+    xs, ys = zip(*points, strict=True)
+    return statistics.linear_regression(xs, ys).slope, statistics.correlation(xs, ys) ** 2
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,15 @@ Nodes have eight GPUs: every GKE node brings eight pods of its own, which on one
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
-import sys
-import time
+import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.bench.baseline import GPU, GPUS_PER_NODE, POOL
+from rehearsal.bench.baseline import GPU, GPUS_PER_NODE, POOL, serve
 from rehearsal.bench.project import stack_with, workspace
 from rehearsal.bench.results import Goal, Sample
 from rehearsal.cluster.api import Api
@@ -71,24 +68,22 @@ def _our_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
 
 @contextmanager
 def _bare_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
-    """A cluster with the same pool, declared by hand."""
+    """A cluster with the same pool, declared by hand, in a process of its own as a rehearsal's."""
     folder.mkdir()
-    command = [sys.executable, "-m", "rehearsal.bench.baseline", "--run-dir", str(folder), "--tools", str(tools)]
-    with (folder / "baseline.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--max-nodes", str(max_nodes)], stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT
-        )
+    processes = multiprocessing.get_context("spawn")
+    mine, its = processes.Pipe()
+    process = processes.Process(target=serve, args=(folder, tools, max_nodes, its))
+    process.start()
+    its.close()
     try:
-        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
-        while not (folder / "ready.json").exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise SandboxError(f"the baseline did not start: {(folder / 'baseline.log').read_text()[-2000:]}")
-            time.sleep(0.1)
-        yield Path(json.loads((folder / "ready.json").read_text())["kubeconfig"]).read_text()
+        if not mine.poll(_START_TIMEOUT_SECONDS):
+            raise SandboxError(f"the baseline did not start within {_START_TIMEOUT_SECONDS:.0f} s")
+        yield mine.recv()
+    except EOFError as error:
+        raise SandboxError(f"the baseline ended with exit code {process.exitcode}") from error
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait()
+        mine.close()
+        process.join()
 
 
 def _until_all_run(kubeconfig: str, pods: int) -> float:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rehearsal.checks import cluster, declared, workloads
-from rehearsal.checks.autoscaler_rights import autoscaler_rights, calls_allowed
+from rehearsal.checks import cluster, workloads
 from rehearsal.checks.cluster import leftover_checks
-from rehearsal.checks.people import people_checks
+from rehearsal.checks.permissions import autoscaler_rights, calls_allowed, people_checks
 from rehearsal.checks.teams import team_checks
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import Scenario
@@ -41,10 +40,10 @@ def cluster_checks(
         *workloads.workload_checks(timeline, scenario, played),
         *workloads.burst_checks(timeline, scenario, played),
         *cluster.reached(timeline, pools, messages or {}),
-        declared.nodes_as_declared(timeline, pools),
+        cluster.nodes_as_declared(timeline, pools),
         *cluster.limits(timeline, pools),
         cluster.system_pods_off_gpus(timeline),
-        declared.system_pods_run(timeline, played),
+        cluster.system_pods_run(timeline, played),
         cluster.back_to_zero(timeline, played),
         *workloads.again_checks(timeline, scenario, played),
         *workloads.shortage_checks(timeline, scenario, played),

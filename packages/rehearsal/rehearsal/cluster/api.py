@@ -20,8 +20,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.rest import admission_warnings, failure, resource_path
-from rehearsal.cluster.credentials import UserTokens
-from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError, UserTokens
 
 Object = dict[str, Any]
 
@@ -179,6 +178,16 @@ class Api:
         """
         resource, place = self.resource(manifest["apiVersion"], manifest["kind"]), manifest["metadata"]
         return self.apply(resource.path(place["name"], place.get("namespace", "default")), manifest)
+
+    def permits(self, user: str, groups: Sequence[str], attributes: Mapping[str, str]) -> bool:
+        """Whether the cluster permits a request with these ``resourceAttributes`` to an authenticated user.
+
+        https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/subject-access-review-v1/
+        """
+        version = "authorization.k8s.io/v1"
+        spec = {"user": user, "groups": [*groups, "system:authenticated"], "resourceAttributes": dict(attributes)}
+        review = {"apiVersion": version, "kind": "SubjectAccessReview", "spec": spec}
+        return bool(self.create(f"/apis/{version}/subjectaccessreviews", review)["status"]["allowed"])
 
     def watch(self, path: str, resource_version: str, seconds: int = 5) -> Iterator[tuple[str, Object]]:
         """(event type, object) pairs; the server ends the stream after ``seconds``.

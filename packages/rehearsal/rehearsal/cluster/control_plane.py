@@ -17,10 +17,13 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
+
+import yaml
 
 from facts.concepts.kubeconfig import kubeconfig
 from rehearsal.cluster import images
@@ -30,12 +33,13 @@ from rehearsal.cluster.pki import NAME, Certificates, make_certificates, write_p
 from rehearsal.cluster.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
 from rehearsal.simulation import makers_rights
 
-STAGES: Final = Path(__file__).parent / "stages"
-SERVICE_CIDR: Final = "10.96.0.0/16"
+_HERE: Final = Path(__file__).parent
+STAGES: Final = _HERE / "stages"
+_FLAGS: Final[Mapping[str, list[str]]] = yaml.safe_load((_HERE / "flags.yaml").read_text())
 SERVICE_IP: Final = "10.96.0.1"
+"""The first address of the services' range in ``flags.yaml``."""
 
 _DEFAULT_SERVICE_ACCOUNT: Final = "/api/v1/namespaces/default/serviceaccounts/default"
-_ADMISSION: Final = "ExtendedResourceToleration"
 _PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 _CARRIED: Final = "CARRIED_IMAGES"
 """Stands in the stages for the images that kwok leaves to ``rehearsal/workloads``."""
@@ -178,21 +182,24 @@ class ControlPlane:
         shutil.rmtree(self._folder / "etcd", ignore_errors=True)
         etcd_port, peer_port, api_port, kubelet_port = free_ports(4)
         self.port = self.port or api_port
-        self.kubeconfig_for("admin")
-        self._start_etcd(etcd_port, peer_port)
-        self._start_api_server(etcd_port)
+        for user in ("admin", "developer", "kwok", "system:kube-controller-manager", "system:kube-scheduler"):
+            self.kubeconfig_for(user)
+        self._write_files()
+        self._run("etcd", etcd_port=etcd_port, peer_port=peer_port)
+        self._run("kube-apiserver", etcd_port=etcd_port)
         api = self.api
         self._wait("the API server", api.ready)
         api.apply_manifest(makers_rights(everything=True))
-        self.kubeconfig_for("developer")
-        self._start_controller_manager()
-        self._start_scheduler()
-        self._start_kwok(kubelet_port)
+        self._run("kube-controller-manager")
+        self._run("kube-scheduler")
+        self._run("kwok", kubelet_port=kubelet_port)
         self._wait("kwok", lambda: listens(kubelet_port))
         # The controller manager makes it; without it the API server refuses every pod.
         self._wait("the default service account", lambda: api.find(_DEFAULT_SERVICE_ACCOUNT) is not None)
 
-    def _run(self, name: str, *flags: str) -> None:
+    def _run(self, name: str, **ports: int) -> None:
+        values = {**asdict(self._certificates), **ports, "folder": self._folder, "port": self.port, "name": NAME}
+        flags = [flag.format_map(values) for flag in _FLAGS[name]]
         self._children.append(self.processes.start(name, [self._tools / name, *flags]))
 
     def _wait(self, what: str, ready: Callable[[], bool]) -> None:
@@ -205,109 +212,17 @@ class ControlPlane:
                 raise ProcessError(f"{what} is not ready after {_READY_SECONDS:.0f} s. {last.name}:\n{last.tail()}")
             time.sleep(0.05)
 
-    def _start_etcd(self, port: int, peer_port: int) -> None:
-        peer = f"http://127.0.0.1:{peer_port}"
-        self._run(
-            "etcd",
-            f"--data-dir={self._folder / 'etcd'}",
-            f"--listen-client-urls=http://127.0.0.1:{port}",
-            f"--advertise-client-urls=http://127.0.0.1:{port}",
-            f"--listen-peer-urls={peer}",
-            f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=default={peer}",
-            "--unsafe-no-fsync",  # the data lives as long as the run
-            "--log-level=warn",
-        )
-
-    def _start_api_server(self, etcd_port: int) -> None:
-        files = self._certificates
-        tokens = self._folder / "tokens.csv"
-        write_private(
-            tokens, "".join(f'{self._tokens[user]},{user},{user},"{group}"\n' for user, group in _USERS.items())
-        )
-        self._run(
-            "kube-apiserver",
-            f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-            "--bind-address=127.0.0.1",
-            # Else it looks for the address of a default route, which a machine without a network has not.
-            "--advertise-address=127.0.0.1",
-            "--kubelet-preferred-address-types=InternalIP",  # the names of simulated nodes are in no DNS
-            f"--secure-port={self.port}",
-            "--endpoint-reconciler-type=none",  # a loopback address cannot be an endpoint of the kubernetes Service
-            f"--tls-cert-file={files.server}",
-            f"--tls-private-key-file={files.server_key}",
-            f"--tls-sni-cert-key={files.public_server},{files.public_server_key}:{NAME}",
-            f"--token-auth-file={tokens}",
-            "--authorization-mode=RBAC",
-            f"--enable-admission-plugins={_ADMISSION}",
-            "--allow-privileged=true",  # as every cloud does: driver installers are privileged
-            f"--service-cluster-ip-range={SERVICE_CIDR}",
-            "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={files.service_account_key}",
-            f"--service-account-signing-key-file={files.service_account_key}",
-            # A burst of a thousand nodes must not be throttled: the real API server has more than two shared cores.
-            "--enable-priority-and-fairness=false",
-            "--max-requests-inflight=3000",
-            "--max-mutating-requests-inflight=1500",
-            "--profiling=false",
-        )
-
-    def _start_controller_manager(self) -> None:
-        self._run(
-            "kube-controller-manager",
-            f"--kubeconfig={self.kubeconfig_for('system:kube-controller-manager')}",
-            f"--service-account-private-key-file={self._certificates.service_account_key}",
-            f"--root-ca-file={self._certificates.ca}",
-            "--use-service-account-credentials=true",  # each controller has the RBAC role Kubernetes made for it
-            "--leader-elect=false",
-            "--secure-port=0",
-            "--node-monitor-grace-period=24h",  # simulated nodes send no heartbeats
-            # A node starts with a NoExecute taint of its autoscaler. This controller may hear late that it is gone, and
-            # then ends a pod that was placed meanwhile; no other such taint comes to a simulated node.
-            "--controllers=*,-taint-eviction-controller",
-            "--kube-api-qps=500",
-            "--kube-api-burst=1000",
-            "--profiling=false",
-        )
-
-    def _start_scheduler(self) -> None:
-        config = {
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "clientConnection": {
-                "kubeconfig": str(self.kubeconfig_for("system:kube-scheduler")),
-                "qps": 500,
-                "burst": 1000,
-            },
-            "leaderElection": {"leaderElect": False},
-            # Time is compressed: retry a pod after at most 2 s instead of 10.
-            "podInitialBackoffSeconds": 1,
-            "podMaxBackoffSeconds": 2,
-            "enableProfiling": False,
-        }
-        path = self._folder / "scheduler.json"
-        path.write_text(json.dumps(config, indent=2))
-        self._run("kube-scheduler", f"--config={path}", "--secure-port=0")
-
-    def _start_kwok(self, port: int) -> None:
-        """Start the kubelets, which answer for all nodes at one ``port``: every container has the same log."""
-        stages, log = self._folder / "stages.yaml", self._folder / "container.log"
+    def _write_files(self) -> None:
+        """What the flags name: the users' tokens, the scheduler's configuration, kwok's stages and its one log."""
+        tokens = (f'{self._tokens[user]},{user},{user},"{group}"\n' for user, group in _USERS.items())
+        write_private(self._folder / "tokens.csv", "".join(tokens))
+        scheduler = (_HERE / "scheduler.yaml").read_text().format(folder=self._folder)
+        (self._folder / "scheduler.yaml").write_text(scheduler)
+        log = self._folder / "container.log"
         log.write_text(_CONTAINER_LOG)
         parts = [path.read_text() for path in sorted(STAGES.glob("*.yaml"))]
         parts.append(json.dumps(_logs(log)) + "\n")
-        stages.write_text("---\n".join(parts).replace(_CARRIED, images.expression()))
-        self._run(
-            "kwok",
-            f"--kubeconfig={self.kubeconfig_for('kwok')}",
-            f"--config={stages}",
-            "--manage-all-nodes=true",
-            "--node-lease-duration-seconds=0",
-            "--node-ip=127.0.0.1",
-            f"--node-port={port}",
-            f"--server-address=127.0.0.1:{port}",
-            f"--tls-cert-file={self._certificates.server}",
-            f"--tls-private-key-file={self._certificates.server_key}",
-        )
+        (self._folder / "stages.yaml").write_text("---\n".join(parts).replace(_CARRIED, images.expression()))
 
 
 def _logs(file: Path) -> dict[str, Any]:

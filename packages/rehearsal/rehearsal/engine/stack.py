@@ -15,7 +15,7 @@ from rehearsal.tools.modules import HELM, OF_AUTOSCALER, REHEARSAL
 
 if TYPE_CHECKING:
     from components.settings import Settings
-    from rehearsal.tools.module import Module
+    from rehearsal.tools.modules import Module
 
 ROOT: Final = Path(__file__).resolve().parents[4]
 """The checkout: the Pulumi project."""

@@ -6,11 +6,11 @@ import csv
 from pathlib import Path
 from typing import Final
 
+from rehearsal.faults import added, changed
 from rehearsal.faults.case import Case
-from rehearsal.faults.cases import added, changed, karpenter, program
 
 _FILE: Final = Path(__file__).with_name("cases.csv")
-_INJECTIONS: Final = {**changed.INJECTIONS, **added.INJECTIONS, **program.INJECTIONS, **karpenter.INJECTIONS}
+_INJECTIONS: Final = {**changed.INJECTIONS, **added.INJECTIONS}
 
 
 def _read() -> dict[str, Case]:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import PODS_ENDED_BY
+from rehearsal.fleet.packing import moves
 
 _NODES: Final = "/api/v1/nodes"
 _NOTICE_SECONDS: Final = 15.0
@@ -26,7 +27,6 @@ _SIGTERM: Final = 143
 """Exit code of a program without a handler for SIGTERM: 128 + 15."""
 
 _TERMINAL: Final = ("Succeeded", "Failed")
-_NODE_AGENTS: Final = ("DaemonSet", "Node")
 
 
 def reclaim(api: Api, name: str) -> bool:
@@ -67,8 +67,7 @@ def pods_to_end(api: Api, node: str) -> list[Object]:
     return [
         pod
         for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
-        if pod.get("status", {}).get("phase") not in _TERMINAL
-        and all(owner["kind"] not in _NODE_AGENTS for owner in pod["metadata"].get("ownerReferences", []))
+        if pod.get("status", {}).get("phase") not in _TERMINAL and moves(pod)
     ]
 
 

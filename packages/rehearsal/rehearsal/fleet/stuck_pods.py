@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from facts.concepts.kubernetes import gpu_limit
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object, warning
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.nodes import NodeTemplate
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NOT_SCALED, SimulatedNodeGroup
@@ -43,7 +43,7 @@ class StuckPods(PollingThread):
         """Report the pods that have waited long enough."""
         unscaled = [each for each in self._templates() if each.group.not_scaled_because]
         pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending") if unscaled else []
-        pods = [pod for pod in pods if gpus_of(pod["spec"])]
+        pods = [pod for pod in pods if gpu_limit(pod["spec"])]
         now = time.monotonic()
         self._since = {pod["metadata"]["uid"]: self._since.get(pod["metadata"]["uid"], now) for pod in pods}
         for pod in pods:
@@ -64,13 +64,6 @@ class StuckPods(PollingThread):
         self._result_text.add(report)
 
 
-def gpus_of(pod_spec: Mapping[str, Any]) -> int:
-    """GPUs that the pod's containers request together."""
-    return sum(
-        int((container.get("resources") or {}).get("limits", {}).get(GPU, 0)) for container in pod_spec["containers"]
-    )
-
-
 def would_fit(pod_spec: Mapping[str, Any], template: NodeTemplate) -> bool:
     """Whether a node of the group would fit the pod by GPUs, taints and labels.
 
@@ -78,6 +71,6 @@ def would_fit(pod_spec: Mapping[str, Any], template: NodeTemplate) -> bool:
     CPU and memory are not compared.
     """
     group = template.group
-    if gpus_of(pod_spec) > max(group.gpus, group.machine.gpus):
+    if gpu_limit(pod_spec) > max(group.gpus, group.machine.gpus):
         return False
     return any(refusal(pod_spec, template.node(zone)) is None for zone in group.zones)

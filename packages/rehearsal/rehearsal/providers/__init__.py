@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -34,11 +34,11 @@ def cloud_provider(
     # Imported on first use: each brings a vendor's models.
     cloud = _CLOUDS[plugin]
     module = import_module(f"rehearsal.providers.{cloud}")
-    make: Callable[[Path, Fleet | None], Vendor[Any]] = module.make
+    provider_class: type[Vendor[Any]] = module.PROVIDER
     if fleet is not None and account_limits is not UNLIMITED:
         from rehearsal.providers.limited_fleet import LimitedFleet
 
         fleet = cast("Fleet", LimitedFleet(fleet, account_limits, of(cloud), module.REFUSALS))
-    provider = make(run_dir, fleet)
+    provider = provider_class(run_dir / provider_class.folder, fleet)
     provider.limit(account_limits)
     return provider

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import CheckFailure, Properties
-from rehearsal.providers.paths import Path, format_path
+from rehearsal.providers.differences import Path, format_path
 from schemas import Object, Property, Schema
 
 INTEGER_RANGES: Final = {

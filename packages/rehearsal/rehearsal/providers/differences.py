@@ -1,41 +1,116 @@
-"""Which inputs changed between two sets of inputs, by path, and which of the changes replace the resource."""
+"""Property paths, and which inputs changed between two sets of inputs, by path, and which changes replace the resource.
+
+A path is the engine's notation for a place in a property map, ``spec.ports[0]["app/name"]``:
+https://www.pulumi.com/docs/iac/concepts/options/ignorechanges/#property-paths
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import Diff, Properties
-from rehearsal.providers.paths import Path, covers, format_path, parse_path
+
+Step: TypeAlias = str | int
+Path: TypeAlias = tuple[Step, ...]
+
+MISSING: Final = object()
+"""What ``lookup`` returns where there is nothing (``None`` is a value)."""
+
+_STEP: Final = re.compile(
+    r"""\.?(?P<name>[^.\[\]"]+)   # root, .nested
+      | \[(?P<index>\d+|\*)\]     # [0], [*]
+      | \["(?P<key>(?:[^"\\]|\\.)*)"\]""",
+    re.VERBOSE,
+)
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_$][\w$-]*\Z")
 
 
-class Comparable(Protocol):
-    """How the inputs of one resource type are compared."""
-
-    @property
-    def replaces(self) -> tuple[str, ...]:
-        """Input paths that cannot be updated in place (``x[]``: only adding or removing elements)."""
-        ...
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Inputs in which a resource's name and its URL mean the same."""
-        ...
-
-    @property
-    def unordered(self) -> tuple[str, ...]:
-        """Lists that are sets."""
-        ...
-
-    @property
-    def absent(self) -> tuple[Any, ...]:
-        """Scalars that mean the same as an input left open; empty blocks and lists always do."""
-        ...
+def parse_path(text: str) -> Path:
+    """The steps of a property path. Raises ``ValueError`` if it does not follow the grammar."""
+    steps: list[Step] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise ValueError(f"{text!r} is not a property path (at {text[position:]!r}); write e.g. spec.ports[0]")
+        name, index, key = match.group("name", "index", "key")
+        if index is not None:
+            steps.append(index if index == "*" else int(index))
+        else:
+            steps.append(name if name is not None else re.sub(r"\\(.)", r"\1", key))
+        position = match.end()
+    return tuple(steps)
 
 
-def diff(shape: Comparable, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
+def format_path(path: Path) -> str:
+    """The notation of ``path``; ``parse_path`` of it gives ``path`` again."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif _PLAIN_NAME.match(step):
+            text += f".{step}" if text else step
+        else:
+            text += '["' + step.replace("\\", "\\\\").replace('"', '\\"') + '"]'
+    return text
+
+
+def lookup(properties: Any, path: Path) -> Any:
+    """The value at ``path``, or ``MISSING``."""
+    value = properties
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step, MISSING)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return MISSING
+    return value
+
+
+def covers(pattern: Path, path: Path) -> bool:
+    """Whether ``path`` is the place ``pattern`` names or lies below it; ``*`` in the pattern is any one step."""
+    return len(pattern) <= len(path) and all(want in ("*", step) for want, step in zip(pattern, path, strict=False))
+
+
+def differences(old: Any, new: Any, path: Path = ()) -> list[Path]:
+    """The paths at which two property maps differ, as deep as possible, in sorted order."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        changed: list[Path] = []
+        for key in sorted({*old, *new}):
+            changed += differences(old.get(key, MISSING), new.get(key, MISSING), (*path, key))
+        return changed
+    if isinstance(old, list) and isinstance(new, list):
+        changed = []
+        for index in range(max(len(old), len(new))):
+            before = old[index] if index < len(old) else MISSING
+            after = new[index] if index < len(new) else MISSING
+            changed += differences(before, after, (*path, index))
+        return changed
+    return [] if old is not MISSING and new is not MISSING and old == new else [path]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the inputs of one resource type are compared.
+
+    ``replaces`` are input paths that cannot be updated in place (``x[]``: only adding or removing elements). In
+    ``links`` a resource's name and its URL mean the same, ``unordered`` lists are sets. ``absent`` are scalars that
+    mean the same as an input left open; empty blocks and lists always do.
+    """
+
+    replaces: tuple[str, ...]
+    links: tuple[str, ...]
+    unordered: tuple[str, ...]
+    absent: tuple[Any, ...]
+
+
+def diff(shape: Comparison, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
     """The diff of two sets of inputs without the ``ignored`` paths (``nodeConfig.labels``, ``taints[*].value``).
 
     Paths are those of leaves (``nodeConfig.taints[0].value``); an added or removed list element is one path. A value
@@ -53,7 +128,7 @@ def same_resource(one: str, other: str) -> bool:
     return longer[-len(shorter) :] == shorter
 
 
-def _replaces(shape: Comparable, path: Path) -> bool:
+def _replaces(shape: Comparison, path: Path) -> bool:
     named = _names(path)
     for candidate in shape.replaces:
         steps = candidate.removesuffix("[]").split(".")
@@ -67,7 +142,7 @@ def _names(path: Path) -> list[str]:
     return [step for step in path if isinstance(step, str)]
 
 
-def _changes(old: Any, new: Any, path: Path, shape: Comparable) -> Iterator[Path]:
+def _changes(old: Any, new: Any, path: Path, shape: Comparison) -> Iterator[Path]:
     if _empty(old, shape) and _empty(new, shape):
         return
     before, after = _comparable(old, new, shape), _comparable(new, old, shape)
@@ -80,7 +155,7 @@ def _changes(old: Any, new: Any, path: Path, shape: Comparable) -> Iterator[Path
         yield path
 
 
-def _list_changes(old: list[Any], new: list[Any], path: Path, shape: Comparable) -> Iterator[Path]:
+def _list_changes(old: list[Any], new: list[Any], path: Path, shape: Comparison) -> Iterator[Path]:
     if ".".join(_names(path)) in shape.unordered and UNKNOWN not in new:
         old, new = sorted(old, key=_canonical), sorted(new, key=_canonical)
     for index in range(max(len(old), len(new))):
@@ -90,7 +165,7 @@ def _list_changes(old: list[Any], new: list[Any], path: Path, shape: Comparable)
             yield from _changes(old[index], new[index], (*path, index), shape)
 
 
-def _same(old: Any, new: Any, path: Path, shape: Comparable) -> bool:
+def _same(old: Any, new: Any, path: Path, shape: Comparison) -> bool:
     if old is UNKNOWN or new is UNKNOWN:
         return False
     if format_path(path) in shape.links and isinstance(old, str) and isinstance(new, str):
@@ -98,14 +173,14 @@ def _same(old: Any, new: Any, path: Path, shape: Comparable) -> bool:
     return bool(old == new)
 
 
-def _empty(value: Any, shape: Comparable) -> bool:
+def _empty(value: Any, shape: Comparison) -> bool:
     if value is None or (isinstance(value, (dict, list)) and not value):
         return True
     # False equals 0 in Python, so the type counts too.
     return any(type(value) is type(each) and value == each for each in shape.absent)
 
 
-def _comparable(value: Any, other: Any, shape: Comparable) -> Any:
+def _comparable(value: Any, other: Any, shape: Comparison) -> Any:
     """An empty block stands for an absent one, so that adding a block names the fields in it."""
     return type(other)() if _empty(value, shape) and isinstance(other, (dict, list)) else value
 

@@ -14,8 +14,8 @@ from google.protobuf.struct_pb2 import ListValue, NullValue, Struct, Value
 
 from facts.concepts.unknown import UNKNOWN, Unknown
 from rehearsal.providers.base import Properties, ProviderError
-from rehearsal.providers.paths import Path as PropertyPath
-from rehearsal.providers.paths import parse_path
+from rehearsal.providers.differences import Path as PropertyPath
+from rehearsal.providers.differences import parse_path
 
 SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"

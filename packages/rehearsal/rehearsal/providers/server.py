@@ -1,18 +1,24 @@
 # ruff: noqa: N802 - the methods' names are the protocol's
-"""The engine's gRPC protocol in front of any ``Provider``.
+"""The engine's gRPC protocol in front of any ``Provider``, and the executables that the engine starts as its plugins.
 
 The provider reports that it takes no secrets: it then sends plain values and itself marks every output
 secret whose input was, as it does for any provider that knows nothing of secrets
 (https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/resource/plugin/provider_plugin.go, annotateSecrets).
+
+The executables print the rehearsal's port and end with the engine. They are laid out as the engine's plugin cache, so
+that with ``PULUMI_HOME`` set to the directory above, the engine uses them without a warning. An executable of the same
+name on PATH wins, with one: that is how another plugin replaces a simulated one
+(https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/workspace/plugins.go, getPluginInfoAndPath).
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,8 +31,8 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from rehearsal.providers.base import CallContext, CheckFailure, Diff, Previous, Properties, Provider, ProviderError
+from rehearsal.providers.differences import MISSING, covers, lookup, parse_path
 from rehearsal.providers.marshal import marshal, unmarshal
-from rehearsal.providers.paths import MISSING, covers, lookup, parse_path
 
 _CALLS_AT_ONCE: Final = 128
 """Threads: the engine runs up to ``--parallel`` operations (4 per CPU by default) and some only wait."""
@@ -298,3 +304,28 @@ def serve(provider: Provider, host: str = "127.0.0.1", log_file: Path | None = N
         raise OSError(f"the simulated {provider.name} provider found no free port on {host}: {error}") from error
     server.start()
     return Server(port, server)
+
+
+# The engine closes a plugin's standard input when it ends, in whichever way, and interrupts it before.
+_SCRIPT: Final = """\
+#!/bin/sh
+if ! kill -0 {pid} 2>/dev/null; then
+  echo "the rehearsal (process {pid}) that serves {name} is gone; start another" >&2
+  exit 1
+fi
+echo {port}
+exec cat
+"""
+
+
+def write_launchers(plugins: Path, ports: Mapping[Provider, int], pid: int | None = None) -> None:
+    """Write a launcher per provider into ``plugins``, whose parent the engine must get as ``PULUMI_HOME``.
+
+    ``pid`` (default: this process) is the process that serves; once it is gone the launchers refuse with a sentence.
+    """
+    for provider, port in ports.items():
+        directory = plugins / f"resource-{provider.name}-v{provider.version}"
+        directory.mkdir(parents=True, exist_ok=True)
+        launcher = directory / f"pulumi-resource-{provider.name}"
+        launcher.write_text(_SCRIPT.format(pid=pid or os.getpid(), name=provider.name, port=port))
+        launcher.chmod(0o755)

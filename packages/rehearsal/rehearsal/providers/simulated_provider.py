@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from typing_extensions import override
@@ -21,7 +21,7 @@ from rehearsal.providers.base import (
     Provider,
     ProviderError,
 )
-from rehearsal.providers.differences import diff
+from rehearsal.providers.differences import Comparison, diff
 from rehearsal.providers.resource import CloudT, NestedResource, Pending, Reference, SimulatedResource, values_at
 from rehearsal.providers.rules import broken
 from rehearsal.providers.store import Record
@@ -40,16 +40,6 @@ def simulated(plugin: str, what: str, name: str, known: Mapping[str, T]) -> T:
     if name not in known:
         raise ProviderError(f"{plugin}: {what} {name} is not simulated; the rehearsal knows {', '.join(sorted(known))}")
     return known[name]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """How the inputs of one resource type are compared (``differences.Comparable``)."""
-
-    replaces: tuple[str, ...]
-    links: tuple[str, ...]
-    unordered: tuple[str, ...]
-    absent: tuple[Any, ...]
 
 
 class SimulatedProvider(Vendor[CloudT]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from facts.concepts import unknown
@@ -26,3 +27,19 @@ def has_unknown(value: Any) -> bool:
 def without_none(inputs: Properties) -> Properties:
     """``inputs`` without the keys that the program left open."""
     return {key: value for key, value in inputs.items() if value is not None}
+
+
+def merged(base: Any, over: Any) -> Any:
+    """As Helm merges values: ``over`` over ``base``, maps key by key, everything else whole.
+
+    https://helm.sh/docs/chart_template_guide/values_files/
+    """
+    if isinstance(base, Mapping) and isinstance(over, Mapping):
+        return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
+    return over
+
+
+def split_id(id: str) -> tuple[str | None, str]:
+    """Namespace and name of a resource id."""
+    namespace, _, name = id.rpartition("/")
+    return namespace or None, name

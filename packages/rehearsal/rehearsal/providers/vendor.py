@@ -45,6 +45,8 @@ class Vendor(Provider, Generic[CloudT]):
     """The part of a provider that differs from cloud to cloud; ``SimulatedProvider`` is the rest."""
 
     cloud_name: ClassVar[str]
+    folder: ClassVar[str] = "cloud"
+    """Where the provider writes, in the run's directory."""
     rows: ClassVar[Mapping[str, SimulatedResource[Any]]]
     rules_for_all_types: ClassVar[Sequence[ServerRule[Any]]] = ()
     """Rules of the cloud about resources of all types."""

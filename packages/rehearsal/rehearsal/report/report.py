@@ -3,31 +3,32 @@
 Schema version 1, all keys in camelCase, durations in seconds, money in US dollars:
 
 - ``schemaVersion``, ``stack``, ``stackFile``, ``startedAt`` (ISO 8601, UTC), ``seconds``
-- ``verdict``: ``pass`` only if every check passed and the run was not interrupted; ``reasons``: why it failed
-- ``scope``: ``{notRehearsed, estimates}``: subjects that a pass does not cover, subject → sentence;
-  ``seed``: it determines the order in which the jobs were submitted
+- ``verdict``: ``pass`` only if every check passed and nothing interrupted; ``reasons``: why not, in words
+- ``scope``: ``{notRehearsed, estimates}``: what a pass says nothing about, subject → sentence;
+  ``seed``: the order in which the jobs were submitted follows from it
 - ``stages``: ``{name, seconds, passed, detail}`` in the order in which they ran
 - ``checks``: ``{id, title, passed, detail}``
 - ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
 - ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
-  every node that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
+  all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
 - ``overTime``: ``{seconds, nodes, pendingPods, runningPods, nodesHourlyUsd}``: at each change (``seconds``),
   pool → its nodes, GPU pods of users by phase, and the list price of all nodes together
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
 - ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
-- ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod that
-  waits for a node group (``pool``, null if unknown) that nothing may scale
+- ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
+  whose node group (``pool``, null if unknown) nothing may start a node
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds}``
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, unpricedPools}``, list prices an hour
-- ``evidence``: logs of real programs and their calls to the simulated cloud (``evidence.py``)
-- ``logs``: the directory with every log, or null if the verdict is pass and no log was retained
+- ``evidence``: logs of real programs and their calls to the simulated cloud
+- ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -40,9 +41,10 @@ from components.settings import Settings
 from components.settings.costs import node_price
 from facts import catalog
 from facts.concepts.pool import Pool
-from rehearsal.checks.declared import CAPACITY
+from rehearsal.checks.cluster import CAPACITY, placements
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.report.scope import Scope
+from rehearsal.scenario import cloud_calls
 from rehearsal.scenario.check import NOT_REACHED, Check, Pools
 from rehearsal.scenario.manifests import Applied
 from rehearsal.scenario.player import Played
@@ -149,11 +151,7 @@ def cost_of(record: RunRecord) -> ListPrices:
 
 def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
     """System pods, except node agents, that were placed on GPU nodes, with the node's name."""
-    return [
-        (pod, node.name)
-        for pod in timeline.pods
-        if pod.system and pod.node and (node := timeline.node_of(pod)) is not None and node.gpu_pool
-    ]
+    return [(pod, node.name) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
 
 
 def unusable_machines(record: RunRecord) -> list[EventRecord]:
@@ -320,3 +318,20 @@ def _pod(timeline: Timeline, pod: PodRecord) -> dict[str, Any]:
 
 def _rounded(values: dict[str, Any]) -> dict[str, Any]:
     return {key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()}
+
+
+EVIDENCE: Final = "evidence"
+_PATTERNS: Final = ("pods/*.log", cloud_calls.FILES)
+"""In the run's ``logs``: the logs of pods whose program really ran, and the calls that a simulated cloud answered."""
+
+
+def keep_evidence(run_dir: Path, folder: Path) -> tuple[Path, ...]:
+    """Copy them to ``folder/evidence``, replacing those of the last run; returns the copies."""
+    target = folder / EVIDENCE
+    shutil.rmtree(target, ignore_errors=True)
+    logs = run_dir / "logs"
+    files = sorted(path for pattern in _PATTERNS for path in logs.glob(pattern))
+    for path in files:
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target / path.name)
+    return tuple(target / path.name for path in files)

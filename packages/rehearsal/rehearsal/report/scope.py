@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,15 +14,7 @@ if TYPE_CHECKING:
     from components.settings import Settings
     from rehearsal.day_two.edits import DayTwoSet
 
-_NEVER: Final[Mapping[str, str]] = {
-    "quota and capacity": "unlimited, except once for the first capacity type of one pool",
-    "network": "routes, DNS and firewalls are not simulated; private endpoints answer only inside the network",
-    "images": "no image is pulled; no container runs its program, except the autoscaler's",
-    "drivers": "pods are checked for a driver installer; no driver is installed and no GPU is used",
-    "time": "compressed: node starts, idle times, timeouts and expiry of certificates take much longer in a cloud",
-    "upgrades and failures": "the simulated cloud renews GPU nodes once, and no others; no node fails or is reclaimed",
-    "the deployer's permissions": "the deployer has every permission in the cloud account",
-}
+_SENTENCES: Final[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 
 
 @dataclass(frozen=True)
@@ -28,19 +23,6 @@ class Scope:
 
     not_rehearsed: Mapping[str, str]
     estimates: Mapping[str, str]
-
-
-_SETTINGS: Final[Mapping[DayTwoSet, Mapping[str, str]]] = {
-    "none": {"changed settings": "no setting changes on the running cluster, except deletion protection"},
-    "brief": {"further settings": "only a few settings change on the running cluster; DAYTWO=all changes more"},
-    "all": {},
-}
-
-
-_LIMITED: Final[Mapping[str, str]] = {
-    "quota and capacity": "unlimited, except for the limits in the account file",
-    "the deployer's permissions": "every permission that the account file does not remove",
-}
 
 
 def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool = False) -> Scope:
@@ -61,10 +43,9 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
     if settings.unpriced:
         prices += f", unknown for {', '.join(settings.unpriced)}"
     sizes = "resources that nodes reserve and system pods request, from formulas and samples"
-    return Scope(
-        {**_NEVER, **(_LIMITED if limited else {}), **_SETTINGS[day_two], **own, **_charts(settings)},
-        {"sizes": sizes, "prices": prices},
-    )
+    limits = _SENTENCES["limited"] if limited else {}
+    not_rehearsed = {**_SENTENCES["always"], **limits, **_SENTENCES["day-two"][day_two], **own, **_charts(settings)}
+    return Scope(not_rehearsed, {"sizes": sizes, "prices": prices})
 
 
 def _charts(settings: Settings) -> Mapping[str, str]:

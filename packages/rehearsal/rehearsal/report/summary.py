@@ -76,9 +76,7 @@ def _nodes_over_time(console: Console, record: RunRecord) -> None:
 def _placements(console: Console, record: RunRecord) -> None:
     if not record.played.submitted:
         return
-    table = Table(title="Where each pod ran", title_justify="left", box=None, pad_edge=False)
-    for heading in ("workload", "pods", "ran on", "waited"):
-        table.add_column(heading, overflow="fold")
+    table = _table("Where each pod ran", "workload", "pods", "ran on", "waited")
     burst: list[str] = []
     for one in record.played.submitted:
         if one.submission in _fill(record):
@@ -89,6 +87,13 @@ def _placements(console: Console, record: RunRecord) -> None:
         table.add_row(*_row(record.timeline, f"burst ({counted(len(burst), 'pod')})", burst, True))
     console.print(table)
     console.print()
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
 
 
 def _fill(record: RunRecord) -> list[object]:
@@ -113,9 +118,7 @@ def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -
 def _applied(console: Console, record: RunRecord) -> None:
     if not record.applied:
         return
-    table = Table(title="Your manifests", title_justify="left", box=None, pad_edge=False)
-    for heading in ("object", "pods", "ran on, or why not"):
-        table.add_column(heading, overflow="fold")
+    table = _table("Your manifests", "object", "pods", "ran on, or why not")
     for one in record.applied:
         until = record.played.ended
         pods = one.pods(record.timeline, until)
@@ -169,8 +172,8 @@ def _verdict(console: Console, record: RunRecord) -> None:
         say(console, f"[dim]Not rehearsed (why: report.json): {escape(', '.join(scope.not_rehearsed))}.[/]")
         say(console, f"[dim]Estimated: {escape(', '.join(scope.estimates))}.[/]")
     if not reasons:
-        checks = counted(len(record.checks), "check")
-        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {checks}, seed {record.seed}")
+        checks = f"{counted(len(record.checks), 'check')}, seed {record.seed}"
+        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {checks}")
         return
     console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
     for reason in reasons:

@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from facts.concepts.counts import counted
 from rehearsal.engine.engine import CommandResult, Engine, PolicyPack
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.engine.stack import ROOT, Stack
@@ -62,7 +63,7 @@ def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> No
     show_violations(console, outcome.mandatory)
     kinds = Counter(step.type for step in outcome.steps if step.alters)
     listed = ", ".join(f"{kind.rsplit(':', 1)[-1]} × {count}" for kind, count in sorted(kinds.items()))
-    console.print(f"{stack}: {sum(kinds.values())} resources: {listed}", highlight=False)
+    console.print(f"{stack}: {counted(sum(kinds.values()), 'resource')}: {listed}", highlight=False)
     for warning in outcome.warnings:
         console.print(f"[yellow]warning[/] {escape(warning)}", highlight=False)
     show_violations(console, [violation for violation in outcome.violations if not violation.mandatory])

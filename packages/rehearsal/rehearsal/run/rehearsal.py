@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from facts import catalog
+from facts.concepts.counts import counted
 from rehearsal import work
 from rehearsal.checks import (
     autoscaler_rights,
@@ -31,13 +32,12 @@ from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import CommandResult, Engine, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack, without_protection
-from rehearsal.report import evidence
 from rehearsal.report.progress import Display
-from rehearsal.report.report import RunRecord, StageTime, node_prices, to_json, write_atomically
+from rehearsal.report.report import RunRecord, StageTime, keep_evidence, node_prices, to_json, write_atomically
 from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
-from rehearsal.run import disk
-from rehearsal.run.disk import DiskFull
+from rehearsal.run import machine
+from rehearsal.run.machine import DiskFull
 from rehearsal.run.options import Options
 from rehearsal.run.retained import RetainedCluster, uninterrupted
 from rehearsal.sandbox import leftovers
@@ -105,7 +105,7 @@ class Rehearsal:
         with self._display:
             try:
                 self.run_dir.mkdir(parents=True)
-                disk.require(self.run_dir)
+                machine.require_room(self.run_dir)
                 retained = self._stages()
                 record.complete = True
             except KeyboardInterrupt:
@@ -114,7 +114,7 @@ class Rehearsal:
             except (StageFailed, EngineError, KubeconfigError, SandboxError, DiskFull, ManifestsError) as failure:
                 record.failures.append(f"{self._current}: {failure}")
             except OSError as failure:
-                record.failures.append(f"{self._current}: {disk.words(failure)}")
+                record.failures.append(f"{self._current}: {machine.words(failure)}")
             except Exception as failure:  # after a bug there must still be a report and no running sandbox
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
@@ -283,7 +283,7 @@ class Rehearsal:
         if not again.ok and {node.name for node in self._timeline.gpu_nodes_now()} != nodes:
             # An autoscaler that acts at the same time can make an update fail; the next continues (docs/operations.md).
             again = engine.up(self._options.gate, name="up-once-more", expect_no_changes=True)
-        title = f"With {len(nodes)} GPU nodes running, a second update changes nothing"
+        title = f"With {counted(len(nodes), 'GPU node')} running, a second update changes nothing"
         self._engine_check("second-up-no-changes", title, again)
         self._engine_check("no-drift", "`pulumi refresh` finds no drift in the cloud or the cluster", engine.drift())
 
@@ -335,7 +335,7 @@ class Rehearsal:
         record = self._record
         retained = self._sandbox is not None and self._sandbox.retained
         with suppress(OSError):
-            record.evidence = evidence.keep(self.run_dir, self._folder)
+            record.evidence = keep_evidence(self.run_dir, self._folder)
         if record.verdict == "pass" and not retained:
             shutil.rmtree(self.run_dir, ignore_errors=True)
         leftovers.delete_old_runs(self._folder / "runs")
@@ -343,7 +343,7 @@ class Rehearsal:
         try:
             write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
         except OSError as failure:
-            record.failures.append(f"the report could not be written: {disk.words(failure)}")
+            record.failures.append(f"the report could not be written: {machine.words(failure)}")
         if self._interrupted:
             # An interrupted run needs no summary.
             self._console.print(f"\nInterrupted during {self._interrupted}; everything was stopped.", highlight=False)

@@ -4,17 +4,17 @@ It runs until its standard input closes, or until SIGTERM or SIGINT. Lines on st
 
     keep              from now on only a signal ends the sandbox
     inventory         write inventory.json
-    exhaust POOL …    these pools get no further machine, all others do again; then write exhausted.json
-    reclaim NODE      the cloud takes the node's machine back; then write reclaimed.json
-    maintain          the cloud's maintenance window comes; then write maintained.json
+    exhaust POOL …    these pools get no further machine, all others do again; then write exhaust.json
+    reclaim NODE      the cloud takes the node's machine back; then write reclaim.json
+    maintain          the cloud's maintenance window comes; then write maintain.json
 
 Files of the run directory D:
 
     sandbox.json                          written when the sandbox is ready, and when its processes change
     inventory.json                        what exists in the simulated account, and whom it grants access
-    exhausted.json                        the pools that get no further machine
-    reclaimed.json                        the node whose machine was last taken back
-    maintained.json                       what the last maintenance did with GPU nodes
+    exhaust.json                          the pools that get no further machine
+    reclaim.json                          the node whose machine was last taken back
+    maintain.json                         what the last maintenance did with GPU nodes
     plugins/                              for PATH: the kubeconfigs' credential plugins
     pulumi/home/plugins/resource-*        the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
     cloud/                                the state of a simulated cloud that keeps one on disk

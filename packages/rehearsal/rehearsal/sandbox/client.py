@@ -26,14 +26,6 @@ from rehearsal.simulation import Night, UserInfo
 
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
-INVENTORY: Final = "inventory.json"
-"""In the run's folder: the answer to the line ``inventory`` on the sandbox's standard input."""
-EXHAUSTED: Final = "exhausted.json"
-"""The same, to the line ``exhaust``."""
-RECLAIMED: Final = "reclaimed.json"
-"""The same, to the line ``reclaim``."""
-MAINTAINED: Final = "maintained.json"
-"""The same, to the line ``maintain``."""
 ANSWER_TIMEOUT_SECONDS: Final = 240.0
 _LOG_LINES: Final = 15
 _MIN_FREE: Final = 1024 * 1024
@@ -154,28 +146,28 @@ class SandboxHandle:
 
     def exhaust(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
-        self._ask(" ".join(["exhaust", *pools]), EXHAUSTED)
+        self._ask("exhaust", *pools)
 
     def reclaim(self, node: str) -> None:
         """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""
-        self._ask(f"reclaim {node}", RECLAIMED)
+        self._ask("reclaim", node)
 
     def maintain(self) -> tuple[Night | None, dict[str, str]]:
         """The cloud's maintenance window comes; what it is, and what became of GPU nodes. Raises ``SandboxError``."""
-        answer = self._ask("maintain", MAINTAINED)
+        answer = self._ask("maintain")
         night = answer["night"]
         return None if night is None else Night(**night), answer["nodes"]
 
     def _account(self) -> Mapping[str, Any]:
-        inventory: Mapping[str, Any] = self._ask("inventory", INVENTORY)
+        inventory: Mapping[str, Any] = self._ask("inventory")
         return inventory
 
-    def _ask(self, line: str, answer_in: str) -> Any:
-        """What the sandbox writes into its file when it has read the ``line``."""
+    def _ask(self, request: str, *words: str) -> Any:
+        """What the sandbox writes into ``<request>.json`` when it has read the line."""
         assert self._process.stdin is not None
-        answer = self.run_dir / answer_in
+        answer = self.run_dir / f"{request}.json"
         answer.unlink(missing_ok=True)
-        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.write(f"{' '.join((request, *words))}\n".encode())
         self._process.stdin.flush()
         deadline = time.monotonic() + ANSWER_TIMEOUT_SECONDS
         while not answer.exists():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.cluster.credentials import write_credential_plugins
+from rehearsal.cluster.kubeconfig import write_credential_plugins
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.maintenance import renew_nodes
@@ -100,9 +100,7 @@ class Sandbox:
             facts["kubeconfig"] = str(self._control_plane.kubeconfig)
             facts["ports"] = {**self._ports, "kube-apiserver": self._control_plane.port}
         if facts != self._written:
-            draft = self._run_dir / ".sandbox.json"
-            draft.write_text(json.dumps(facts, indent=2))
-            draft.replace(self._run_dir / "sandbox.json")
+            self._say("sandbox", facts)
             self._written = facts
 
     def write_inventory(self) -> None:
@@ -117,27 +115,27 @@ class Sandbox:
         self._say("inventory", {"resources": resources, "people": people})
 
     def exhaust(self, pools: Sequence[str]) -> None:
-        """Have no further machine for exactly these pools, and say so in ``exhausted.json``."""
+        """Have no further machine for exactly these pools, and say so in ``exhaust.json``."""
         if self._control_plane is not None:
             self._exhausted_pools.exhaust(self._control_plane.api, pools)
         for provider in self._providers:
             provider.exhaust(pools)
-        self._say("exhausted", list(pools))
+        self._say("exhaust", list(pools))
 
     def reclaim(self, node: str) -> None:
-        """Take back the node's machine as its cloud does, and say so in ``reclaimed.json``: of a group of the fleet's,
+        """Take back the node's machine as its cloud does, and say so in ``reclaim.json``: of a group of the fleet's,
         or one that a simulated provider started."""
         if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
             reclaim(self._control_plane.api, node)
-        self._say("reclaimed", node)
+        self._say("reclaim", node)
 
     def maintain(self) -> None:
-        """Let the cloud's maintenance window come, and say in ``maintained.json`` what it did with GPU nodes."""
+        """Let the cloud's maintenance window come, and say in ``maintain.json`` what it did with GPU nodes."""
         night = next((each for each in (provider.maintain() for provider in self._providers) if each), None)
         nodes: dict[str, str] = {}
         if night is not None and self._control_plane is not None and not night.refused:
             nodes = {**renew_nodes(self._control_plane.api), **dict.fromkeys(night.announced, "announced")}
-        self._say("maintained", {"night": None if night is None else asdict(night), "nodes": nodes})
+        self._say("maintain", {"night": None if night is None else asdict(night), "nodes": nodes})
 
     def _say(self, what: str, answer: Any) -> None:
         draft = self._run_dir / f".{what}.json"
@@ -173,8 +171,7 @@ class Sandbox:
     def _start_providers(self, started: ExitStack) -> None:
         from rehearsal.providers.fixtures import create_fixtures
         from rehearsal.providers.kubernetes import SimulatedKubernetes
-        from rehearsal.providers.launcher import write_launchers
-        from rehearsal.providers.server import serve
+        from rehearsal.providers.server import serve, write_launchers
 
         providers: list[Provider] = [
             *(cloud_provider(cloud, self._run_dir, self._fleet, self._limits) for cloud in self._clouds),

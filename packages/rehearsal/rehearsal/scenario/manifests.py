@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import gpu_limit
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import PodRecord, Timeline
@@ -63,10 +63,7 @@ class Applied:
         """Whether its pods request GPUs."""
         spec: Any = self.manifest.get("spec") or {}
         pod = spec if self.kind == "Pod" else (spec.get("template") or {}).get("spec") or {}
-        return any(
-            GPU_RESOURCE in ((container.get("resources") or {}).get("limits") or {})
-            for container in pod.get("containers") or ()
-        )
+        return gpu_limit(pod) > 0
 
     def pods(self, timeline: Timeline, until: float | None = None) -> tuple[PodRecord, ...]:
         """Its pods created before ``until``, oldest first: later ones may replace deleted pods."""

@@ -287,13 +287,15 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
     too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
     submissions = [
-        Submission("over-large", f"a pod with {largest + 1} GPUs, more than any node has", too_large, StaysPending())
+        Submission(
+            "over-large", f"a pod with {counted(largest + 1, 'GPU')}, more than any node has", too_large, StaysPending()
+        )
     ]
     reachable = gpu_limit_pools(pools)
     plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
     if reachable and largest > plain_size:
         manifest = gpu_pod("plain-multi-gpu", largest)
-        title = f"a pod with {largest} GPUs, without the toleration for that node size"
+        title = f"a pod with {counted(largest, 'GPU')}, without the toleration for that node size"
         submissions.append(Submission("plain-multi-gpu", title, manifest, StaysPending((SIZE_KEY,))))
     return tuple(submissions)
 
@@ -311,7 +313,7 @@ def _job(pool: Pool, snippet: Object) -> Submission:
     annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
     annotations[SECONDS] = "3"
     whole = counted(pool.gpus_per_node, "GPU")
-    asked = whole if pool.gpus.shares == 1 else f"{pool.allocatable_gpus} shares of {whole}"
+    asked = whole if pool.gpus.shares == 1 else f"{counted(pool.allocatable_gpus, 'share')} of {whole}"
     title = f"the stack's sample job for {pool.name} ({asked})"
     return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
 
@@ -332,7 +334,7 @@ def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
     per_node = job.get("parallelism", 1)
     nodes = min(pool.max_nodes, max(1, BURST_LIMIT // per_node))
     runs = RunsOn(frozenset({pool.name}))
-    title = f"one of {nodes * per_node} pods that fill {pool.name}"
+    title = f"one of {counted(nodes * per_node, 'pod')} that fill {pool.name}"
     names = [f"burst-{number}" for number in range(nodes * per_node)]
     fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
     if nodes < pool.max_nodes:

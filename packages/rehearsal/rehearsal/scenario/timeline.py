@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, pod_requests, quantity
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, gpu_limit, pod_requests, quantity
 from facts.concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
 from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
 
@@ -348,7 +348,7 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
             name=metadata["name"],
             workload=owner["name"] if owner and owner["kind"] == "Job" else metadata["name"],
             owner=owner["kind"] if owner else None,
-            gpus=sum(_gpu_limit(container) for container in spec["containers"]),
+            gpus=gpu_limit(spec),
             created=moment,
             labels=dict(metadata.get("labels") or {}),
             requests={name: float(amount) for name, amount in pod_requests(spec).items()},
@@ -371,11 +371,6 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
 
 def _amounts(resources: Mapping[str, Any] | None) -> dict[str, float]:
     return {name: float(quantity(str(value))) for name, value in (resources or {}).items()}
-
-
-def _gpu_limit(container: Mapping[str, Any]) -> int:
-    resources = container.get("resources") or {}
-    return int((resources.get("limits") or {}).get(GPU_RESOURCE, 0))
 
 
 def _event(item: Mapping[str, Any], moment: float) -> EventRecord:

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from rehearsal.tools.command import ToolsError, ToolsMissing
 from rehearsal.tools.install import install
-from rehearsal.tools.module import Module
-from rehearsal.tools.modules import MODULES
+from rehearsal.tools.modules import MODULES, Module
 from rehearsal.tools.plan import make_plan, missing_from
 from rehearsal.tools.progress import Progress
 

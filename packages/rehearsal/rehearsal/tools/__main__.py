@@ -12,8 +12,7 @@ import time
 
 from rehearsal.tools.command import ToolsError
 from rehearsal.tools.install import install
-from rehearsal.tools.module import Module
-from rehearsal.tools.modules import MODULES
+from rehearsal.tools.modules import MODULES, Module
 from rehearsal.tools.progress import Progress, duration
 
 

@@ -8,22 +8,15 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rehearsal.tools import build, cache, go
-from rehearsal.tools.archives import archives_of, unpacked_folder
+from rehearsal.tools import build, cache
 from rehearsal.tools.command import ToolsError
-from rehearsal.tools.download import Downloads, Unavailable
-from rehearsal.tools.module import Module
-from rehearsal.tools.modules import MODULES
-from rehearsal.tools.plan import BuildPlan, make_plan
+from rehearsal.tools.download import Downloads, Unavailable, archives_of, unpacked_folder
+from rehearsal.tools.modules import MODULES, Module
+from rehearsal.tools.plan import BuildPlan, SystemPulumi, make_plan
 from rehearsal.tools.progress import Progress, duration
-from rehearsal.tools.system_pulumi import SystemPulumi
 
 
-def install(
-    progress: Progress,
-    environ: Mapping[str, str] = os.environ,
-    modules: tuple[Module, ...] = MODULES,
-) -> Path:
+def install(progress: Progress, environ: Mapping[str, str] = os.environ, modules: tuple[Module, ...] = MODULES) -> Path:
     """Make sure that all binaries are there and return the folder that holds them; with all there, only look.
 
     Raises ToolsError with a message for the user. Finished modules are kept when a later one fails.
@@ -91,7 +84,7 @@ def _compile(modules: Sequence[Module], plan: BuildPlan, environ: Mapping[str, s
     time = duration(60 * sum(module.minutes for module in modules))
     names = ", ".join(module.name for module in modules)
     progress.say(f"to build: {names}; once, about {time} on 2 cores, kept in {plan.root}")
-    toolchain = go.find(modules, plan.root, environ, progress)
+    toolchain = build.find_go(modules, plan.root, environ, progress)
     cache.require_space(_space(plan.root, modules, toolchain))
     for module in modules:
         with cache.new_folder(plan.root / module.folder) as folder:
@@ -106,7 +99,7 @@ def _place(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-def _space(root: Path, modules: Sequence[Module], toolchain: go.Go) -> dict[Path, float]:
+def _space(root: Path, modules: Sequence[Module], toolchain: build.Go) -> dict[Path, float]:
     """The GiB that each folder may grow by. The build cache gets all of ``build_gib``: most of it is that."""
     needs = {root: sum(module.installed_gib for module in modules)}
     build_cache = toolchain.folder("GOCACHE")

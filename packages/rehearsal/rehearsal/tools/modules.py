@@ -6,11 +6,163 @@ module, and so that nobody waits for what they do not run.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import platform
+import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.module import Copies, Module, ModuleChart, Overlay, Stamp
+from rehearsal.tools.command import ToolsError
+
+INSTALLER_VERSION: Final = 1
+"""Part of every folder's name; raise it when the way of building changes in a way the flags do not show."""
+
+_BUILD_FLAGS: Final = ("-trimpath", "-buildvcs=false", "-mod=readonly")
+_ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A Go string variable that the linker sets to a pinned version.
+
+    ``template`` may use ``{version}`` (v1.34.4), ``{number}`` (1.34.4), ``{major}`` and ``{minor}`` of ``module``.
+    """
+
+    variable: str
+    module: str
+    template: str = "{version}"
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Files that a Go module ships as they are: ``paths`` inside ``module``, installed under their last element."""
+
+    module: str
+    paths: tuple[str, ...]
+    mode: int = 0o644
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A text of a Go module that is replaced for the build; the downloaded module does not change.
+
+    ``old`` stands exactly once in the file ``path`` inside ``module``.
+    """
+
+    module: str
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class ModuleChart:
+    """A Helm chart that a Go module carries, packed as ``<name>-<number>.tgz`` the way its release script does.
+
+    In the repository a chart still says the release before; publishing stamps it with the new version. ``published`` is
+    the reference that it has then; ``path`` its folder inside ``module``. ``lines`` are those that publishing
+    rewrites: file → key (with its indentation; once) → value, as in ``Stamp.template``.
+    """
+
+    published: str
+    module: str
+    path: str
+    lines: Mapping[str, Mapping[str, str]]
+
+    @property
+    def name(self) -> str:
+        """The chart's own name."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Module:
+    """One folder with go.mod and go.sum, whose tools are built: https://go.dev/doc/modules/managing-dependencies#tools.
+
+    ``names`` maps what Go calls a binary to what it is called here, where that differs. ``minutes`` is a build with
+    empty caches on 2 cores; ``build_gib`` what downloads and Go's build cache take meanwhile, ``installed_gib`` what
+    the installed files take.
+    """
+
+    directory: Path
+    minutes: float
+    build_gib: float
+    installed_gib: float
+    names: Mapping[str, str] = field(default_factory=dict)
+    stamps: tuple[Stamp, ...] = ()
+    copies: tuple[Copies, ...] = ()
+    charts: tuple[ModuleChart, ...] = ()
+    edits: tuple[Overlay, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The folder's name, e.g. ``kubernetes``."""
+        return self.directory.name
+
+    @property
+    def binaries(self) -> dict[str, str]:
+        """The name of each binary and its Go package, as go.mod's ``tool`` lines have them."""
+        go_mod = (self.directory / "go.mod").read_text()
+        blocks = re.findall(r"^tool (?:\((.*?)^\)|(\S+))", go_mod, re.DOTALL | re.MULTILINE)
+        packages = [package for block, line in blocks for package in (line or block).split()]
+        return {self.names.get(_go_name(package), _go_name(package)): package for package in packages}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of everything that ends up in the module's folder."""
+        copied = (Path(path).name for copies in self.copies for path in copies.paths)
+        return (*self.binaries, *copied, *map(self.archive, self.charts))
+
+    @property
+    def folder(self) -> str:
+        """The folder's name in the cache: the module and a hash of all that defines its content."""
+        shipped = [asdict(each) for each in (*self.copies, *self.charts, *self.edits)]
+        definition = json.dumps([INSTALLER_VERSION, *target(), self.build_flags(), self.binaries, shipped])
+        digest = hashlib.sha256(definition.encode())
+        for file in ("go.mod", "go.sum"):
+            digest.update((self.directory / file).read_bytes())
+        return f"{self.name}-{digest.hexdigest()[:16]}"
+
+    def build_flags(self) -> list[str]:
+        """What ``go build`` gets: stripped binaries without local paths that know their version."""
+        variables = [f"-X {stamp.variable}={self.stamped(stamp.template, stamp.module)}" for stamp in self.stamps]
+        return [*_BUILD_FLAGS, f"-ldflags={' '.join(['-s -w', *variables])}"]
+
+    def version(self, module: str) -> str:
+        """The version of ``module`` that go.mod pins, e.g. ``v1.34.4``. Raises ToolsError if it pins none."""
+        go_mod = self.directory / "go.mod"
+        match = re.search(rf"^(?:require)?\s*{re.escape(module)} (v\S+)", go_mod.read_text(), re.MULTILINE)
+        if match is None:
+            raise ToolsError(f"{go_mod}: no version of {module}. Add it with `go get -tool {module}/…@vX.Y.Z`.")
+        return match[1]
+
+    def stamped(self, template: str, module: str) -> str:
+        """``template`` with the version that is pinned of ``module`` (see ``Stamp``)."""
+        version = self.version(module)
+        major, minor, *_ = version.lstrip("v").split(".")
+        return template.format(version=version, number=version.lstrip("v"), major=major, minor=minor)
+
+    def archive(self, chart: ModuleChart) -> str:
+        """The file name of a packed chart, e.g. ``karpenter-1.14.1.tgz``."""
+        return self.stamped(f"{chart.name}-{{number}}.tgz", chart.module)
+
+
+def _go_name(package: str) -> str:
+    """What Go calls a package's binary: the last element that is not a major version."""
+    *_, parent, last = package.split("/")
+    return parent if last.startswith("v") and last[1:].isdigit() else last
+
+
+def target() -> tuple[str, str]:
+    """This machine as Go names it, e.g. ``("linux", "amd64")``. Raises ToolsError for any other architecture."""
+    machine = platform.machine().lower()
+    if machine not in _ARCHITECTURES:
+        raise ToolsError(f"this machine is a {machine}: the tools are built for {', '.join(sorted(_ARCHITECTURES))}")
+    return platform.system().lower(), _ARCHITECTURES[machine]
+
 
 _HERE: Final = Path(__file__).resolve().parent
 

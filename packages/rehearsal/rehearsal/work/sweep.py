@@ -76,7 +76,7 @@ def problems(outcome: SweepOutcome) -> list[str]:
         if pod.running is not None and pool not in job.pools:
             errors.append(f"{pod.name} ran on a node of {pool or 'no pool'}, not of {', '.join(job.pools)}")
     if job.at_once is not None and _at_once(outcome) > job.at_once:
-        errors.append(f"{job.name}: {_at_once(outcome)} runs at once, but {job.at_once} fit")
+        errors.append(f"{job.name}: {counted(_at_once(outcome), 'run')} at once, but {job.at_once} fit")
     return errors
 
 
@@ -120,5 +120,5 @@ def _at_once(outcome: SweepOutcome) -> int:
 def _words(outcome: SweepOutcome) -> str:
     job = outcome.job
     pools = ", ".join(sorted({pool for _pod, pool in outcome.pods if pool}))
-    gpus = counted(job.gpus, "GPU")
-    return f"{counted(len(outcome.pods), 'run')} with {gpus} on {pools}, at most {_at_once(outcome)} at once"
+    runs = f"{counted(len(outcome.pods), 'run')} with {counted(job.gpus, 'GPU')}"
+    return f"{runs} on {pools}, at most {_at_once(outcome)} at once"

@@ -5,12 +5,12 @@ https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttok
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from facts.concepts.kubeconfig import kubeconfig
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.pki import write_private
@@ -53,22 +53,5 @@ class TokenFile:
 
 def write_kubeconfig(path: Path, *, api_server: str, ca_pem_base64: str, namespace: str, token: Path) -> None:
     """A kubeconfig with the contents of the in-cluster mount: address, CA, namespace and token."""
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {
-                "name": "in-cluster",
-                "cluster": {"server": f"https://{api_server}", "certificate-authority-data": ca_pem_base64},
-            }
-        ],
-        "users": [{"name": "service-account", "user": {"tokenFile": str(token)}}],
-        "contexts": [
-            {
-                "name": "in-cluster",
-                "context": {"cluster": "in-cluster", "user": "service-account", "namespace": namespace},
-            }
-        ],
-        "current-context": "in-cluster",
-    }
-    write_private(path, json.dumps(document, indent=2))
+    cluster = {"server": f"https://{api_server}", "certificate-authority-data": ca_pem_base64}
+    write_private(path, kubeconfig("in-cluster", cluster, {"tokenFile": str(token)}, namespace))

@@ -10,7 +10,8 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
 from rehearsal.checks import cluster as of_cluster
-from rehearsal.checks import declared, workloads
+from rehearsal.checks import workloads
+from rehearsal.checks.cluster import nodes_as_declared, system_pods_run
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive, whole_node
 from rehearsal.scenario.player import Played, Submitted
@@ -263,7 +264,7 @@ GPU_NODE = {"size": 1, "taints": SMALL.taints}
 )
 def test_a_node_unlike_its_pool_fails_the_check(cluster: Cluster, change: dict[str, Any], problem: str | None) -> None:
     cluster.node("gpu-0", "t4-1", **{**GPU_NODE, **change})
-    check = declared.nodes_as_declared(cluster.timeline, POOLS)
+    check = nodes_as_declared(cluster.timeline, POOLS)
     assert check.passed is (problem is None), check.detail
     if problem is not None:
         assert check.detail == f"gpu-0 (t4-1) {problem}"
@@ -271,45 +272,45 @@ def test_a_node_unlike_its_pool_fails_the_check(cluster: Cluster, change: dict[s
 
 def test_a_node_of_no_declared_pool_fails_and_no_node_proves_nothing(cluster: Cluster) -> None:
     cluster.node("gpu-0", "v100-8", **GPU_NODE)
-    assert declared.nodes_as_declared(cluster.timeline, POOLS).detail == "gpu-0 belongs to no pool of the stack"
-    assert not declared.nodes_as_declared(Cluster.empty().timeline, POOLS).passed
+    assert nodes_as_declared(cluster.timeline, POOLS).detail == "gpu-0 belongs to no pool of the stack"
+    assert not nodes_as_declared(Cluster.empty().timeline, POOLS).passed
 
 
 def test_a_node_that_its_autoscaler_has_not_completed_is_not_judged(cluster: Cluster) -> None:
     starting = Taint("karpenter.sh/unregistered", None, "NoExecute")
     cluster.node("gpu-0", "t4-1", size=1, taints=(starting,))
-    assert declared.nodes_as_declared(cluster.timeline, POOLS).passed
+    assert nodes_as_declared(cluster.timeline, POOLS).passed
     cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
-    assert not declared.nodes_as_declared(cluster.timeline, POOLS).passed
+    assert not nodes_as_declared(cluster.timeline, POOLS).passed
 
 
 def test_a_system_pod_that_waits_or_failed_fails_the_check(cluster: Cluster) -> None:
     played = Played()
-    assert declared.system_pods_run(cluster.timeline, played).passed
+    assert system_pods_run(cluster.timeline, played).passed
     cluster.pod("metrics", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
     cluster.warning("metrics", "0/1 nodes are available: 1 Insufficient cpu.")
-    check = declared.system_pods_run(cluster.timeline, played)
+    check = system_pods_run(cluster.timeline, played)
     assert check.detail == "kube-system/metrics never ran: 0/1 nodes are available: 1 Insufficient cpu."
     assert not check.passed
     cluster.pod("metrics", node="admin-0", phase="Running", gpus=0, namespace="kube-system", change="MODIFIED")
-    assert declared.system_pods_run(cluster.timeline, played).passed
+    assert system_pods_run(cluster.timeline, played).passed
     cluster.pod("metrics", node="admin-0", phase="Failed", gpus=0, namespace="kube-system", change="MODIFIED")
-    assert not declared.system_pods_run(cluster.timeline, played).passed
+    assert not system_pods_run(cluster.timeline, played).passed
 
 
 @pytest.mark.parametrize(("owner", "passed"), [("DaemonSet", True), ("ReplicaSet", False)])
 def test_an_agent_of_a_deleted_node_is_not_waited_for(cluster: Cluster, owner: str, passed: bool) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("agent", node="gpu-0", gpus=0, namespace="kube-system", owner=(owner, "agents"))
-    assert not declared.system_pods_run(cluster.timeline, Played()).passed, "its node is there"
+    assert not system_pods_run(cluster.timeline, Played()).passed, "its node is there"
     cluster.node("gpu-0", "t4-1", size=1, change="DELETED")
-    assert declared.system_pods_run(cluster.timeline, Played()).passed is passed
+    assert system_pods_run(cluster.timeline, Played()).passed is passed
 
 
 def test_what_comes_after_the_last_gpu_pod_is_not_waited_for(cluster: Cluster) -> None:
     played = Played(all_deleted=cluster.after(1).timeline.now())
     cluster.after(1).pod("late", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
-    assert declared.system_pods_run(cluster.timeline, played).passed
+    assert system_pods_run(cluster.timeline, played).passed
 
 
 def test_the_pods_of_a_job_are_reported_together_by_node(cluster: Cluster) -> None:

@@ -17,8 +17,7 @@ from packages.rehearsal.tests.simulated_cluster import JOBS, PODS, alive, daemon
 from rehearsal.cluster import control_plane as module
 from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.cluster.credentials import write_credential_plugins
-from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.cluster.kubeconfig import Kubeconfig, write_credential_plugins
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.cluster.processes import ProcessError, free_ports
 

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from facts.catalog.cloud import CredentialPlugin
-from rehearsal.cluster.credentials import PLUGINS, UserTokens, write_credential_plugins
-from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.kubeconfig import PLUGINS, Kubeconfig, KubeconfigError, UserTokens, write_credential_plugins
 
 CLUSTER = {"server": "https://a:443"}
 VERSION = "client.authentication.k8s.io/v1beta1"

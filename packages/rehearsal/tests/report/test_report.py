@@ -12,7 +12,7 @@ from facts import catalog
 from packages.rehearsal.tests.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
 from packages.rehearsal.tests.simulated_cluster import eventually
-from rehearsal.checks.declared import CAPACITY
+from rehearsal.checks.cluster import CAPACITY
 from rehearsal.engine.stack import available, resolve
 from rehearsal.providers.kubernetes.helm.charts import FOLDER
 from rehearsal.report.progress import Display

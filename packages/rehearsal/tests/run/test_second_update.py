@@ -50,4 +50,4 @@ def test_it_is_tried_again_only_if_pools_changed_meanwhile(
     rehearsal._idempotence(engine)
     (check, _drift) = rehearsal._record.checks
     assert (check.passed, engine.updates) == (passed, updates)
-    assert "With 1 GPU nodes running" in check.title
+    assert "With 1 GPU node running" in check.title

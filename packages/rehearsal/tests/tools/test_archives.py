@@ -16,12 +16,10 @@ from pathlib import Path
 import pytest
 
 from packages.rehearsal.tests.fake_go import FakeGo
-from rehearsal.tools import ToolsError, archives, download
-from rehearsal.tools.archives import Archive, archives_of, unpacked_folder
-from rehearsal.tools.download import Downloads, Unavailable
+from rehearsal.tools import ToolsError, download
+from rehearsal.tools.download import Archive, Downloads, Unavailable, archives_of, unpacked_folder
 from rehearsal.tools.install import install
-from rehearsal.tools.module import Module
-from rehearsal.tools.modules import MODULES
+from rehearsal.tools.modules import MODULES, Module
 from rehearsal.tools.plan import make_plan
 from rehearsal.tools.progress import Progress, RunningStage
 
@@ -115,12 +113,12 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[M
         f"store,example.org/store v1.2.3,linux,amd64,store,{STORE},{digest(b'the released store')},https://example.org,\n"
         "patched,,,,,,,,its waits are shortened\n"
     )
-    monkeypatch.setattr(archives, "TABLE", table)
-    monkeypatch.setattr(archives, "target", lambda: ("linux", "amd64"))
+    monkeypatch.setattr(download, "TABLE", table)
+    monkeypatch.setattr(download, "target", lambda: ("linux", "amd64"))
     monkeypatch.setattr(download, "SECONDS", 0.3)
-    archives.rows.cache_clear()
+    download.rows.cache_clear()
     yield module("lint"), module("store"), module("patched")
-    archives.rows.cache_clear()
+    download.rows.cache_clear()
 
 
 def _install(environ: dict[str, str], modules: tuple[Module, ...]) -> tuple[dict[str, str], str]:
@@ -254,7 +252,7 @@ def test_a_raised_pin_is_compiled_until_the_table_follows(
 
 
 def test_another_machine_compiles(modules: tuple[Module, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "target", lambda: ("darwin", "arm64"))
+    monkeypatch.setattr(download, "target", lambda: ("darwin", "arm64"))
     assert archives_of(modules[0]) == "no archive for darwin/arm64 is pinned"
 
 
@@ -310,19 +308,19 @@ def test_an_archive_without_exactly_one_program_is_refused(tmp_path: Path, conte
 
 def test_the_table_has_an_archive_for_every_file_of_every_module_or_a_reason() -> None:
     for module in MODULES:
-        rows = [row for row in archives.rows() if row["module"] == module.name]
+        rows = [row for row in download.rows() if row["module"] == module.name]
         if [row["compiled_because"] for row in rows] != [""] * len(rows):
             assert len(rows) == 1, module.name
             continue
         for architecture in ("amd64", "arm64"):
             own = [row for row in rows if (row["os"], row["arch"]) == ("linux", architecture)]
             assert sorted(name for row in own for name in row["files"].split()) == sorted(module.files), module.name
-    assert {row["module"] for row in archives.rows()} == {module.name for module in MODULES}
+    assert {row["module"] for row in download.rows()} == {module.name for module in MODULES}
 
 
 def test_every_archive_is_what_go_mod_pins_and_has_a_whole_hash_with_its_source() -> None:
     modules = {module.name: module for module in MODULES}
-    for row in archives.rows():
+    for row in download.rows():
         if row["compiled_because"]:
             continue
         name, version = row["replaces"].split()

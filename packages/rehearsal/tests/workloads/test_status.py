@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.workloads.status import ContainerState, Ended, pod_status
+from rehearsal.workloads.container import ContainerState, Ended, pod_status
 
 OTHER = {"type": "PodScheduled", "status": "True"}
 POD: dict[str, Any] = {

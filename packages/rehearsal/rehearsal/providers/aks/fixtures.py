@@ -8,10 +8,10 @@ from collections.abc import Generator, Iterable
 
 from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
-from components.settings.limits.aks import CONTAINER as CONTAINER_ID
-from components.settings.limits.aks.network import EXISTING_NETWORK
 from facts.catalog.aks.cloud import REGISTRY as REGISTRY_ID
 from facts.catalog.aks.keys import ENCRYPTION_SET as KEY_SET
+from facts.catalog.aks.resource_ids import CONTAINER as CONTAINER_ID
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK
 from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.providers.aks.cloud import GROUP
 from rehearsal.providers.aks.identity import ENCRYPTION_SET

@@ -104,6 +104,7 @@ class AwsProvider(SimulatedProvider[Account]):
 
     name = "aws"
     cloud_name = "eks"
+    folder = "logs"
     rows = table([_with_common_outputs(row) for part in _PARTS for row in part.ROWS])
     rules_for_all_types = TAGS
     functions = FUNCTIONS

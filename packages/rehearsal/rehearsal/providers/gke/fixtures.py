@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from components.settings import Settings
-from components.settings.limits.gke import EXISTING_NETWORK
+from facts.catalog.gke.networks import EXISTING_NETWORK
 from rehearsal.providers.base import Properties
 from rehearsal.providers.gke.network import NETWORK, ROUTER, SUBNETWORK
 

@@ -100,12 +100,6 @@ def object_id(manifest: Properties) -> str:
     return f"{content['namespace']}/{content['name']}" if content.get("namespace") else str(content["name"])
 
 
-def split_id(id: str) -> tuple[str | None, str]:
-    """Namespace and name of a resource id."""
-    namespace, _, name = id.rpartition("/")
-    return namespace or None, name
-
-
 def with_name(manifest: Properties, olds: Properties, resource_name: str, seed: bytes) -> Properties:
     """``manifest`` with a name: its own, that of the existing object, or ``<resource name>-<8 hex digits>``.
 

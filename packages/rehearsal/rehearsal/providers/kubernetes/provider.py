@@ -22,7 +22,7 @@ from rehearsal.providers.base import (
     Provider,
     ProviderError,
 )
-from rehearsal.providers.kubernetes.cluster import ObjectClient
+from rehearsal.providers.differences import differences, format_path
 from rehearsal.providers.kubernetes.helm import RELEASE, Helm, Releases
 from rehearsal.providers.kubernetes.manifest import (
     AUTONAMED,
@@ -42,7 +42,6 @@ from rehearsal.providers.kubernetes.manifest import (
     normal,
     object_id,
     prune,
-    split_id,
     to_api,
     with_name,
     with_namespace,
@@ -50,6 +49,7 @@ from rehearsal.providers.kubernetes.manifest import (
 from rehearsal.providers.kubernetes.replacement import replacing
 from rehearsal.providers.kubernetes.settings import (
     IDENTITY,
+    ObjectClient,
     ProviderSettings,
     active_cluster,
     failures,
@@ -57,12 +57,12 @@ from rehearsal.providers.kubernetes.settings import (
     unknown_identity,
 )
 from rehearsal.providers.kubernetes.waiting import DEFAULT_TIMEOUT_SECONDS, NotReadyError, until_gone, until_ready
-from rehearsal.providers.paths import differences, format_path
-from rehearsal.providers.values import has_unknown
+from rehearsal.providers.values import has_unknown, split_id
 
 _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 """Between attempts to create an object whose namespace or kind is not there yet, as the real provider does."""
 
+_UNREACHABLE_REMEDY: Final = ". If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
 _PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "background": "Background"}
 
 
@@ -197,9 +197,7 @@ class SimulatedKubernetes(Provider):
         except UnreachableError as error:
             if self._settings.delete_unreachable:
                 return Created("", {})
-            raise ProviderError(
-                f"{error}. If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
-            ) from error
+            raise ProviderError(f"{error}{_UNREACHABLE_REMEDY}") from error
         except ApiError as error:
             if error.status == 404:
                 return Created("", {})
@@ -250,9 +248,7 @@ class SimulatedKubernetes(Provider):
                 until_gone(self._cluster, kind, name, namespace, _timeout(timeout, inputs), self._cancelled)
         except UnreachableError as error:
             if not self._settings.delete_unreachable:
-                raise ProviderError(
-                    f"{error}. If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
-                ) from error
+                raise ProviderError(f"{error}{_UNREACHABLE_REMEDY}") from error
         except NotReadyError as error:
             raise ProviderError(str(error)) from error
         except ApiError as error:

@@ -1,99 +1,20 @@
 """Which changed fields replace an object: the API server refuses to change them in place.
 
-The same fields as the real provider's, so that a rehearsed replacement is one in the cloud too
-(https://github.com/pulumi/pulumi-kubernetes/blob/v4.34.2/provider/pkg/provider/diff.go).
+The same fields as the real provider's (``replacement.yaml``), so that a rehearsed replacement is one in the cloud too.
 """
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import Final
 
+import yaml
+
+from rehearsal.providers.differences import Path, covers, parse_path
 from rehearsal.providers.kubernetes.manifest import Kind
-from rehearsal.providers.paths import Path, covers, parse_path
 
 _IDENTITY: Final = ("metadata.name", "metadata.namespace", "apiVersion", "kind")
-_POD: Final = tuple(
-    f"spec.{field}"
-    for field in (
-        "affinity",
-        "automountServiceAccountToken",
-        "containers",
-        "dnsConfig",
-        "dnsPolicy",
-        "enableServiceLinks",
-        "hostAliases",
-        "hostIPC",
-        "hostNetwork",
-        "hostPID",
-        "hostname",
-        "imagePullSecrets",
-        "initContainers",
-        "nodeName",
-        "nodeSelector",
-        "overhead",
-        "preemptionPolicy",
-        "priority",
-        "priorityClassName",
-        "readinessGates",
-        "restartPolicy",
-        "runtimeClassName",
-        "schedulerName",
-        "securityContext",
-        "serviceAccount",
-        "serviceAccountName",
-        "shareProcessNamespace",
-        "subdomain",
-        "terminationGracePeriodSeconds",
-        "volumes",
-    )
-)
-_VOLUME_SOURCES: Final = tuple(
-    f"spec.{field}"
-    for field in (
-        "awsElasticBlockStore",
-        "azureDisk",
-        "azureFile",
-        "cephfs",
-        "cinder",
-        "csi",
-        "fc",
-        "flexVolume",
-        "flocker",
-        "gcePersistentDisk",
-        "glusterfs",
-        "hostPath",
-        "iscsi",
-        "local",
-        "nfs",
-        "photonPersistentDisk",
-        "portworxVolume",
-        "quobyte",
-        "rbd",
-        "scaleIO",
-        "storageos",
-        "vsphereVolume",
-    )
-)
-_FIELDS: Final[dict[str, tuple[str, ...]]] = {
-    "apps/v1/DaemonSet": ("spec.selector",),
-    "apps/v1/Deployment": ("spec.selector",),
-    "apps/v1/StatefulSet": (
-        "spec.podManagementPolicy",
-        "spec.revisionHistoryLimit",
-        "spec.selector",
-        "spec.serviceName",
-        "spec.volumeClaimTemplates",
-    ),
-    "batch/v1/Job": ("spec.completions", "spec.parallelism", "spec.selector", "spec.template"),
-    "rbac.authorization.k8s.io/v1/ClusterRoleBinding": ("roleRef",),
-    "rbac.authorization.k8s.io/v1/RoleBinding": ("roleRef",),
-    "storage.k8s.io/v1/StorageClass": ("parameters", "provisioner"),
-    "v1/PersistentVolume": _VOLUME_SOURCES,
-    "v1/PersistentVolumeClaim": ("spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"),
-    "v1/Pod": _POD,
-    "v1/ResourceQuota": ("spec.scopes",),
-    "v1/Service": ("spec.clusterIP",),
-}
+_FIELDS: Final[dict[str, list[str]]] = yaml.safe_load(FilePath(__file__).with_suffix(".yaml").read_text())
 _SECRET: Final = ("type", "stringData", "data")
 _CONFIG_MAP: Final = ("binaryData", "data")
 
@@ -113,7 +34,7 @@ def replacing(
     """
     fields: tuple[str, ...] = _IDENTITY
     if not kind.patch:
-        fields += _FIELDS.get(str(kind), ())
+        fields += tuple(_FIELDS.get(str(kind), ()))
         if str(kind) == "v1/Secret":
             fields += _SECRET if immutable or not mutable_secrets else ("type",)
         if str(kind) == "v1/ConfigMap" and (immutable or not mutable_config_maps):

@@ -27,7 +27,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.nodes import condition
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.kubernetes.helm.releases import merged
+from rehearsal.providers.values import merged
 from tests import recorder
 from tests.components import eks_specs
 

@@ -17,7 +17,7 @@ from packages.rehearsal.tests.providers.gke.account import (
     subnetwork,
 )
 from rehearsal.providers.base import Properties
-from rehearsal.providers.paths import parse_path
+from rehearsal.providers.differences import parse_path
 
 
 @pytest.mark.parametrize(

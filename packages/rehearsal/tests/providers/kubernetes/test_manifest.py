@@ -12,11 +12,11 @@ from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.driver import with_one_unknown
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.providers.base import Diff, Properties, ProviderError
+from rehearsal.providers.differences import parse_path
 from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.manifest import Kind, decode_yaml, kind_of, normal, prune, with_name
 from rehearsal.providers.kubernetes.replacement import replacing
 from rehearsal.providers.kubernetes.settings import kubeconfig_of
-from rehearsal.providers.paths import parse_path
 
 KUBECONFIG = {
     "apiVersion": "v1",

@@ -11,8 +11,7 @@ import pytest
 
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from packages.rehearsal.tests.memory_provider import MemoryProvider
-from rehearsal.providers.launcher import write_launchers
-from rehearsal.providers.server import serve
+from rehearsal.providers.server import serve, write_launchers
 
 pytestmark = REAL_ENGINE
 

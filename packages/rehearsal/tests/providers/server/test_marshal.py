@@ -11,6 +11,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import ProviderError
+from rehearsal.providers.differences import MISSING, covers, differences, format_path, lookup, parse_path
 from rehearsal.providers.marshal import (
     ARCHIVE,
     ASSET,
@@ -22,7 +23,6 @@ from rehearsal.providers.marshal import (
     marshal,
     unmarshal,
 )
-from rehearsal.providers.paths import MISSING, covers, differences, format_path, lookup, parse_path
 
 
 def struct(value: dict[str, Any]) -> Struct:

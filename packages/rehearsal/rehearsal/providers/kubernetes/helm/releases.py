@@ -10,17 +10,17 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path as FilePath
 from typing import Any, Final
 
 import yaml
 
 from facts.concepts.unknown import UNKNOWN, Maybe, coalesce
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, ProviderError
+from rehearsal.providers.differences import MISSING, Path, differences, format_path
 from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
 from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
-from rehearsal.providers.kubernetes.manifest import split_id
-from rehearsal.providers.paths import MISSING, Path, differences, format_path
-from rehearsal.providers.values import has_unknown
+from rehearsal.providers.values import has_unknown, merged, split_id
 
 _log = logging.getLogger(__name__)
 
@@ -35,30 +35,7 @@ _REFUSED: Final[Mapping[str, str]] = {
 _OUTPUTS: Final = ("resourceNames", "status", "compat")
 """Outputs that the SDK also lists among a release's inputs."""
 
-# Input → flag, as the plugin sets Helm's options for each action.
-_INSTALL: Final[Mapping[str, str]] = {
-    "atomic": "--atomic",
-    "createNamespace": "--create-namespace",
-    "description": "--description",
-    "disableOpenapiValidation": "--disable-openapi-validation",
-    "disableWebhooks": "--no-hooks",
-    "postrender": "--post-renderer",
-    "renderSubchartNotes": "--render-subchart-notes",
-    "replace": "--replace",
-    "skipCrds": "--skip-crds",
-}
-_UPGRADE: Final[Mapping[str, str]] = {
-    "atomic": "--atomic",
-    "cleanupOnFail": "--cleanup-on-fail",
-    "description": "--description",
-    "disableCRDHooks": "--no-hooks",
-    "forceUpdate": "--force",
-    "postrender": "--post-renderer",
-    "recreatePods": "--recreate-pods",
-    "renderSubchartNotes": "--render-subchart-notes",
-    "resetValues": "--reset-values",
-    "reuseValues": "--reuse-values",
-}
+_FLAGS: Final[Mapping[str, Mapping[str, str]]] = yaml.safe_load(FilePath(__file__).with_name("flags.yaml").read_text())
 
 
 class Releases:
@@ -103,7 +80,7 @@ class Releases:
         if request.preview:
             return Created("", _preview(inputs))
         id = f"{inputs['namespace']}/{inputs['name']}"
-        flags = [*_flags(inputs, _INSTALL), *_waiting(inputs)]
+        flags = [*_flags(inputs, _FLAGS["install"]), *_waiting(inputs)]
         with _explained(id):
             live = self._change("install", inputs, flags, "was created, but failed to initialize completely")
         return Created(id, _state(inputs, live))
@@ -133,7 +110,7 @@ class Releases:
         with _explained(id):
             if news.get("lint"):
                 self._helm.change("lint", *self._what(news))
-            flags = [*_flags(news, _UPGRADE), *_waiting(news), history]
+            flags = [*_flags(news, _FLAGS["upgrade"]), *_waiting(news), history]
             return _state(news, self._change("upgrade", news, flags, "failed to initialize completely"))
 
     def delete(self, id: str, inputs: Properties) -> None:
@@ -208,16 +185,6 @@ def _with_files(inputs: Properties) -> Properties:
         values = merged(values, content or {})
     declared = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
     return {**declared, "values": merged(values, inputs.get("values") or {})} if files else declared
-
-
-def merged(base: Any, over: Any) -> Any:
-    """As Helm merges values: ``over`` over ``base``, maps key by key, everything else whole.
-
-    https://helm.sh/docs/chart_template_guide/values_files/
-    """
-    if isinstance(base, Mapping) and isinstance(over, Mapping):
-        return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
-    return over
 
 
 def _changes(before: Any, live: Any, declared: Any, path: Path = ()) -> Iterator[Path]:

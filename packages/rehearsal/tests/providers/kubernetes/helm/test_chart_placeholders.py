@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
-from rehearsal.providers.kubernetes.helm.chart_placeholders import __main__ as writer
+from rehearsal.providers.kubernetes.helm import chart_placeholders as writer
 from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts, placeholder
 from rehearsal.providers.kubernetes.helm.charts import FOLDER, ChartError, locate
 

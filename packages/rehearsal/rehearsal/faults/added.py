@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
+import yaml
 
 from components.resources import CustomResource, object_token
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
-from facts.concepts.pool import SIZE_KEY
 from rehearsal.faults.case import KUBERNETES_PROVIDER, NODE_POOL, Injection, Program
 
-_SIZE: Final = 4
-_JOB: Final[dict[str, Any]] = {
-    "apiVersion": "batch/v1",
-    "kind": "Job",
-    "metadata": {
-        "name": "training",
-        # The update waits for the job; ten minutes, the default, would prove no more.
-        "annotations": {"pulumi.com/timeoutSeconds": "10"},
-    },
-    "spec": {
-        "backoffLimit": 0,
-        "template": {
-            "spec": {
-                "restartPolicy": "Never",
-                "nodeSelector": {SIZE_KEY: str(_SIZE)},
-                "containers": [
-                    {
-                        "name": "train",
-                        "image": "nvidia/cuda:12.4.1-base-ubuntu22.04",
-                        "command": ["nvidia-smi"],
-                        "resources": {"limits": {GPU_RESOURCE: str(_SIZE)}},
-                    }
-                ],
-            }
-        },
-    },
-}
+_JOB: Final[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("training.yaml").read_text())
 
 
 def add(program: Program, name: str, manifest: dict[str, Any]) -> None:
@@ -101,9 +76,7 @@ def _add_large_pod(program: Program) -> None:
 
 
 INJECTIONS: Final[Mapping[str, Injection]] = {
-    # A job pinned to the largest node size without its toleration: it would stay Pending.
     "job-without-toleration": _add_job,
-    # A system pod pinned to the GPU pool: it requests no GPU and keeps a GPU node running.
     "pinned-system-pod": _add_pinned_pod,
     # A system pod that is too large for every node: everything else works, its own function does not.
     "system-pod-too-large": _add_large_pod,

@@ -1,4 +1,4 @@
-"""Faults in one resource of the program: its inputs are changed while it is declared."""
+"""Faults in resources of the program: their inputs are changed while they are declared."""
 
 from __future__ import annotations
 
@@ -152,41 +152,72 @@ def _reader(inputs: dict[str, Any]) -> dict[str, Any] | None:
     return {**inputs, "roleDefinitionId": role.replace(_CLUSTER_ADMIN, _READER)} if _CLUSTER_ADMIN in role else None
 
 
+def _another_queue(inputs: dict[str, Any]) -> dict[str, Any] | None:
+    if inputs["name"] != "karpenter":
+        return None
+    values = inputs["values"]
+    return {**inputs, "values": {**values, "settings": {**values["settings"], "interruptionQueue": "another-queue"}}}
+
+
+def _untainted(program: Program) -> None:
+    """As in the GKE tips post: GKE adds the taint by itself where a pool without GPUs exists, so these come first."""
+    gpu_pools: list[pulumi.Resource] = []
+
+    async def every_gpu_pool() -> list[pulumi.Resource]:
+        # Awaited when the program has run to its end, so the list is complete.
+        return gpu_pools
+
+    def strip(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        properties: dict[str, Any] = dict(args.props)
+        if args.type_ != NODE_POOL:
+            return None
+        if not is_gpu_pool(args.type_, properties):
+            args.opts.depends_on = pulumi.Output.from_input(every_gpu_pool())
+            return pulumi.ResourceTransformationResult(properties, args.opts)
+        gpu_pools.append(args.resource)
+        args.opts.depends_on = []
+        properties["nodeConfig"] = {**properties["nodeConfig"], "taints": []}
+        return pulumi.ResourceTransformationResult(properties, args.opts)
+
+    pulumi.runtime.register_stack_transformation(strip)
+    program()
+
+
 INJECTIONS: Final[Mapping[str, Injection]] = {
-    # Every GPU pool keeps one node, and an idle cluster costs money.
     "minimum-one": change(NODE_POOL, _keep_one),
-    # A GPU machine in the AKS system pool, which never scales to zero.
     "gpu-in-system-pool": change("azure-native:containerservice:ManagedCluster", _with_gpu),
-    # Pools that the stack file declares as spot run on-demand machines.
     "spot-forgotten": change(NODE_POOL, _on_demand),
-    # GPU nodes use a larger machine type than declared: nothing fails, everything costs more.
     "other-machine": change(NODE_POOL, _larger),
-    # A driver installer that does not tolerate its pool's spot taint: nodes start without allocatable GPUs.
     "driver-without-spot-toleration": change(
         "kubernetes:apps/v1:DaemonSet", lambda inputs: without_toleration(inputs, "cloud.google.com/gke-spot")
     ),
-    # A device plugin that does not tolerate AKS's spot taint: nodes start without allocatable GPUs.
     # https://github.com/Azure/AKS/issues/4418
     "plugin-without-spot-toleration": change(
         "kubernetes:apps/v1:DaemonSet", lambda inputs: without_toleration(inputs, _SPOT)
     ),
-    # A DaemonSet with the name of Google's driver installer that installs nothing.
     "installer-by-name": change("kubernetes:apps/v1:DaemonSet", _busybox),
     # A group that mixes machines with 4 GPUs and 1 GPU: the autoscaler plans with 4 and gets 1.
     "mixed-gpu-counts": change("aws:eks/nodeGroup:NodeGroup", _mixed),
-    # Auto Scaling groups without node-template tags: they scale up once, but not again from zero.
     # Tags of a managed node group do not reach its Auto Scaling group, and the autoscaler asks EKS about a group only
     # until it has had a node: https://github.com/aws/containers-roadmap/issues/608
     "asg-tags-missing": change("aws:autoscaling/tag:Tag", _elsewhere),
-    # The cluster-autoscaler's role grants reading groups, but not resizing them.
     "autoscaler-without-rights": without_right(_ACTION),
     # The cluster-autoscaler may not list volume attachments: it is Ready and does nothing.
     # https://github.com/kubernetes/autoscaler/issues/8678
     "autoscaler-blind": change("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", _without),
-    # A cluster-autoscaler that discovers another cluster's groups.
     "discovery-mismatch": change("kubernetes:apps/v1:Deployment", _another_cluster),
-    # A reversed fallback order: on-demand machines first, the cheaper spot machines when those are full.
     "fallback-order-reversed": change("kubernetes:core/v1:ConfigMap", _reversed),
-    # An AKS cluster whose deployer has no role in the cluster.
     "deployer-without-role": change(_ASSIGNMENT, _reader),
+    "karpenter-without-rights": without_right("ec2:CreateFleet"),
+    "karpenter-subnets-mistyped": change(
+        NODE_CLASS,
+        lambda inputs: with_spec(inputs, subnetSelectorTerms=[{"tags": {"karpenter.sh/discovery": "another-cluster"}}]),
+    ),
+    "karpenter-image-missing": change(
+        NODE_CLASS,
+        lambda inputs: with_spec(inputs, amiSelectorTerms=[{"id": "ami-00000000000000000"}], amiFamily="AL2023"),
+    ),
+    # Karpenter reads an interruption queue that does not exist: it runs, but misses every spot interruption.
+    "karpenter-queue-missing": change("kubernetes:helm.sh/v3:Release", _another_queue),
+    "taint-removed": _untainted,
 }

@@ -1,0 +1,127 @@
+"""Whether each principal in the stack file has exactly the permissions of its role, and programs have those they need.
+
+The API server answers (SubjectAccessReview): for the user and groups that the cloud maps a principal to, and for the
+service account of a deployed cluster-autoscaler (kwok runs its pod, not its program). If the autoscaler lacks a
+permission, its pod is Ready and does nothing, because its caches never fill
+(https://github.com/kubernetes/autoscaler/issues/8678).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from components.settings.access import Access
+from facts.concepts.counts import counted
+from rehearsal.cluster.api import Api
+from rehearsal.cluster.images import Image
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.cloud_calls import Calls
+from rehearsal.simulation import UserInfo
+
+# A namespace in which the stack grants no role.
+_ELSEWHERE: Final = "kube-system"
+
+
+@dataclass(frozen=True)
+class _Try:
+    """A row of ``permissions.csv``: a request, where it is made, and the ``roles`` that are permitted to make it."""
+
+    namespace: str
+    verb: str
+    resource: str
+    group: str
+    roles: str
+
+
+with Path(__file__).with_name("permissions.csv").open(encoding="utf-8", newline="") as _rows:
+    _TRIES: Final = tuple(_Try(**row) for row in csv.DictReader(_rows))
+
+
+def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, UserInfo]) -> Iterator[Check]:
+    """A check for each entry of ``access``; ``identities``: principal → its user and groups in the cluster."""
+    for entry in access:
+        title = f"{entry.name} has exactly the permissions of the role {entry.role}"
+        login = identities.get(entry.who)
+        if login is None:
+            yield Check(
+                f"access:{entry.name}", title, False, f"the cloud does not grant {entry.who} access to the cluster"
+            )
+            continue
+        places = {"own": entry.namespaces or ("default",), "another": (_ELSEWHERE,), "none": ("",)}
+        tried = [(one, where, entry.role in one.roles.split()) for one in _TRIES for where in places[one.namespace]]
+        wrong = [
+            f"{'cannot' if may else 'can'} {one.verb} {one.resource} {f'in {where}' if where else 'cluster-wide'}"
+            for one, where, may in tried
+            if _may(api, login, one, where) != may
+        ]
+        allowed = sum(may for _, _, may in tried)
+        detail = "; ".join(wrong) or f"{allowed} of {len(tried)} permissions granted, as declared"
+        yield Check(f"access:{entry.name}", title, not wrong, f"{entry.who} {detail}" if wrong else detail)
+
+
+def _may(api: Api, login: UserInfo, one: _Try, namespace: str) -> bool:
+    attributes = {"group": one.group, "resource": one.resource, "verb": one.verb, "namespace": namespace}
+    return api.permits(login.user, login.groups, attributes)
+
+
+_IMAGE: Final = "cluster-autoscaler"
+# ``cluster``: in all namespaces; ``own``: in its own.
+_RIGHTS: Final[Mapping[str, list[dict[str, Any]]]] = yaml.safe_load(
+    Path(__file__).with_name("autoscaler_rights.yaml").read_text()
+)
+
+
+def autoscaler_rights(api: Api) -> Iterator[Check]:
+    """A check for each cluster-autoscaler that the program deployed."""
+    for deployment in api.list("/apis/apps/v1/deployments"):
+        pod = deployment["spec"]["template"]["spec"]
+        if not any(Image.parse(container["image"]).is_of(_IMAGE) for container in pod["containers"]):
+            continue
+        namespace, account = deployment["metadata"]["namespace"], pod.get("serviceAccountName") or "default"
+        lacking, asked = _lacking(api, namespace, account)
+        detail = (
+            f"{namespace}/{account} cannot {'; '.join(lacking)}"
+            if lacking
+            else f"{counted(asked, 'permission')}, none missing"
+        )
+        title = "The autoscaler's service account has all permissions that it needs in the cluster"
+        yield Check("autoscaler-rights", title, not lacking, detail)
+
+
+def _lacking(api: Api, namespace: str, account: str) -> tuple[list[str], int]:
+    lacking, asked = [], 0
+    user = f"system:serviceaccount:{namespace}:{account}"
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+    for rule, where in (*((rule, "") for rule in _RIGHTS["cluster"]), *((rule, namespace) for rule in _RIGHTS["own"])):
+        group, name = rule["apiGroup"], rule.get("resourceName", "")
+        for resource in rule["resources"]:
+            plural, _, subresource = resource.partition("/")
+            attributes = {"group": group, "resource": plural, "subresource": subresource, "name": name}
+            attributes["namespace"] = where
+            refused = [verb for verb in rule["verbs"] if not api.permits(user, groups, {**attributes, "verb": verb})]
+            asked += len(rule["verbs"])
+            if refused:
+                words = [", ".join(refused), resource, name, f"of {group}" if group else ""]
+                lacking.append(" ".join(filter(None, words)))
+    return lacking, asked
+
+
+def calls_allowed(calls: Calls) -> Iterator[Check]:
+    """Programs in the cluster were permitted all their calls to the cloud; no check if there was no call.
+
+    A denied call may have no other visible effect: a queue that cannot be read looks like an empty one.
+    """
+    if calls.made:
+        detail = "; ".join(calls.denied) or f"{counted(calls.made, 'call')}, none denied"
+        yield Check(
+            "cloud-calls-allowed",
+            "Programs in the cluster are permitted all their cloud API calls",
+            not calls.denied,
+            detail,
+        )

@@ -1,1 +1,0 @@
-"""The faults, a module per means."""
