@@ -76,7 +76,6 @@ def run_program(folder: Any, name: str) -> Iterator[Stage]:
             "cluster_name": name,
             "autoscaler": "cluster-autoscaler",
             "zones": eks_specs.THREE_ZONES,
-            "expander": "priority",
         }
         recording = eks_specs.run(*pools, cluster=cluster)
     amazon.provider.close()
