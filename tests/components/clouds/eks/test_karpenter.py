@@ -371,13 +371,13 @@ def test_only_who_has_spot_machines_may_make_their_role(pools: tuple[Pool, ...],
         assert statement["Resource"].endswith(":role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
 
 
-def test_a_reservation_may_be_another_accounts() -> None:
+def test_subnets_and_reservations_may_be_another_accounts() -> None:
     (used,) = [
         one["Resource"] for one in statements(run(RESERVED)) if one["Sid"] == "AllowScopedEC2InstanceAccessActions"
     ]
     accounts = {one.split(":")[5].partition("/")[0]: one.split(":")[4] for one in used}
-    assert accounts["capacity-reservation"] == "*"
-    assert accounts["subnet"].isdigit()
+    assert accounts["capacity-reservation"] == accounts["subnet"] == "*"
+    assert accounts["security-group"] == "123456789012"
 
 
 def test_its_nodes_are_let_in_by_an_access_entry_of_their_own_role() -> None:
