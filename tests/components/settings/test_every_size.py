@@ -76,11 +76,11 @@ def accepted(cloud: str, autoscaler: str, availability: str) -> tuple[Config, ..
 @pytest.mark.parametrize("availability", ["zonal", "regional"])
 @each_column
 def test_every_size_of_every_gpu_has_outputs_or_is_refused(cloud: str, autoscaler: str, availability: str) -> None:
-    found = accepted(cloud, autoscaler, availability)
-    sizes = {(pool["gpu"], pool["gpusPerNode"]) for pool in found}
+    pools = accepted(cloud, autoscaler, availability)
+    sizes = {(pool["gpu"], pool["gpusPerNode"]) for pool in pools}
     known = catalog.of(cloud)
     assert sizes == {(gpu, size) for gpu in known.accelerators for size in known.machines.gpu_counts(gpu)}
-    assert {pool["capacity"] for pool in found} >= {"on-demand", "spot", "spot-with-fallback", "reserved"}
+    assert {pool["capacity"] for pool in pools} >= {"on-demand", "spot", "spot-with-fallback", "reserved"}
 
 
 @each_column

@@ -68,7 +68,7 @@ def share(vpc: str, owner: str) -> None:
 
 
 def _owner(network: Any) -> str:
-    return _owners.get(getattr(network, "vpc_id", network.id), network.ec2_backend.account_id)
+    return _owners.get(getattr(network, "vpc_id", network.id), str(network.ec2_backend.account_id))
 
 
 def answer(request: Any) -> Answered | None:
@@ -113,7 +113,7 @@ def _stubber() -> Any:
     from moto.iam.models import SERVICE_NAME_CONVERSION
 
     for network in (Subnet, VPC):
-        network.owner_id = property(_owner)
+        network.owner_id = property(_owner)  # pyright: ignore[reportAttributeAccessIssue]
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
     SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
     # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.

@@ -99,6 +99,15 @@ ADDONS: Final[Mapping[str, SystemAddon]] = {
             ),
         ),
     ),
+    # Without the DaemonSet ``dcgm-server``, which asks for nothing, on GPU nodes.
+    "eks-node-monitoring-agent": SystemAddon(
+        "v1.7.0-eksbuild.1",
+        (
+            SystemWorkload(
+                "eks-node-monitoring-agent", {"eks-node-monitoring-agent": ("10m", "30Mi")}, "eks-node-monitoring-agent"
+            ),
+        ),
+    ),
     "eks-pod-identity-agent": SystemAddon(
         "v1.3.8-eksbuild.2",
         (SystemWorkload("eks-pod-identity-agent", {"eks-pod-identity-agent": ("", "")}, "default"),),
