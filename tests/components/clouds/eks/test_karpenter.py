@@ -158,6 +158,8 @@ def test_every_node_has_encrypted_disks_and_no_open_door(pool: Pool) -> None:
     spec = run(pool).only(NODE_CLASS).inputs["spec"]
     disks = [one["ebs"] for one in spec["blockDeviceMappings"]]
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {(True, True)}
+    devices = [mapping["deviceName"] for mapping in spec["blockDeviceMappings"]]
+    assert devices == (["/dev/xvda", "/dev/xvdb"] if pool.image == "bottlerocket" else ["/dev/xvda"])
     assert f"{pool.disk_gb}Gi" in [disk["volumeSize"] for disk in disks]
     assert spec["metadataOptions"]["httpTokens"] == "required"
     assert spec["metadataOptions"]["httpPutResponseHopLimit"] == 1
