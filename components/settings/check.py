@@ -207,6 +207,19 @@ def gpu_zones(gpu: str, where: ValidationContext) -> tuple[str, ...]:
     )
 
 
+def image(value: str, where: ValidationContext) -> str:
+    """One of the catalogue's images, perhaps with a version behind ``@``."""
+    family, pinned, version = value.partition("@")
+    if where.catalog is None:
+        return value
+    listed(family, where.catalog.images, "image", where)
+    if pinned and where.catalog.image_version is None:
+        raise wrong(f"{where.cloud} chooses the version of the image itself", f"Write image: {family}")
+    if pinned and where.catalog.image_version and not where.catalog.image_version.fullmatch(version):
+        raise wrong(f"'{version}' is not a version of an image", f"Write for example {family}@v20261101")
+    return value
+
+
 def listed(value: str, known: Sequence[str], what: str, where: ValidationContext) -> str:
     """One of the words that the cloud's catalogue lists."""
     if where.catalog is None or value in known:

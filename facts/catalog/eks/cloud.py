@@ -115,6 +115,8 @@ CATALOG: Final = CloudCatalog(
     existing_network="vpc-<id>",
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
     raw=RAW,
+    # https://karpenter.sh/v1.14/tasks/managing-amis/
+    image_version=re.compile(r"v[0-9][0-9.]*"),
     registry_name=RegistryName(
         instead="in the registry's account, let the nodes' roles pull, all that `pulumi stack output network` names "
         "(https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policy-examples.html)"
