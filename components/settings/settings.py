@@ -23,7 +23,8 @@ class Settings:
     ``project`` is the cloud account. ``zones`` are in the order of the file; a zonal control plane is in the first.
     ``network.pod_cidr`` is what the file says or the cloud's default, and ``None`` where pods have addresses of the
     nodes' range. ``autoscaler`` is one that the catalogue lists; ``expander`` and ``unneeded_minutes`` are ``None``
-    unless the file says. ``gpu_metrics``: the cloud is asked to collect them. ``nat_per_zone`` has its default from the
+    unless the file says. ``gpu_metrics``: the cloud is asked to collect them. ``control_plane_logs`` are those of
+    the catalogue that are retained for ``control_plane_log_days``. ``nat_per_zone`` has its default from the
     availability. ``labels`` are all that resources carry, with the ``tags`` among them.
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` with every pool at its maximum. ``None`` if a price is not known;
@@ -58,6 +59,8 @@ class Settings:
     cost_idle_hourly: float | None
     cost_max_hourly: float | None
     unpriced: tuple[str, ...]
+    control_plane_logs: tuple[str, ...] = ()
+    control_plane_log_days: int = 30
     workloads: Workloads = field(default_factory=Workloads)
     identities: tuple[Identity, ...] = ()
     teams: tuple[Team, ...] = ()

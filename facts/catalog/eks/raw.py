@@ -19,6 +19,7 @@ RAW: Final = RawInputs(
             "accessConfig": "Write access",
             "computeConfig": _POOLS,
             "defaultAddonsToRemoves": "Write addons",
+            "enabledClusterLogTypes": "Write monitoring.controlPlaneLogs",
             "encryptionConfig": "Write security.kmsKey",
             "forceUpdateVersion": _FORCED,
             "kubernetesNetworkConfig": "Write network.serviceCidr",
