@@ -364,6 +364,11 @@ def test_the_same_file_is_the_same_settings(cloud: str) -> None:
         ("gke", "nvidia-a100", "Did you mean 'nvidia-a100-40gb' or 'nvidia-a100-80gb'?"),
         ("gke", "h100", "Did you mean 'nvidia-h100-80gb' or 'nvidia-h100-mega-80gb'?"),
         ("eks", "b200", "Did you mean 'nvidia-b200'?"),
+        ("eks", "nvidia-h200", "Did you mean 'nvidia-h200-141gb'?"),
+        # No other GPU, and no dearer one.
+        ("eks", "nvidia-h300", "Write one of nvidia-"),
+        ("eks", "nvidia-a40", "Write one of nvidia-"),
+        ("eks", "nvidia-b100", "Write one of nvidia-"),
         ("aks", "nvidia-t44", "Did you mean 'nvidia-t4'?"),
     ],
 )
