@@ -11,7 +11,7 @@ from components.settings import SettingsError, load
 from facts import catalog
 from facts.concepts.pool import Pool
 from tests.components import eks_specs
-from tests.components.settings.test_clouds import own_keys, t4
+from tests.components.settings.test_clouds import account, own_keys, t4
 
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 GPU = eks_specs.gpu_pool("t4-1", spot=False)
@@ -21,13 +21,6 @@ def spec_of(pool: Pool, **cluster: Any) -> dict[str, Any]:
     recording = eks_specs.recorded(pool, cluster={"autoscaler": "karpenter", **cluster})
     spec: dict[str, Any] = recording.only(NODE_CLASS).inputs["spec"]
     return spec
-
-
-def problem(**pool: Any) -> str:
-    groups = {"autoscaling": {"autoscaler": "cluster-autoscaler"}} if pool.pop("groups", False) else {}
-    with pytest.raises(SettingsError) as refused:
-        load(own_keys("eks", gpuPools=t4(**pool), **groups), stack="one", project="us-west-2")
-    return str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -48,25 +41,26 @@ def test_an_image_can_be_pinned(image: str | None, alias: str, family: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("pool", "words"),
+    ("pool", "more", "words"),
     [
-        ({"image": "al2023@newest"}, "'newest' is not a version of an image. Write for example al2023@v20261101"),
-        ({"image": "ubuntu@v1"}, "eks has no image 'ubuntu'"),
-        ({"image": "al2023@v20261101", "groups": True}, "Write image: al2023, or autoscaling.autoscaler: karpenter"),
-        ({"raw": {"role": "mine"}}, r"raw.role: the program sets it. Leave it out"),
-        ({"raw": {"userdata": "x"}}, r"EC2NodeClass has no field 'userdata'. Did you mean 'userData'"),
-        ({"raw": {"blockDeviceMappings": []}}, "Write diskGb of the pool, and security.diskKey"),
-        ({"raw": {"metadataOptions": {"httpTokens": "optional"}}}, "a pod must not get the permissions of its node"),
+        ({"image": "al2023@newest"}, {}, "'newest' is not a version of an image. Write for example al2023@v20261101"),
+        ({"image": "ubuntu@v1"}, {}, "eks has no image 'ubuntu'"),
+        ({"image": "cos@1"}, {"cloud": "gke"}, "gke chooses the version of the image itself. Write image: cos"),
+        (
+            {"image": "al2023@v20261101"},
+            {"autoscaling": {"autoscaler": "cluster-autoscaler"}},
+            "Write image: al2023, or autoscaling.autoscaler: karpenter",
+        ),
+        ({"raw": {"role": "mine"}}, {}, "raw.role: the program sets it. Leave it out"),
+        ({"raw": {"userdata": "x"}}, {}, "EC2NodeClass has no field 'userdata'. Did you mean 'userData'"),
+        ({"raw": {"metadataOptions": {}}}, {}, "a pod must not get the permissions of its node"),
     ],
 )
-def test_what_a_node_class_cannot_have_is_refused(pool: dict[str, Any], words: str) -> None:
-    assert words in problem(**pool)
-
-
-def test_no_other_cloud_pins_images() -> None:
-    config = own_keys("gke", gpuPools=t4(image="cos@1"))
-    with pytest.raises(SettingsError, match=r"gke chooses the version of the image itself\. Write image: cos"):
-        load(config, stack="one", project="my-gcp-project")
+def test_what_a_node_class_cannot_have_is_refused(pool: dict[str, Any], more: dict[str, Any], words: str) -> None:
+    cloud = more.pop("cloud", "eks")
+    with pytest.raises(SettingsError) as refused:
+        load(own_keys(cloud, gpuPools=t4(**pool), **more), stack="one", project=account(cloud))
+    assert words in str(refused.value)
 
 
 def test_raw_adds_to_the_node_class_and_replaces_the_image() -> None:

@@ -18,26 +18,16 @@ CRON_JOB = "kubernetes:batch/v1:CronJob"
     [
         ("11:39:59", "False", True),
         ("11:39:59", "Unknown", True),
-        ("11:39:59", None, True),
         ("11:40:01", "False", False),
         ("03:00:00", "True", False),
-        (None, None, False),
     ],
 )
 def test_only_a_node_that_joined_and_is_not_ready_in_time_is_stuck(
-    registered: str | None, initialized: str | None, stuck: bool
+    registered: str, initialized: str, stuck: bool
 ) -> None:
-    conditions = []
-    if registered:
-        since = f"2026-11-25T{registered}Z"
-        conditions.append({"type": "Registered", "status": "True", "lastTransitionTime": since})
-    if initialized:
-        conditions.append({"type": "Initialized", "status": initialized, "lastTransitionTime": "2026-11-25T11:59:00Z"})
-    claim = {"metadata": {"name": "t4-1-x"}, "status": {"conditions": conditions}}
+    joined = {"type": "Registered", "status": "True", "lastTransitionTime": f"2026-11-25T{registered}Z"}
+    claim = {"status": {"conditions": [joined, {"type": "Initialized", "status": initialized}]}}
     assert is_stuck(claim, NOW, timedelta(minutes=20)) is stuck
-
-
-def test_a_claim_without_status_is_not_stuck() -> None:
     assert not is_stuck({"metadata": {"name": "new"}}, NOW, timedelta(minutes=20))
 
 
@@ -54,10 +44,6 @@ def test_it_looks_every_five_minutes_and_may_only_delete_claims() -> None:
         if one.inputs["metadata"]["name"] == pod["serviceAccountName"]
     ]
     assert role == [{"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["list", "delete"]}]
-
-
-def test_cluster_autoscaler_removes_such_nodes_itself() -> None:
-    assert eks_specs.recorded(eks_specs.gpu_pool()).of_type(CRON_JOB) == []
 
 
 def test_karpenter_replaces_broken_nodes_and_the_agent_looks_at_gpu_nodes() -> None:
