@@ -168,10 +168,18 @@ def gpu_name(name: str, where: ValidationContext) -> str:
         raise wrong(f"'{name}' is {where.cloud}'s own name", f"Write '{own_names[name]}', the same on every cloud")
     known = tuple(where.catalog.accelerators)
     model = plain.removeprefix("nvidia-")
-    # Part of a name (h100, nvidia-a100) comes first: to difflib nvidia-v100 is the nearest to nvidia-a100.
-    near = [gpu for gpu in known if f"-{model}-" in f"{gpu}-"] or [gpu for gpu in (nearest(plain, known),) if gpu]
+    # Part of a name (h100, nvidia-a100) comes first. A misspelling begins with the model's letter and number: to
+    # difflib nvidia-b300 is the nearest to nvidia-h300, another and a dearer GPU.
+    alike = [gpu for gpu in known if _model(plain).startswith(_model(gpu))]
+    near = [gpu for gpu in known if f"-{model}-" in f"{gpu}-"] or [gpu for gpu in (nearest(plain, alike),) if gpu]
     remedy = f"Did you mean {' or '.join(repr(gpu) for gpu in near)}?" if near else f"Write one of {', '.join(known)}"
     raise wrong(f"there is no GPU '{name}' on {where.cloud}", remedy)
+
+
+def _model(gpu: str) -> str:
+    """The first letter with a number in a GPU's name: ``a100``, ``t4``."""
+    match = re.search(r"[a-z]+[0-9]+", gpu)
+    return match[0] if match else ""
 
 
 def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: ValidationContext) -> None:
@@ -205,6 +213,19 @@ def gpu_zones(gpu: str, where: ValidationContext) -> tuple[str, ...]:
         f"Use a region that has it ({', '.join(sorted(regions))}), "
         "or write the pool's zones if the cloud offers it there by now",
     )
+
+
+def image(value: str, where: ValidationContext) -> str:
+    """One of the catalogue's images, perhaps with a version behind ``@``."""
+    family, pinned, version = value.partition("@")
+    if where.catalog is None:
+        return value
+    listed(family, where.catalog.images, "image", where)
+    if pinned and where.catalog.image_version is None:
+        raise wrong(f"{where.cloud} chooses the version of the image itself", f"Write image: {family}")
+    if pinned and where.catalog.image_version and not where.catalog.image_version.fullmatch(version):
+        raise wrong(f"'{version}' is not a version of an image", f"Write for example {family}@v20261101")
+    return value
 
 
 def listed(value: str, known: Sequence[str], what: str, where: ValidationContext) -> str:

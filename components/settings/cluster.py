@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv4Network
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StrictStr, ValidationInfo, field_validator
+from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from components.settings import check, fields
 from components.settings.fields import Cidr, Flag, Section, context, wrong
@@ -179,13 +179,39 @@ class Network(Section):
 
 
 class Monitoring(Section):
-    """Metrics that the cloud collects."""
+    """Metrics and logs that the cloud collects."""
 
     gpu_metrics: Flag | None = Field(
         default=None,
         description="collect utilisation, memory and temperature of the GPUs (DCGM). Default: `true` where "
         "the cloud supports it",
     )
+
+    control_plane_logs: tuple[StrictStr, ...] | None = Field(
+        default=None, description="logs of the control plane, where they are a choice. Default: all; `[]`: none"
+    )
+    control_plane_log_days: StrictInt | None = Field(
+        default=None, description="days for which the control plane's logs are retained, where they are a choice"
+    )
+
+    @field_validator("control_plane_logs", "control_plane_log_days")
+    @classmethod
+    def _logs(cls, value: Any, info: ValidationInfo) -> Any:
+        known = context(info).catalog
+        if value is None or known is None:
+            return value
+        if not known.control_plane_logs:
+            raise wrong(f"{context(info).cloud} has no such choice", "Leave it out")
+        if isinstance(value, int):
+            if value not in known.log_days:
+                longer = [days for days in known.log_days if days > value]
+                raise wrong(
+                    f"logs cannot be retained for {value} days", f"Write {min(longer, default=known.log_days[-1])}"
+                )
+            return value
+        for kind in value:
+            check.listed(kind, known.control_plane_logs, "log", context(info))
+        return tuple(dict.fromkeys(value))
 
     @field_validator("gpu_metrics")
     @classmethod

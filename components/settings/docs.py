@@ -200,6 +200,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "`kubernetes.channel`": lambda known: _words(known.channels),
     "`network.dataplane`": lambda known: _words(known.dataplanes),
     "`gpuPools[].locationPolicy`": lambda known: _words(known.location_policies),
+    "`monitoring.controlPlaneLogs`": lambda known: _words(known.control_plane_logs),
     "`monitoring.gpuMetrics`": lambda known: "yes" if known.gpu_metrics else "no",
     "`addons`": lambda known: _words(known.addons),
     "`tags`": lambda known: known.tags.allowed if known.tags else "none: `labels`",

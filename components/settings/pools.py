@@ -93,7 +93,9 @@ class GpuPool(Section):
     )
     disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
     image: StrictStr | None = Field(
-        default=None, description="operating system of the nodes. Default: the first that the cloud offers"
+        default=None,
+        description="operating system of the nodes, with `@` and a version to pin it where the cloud can "
+        "(`al2023@v20261101`). Default: the newest of the first that the cloud offers",
     )
     drivers: Literal["managed", "daemonset", "none"] = Field(
         default="managed",
@@ -192,8 +194,7 @@ class GpuPool(Section):
     @field_validator("image")
     @classmethod
     def _image(cls, value: str | None, info: ValidationInfo) -> str | None:
-        known = context(info).catalog
-        return value if value is None or known is None else check.listed(value, known.images, "image", context(info))
+        return value if value is None else check.image(value, context(info))
 
     @field_validator("mig")
     @classmethod

@@ -32,19 +32,21 @@ def problems(settings: Settings) -> Iterator[Problem]:
             continue
         checked.add(pool.declared_at)
         where = f"{pool.declared_at}.raw"
-        if (why := known.no_pools.get(settings.autoscaler)) is not None:
-            yield Problem(where, why, "Leave it out, or choose another autoscaler")
-        else:
-            yield from _problems(settings.cloud, pool.raw, known.pool, where)
+        yield from _problems(settings.cloud, pool.raw, known.pool_of.get(settings.autoscaler, known.pool), where)
 
 
 def _problems(cloud: str, raw: Mapping[str, Any], known: Raw, where: str) -> Iterator[Problem]:
     if not raw:
         return
-    provider = schema(cloud)
     for path in _paths(raw, ""):
         if (remedy := known.owner(path)) is not None:
             yield Problem(f"{where}.{path}", "the program sets it", remedy)
+    if known.inputs:
+        for key in (each for each in raw if each not in {*known.inputs, *known.owned}):
+            kind = known.token.rpartition(":")[2]
+            yield Problem(f"{where}.{key}", f"{kind} has no field '{key}'", instead(key, known.inputs))
+        return
+    provider = schema(cloud)
     yield from _block(raw, provider.inputs(known.token), provider, where)
 
 

@@ -153,6 +153,8 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         security=file.security,
         maintenance=file.maintenance,
         gpu_metrics=known.gpu_metrics if file.monitoring.gpu_metrics is None else file.monitoring.gpu_metrics,
+        control_plane_logs=known.control_plane_logs if (logs := file.monitoring.control_plane_logs) is None else logs,
+        control_plane_log_days=file.monitoring.control_plane_log_days or 30,
         nat_per_zone=nat == "per-zone",
         autoscaling_profile=file.autoscaling.profile,
         autoscaler=autoscaler,

@@ -5,6 +5,7 @@ A cloud has one name (``gke``); its plugin has another (``gcp``), which is writt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -61,6 +62,8 @@ class CloudCatalog:
     - ``existing_network``: how a stack file names a network that is there already; ``None`` where it cannot yet
     - ``tags``: how tags are written; ``None`` where resources have labels alone
     - ``registry_name``: how a registry of others is named, where the stack can let nodes pull from it
+    - ``control_plane_logs``, ``log_days``: logs and retention times that a stack may choose, ascending
+    - ``image_version``: versions that a pool's image may be pinned to, as in ``al2023@v20261101``; ``None``: none
     - ``raw``: what a stack file may hand to the provider as it is
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
@@ -107,6 +110,8 @@ class CloudCatalog:
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()
     gpu_metrics: bool = False
+    control_plane_logs: tuple[str, ...] = ()
+    log_days: tuple[int, ...] = ()
     default_admin_machine: str
     default_cpu_machine: str
     default_ranges: Mapping[str, str | None]
@@ -114,6 +119,7 @@ class CloudCatalog:
     tags: TagGrammar | None = None
     registry_name: RegistryName
     raw: RawInputs
+    image_version: re.Pattern[str] | None = None
     max_name_length: int
     pod_addresses_per_node: int
     reserved_addresses: int

@@ -50,10 +50,11 @@ class Machines:
         """The types that a spot pool may mix: the smallest, then those that have at least its CPU and memory, or, if
         they have to be ``alike``, exactly these.
 
-        An autoscaler plans with the first, so a pod that fits there fits on each. Bare metal is left out: it takes far
-        longer to start.
+        An autoscaler plans with the first, so a pod that fits there fits on each. Bare metal takes far longer to start,
+        so it is left out where another type has these GPUs.
         """
-        machines = [machine for machine in self.having(gpu, count) if not machine.type.endswith(".metal")]
+        every = self.having(gpu, count)
+        machines = [machine for machine in every if not machine.type.endswith(".metal")] or every
         sizes = [(machine.vcpus, machine.memory_gib) for machine in machines]
         fitting = (
             machine

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 class Raw:
     """The inputs of one resource type (``token``): all but those that are ``owned``.
 
-    ``owned``: the path of an input, with all that is below it → what to write instead.
+    ``owned``: the path of an input, with all that is below it → what to write instead. ``inputs`` are all at the top,
+    where no provider's schema has them.
     """
 
     token: str
     owned: Mapping[str, str]
+    inputs: tuple[str, ...] = ()
 
     def owner(self, path: str) -> str | None:
         """What to write instead of the input at ``path``; ``None`` if the program does not own it."""
@@ -24,8 +26,8 @@ class Raw:
 
 @dataclass(frozen=True, kw_only=True)
 class RawInputs:
-    """Of a cluster and of each of its pools; ``no_pools`` says why an autoscaler's pools have none."""
+    """Of a cluster and of each of its pools; ``pool_of`` are those of an autoscaler whose pools are made otherwise."""
 
     cluster: Raw
     pool: Raw
-    no_pools: Mapping[str, str] = field(default_factory=dict)
+    pool_of: Mapping[str, Raw] = field(default_factory=dict)

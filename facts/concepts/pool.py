@@ -111,6 +111,7 @@ class Pool:
     ``machine_types`` are all types the pool may consist of, the one that an autoscaler plans with first; more than one
     only where the cloud mixes types in a spot pool. All have the same number of GPUs.
     ``preference`` is the place in the fallback order of pools that differ in capacity type only: 0 is tried first.
+    ``image_version`` is the cloud's word for one release of the image; ``None`` is the newest.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
     ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there.
@@ -125,6 +126,7 @@ class Pool:
     role: Role
     machine_types: tuple[str, ...]
     image: Image
+    image_version: str | None = None
     disk_gb: int
     gpu_part: PoolGpus | None = None
     min_nodes: int = 0

@@ -34,6 +34,7 @@ def cluster_settings(**changes: Any) -> Settings:
         "pod_cidr": None,
         "service_cidr": "172.20.0.0/16",
         "autoscaler": "cluster-autoscaler",
+        "control_plane_logs": ("api", "audit", "authenticator", "controllerManager", "scheduler"),
     }
     return specs.cluster_settings(**{**usual, **changes})
 

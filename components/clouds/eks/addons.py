@@ -58,6 +58,14 @@ BEFORE_NODES: Final = (
 )
 """DaemonSets without which no node becomes ready; as no node exists yet, they are active at once."""
 
+_MONITORING: Final = Addon(
+    name="eks-node-monitoring-agent",
+    # Its DaemonSet dcgm-server, which finds broken GPUs, tolerates no taint by default:
+    # https://github.com/aws/eks-node-monitoring-agent/blob/main/charts/eks-node-monitoring-agent/values.yaml
+    configuration={"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}},
+)
+"""What Karpenter's node repair acts on: https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html"""
+
 # Their Deployments must not keep a node of a CPU pool alive.
 _COREDNS: Final = Addon(name="coredns", configuration={"nodeSelector": _ON_ADMIN})
 _EBS: Final = Addon(
@@ -118,6 +126,7 @@ def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[p
     agent = _declare(name, POD_IDENTITY_AGENT, context, options)
     later = pulumi.ResourceOptions(parent=parent, depends_on=[agent])
     mounts = context.file_mounts
+    monitoring = [_MONITORING] if context.settings.autoscaler == "karpenter" else []
     return [
         # It has no effect on pods that are there already, and some seconds later on others.
         # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
@@ -126,7 +135,11 @@ def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[p
             if mounts
             else []
         ),
-        *(_declare(name, addon, context, later) for addon in BEFORE_NODES if addon is not POD_IDENTITY_AGENT),
+        *(
+            _declare(name, addon, context, later)
+            for addon in (*BEFORE_NODES, *monitoring)
+            if addon is not POD_IDENTITY_AGENT
+        ),
     ]
 
 

@@ -12,7 +12,7 @@ from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools, storage
 from components.clouds.eks.context import Context
-from components.clouds.eks.control_plane_logs import LOGS, log_group
+from components.clouds.eks.control_plane_logs import log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.endpoint import vpc_config
@@ -201,7 +201,7 @@ def _inputs(
         "bootstrapSelfManagedAddons": False,
         "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": settings.network.service_cidr},
         "encryptionConfig": {"provider": {"keyArn": key_arn}, "resources": ["secrets"]},
-        "enabledClusterLogTypes": list(LOGS),
+        "enabledClusterLogTypes": list(settings.control_plane_logs),
         # Extended support costs six times as much, so only a pinned version uses it; otherwise EKS upgrades:
         # https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
         "upgradePolicy": {"supportType": "STANDARD" if settings.kubernetes.version is None else "EXTENDED"},

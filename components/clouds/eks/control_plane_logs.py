@@ -5,16 +5,11 @@ https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
 
 from __future__ import annotations
 
-from typing import Final
-
 import pulumi
 
 from components.clouds.eks.declare import declare
 from components.resources import CustomResource
 from components.settings import Settings
-
-LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
-_DAYS: Final = 30
 
 
 def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bool) -> CustomResource:
@@ -32,7 +27,7 @@ def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bo
     return declare(
         "aws:cloudwatch/logGroup:LogGroup",
         f"{name}-control-plane-logs",
-        {"name": log_group_name, "retentionInDays": _DAYS, "tags": dict(settings.labels)},
+        {"name": log_group_name, "retentionInDays": settings.control_plane_log_days, "tags": dict(settings.labels)},
         options,
     )
 

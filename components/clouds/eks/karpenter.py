@@ -10,7 +10,7 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.base import AdminObjects
-from components.clouds.eks import karpenter_objects
+from components.clouds.eks import karpenter_objects, node_reaper
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity, associate, node_role, pod_role, role_name
@@ -47,8 +47,8 @@ def _node_role(settings: Settings) -> str:
 
 
 class Karpenter:
-    """Karpenter without its pools: interruption queue, IAM roles, Helm releases and EC2NodeClasses. ``node_pool``
-    declares one pool."""
+    """Karpenter without its pools: interruption queue, IAM roles, Helm releases, EC2NodeClasses and what ends machines
+    that do not become ready. ``node_pool`` declares one pool."""
 
     def __init__(
         self,
@@ -112,6 +112,8 @@ class Karpenter:
             *queue.ready,
         )
         self._classes = self._node_classes(name, pools, profile, parent)
+        for manifest in node_reaper.manifests():
+            objects.declare(f"reaper-{manifest['kind'].lower()}", manifest, self._release)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
         """One pool; on destroy it is deleted before Karpenter, which terminates its instances first."""
@@ -173,6 +175,9 @@ class Karpenter:
                     "clusterName": settings.cluster_name,
                     "clusterEndpoint": self._context.control_plane.output("endpoint"),
                     "interruptionQueue": queue.queue_name,
+                    # Replaces nodes that are not ready, or whose GPU the monitoring agent reports as broken:
+                    # https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
+                    "featureGates": {"nodeRepair": True},
                 },
                 "nodeSelector": {"kubernetes.io/os": "linux", ROLE_LABEL: "admin"},
                 "controller": {

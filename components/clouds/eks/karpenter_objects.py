@@ -16,10 +16,11 @@ from components.settings.maintenance import Maintenance
 from facts import catalog
 from facts.catalog.eks.nodes import max_pods, takes_prefixes
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
-from facts.concepts.pool import Image, Pool
+from facts.concepts.pool import Pool
 
-# The newest image that AWS recommends for the cluster's version; a running node keeps the one it started with.
-IMAGE_ALIASES: Final[Mapping[Image, str]] = {"al2023": "al2023@latest", "bottlerocket": "bottlerocket@latest"}
+# All machines with GPUs in the catalogue have disks of their own, of 116 GiB or more. They are encrypted by AWS's key:
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/data-protection.html#encryption-rest
+_LOCAL_DISKS_GIB: Final = 116
 
 _MOST_WEIGHT: Final = 100
 _MAX_PODS: Final = 110
@@ -46,7 +47,8 @@ def node_class(
 ) -> dict[str, Any]:
     """The pool's EC2NodeClass."""
     spec: dict[str, Any] = {
-        "amiSelectorTerms": [{"alias": IMAGE_ALIASES[pool.image]}],
+        # By default the newest that AWS recommends; a running node keeps the one it started with.
+        "amiSelectorTerms": [{"alias": f"{pool.image}@{pool.image_version or 'latest'}"}],
         "instanceProfile": instance_profile,
         "subnetSelectorTerms": [{"id": subnet} for subnet in subnets],
         "securityGroupSelectorTerms": [{"id": security_group}],
@@ -67,6 +69,9 @@ def node_class(
     if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
         machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
         spec["kubelet"] = {"maxPods": min(_MAX_PODS, *(max_pods(machine) for machine in machines if machine))}
+    if pool.role == "gpu" and pool.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
+        # Images and files of pods on the machine's own disks, which are many times faster than its volume.
+        spec["instanceStorePolicy"] = "RAID0"
     reservation = _reservation(pool)
     if reservation is not None:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation}]
@@ -74,8 +79,12 @@ def node_class(
         "apiVersion": "karpenter.k8s.aws/v1",
         "kind": "EC2NodeClass",
         "metadata": {"name": class_name(pool)},
-        "spec": spec,
+        "spec": {**spec, **pool.raw, **_merged_kubelet(spec, pool.raw)},
     }
+
+
+def _merged_kubelet(spec: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kubelet": {**spec.get("kubelet", {}), **raw["kubelet"]}} if "kubelet" in raw else {}
 
 
 def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Maintenance) -> dict[str, Any]:

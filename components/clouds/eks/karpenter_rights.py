@@ -28,7 +28,6 @@ READ_ACTIONS: Final = (
 QUEUE_ACTIONS: Final = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
 
 _CREATED: Final = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
-_USED: Final = ("security-group", "subnet")
 _NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
@@ -57,9 +56,12 @@ class RightsScope:
         """ARNs of what AWS publishes in the region and no account owns."""
         return [f"arn:{self.partition}:ec2:{self.region}::{kind}/*" for kind in kinds]
 
-    def reservations(self) -> str:
-        """The ARN of all reservations of capacity: another account may share its own."""
-        return f"arn:{self.partition}:ec2:{self.region}:*:capacity-reservation/*"
+    def shared(self, *kinds: str) -> list[str]:
+        """ARNs of what another account may share with this one; they have the owner's account.
+
+        https://github.com/terraform-aws-modules/terraform-aws-iam/issues/227
+        """
+        return [f"arn:{self.partition}:ec2:{self.region}:*:{kind}/*" for kind in kinds]
 
 
 def rights(scope: RightsScope) -> str:
@@ -72,7 +74,11 @@ def rights(scope: RightsScope) -> str:
         policy.allow(
             "AllowScopedEC2InstanceAccessActions",
             ["ec2:RunInstances", "ec2:CreateFleet"],
-            [*scope.public("image", "snapshot"), *scope.ec2(*_USED), scope.reservations()],
+            [
+                *scope.public("image", "snapshot"),
+                *scope.ec2("security-group"),
+                *scope.shared("subnet", "capacity-reservation"),
+            ],
         ),
         policy.allow(
             "AllowScopedEC2LaunchTemplateAccessActions",

@@ -100,7 +100,8 @@ def controller_policy(context: Context) -> pulumi.Output[str]:
         partition, account, vpc = values
         ec2 = f"arn:{partition}:ec2:{region}:{account}"
         elb = f"arn:{partition}:elasticloadbalancing:{region}:{account}"
-        groups, network = f"{ec2}:security-group/*", f"{ec2}:vpc/{vpc}"
+        # Of a shared VPC the ARN has its owner's account; ids are unique in a region.
+        groups, network = f"{ec2}:security-group/*", f"arn:{partition}:ec2:{region}:*:vpc/{vpc}"
         balancers = [f"{elb}:{kind}/*" for kind in ("loadbalancer", "targetgroup")]
         of_listeners = [f"{elb}:{kind}/*" for kind in ("listener", "listener-rule")]
         requested_tag = {f"aws:RequestTag/{_TAG}": cluster}

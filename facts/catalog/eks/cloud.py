@@ -115,6 +115,12 @@ CATALOG: Final = CloudCatalog(
     existing_network="vpc-<id>",
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
     raw=RAW,
+    # https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
+    control_plane_logs=("api", "audit", "authenticator", "controllerManager", "scheduler"),
+    # https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
+    log_days=(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653),
+    # https://karpenter.sh/v1.14/tasks/managing-amis/
+    image_version=re.compile(r"v[0-9][0-9.]*"),
     registry_name=RegistryName(
         instead="in the registry's account, let the nodes' roles pull, all that `pulumi stack output network` names "
         "(https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policy-examples.html)"

@@ -12,7 +12,8 @@ Requests of system pods, charts of August 2026: 25m for both containers of aws-n
 controllers and its node pod (https://github.com/kubernetes-sigs/aws-ebs-csi-driver), nothing for
 https://github.com/aws/eks-pod-identity-agent. The cluster autoscaler's are its own manifest's
 (https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws/examples), Karpenter's are
-what the program asks for, because its chart asks for nothing. Those of CoreDNS
+what the program asks for, because its chart asks for nothing; the node monitoring agent's are its chart's
+(https://github.com/aws/eks-node-monitoring-agent). It and the node reaper run with Karpenter only. Those of CoreDNS
 and kube-proxy, and that EKS's add-ons keep their charts' defaults, are general knowledge.
 """
 
@@ -47,11 +48,13 @@ SYSTEM_PODS: Final = (
     SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
     SystemPod(name="eks-pod-identity-agent", request=Resources(milli_cpu=0, memory_mib=0), per_node=True),
     SystemPod(name="ebs-csi-node", request=Resources(milli_cpu=30, memory_mib=120), per_node=True),
+    SystemPod(name="eks-node-monitoring-agent", request=Resources(milli_cpu=10, memory_mib=30), per_node=True),
     # Two replicas each.
     SystemPod(name="coredns", request=Resources(milli_cpu=200, memory_mib=140), per_node=False),
     SystemPod(name="ebs-csi-controller", request=Resources(milli_cpu=120, memory_mib=480), per_node=False),
     # One of two: cluster-autoscaler asks for 100m and 600 MiB, Karpenter for 200m and 512 MiB.
     SystemPod(name="autoscaler", request=Resources(milli_cpu=200, memory_mib=600), per_node=False),
+    SystemPod(name="node-reaper", request=Resources(milli_cpu=10, memory_mib=64), per_node=False),
 )
 
 

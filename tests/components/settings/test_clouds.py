@@ -361,6 +361,7 @@ def test_the_same_file_is_the_same_settings(cloud: str) -> None:
         ("gke", "nvidia-a100", "Did you mean 'nvidia-a100-40gb' or 'nvidia-a100-80gb'?"),
         ("gke", "h100", "Did you mean 'nvidia-h100-80gb' or 'nvidia-h100-mega-80gb'?"),
         ("eks", "b200", "Did you mean 'nvidia-b200'?"),
+        ("eks", "nvidia-h200", "Did you mean 'nvidia-h200-141gb'?"),
         ("aks", "nvidia-t44", "Did you mean 'nvidia-t4'?"),
     ],
 )
@@ -368,6 +369,12 @@ def test_part_of_a_gpus_name_is_answered_with_the_gpus_that_have_it(cloud: str, 
     with pytest.raises(SettingsError) as error:
         load_stack(cloud, gpuPools=[{"name": "gpu", "gpu": gpu, "maxNodes": 1}])
     assert [problem.remedy for problem in error.value.problems] == [remedy]
+
+
+@pytest.mark.parametrize("gpu", ["nvidia-h300", "nvidia-a40", "nvidia-b100"])
+def test_another_gpu_is_never_proposed(gpu: str) -> None:
+    with pytest.raises(SettingsError, match=r"Write one of nvidia-t4, nvidia-a10g"):
+        load_stack("eks", gpuPools=[{"name": "gpu", "gpu": gpu, "maxNodes": 1}])
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,12 @@ INTENTS = (
         gpuPools=t4(capacity="flex-start"),
     ),
     refused("flex-start by Google's name", {"gpuPools[0].capacity": "flex-start"}, gpuPools=t4(capacity="dws")),
+    refused("node repair", {"nodeRepair": "broken nodes are repaired or replaced"}, nodeRepair=True),
+    refused("the monitoring agent", {"nodeMonitoringAgent": "repaired or replaced"}, nodeMonitoringAgent=True),
+    refused("DRA", {"gpuPools[0].dra": "pods ask for nvidia.com/gpu"}, gpuPools=t4(dra=True)),
+    refused("hybrid nodes", {"hybridNodes": "can be written as raw"}, hybridNodes=True),
+    refused("versions of add-ons", {"addonVersions": "default version"}, addonVersions={"coredns": "v1"}),
+    refused("a proxy", {"network.proxy": "route to the internet"}, network=network(proxy="http://proxy:3128")),
     refused("a queue", {"gpuPools[0].queuedProvisioning": "one by one"}, gpuPools=t4(queuedProvisioning=True)),
     expressed(
         "reserved first, then spot, then on demand",

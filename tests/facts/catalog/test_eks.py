@@ -143,11 +143,8 @@ def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> None:
-    first, *others = EKS.machines.spot(gpu, count, alike=False) or (None,)
-    if first is None:
-        assert all(machine.type.endswith(".metal") for machine in EKS.machines.having(gpu, count))
-        return
-    assert first == next(m for m in EKS.machines.having(gpu, count) if not m.type.endswith(".metal"))
+    first, *others = EKS.machines.spot(gpu, count, alike=False)
+    assert first.type.endswith(".metal") == ((gpu, count) == ("nvidia-t4", 8))
     assert len(others) <= 4
     room = EKS.allocatable(first)
     for other in others:
@@ -160,6 +157,8 @@ def test_a_spot_pool_of_the_common_gpus_has_a_choice() -> None:
     for gpu in ("nvidia-t4", "nvidia-a10g", "nvidia-l4", "nvidia-l40s"):
         assert len(EKS.spot_mix(gpu, 1, "karpenter")) >= 4
     assert EKS.spot_mix("nvidia-l4", 3, "karpenter") == ()
+    # Sold on spot, as DescribeInstanceTypes says (``SupportedUsageClasses``), and the only one of its size.
+    assert [machine.type for machine in EKS.spot_mix("nvidia-t4", 8, "karpenter")] == ["g4dn.metal"]
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)

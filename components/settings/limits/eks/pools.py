@@ -32,7 +32,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     """Problems of each pool; an entry that becomes several pools may report one several times."""
     for gpu_pool in settings.gpu_pools:
         yield from _drivers(gpu_pool)
-        yield from _image(gpu_pool)
+        yield from _image(gpu_pool, settings.autoscaler)
         yield from _sharing(gpu_pool, settings.autoscaler)
         yield from _reservation(gpu_pool)
         yield from _block(gpu_pool, settings)
@@ -69,7 +69,13 @@ def _drivers(pool: Pool) -> Iterator[Problem]:
         )
 
 
-def _image(pool: Pool) -> Iterator[Problem]:
+def _image(pool: Pool, autoscaler: str) -> Iterator[Problem]:
+    if pool.image_version is not None and autoscaler != "karpenter":
+        yield Problem(
+            f"{pool.declared_at}.image",
+            "a node group gets the image that AWS recommends when it is empty",
+            f"Write image: {pool.image}, or autoscaling.autoscaler: karpenter",
+        )
     lacking = sorted({name.partition(".")[0] for name in pool.machine_types} & _NOT_IN_BOTTLEROCKET)
     if pool.image == "bottlerocket" and lacking:
         yield Problem(

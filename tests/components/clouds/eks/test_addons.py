@@ -91,10 +91,38 @@ def test_addons_with_rights_wait_for_them() -> None:
             assert policies <= set(addon.depends_on)
 
 
-def test_deployments_of_add_ons_keep_no_pool_alive() -> None:
-    for name in ("coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver"):
-        addon = addons_of(eks_specs.everything())[name]
-        assert '"gpucluster.dev/role": "admin"' in addon.inputs["configurationValues"]
+def test_what_add_ons_are_configured_with() -> None:
+    addons = addons_of(eks_specs.everything())
+    # The 110 pods of every kubelet rest on the first: without prefixes a g4dn.xlarge has 29 addresses for pods.
+    assert configuration("vpc-cni") == {"env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}}
+    # Its schema has ``nodeSelector`` at the top, and additionalProperties: false.
+    assert configuration("coredns") == {"nodeSelector": {"gpucluster.dev/role": "admin"}}
+    for driver in ("aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver"):
+        assert configuration(driver)["controller"]["nodeSelector"] == {"gpucluster.dev/role": "admin"}
+    assert "configurationValues" not in addons["kube-proxy"].inputs
+    assert "configurationValues" not in addons["eks-pod-identity-agent"].inputs
+
+
+def test_which_policies_of_amazon_each_role_has() -> None:
+    attached: dict[str, set[str]] = {}
+    for one in eks_specs.everything().of_type(ATTACHMENT):
+        role = one.inputs["role"].removeprefix("gpu-test-")
+        attached.setdefault(role, set()).add(one.inputs["policyArn"].removeprefix("arn:aws:iam::aws:policy/"))
+    assert attached == {
+        "control-plane": {"AmazonEKSClusterPolicy"},
+        # https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html
+        "nodes": {
+            "AmazonEKSWorkerNodePolicy",
+            "AmazonEC2ContainerRegistryPullOnly",
+            "AmazonSSMManagedInstanceCore",
+        },
+        # https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html
+        "vpc-cni": {"AmazonEKS_CNI_Policy"},
+        "aws-ebs-csi-driver": {"AmazonEBSCSIDriverPolicyV2"},
+        "aws-efs-csi-driver": {"service-role/AmazonEFSCSIDriverPolicy"},
+        "aws-fsx-csi-driver": {"AmazonFSxFullAccess"},
+        "amazon-cloudwatch-observability": {"CloudWatchAgentServerPolicy", "AWSXrayWriteOnlyAccess"},
+    }
 
 
 def configuration(name: str) -> dict[str, Any]:

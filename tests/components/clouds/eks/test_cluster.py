@@ -11,9 +11,11 @@ import pytest
 from components.clouds.eks import identity
 from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
 from components.cluster import Cluster, ClusterArgs
+from components.settings import SettingsError, load
 from components.settings.cluster import AuthorizedNetworkSetting
 from tests import eks_answers, recorder
 from tests.components import eks_specs
+from tests.components.settings.test_clouds import account, own_keys
 from tests.components.test_provider_schema import problems_of
 
 CLUSTER = "aws:eks/cluster:Cluster"
@@ -131,8 +133,35 @@ def test_every_log_of_the_control_plane_is_kept_for_a_while() -> None:
         "scheduler",
     }
     assert logs.inputs["name"] == f"/aws/eks/{cluster.inputs['name']}/cluster"
-    assert logs.inputs["retentionInDays"] > 0
+    assert logs.inputs["retentionInDays"] == 30
     assert logs.urn in cluster.depends_on
+
+
+def test_a_company_chooses_logs_and_how_long_they_are_retained() -> None:
+    config = own_keys("eks", monitoring={"controlPlaneLogs": ["audit"], "controlPlaneLogDays": 365})
+    settings = load(config, stack="one", project="us-west-2")
+    chosen = {"control_plane_logs": settings.control_plane_logs, "control_plane_log_days": 365}
+    assert settings.control_plane_log_days == 365
+    recording = run_cluster(**chosen)
+    assert recording.only(CLUSTER).inputs["enabledClusterLogTypes"] == ["audit"]
+    assert recording.only("aws:cloudwatch/logGroup:LogGroup").inputs["retentionInDays"] == 365
+    assert len(load(own_keys("eks"), stack="one", project="us-west-2").control_plane_logs) == 5
+
+
+@pytest.mark.parametrize(
+    ("cloud", "monitoring", "words"),
+    [
+        ("eks", {"controlPlaneLogs": ["audits"]}, "eks has no log 'audits'"),
+        ("eks", {"controlPlaneLogDays": 100}, "logs cannot be retained for 100 days. Write 120"),
+        ("eks", {"controlPlaneLogDays": 9999}, "Write 3653"),
+        ("gke", {"controlPlaneLogDays": 30}, "gke has no such choice. Leave it out"),
+        ("aks", {"controlPlaneLogs": []}, "aks has no such choice. Leave it out"),
+    ],
+)
+def test_logs_that_a_cloud_does_not_have_are_refused(cloud: str, monitoring: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(own_keys(cloud, monitoring=monitoring), stack="one", project=account(cloud))
+    assert words in str(refused.value)
 
 
 def test_secrets_are_in_an_envelope_of_a_key_of_the_clusters_own() -> None:

@@ -158,6 +158,8 @@ def test_every_node_has_encrypted_disks_and_no_open_door(pool: Pool) -> None:
     spec = run(pool).only(NODE_CLASS).inputs["spec"]
     disks = [one["ebs"] for one in spec["blockDeviceMappings"]]
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {(True, True)}
+    devices = [mapping["deviceName"] for mapping in spec["blockDeviceMappings"]]
+    assert devices == (["/dev/xvda", "/dev/xvdb"] if pool.image == "bottlerocket" else ["/dev/xvda"])
     assert f"{pool.disk_gb}Gi" in [disk["volumeSize"] for disk in disks]
     assert spec["metadataOptions"]["httpTokens"] == "required"
     assert spec["metadataOptions"]["httpPutResponseHopLimit"] == 1
@@ -371,13 +373,13 @@ def test_only_who_has_spot_machines_may_make_their_role(pools: tuple[Pool, ...],
         assert statement["Resource"].endswith(":role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
 
 
-def test_a_reservation_may_be_another_accounts() -> None:
+def test_subnets_and_reservations_may_be_another_accounts() -> None:
     (used,) = [
         one["Resource"] for one in statements(run(RESERVED)) if one["Sid"] == "AllowScopedEC2InstanceAccessActions"
     ]
     accounts = {one.split(":")[5].partition("/")[0]: one.split(":")[4] for one in used}
-    assert accounts["capacity-reservation"] == "*"
-    assert accounts["subnet"].isdigit()
+    assert accounts["capacity-reservation"] == accounts["subnet"] == "*"
+    assert accounts["security-group"] == "123456789012"
 
 
 def test_its_nodes_are_let_in_by_an_access_entry_of_their_own_role() -> None:

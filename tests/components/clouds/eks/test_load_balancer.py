@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from components.settings.cluster import ExistingNetwork
 from facts.concepts.iam import AuthorizationRequest, allows, parsed
+from tests import eks_answers
 from tests.components import eks_specs
 
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
@@ -72,8 +75,8 @@ CALLS = {
 }
 
 
-def controller_may(action: str, resource: str, context: dict[str, str]) -> bool:
-    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",)})
+def controller_may(action: str, resource: str, context: dict[str, str], **network: Any) -> bool:
+    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",), **network})
     (policy,) = [
         one.inputs["policy"] for one in recording.of_type(ROLE_POLICY) if one.inputs["name"] == "load-balancer"
     ]
@@ -83,6 +86,23 @@ def controller_may(action: str, resource: str, context: dict[str, str]) -> bool:
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_the_load_balancer_controller_may_do_what_it_does(call: tuple[str, str, dict[str, str]]) -> None:
     assert controller_may(*call)
+
+
+# https://docs.aws.amazon.com/vpc/latest/userguide/vpc-sharing.html: the ARN has the owner's account.
+SHARED = "arn:aws:ec2:us-west-2:210987654321:vpc/vpc-0000000a"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("ec2:CreateSecurityGroup", SHARED, {}),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{EC2}:security-group/sg-of-the-cluster", {"ec2:Vpc": SHARED}),
+    ],
+)
+def test_its_network_may_be_another_accounts(call: tuple[str, str, dict[str, str]]) -> None:
+    existing = ExistingNetwork.model_construct(network="vpc-0000000a", subnets=tuple(eks_answers.SUBNETS))
+    assert controller_may(*call, existing=existing, node_cidr="")
+    assert not controller_may(*call)
 
 
 @pytest.mark.parametrize(

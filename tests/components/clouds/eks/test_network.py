@@ -89,6 +89,14 @@ def test_public_subnets_are_for_gateways_alone() -> None:
     assert not public & set(recording.only("aws:eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"])
 
 
+def test_internal_load_balancers_find_the_private_subnets_only() -> None:
+    # https://docs.aws.amazon.com/eks/latest/userguide/network-load-balancing.html
+    tagged = {
+        one.name for one in network().of_type(SUBNET) if one.inputs["tags"].get("kubernetes.io/role/internal-elb")
+    }
+    assert tagged == {one.name for one in network().of_type(SUBNET) if "-private-" in one.name}
+
+
 def test_no_machine_gets_a_public_address_by_itself() -> None:
     assert {one.inputs["mapPublicIpOnLaunch"] for one in network().of_type(SUBNET)} == {False}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from components.clouds.eks.node_template import eks_taint
 from facts import catalog
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Block, Pool, TimeSharing, Upgrade
@@ -18,6 +17,8 @@ from tests.components import eks_specs
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 TAG = "aws:autoscaling/tag:Tag"
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_Taint.html
+EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
 GPU_WISHES: dict[str, Pool] = {
@@ -78,7 +79,7 @@ def nodes_of(node_group: recorder.Registration) -> tuple[Mapping[str, str], set[
 def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: Pool) -> None:
     labels, taints = nodes_of(group(spec))
     assert labels == spec.labels
-    assert taints == {(taint.key, taint.value or "", eks_taint(taint)["effect"]) for taint in spec.taints}
+    assert taints == {(taint.key, taint.value or "", EFFECTS[taint.effect]) for taint in spec.taints}
     advertised = tags(spec)
     assert {k.removeprefix(f"{NODE_TEMPLATE}/label/"): v for k, v in advertised.items() if "/label/" in k} == labels
     assert {
@@ -201,7 +202,9 @@ def test_nodes_without_gpus_have_the_plain_image() -> None:
 def test_every_node_has_encrypted_disks_and_no_open_door(spec: Pool) -> None:
     launch_template = template(spec)
     disks = [mapping["ebs"] for mapping in launch_template["blockDeviceMappings"]]
-    assert disks
+    # The device of the image's root: another one would leave the root at its default size, and add an empty disk.
+    devices = [mapping["deviceName"] for mapping in launch_template["blockDeviceMappings"]]
+    assert devices == (["/dev/xvda", "/dev/xvdb"] if spec.image == "bottlerocket" else ["/dev/xvda"])
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {("true", "true")}
     assert max(disk["volumeSize"] for disk in disks) == spec.disk_gb
     assert launch_template["metadataOptions"] == {

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from components.settings import Settings
 from facts import catalog
 from rehearsal.providers.base import Created, Properties
-from rehearsal.providers.eks.aws_api.moto_backend import ids_of_the_next
+from rehearsal.providers.eks.aws_api.moto_backend import ids_of_the_next, share
 from rehearsal.providers.eks.resources.network import (
     ADDRESS,
     ASSOCIATION,
@@ -21,6 +21,7 @@ from rehearsal.providers.eks.resources.network import (
 from rehearsal.providers.eks.resources.routes import ROUTE
 
 _RANGE = IPv4Network("10.20.0.0/16")
+_OWNER = "210987654321"
 _EVERYWHERE = "0.0.0.0/0"
 
 
@@ -28,7 +29,8 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], Created, 
     """Type and inputs of each; none where the stack makes its own network.
 
     A private subnet in a zone each, the stack's first, with room for 31 nodes; out by one NAT gateway in one of two
-    public subnets. All have the tags by which load balancers find them.
+    public subnets. All have the tags by which load balancers find them. Another account shares the network, as a
+    company's network account does.
     """
     existing = settings.network.existing
     if existing is None:
@@ -36,6 +38,7 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], Created, 
     private, public = list(_RANGE.subnets(new_prefix=19)), list(_RANGE.subnets(new_prefix=24))[-2:]
     with ids_of_the_next("vpc", existing.network):
         vpc = (yield VPC, {"cidrBlock": str(_RANGE), "enableDnsHostnames": True, "tags": {"Name": "company"}}).id
+    share(vpc, _OWNER)
     door = (yield INTERNET_GATEWAY, {"vpcId": vpc}).id
     others = [zone for zone in catalog.of("eks").regions[settings.region] if zone not in settings.zones]
     zones = [*settings.zones, *others]

@@ -36,6 +36,7 @@ def test_what_a_stack_names_exists_before_it_runs(aws: AwsProvider) -> None:
     vpc = invoke(aws, "getVpc", id=existing.network)
     assert (vpc["cidrBlock"], vpc["enableDnsSupport"], vpc["enableDnsHostnames"]) == ("10.20.0.0/16", True, True)
     assert vpc["cidrBlockAssociations"] == [{"cidrBlock": "10.20.0.0/16", "state": "associated"}]
+    assert vpc["ownerId"] == "210987654321"
     subnets = {id: invoke(aws, "getSubnet", id=id) for id in existing.subnets}
     assert {each["vpcId"] for each in subnets.values()} == {existing.network}
     assert len({each["availabilityZone"] for each in subnets.values()}) == len(existing.subnets)

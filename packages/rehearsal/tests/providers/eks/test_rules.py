@@ -198,6 +198,10 @@ RULES: list[tuple[str, str, Properties, Properties]] = [
         {"clusterName": "c", "addonName": "coredns", "configurationValues": "[1]"},
         {"clusterName": "c", "addonName": "coredns", "configurationValues": '{"replicaCount": 3}'},
     ),
+    Edge("addon-configuration", ADDON).between(
+        {"clusterName": "c", "addonName": "coredns", "configurationValues": '{"nodeSelectorTypo": {}}'},
+        {"clusterName": "c", "addonName": "coredns", "configurationValues": '{"nodeSelector": {}}'},
+    ),
     Edge("entry-principal", ENTRY).between(entry(principalArn="arn:aws:iam::123456789012:root"), entry()),
     Edge("entry-type", ENTRY).between(entry(type="LINUX"), entry(type="EC2_LINUX")),
     Edge("entry-type", ENTRY).between(entry(kubernetesGroups=["system:masters"]), entry(kubernetesGroups=["masters"])),

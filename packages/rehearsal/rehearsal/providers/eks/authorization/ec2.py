@@ -203,10 +203,21 @@ def _on(
     resource: Mapping[str, Any],
     further: Mapping[str, Value] | None = None,
 ) -> Right:
-    account = "" if kind in _PUBLIC else operation.account.id
+    account = "" if kind in _PUBLIC else _owner(operation.account, kind, id)
     arn = f"arn:{operation.account.partition}:ec2:{operation.account.region}:{account}:{kind}/{id}"
     tags = resource_tags(_as_mapping(resource.get("Tags")), "ec2")
     return Right(action, arn, {"ec2:Region": operation.account.region, **tags, **(further or {})})
+
+
+def _owner(account: Account, kind: str, id: str) -> str:
+    """The account in the ARN: of a shared subnet its owner's.
+
+    https://github.com/terraform-aws-modules/terraform-aws-iam/issues/227
+    """
+    if kind != "subnet":
+        return account.id
+    subnets = account.call("ec2", "DescribeSubnets", Filters=[{"Name": "subnet-id", "Values": [id]}])["Subnets"]
+    return str(subnets[0]["OwnerId"]) if subnets else account.id
 
 
 def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:

@@ -18,10 +18,13 @@ Answered = tuple[int, dict[str, Any], bytes]
 # Machine types are the same for as long as moto is imported, and it takes seconds to write all of them down.
 _CONSTANT: Final = "DescribeInstanceTypes"
 _written: Final[dict[tuple[str, str], Answered]] = {}
+_owners: Final[dict[str, str]] = {}
+"""VPC → the account that shares it."""
 
 
 def forget() -> None:
     """Empty moto, for a new account; costs nothing while moto has not been imported."""
+    _owners.clear()
     if "moto.core.base_backend" in sys.modules:
         from moto.core.base_backend import BackendDict
 
@@ -54,6 +57,18 @@ def ids_of_the_next(kind: Literal["vpc", "subnet"], id: str) -> Iterator[None]:
         yield
     finally:
         setattr(module, name, before)
+
+
+def share(vpc: str, owner: str) -> None:
+    """Make a VPC and its subnets those of the account ``owner``, shared with this one.
+
+    https://docs.aws.amazon.com/vpc/latest/userguide/vpc-sharing.html
+    """
+    _owners[vpc] = owner
+
+
+def _owner(network: Any) -> str:
+    return _owners.get(getattr(network, "vpc_id", network.id), str(network.ec2_backend.account_id))
 
 
 def answer(request: Any) -> Answered | None:
@@ -92,9 +107,13 @@ def _stubber() -> Any:
     from moto.core import responses
     from moto.core import utils as core
     from moto.core.botocore_stubber import BotocoreStubber
+    from moto.ec2.models.subnets import Subnet
+    from moto.ec2.models.vpcs import VPC
     from moto.eks import utils
     from moto.iam.models import SERVICE_NAME_CONVERSION
 
+    for network in (Subnet, VPC):
+        network.owner_id = property(_owner)  # pyright: ignore[reportAttributeAccessIssue]
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
     SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
     # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.

@@ -47,6 +47,8 @@ class SystemAddon:
     workloads: tuple[SystemWorkload, ...]
     namespace: str = "kube-system"
     host_network: bool = True
+    keys: tuple[str, ...] | None = None
+    """Of its configuration, at the top: EKS refuses others. ``None`` where its schema is not published."""
 
     @property
     def needs_nodes(self) -> bool:
@@ -98,6 +100,23 @@ ADDONS: Final[Mapping[str, SystemAddon]] = {
                 "coredns", {"coredns": ("100m", "70Mi")}, "coredns", replicas=2, labels=(("k8s-app", "kube-dns"),)
             ),
         ),
+        # https://github.com/aws-ia/terraform-aws-eks-blueprints-addons/issues/157, and what later versions add.
+        keys=(
+            *("affinity", "autoScaling", "computeType", "corefile", "nodeSelector", "podAnnotations"),
+            *("podDisruptionBudget", "podLabels", "replicaCount", "resources", "tolerations"),
+            "topologySpreadConstraints",
+        ),
+    ),
+    # Without the DaemonSet ``dcgm-server``, which asks for nothing, on GPU nodes.
+    "eks-node-monitoring-agent": SystemAddon(
+        "v1.7.0-eksbuild.1",
+        (
+            SystemWorkload(
+                "eks-node-monitoring-agent", {"eks-node-monitoring-agent": ("10m", "30Mi")}, "eks-node-monitoring-agent"
+            ),
+        ),
+        # https://github.com/aws/eks-node-monitoring-agent/blob/main/charts/configuration.schema.json
+        keys=("dcgmAgent", "extraObjects", "global", "nodeAgent"),
     ),
     "eks-pod-identity-agent": SystemAddon(
         "v1.3.8-eksbuild.2",

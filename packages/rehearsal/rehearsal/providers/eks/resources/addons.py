@@ -38,14 +38,17 @@ def _exists(inputs: Properties, account: Account) -> str | None:
 def _configuration(inputs: Properties, account: Account) -> str | None:
     text = inputs.get("configurationValues")
     try:
-        valid = text is None or isinstance(yaml.safe_load(text), dict)
+        values = {} if text is None else yaml.safe_load(text)
     except yaml.YAMLError:
-        valid = False
-    return (
-        None
-        if valid
-        else "InvalidParameterException: ConfigurationValue provided in request is not a JSON or YAML object"
-    )
+        values = None
+    if not isinstance(values, dict):
+        return "InvalidParameterException: ConfigurationValue provided in request is not a JSON or YAML object"
+    addon = ADDONS.get(inputs["addonName"])
+    unknown = [key for key in values if addon is not None and addon.keys is not None and key not in addon.keys]
+    if not unknown:
+        return None
+    # https://github.com/aws-ia/terraform-aws-eks-blueprints-addons/issues/157 (additionalProperties: false)
+    return f"InvalidParameterException: ConfigurationValue provided in request is not supported: {', '.join(unknown)}"
 
 
 def _requires(pending: Pending[Account]) -> None:

@@ -104,6 +104,7 @@ def get_vpc(account: Account, args: Properties) -> Properties:
         "cidrBlockAssociations": ranges,
         "enableDnsHostnames": _attribute(account, args["id"], "enableDnsHostnames"),
         "enableDnsSupport": _attribute(account, args["id"], "enableDnsSupport"),
+        "ownerId": vpc["OwnerId"],
     }
 
 

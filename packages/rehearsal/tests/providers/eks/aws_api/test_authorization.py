@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from packages.rehearsal.tests.providers.eks.account import REGION
+from packages.rehearsal.tests.providers.eks.account import REGION, VPC
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import Karpenter, specification
 from rehearsal.providers.eks.authorization.evaluation import TABLE
+from rehearsal.providers.eks.aws_api import moto_backend
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +145,15 @@ def test_karpenters_rights_are_enough_to_start_and_end_a_node(controller: Contro
     answer = karpenter.fleet(ec2, karpenter.template(ec2), spot=True)
     assert answer["Errors"] == []
     ec2.terminate_instances(InstanceIds=answer["Instances"][0]["InstanceIds"])
+
+
+def test_a_shared_subnet_has_its_owners_account_in_its_arn(controller: Controller) -> None:
+    karpenter, ec2 = install(controller, SEE, *LAUNCH.values())
+    moto_backend.share(next(made.id for type_, made in controller.amazon.made if type_ == VPC), "210987654321")
+    (subnet,) = ec2.describe_subnets(SubnetIds=[karpenter.subnet()])["Subnets"]
+    assert subnet["OwnerId"] == "210987654321"
+    with pytest.raises(ClientError, match=f"CreateFleet on resource: arn:aws:ec2:{REGION}:210987654321:subnet/"):
+        karpenter.fleet(ec2, karpenter.template(ec2))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""A machine that joined and cannot serve a GPU is ended: by the node reaper or by the real Karpenter's node repair."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import KarpenterSandbox, karpenter_sandbox
+from packages.rehearsal.tests.simulated_cluster import JOBS, eventually, job
+from tests.components import eks_specs
+
+pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+
+SECONDS: Final = 600
+_SYSTEM: Final = "namespaces/kube-system"
+_CRON_JOB: Final = f"/apis/batch/v1/{_SYSTEM}/cronjobs/gpucluster-node-reaper"
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterSandbox]:
+    pool = eks_specs.gpu_pool("t4-1", zones=eks_specs.THREE_ZONES, spot=False)
+    with karpenter_sandbox(tmp_path_factory.mktemp("broken"), pool) as running:
+        yield running
+
+
+def submit(sandbox: KarpenterSandbox, name: str) -> None:
+    made = job(name, 1, seconds=3600, nodeSelector={"gpucluster.dev/pool": "t4-1"})
+    sandbox.api.create(JOBS, {**made, "spec": {**made["spec"], "backoffLimit": 3}})
+
+
+def claim_with(sandbox: KarpenterSandbox, condition: str) -> dict[str, Any]:
+    """The first claim that has the condition and is not being deleted."""
+
+    def matching() -> Any:
+        for each in sandbox.claims():
+            conditions = {one["type"]: one["status"] for one in each.get("status", {}).get("conditions", [])}
+            if conditions.get(condition) == "True" and "deletionTimestamp" not in each["metadata"]:
+                return each
+        return None
+
+    claim: dict[str, Any] = eventually(f"a claim is {condition}", matching, SECONDS)
+    return claim
+
+
+def ended(sandbox: KarpenterSandbox, claim: dict[str, Any]) -> bool:
+    instance = claim["status"]["providerID"].rpartition("/")[2]
+    return any(each["InstanceId"] == instance for each in sandbox.instances("shutting-down", "terminated"))
+
+
+def reap(sandbox: KarpenterSandbox, folder: Path, **variables: str) -> str:
+    """Run the CronJob's container as its service account; what it writes."""
+    pod = sandbox.api.get(_CRON_JOB)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    account = f"/api/v1/{_SYSTEM}/serviceaccounts/{pod['serviceAccountName']}/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    (folder / "token").write_text(sandbox.api.create(account, request)["status"]["token"])
+    cluster = yaml.safe_load(sandbox.kubeconfig.read_text())["clusters"][0]["cluster"]
+    (folder / "ca.crt").write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+    declared = {each["name"]: each["value"] for each in container["env"]}
+    here = {"SERVICE_ACCOUNT_FOLDER": str(folder), "API_SERVER": cluster["server"]}
+    assert container["command"][0] == "python"
+    command = [sys.executable, *container["command"][1:]]
+    done = subprocess.run(command, env={**os.environ, **declared, **here, **variables}, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_broken_hardware_is_replaced_and_the_job_starts_again(sandbox: KarpenterSandbox) -> None:
+    submit(sandbox, "repaired")
+    broken = claim_with(sandbox, "Initialized")
+    path = f"/api/v1/nodes/{broken['status']['nodeName']}"
+    # As the monitoring agent reports it, an hour ago. Karpenter waits 10 minutes.
+    report = {"type": "AcceleratedHardwareReady", "status": "False", "reason": "NvidiaXID79Error"}
+    report |= {"message": "GPU has fallen off the bus", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    conditions = [*sandbox.api.get(path)["status"]["conditions"], report]
+    sandbox.api.merge(f"{path}/status", {"status": {"conditions": conditions}})
+    eventually("the machine is ended", lambda: ended(sandbox, broken), SECONDS)
+    assert claim_with(sandbox, "Initialized")["metadata"]["name"] != broken["metadata"]["name"]
+    sandbox.api.delete(f"{JOBS}/repaired")
+    sandbox.settle()
+
+
+def test_a_machine_whose_gpu_never_registers_is_ended(sandbox: KarpenterSandbox, tmp_path: Path) -> None:
+    sandbox.api.delete(f"/apis/apps/v1/{_SYSTEM}/daemonsets/nvidia-device-plugin-whole")
+    submit(sandbox, "waits")
+    stuck = claim_with(sandbox, "Registered")
+    # Not yet: the CronJob's own 20 minutes are not over.
+    assert reap(sandbox, tmp_path) == ""
+    sandbox.api.delete(f"{JOBS}/waits")
+    assert stuck["metadata"]["name"] in reap(sandbox, tmp_path, MINUTES="0")
+    eventually("the machine is ended", lambda: ended(sandbox, stuck), SECONDS)
