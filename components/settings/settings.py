@@ -24,8 +24,8 @@ class Settings:
     ``network.pod_cidr`` is the file's value or the cloud's default, and ``None`` where pods share the nodes' range.
     ``autoscaler`` is one that the catalogue lists; ``unneeded_minutes`` is ``None`` unless the file sets it.
     ``gpu_metrics``: whether the cloud collects them. ``control_plane_logs``: those that it retains for
-    ``control_plane_log_days``. ``nat_per_zone`` depends on the availability by default. ``labels`` are all labels of the
-    resources, including the ``tags``.
+    ``control_plane_log_days``. ``nat_per_zone`` depends on the availability by default. ``labels`` are all labels of
+    the resources, including the ``tags``.
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` with every pool at its maximum. ``None`` if a price is not known;
     ``unpriced`` names the pools without one.

@@ -120,8 +120,12 @@ def test_what_decides_size_and_price_is_refused_with_its_setting(cloud: str) -> 
     assert any("Write maxNodes and minNodes" in each for each in refused.values())
 
 
-def test_a_pool_that_is_no_resource_has_none() -> None:
-    refused = problems("eks", autoscaling={"autoscaler": "karpenter"}, gpuPools=pool(OF_POOL["eks"]))
-    assert "Karpenter" in refused["gpuPools[0].raw"]
-    settings = load_stack("eks", autoscaling={"autoscaler": "karpenter"}, raw=OF_CLUSTER["eks"])
+def test_with_karpenter_a_pool_has_the_fields_of_its_node_class() -> None:
+    karpenter = {"autoscaling": {"autoscaler": "karpenter"}, "raw": OF_CLUSTER["eks"]}
+    refused = problems("eks", **karpenter, gpuPools=pool(OF_POOL["eks"]))
+    assert "EC2NodeClass has no field 'nodeRepairConfig'" in refused["gpuPools[0].raw.nodeRepairConfig"]
+    refused = problems("eks", **karpenter, gpuPools=pool({"metadataOptions": {"httpPutResponseHopLimit": 2}}))
+    assert "a pod must not get the permissions of its node" in refused["gpuPools[0].raw.metadataOptions"]
+    settings = load_stack("eks", **karpenter, gpuPools=pool({"userData": "echo"}))
     assert settings.raw == OF_CLUSTER["eks"]
+    assert settings.gpu_pools[0].raw == {"userData": "echo"}

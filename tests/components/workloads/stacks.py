@@ -45,3 +45,9 @@ def run(cloud: str, **changes: Any) -> recorder.Recording:
 def only(cloud: str, **workloads: Any) -> recorder.Recording:
     """A stack with these ``workloads`` and no identities."""
     return run(cloud, workloads=workloads, identities=None)
+
+
+def accounts(recording: recorder.Recording) -> list[recorder.Registration]:
+    """The service accounts of pods that users run."""
+    made = recording.of_type(ACCOUNT)
+    return [each for each in made if each.inputs["metadata"]["namespace"] != "kube-system"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.clouds.aks import roles
-from tests.components.workloads.stacks import ACCOUNT, BUCKETS, CLOUDS, REGISTRIES, config, only, run
+from tests.components.workloads.stacks import BUCKETS, CLOUDS, REGISTRIES, accounts, config, only, run
 from tests.stacks import run_with
 
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
@@ -17,8 +17,9 @@ every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 @every_cloud
 def test_a_stack_that_asks_for_nothing_gets_nothing(cloud: str) -> None:
     recording = run(cloud, workloads=None, identities=None)
-    data = {BUCKETS[cloud], REGISTRIES[cloud], ACCOUNT, "kubernetes:core/v1:Namespace"}
+    data = {BUCKETS[cloud], REGISTRIES[cloud], "kubernetes:core/v1:Namespace"}
     assert not [each for each in recording.resources if each.type in data]
+    assert accounts(recording) == []
     assert not {"registry", "checkpoints"} & set(recording.stack_outputs)
 
 

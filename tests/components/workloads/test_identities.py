@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests import recorder
-from tests.components.workloads.stacks import ACCOUNT, CLOUDS, run
+from tests.components.workloads.stacks import CLOUDS, accounts, run
 
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 
@@ -93,7 +93,7 @@ def test_the_account_of_the_checkpoints_may_write_them_beside_what_it_may_alread
     reach = {"read": [NAMES[cloud]["read"]]}
     identities = [{"serviceAccount": "default/trainer", **reach}]
     recording = run(cloud, workloads={"checkpoints": {}}, identities=identities)
-    assert len(recording.of_type(ACCOUNT)) == 1
+    assert len(accounts(recording)) == 1
     alone = granted(cloud, run(cloud, workloads={"checkpoints": {}}, identities=None))
     assert granted(cloud, recording) > alone
     assert alone
@@ -103,11 +103,11 @@ def test_the_account_of_the_checkpoints_may_write_them_beside_what_it_may_alread
 def test_the_account_exists_in_its_namespace(cloud: str) -> None:
     for account, made in (("default/trainer", []), ("serving/model", ["serving"])):
         recording = with_identity(cloud, "read", account=account)
-        metadata = recording.only(ACCOUNT).inputs["metadata"]
+        metadata = accounts(recording)[0].inputs["metadata"]
         assert f"{metadata['namespace']}/{metadata['name']}" == account
         namespaces = recording.of_type("kubernetes:core/v1:Namespace")
         assert [each.inputs["metadata"]["name"] for each in namespaces] == made
-        assert {each.urn for each in namespaces} <= {*recording.only(ACCOUNT).depends_on}
+        assert {each.urn for each in namespaces} <= {*accounts(recording)[0].depends_on}
 
 
 @every_cloud
@@ -126,7 +126,7 @@ def test_only_that_account_is_trusted(cloud: str) -> None:
         trust = recording.only("azure-native:managedidentity:FederatedIdentityCredential").inputs
         assert trust["subject"] == "system:serviceaccount:serving:model"
         assert trust["issuer"] == "https://issuer.example/"
-        (client,) = recording.only(ACCOUNT).inputs["metadata"]["annotations"].values()
+        (client,) = accounts(recording)[0].inputs["metadata"]["annotations"].values()
         assert client.endswith("-client")
 
 
@@ -134,7 +134,7 @@ def test_only_that_account_is_trusted(cloud: str) -> None:
 def test_names_that_look_alike_are_two_identities(cloud: str) -> None:
     both = [{"serviceAccount": account, "read": [NAMES[cloud]["read"]]} for account in ("a-b/c", "a/b-c")]
     recording = run(cloud, workloads=None, identities=both)
-    assert len(recording.of_type(ACCOUNT)) == 2
+    assert len(accounts(recording)) == 2
     urns = [each.urn for each in recording.resources]
     assert len(set(urns)) == len(urns)
     roles = [each.inputs["name"] for each in recording.of_type("aws:iam/role:Role")]

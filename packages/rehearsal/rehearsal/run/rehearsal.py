@@ -245,6 +245,7 @@ class Rehearsal:
             assert self._sandbox is not None
             self._record.checks += people_checks(self._admin, access, self._sandbox.people())
         self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
+        maintenance = self._stack.settings.maintenance
         self._record.checks += work.checks(
             self._stack.settings.workloads.services,
             self._admin,
@@ -253,7 +254,7 @@ class Rehearsal:
             self._wait,
             self._sandbox.reclaim,
             self._sandbox.maintain,
-            self._stack.settings.maintenance,
+            f"{maintenance.day} {maintenance.start} {maintenance.hours} h",
         )
 
     def _day_two(self, engine: Engine) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from components.settings.maintenance import Maintenance
 from components.settings.services import InferenceService
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from rehearsal.cluster.api import Api
@@ -24,12 +23,12 @@ def checks(
     wait: Wait,
     reclaim_machine: Callable[[str], None],
     maintain: maintenance.Maintain,
-    window: Maintenance,
+    window: str,
 ) -> list[Check]:
     """Run them and check the results. Sweeps are included if the stack has a bucket for checkpoints.
 
     ``declared``: the stack's services. ``reclaim_machine`` reclaims the machine of a node by its name, ``maintain``
-    lets the cloud's maintenance come, which the stack declares for ``window``.
+    lets the cloud's maintenance come, which the stack declares for ``window`` (such as ``sunday 02:00 4 h``).
     """
     results = services.play(declared, api, timeline, wait)
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))

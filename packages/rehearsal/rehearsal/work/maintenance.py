@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from components.settings.maintenance import Maintenance
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest, fits
@@ -39,7 +38,7 @@ def play(
     timeline: Timeline,
     wait: Wait,
     maintain: Maintain,
-    maintenance: Maintenance,
+    declared: str,
 ) -> list[Check]:
     """The check; none on a stack whose GPU nodes may all be reclaimed."""
     jobs = _jobs(offer)
@@ -71,12 +70,12 @@ def play(
     if "announced" in nodes.values():
         wait(lambda: not running(jobs[0]), _SETTLE_SECONDS)
     after = running(jobs[0])
-    found = problems(before, after, night, nodes, maintenance)
+    wrong = problems(before, after, night, nodes, declared)
     for job in jobs:
         developer.delete(job_path(job.namespace, job.name))
     wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     became = ", ".join(f"{node} {outcome}" for node, outcome in nodes.items()) or "no GPU node is renewed by itself"
-    return check(found, f"{before[0].name} ran on; {night.window if night else ''}: {became}".replace("; :", ";"))
+    return check(wrong, f"{before[0].name} ran on; {night.window if night else ''}: {became}".replace("; :", ";"))
 
 
 def problems(
@@ -84,10 +83,12 @@ def problems(
     after: list[PodRecord],
     night: Night | None,
     nodes: Mapping[str, str],
-    maintenance: Maintenance,
+    declared: str,
 ) -> list[str]:
-    """What went wrong with the first pod of ``before``, which ran, and with the others' nodes, which were idle."""
-    declared = f"{maintenance.day} {maintenance.start} {maintenance.hours} h"
+    """What went wrong with the first pod of ``before``, which ran, and with the others' nodes, which were idle.
+
+    ``declared`` is the stack's window, such as ``sunday 02:00 4 h``.
+    """
     wrong = []
     if night is not None and night.window not in ("", declared):
         wrong.append(f"the cloud renews nodes at {night.window}; maintenance declares {declared}")

@@ -86,16 +86,16 @@ def test_a_budget_keeps_a_job_on_its_node_in_a_maintenance_night(
     running.fleet.apply_group(gpu_group(name, renewal=renewal, autoscaled=False, min_nodes=2, max_nodes=2))
     running.api.apply(ITS_PATH, BUDGET)
     plain = submitted(running, f"{name}-plain", name)
-    kept = submitted(running, f"{name}-kept", name, labels={"gpucluster.dev/uninterrupted": "true"})
+    protected = submitted(running, f"{name}-kept", name, labels={"gpucluster.dev/uninterrupted": "true"})
     eventually("the budget counts", lambda: running.api.get(ITS_PATH)["status"].get("expectedPods") == 1)
     outcomes = renew_nodes(running.api)
-    for pod, alive in ((kept, survives), (plain, not renewal)):
+    for pod, alive in ((protected, survives), (plain, not renewal)):
         now = running.api.find(f"{PODS}/{pod['metadata']['name']}")
         assert (now is not None and now["status"]["phase"] == "Running") is alive, (pod, outcomes)
-    assert outcomes.get(kept["spec"]["nodeName"]) == outcome
+    assert outcomes.get(protected["spec"]["nodeName"]) == outcome
     if renewal:
         assert outcomes[plain["spec"]["nodeName"]] == "renewed"
-    node = running.api.get(f"/api/v1/nodes/{kept['spec']['nodeName']}")
+    node = running.api.get(f"/api/v1/nodes/{protected['spec']['nodeName']}")
     assert bool(node["spec"].get("unschedulable")) is cordoned
     for job_name in (f"{name}-plain", f"{name}-kept"):
         running.api.delete(f"{JOBS}/{job_name}")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from components.settings.maintenance import Maintenance
 from packages.rehearsal.tests.providers.aks.account import MAINTENANCE, Microsoft, gpu_pool
 from packages.rehearsal.tests.providers.aks.account import POOL as AKS_POOL
 from rehearsal.providers.gke.cluster import night
@@ -115,5 +114,5 @@ WINDOW = Night("sunday 02:00 12 h")
 def test_what_goes_wrong_in_a_night(
     after: list[PodRecord], begun: Night | None, nodes: dict[str, str], wrong: str
 ) -> None:
-    found = problems([BUSY, IDLE], after, begun, nodes, Maintenance())
-    assert [wrong in each for each in found] == ([True] if wrong else [])
+    messages = problems([BUSY, IDLE], after, begun, nodes, WINDOW.window)
+    assert [wrong in each for each in messages] == ([True] if wrong else [])
