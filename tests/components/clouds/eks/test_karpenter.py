@@ -170,20 +170,6 @@ def test_every_node_has_encrypted_disks_and_no_open_door(pool: Pool) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("types", "most"),
-    [
-        (("m6i.xlarge",), 110),
-        (("m4.large",), None),
-        (("m6i.xlarge", "m4.xlarge"), None),
-    ],
-)
-def test_a_node_takes_no_more_pods_than_it_has_addresses_for(types: tuple[str, ...], most: int | None) -> None:
-    # Left out, Karpenter and the node image count what the machine's interfaces can address one by one.
-    pool = eks_specs.cpu_pool(machine_types=types)
-    assert run(pool).only(NODE_CLASS).inputs["spec"].get("kubelet") == (None if most is None else {"maxPods": most})
-
-
 def test_a_reservation_is_selected() -> None:
     spec = run(RESERVED).only(NODE_CLASS).inputs["spec"]
     assert spec["capacityReservationSelectorTerms"] == [{"id": "cr-0123456789abcdef0"}]

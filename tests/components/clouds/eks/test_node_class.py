@@ -96,3 +96,17 @@ def test_every_machine_with_gpus_has_disks_of_its_own() -> None:
     assert len(types) > 50
     assert {each["NvmeSupport"] for each in storage} == {"required"}
     assert min(each["TotalSizeInGB"] for each in storage) * 1000**3 // 1024**3 == 116
+
+
+@pytest.mark.parametrize(
+    ("types", "most"),
+    [
+        (("m6i.xlarge",), 110),
+        (("m4.large",), None),
+        (("m6i.xlarge", "m4.xlarge"), None),
+    ],
+)
+def test_a_node_takes_no_more_pods_than_it_has_addresses_for(types: tuple[str, ...], most: int | None) -> None:
+    # Left out, Karpenter and the node image count what the machine's interfaces can address one by one.
+    pool = eks_specs.cpu_pool(machine_types=types)
+    assert spec_of(pool).get("kubelet") == (None if most is None else {"maxPods": most})

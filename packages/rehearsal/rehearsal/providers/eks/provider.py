@@ -361,8 +361,6 @@ class AwsProvider(SimulatedProvider[Account]):
                 if not waits or self._cloud.cancelled.wait(_LOOK_SECONDS):
                     raise
 
-    # AWS's words.
-
     @override
     def permission(self, row: SimulatedResource[Account], action: Action) -> str:
         return ":".join(request_of(row.token)) if action == "create" else ""
