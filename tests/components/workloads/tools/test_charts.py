@@ -53,8 +53,6 @@ def unknown(values: Any, keys: Any, path: str = "") -> list[str]:
     return [
         wrong
         for key, value in values.items()
-        # The chart has labels of its own there; users add theirs.
-        if f"{path}{key}" != "singleuser.extraLabels"
         for wrong in ([f"{path}{key}"] if key not in keys else unknown(value, keys[key], f"{path}{key}."))
     ]
 
