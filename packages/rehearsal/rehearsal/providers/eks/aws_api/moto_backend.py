@@ -113,7 +113,7 @@ def _stubber() -> Any:
     from moto.iam.models import SERVICE_NAME_CONVERSION
 
     for network in (Subnet, VPC):
-        setattr(network, "owner_id", property(_owner))  # noqa: B010 - moto reads it
+        network.owner_id = property(_owner)  # pyright: ignore[reportAttributeAccessIssue]
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
     SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
     # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.
