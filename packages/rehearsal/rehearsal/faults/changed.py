@@ -70,7 +70,9 @@ def _keep_one(inputs: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _with_gpu(inputs: dict[str, Any]) -> dict[str, Any]:
-    profiles = [{**profile, "vmSize": "Standard_NC4as_T4_v3"} for profile in inputs["agentPoolProfiles"]]
+    # As the program's own GPU pools: with secure boot the driver would not load.
+    machine = {"vmSize": "Standard_NC4as_T4_v3", "securityProfile": {"enableVTPM": True, "enableSecureBoot": False}}
+    profiles = [{**profile, **machine} for profile in inputs["agentPoolProfiles"]]
     return {**inputs, "agentPoolProfiles": profiles}
 
 
