@@ -121,6 +121,11 @@ class Network(Section):
         "regional, else `single`",
     )
 
+    @property
+    def private_dns_zone(self) -> str | None:
+        """That of the existing network; ``None`` with a new one."""
+        return None if self.existing is None else self.existing.private_dns_zone
+
     @field_validator("dataplane")
     @classmethod
     def _dataplane(cls, value: str | None, info: ValidationInfo) -> str | None:

@@ -25,8 +25,8 @@ from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.raw import beside
 from components.settings import Settings
-from components.settings.limits.aks.network import NO_ZONE
 from facts.catalog.aks.naming import dns_prefix
+from facts.catalog.aks.resource_ids import NO_DNS_ZONE
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -243,13 +243,13 @@ def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.M
     # Commands by way of Azure's API would pass by the networks below.
     access: aks.ManagedClusterAPIServerAccessProfile = {"disableRunCommand": True}
     if settings.network.private_endpoint:
-        zone = (settings.network.existing and settings.network.existing.private_dns_zone) or "system"
+        zone = settings.network.private_dns_zone or "system"
         return {
             **access,
             "enablePrivateCluster": True,
             "privateDNSZone": zone,
             # Without a zone its name is public, and leads to the private address.
-            "enablePrivateClusterPublicFQDN": zone == NO_ZONE,
+            "enablePrivateClusterPublicFQDN": zone == NO_DNS_ZONE,
         }
     # Never empty: Azure treats an empty list as open to everyone. Nodes connect from the NAT's address.
     own = network.egress or [_LOAD_BALANCER_ONLY]

@@ -13,10 +13,9 @@ import pulumi
 
 from components.settings import Settings
 from components.settings.limits import common
-from components.settings.limits.aks.network import NO_ZONE
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
-from facts.catalog.aks.resource_ids import EXISTING_NETWORK
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE
 
 _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 
@@ -48,7 +47,7 @@ class ExistingNetwork:
         self.egress: list[pulumi.Input[str]] = []
         self.outbound = _outbound(subnet)
         zone = existing.private_dns_zone
-        links = _own_dns(network) if zone is None else zone != NO_ZONE
+        links = _own_dns(network) if zone is None else zone != NO_DNS_ZONE
         self.linked = existing.network if settings.network.private_endpoint and links else None
 
 

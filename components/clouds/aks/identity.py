@@ -13,8 +13,8 @@ from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
 from components.resources import CustomResource
 from components.settings import Settings
-from components.settings.limits.aks.network import NO_ZONE
 from components.settings.limits.aks.pools import RESERVATION
+from facts.catalog.aks.resource_ids import NO_DNS_ZONE
 
 
 class ManagedIdentity:
@@ -82,8 +82,8 @@ class ClusterIdentities:
             # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
             grant("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
         ]
-        zone = settings.network.existing and settings.network.existing.private_dns_zone
-        if zone and zone != NO_ZONE:
+        zone = settings.network.private_dns_zone
+        if zone and zone != NO_DNS_ZONE:
             self.ready.append(grant("private-zone", roles.PRIVATE_DNS_ZONE_CONTRIBUTOR, zone))
         if linked is not None:
             self.ready.append(grant("network", roles.NETWORK_CONTRIBUTOR, linked))

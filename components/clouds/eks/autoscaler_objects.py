@@ -8,28 +8,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from components.clouds.eks.in_cluster import (
+    RESTRICTED_CONTAINER,
+    RESTRICTED_POD,
+    bound_role,
+    metadata,
+    service_account,
+)
 from components.clouds.priority_expander import CONFIG_MAP
 from facts.concepts.pool import ROLE_LABEL
 
-NAMESPACE: Final = "kube-system"
 NAME: Final = "cluster-autoscaler"
 """Of the Deployment, its service account and all the rest."""
 
 _METRICS_PORT: Final = 8085
 _LABELS: Final = {"k8s-app": NAME}
-_RBAC: Final = "rbac.authorization.k8s.io"
 _SEE: Final = ("get", "list", "watch")
 
 
 def access() -> list[dict[str, Any]]:
     """The service account and its permissions in the cluster."""
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata()}
     return [
-        account,
-        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": _metadata(False), "rules": _cluster_rules()},
-        _binding("ClusterRole"),
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": _metadata(), "rules": _own_rules()},
-        _binding("Role"),
+        service_account(NAME, _LABELS),
+        *bound_role("ClusterRole", NAME, _LABELS, _cluster_rules()),
+        *bound_role("Role", NAME, _LABELS, _own_rules()),
     ]
 
 
@@ -43,11 +45,7 @@ def deployment(image: str, flags: Sequence[str], region: str) -> dict[str, Any]:
         "ports": [{"name": "metrics", "containerPort": _METRICS_PORT}],
         "livenessProbe": {"httpGet": {"path": "/health-check", "port": _METRICS_PORT}},
         "resources": {"requests": {"cpu": "100m", "memory": "600Mi"}, "limits": {"memory": "600Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
+        "securityContext": dict(RESTRICTED_CONTAINER),
     }
     annotations = {"prometheus.io/scrape": "true", "prometheus.io/port": str(_METRICS_PORT)}
     pod = {
@@ -55,17 +53,13 @@ def deployment(image: str, flags: Sequence[str], region: str) -> dict[str, Any]:
         "priorityClassName": "system-cluster-critical",
         # Never on a node that it could remove: without it nothing would add the node again.
         "nodeSelector": {ROLE_LABEL: "admin"},
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65534,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": dict(RESTRICTED_POD),
         "containers": [container],
     }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": _metadata(),
+        "metadata": metadata(NAME, _LABELS),
         "spec": {
             "replicas": 1,
             # A second one would only wait for the lease of the first.
@@ -81,23 +75,8 @@ def disruption_budget() -> dict[str, Any]:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": _metadata(),
+        "metadata": metadata(NAME, _LABELS),
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(_LABELS)}},
-    }
-
-
-def _metadata(namespaced: bool = True) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"name": NAME, "labels": dict(_LABELS)}
-    return {**metadata, "namespace": NAMESPACE} if namespaced else metadata
-
-
-def _binding(role: str) -> dict[str, Any]:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": f"{role}Binding",
-        "metadata": _metadata(role == "Role"),
-        "roleRef": {"apiGroup": _RBAC, "kind": role, "name": NAME},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}],
     }
 
 

@@ -14,6 +14,7 @@ from components.clouds.base import AdminObjects
 from components.clouds.eks import autoscaler_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
+from components.clouds.eks.in_cluster import NAMESPACE
 from components.clouds.eks.version import release
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
 from components.settings import Settings
@@ -54,7 +55,7 @@ def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> N
         lambda known: rights(known[0], known[1], settings.region, settings.cluster_name)
     )
     role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
-    account = (autoscaler_objects.NAMESPACE, autoscaler_objects.NAME)
+    account = (NAMESPACE, autoscaler_objects.NAME)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
     identity = associate(
         f"{name}-identity", role, context.name, account, settings, pulumi.ResourceOptions(parent=parent)
@@ -101,7 +102,7 @@ def flags(settings: Settings) -> list[str]:
         "--v=2",
         "--stderrthreshold=info",
         "--cloud-provider=aws",
-        f"--namespace={autoscaler_objects.NAMESPACE}",
+        f"--namespace={NAMESPACE}",
         f"--cluster-name={settings.cluster_name}",
         f"--node-group-auto-discovery=asg:tag={tags}",
         # Among equal priorities (zones of one pool), the node with the least waste.

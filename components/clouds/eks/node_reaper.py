@@ -9,36 +9,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from components.clouds.eks.in_cluster import (
+    RESTRICTED_CONTAINER,
+    RESTRICTED_POD,
+    bound_role,
+    metadata,
+    service_account,
+)
 from facts.concepts.pool import ROLE_LABEL
 
 NAME: Final = "gpucluster-node-reaper"
-_NAMESPACE: Final = "kube-system"
+_LABELS: Final = {"app": NAME}
 # Docker's official image, as Amazon's registry has it.
 _IMAGE: Final = "public.ecr.aws/docker/library/python:3.13-alpine"
 _MINUTES: Final = 20
 _SCHEDULE: Final = "*/5 * * * *"
 _SCRIPT: Final = Path(__file__).with_name("stuck_nodes.py")
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def manifests() -> list[dict[str, Any]]:
     """The service account, its role with binding, and the CronJob, in this order."""
-    metadata = {"name": NAME, "labels": {"app": NAME}}
-    namespaced = {**metadata, "namespace": _NAMESPACE}
     rule = {"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["list", "delete"]}
-    subject = {"kind": "ServiceAccount", "name": NAME, "namespace": _NAMESPACE}
-    role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": NAME}
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": namespaced},
-        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": [rule]},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": metadata,
-            "roleRef": role,
-            "subjects": [subject],
-        },
-        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": namespaced, "spec": _cron_job()},
+        service_account(NAME, _LABELS),
+        *bound_role("ClusterRole", NAME, _LABELS, [rule]),
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata(NAME, _LABELS), "spec": _cron_job()},
     ]
 
 
@@ -49,23 +44,19 @@ def _cron_job() -> dict[str, Any]:
         "command": ["python", "-c", _SCRIPT.read_text()],
         "env": [{"name": "MINUTES", "value": str(_MINUTES)}],
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
+        "securityContext": dict(RESTRICTED_CONTAINER),
     }
     pod = {
         "serviceAccountName": NAME,
         "restartPolicy": "Never",
         "nodeSelector": {"kubernetes.io/os": "linux", ROLE_LABEL: "admin"},
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 65534, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": dict(RESTRICTED_POD),
         "containers": [container],
     }
     job = {
         "backoffLimit": 0,
         "activeDeadlineSeconds": 240,
-        "template": {"metadata": {"labels": {"app": NAME}}, "spec": pod},
+        "template": {"metadata": {"labels": dict(_LABELS)}, "spec": pod},
     }
     return {
         "schedule": _SCHEDULE,

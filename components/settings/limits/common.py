@@ -115,7 +115,7 @@ def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, r
 
 def no_private_dns_zone(settings: Settings) -> Iterator[Problem]:
     """For clouds that need no DNS zone in the network for a control plane's name."""
-    if settings.network.existing is not None and settings.network.existing.private_dns_zone is not None:
+    if settings.network.private_dns_zone is not None:
         yield Problem(
             "network.existing.privateDnsZone", "on this cloud the control plane's name needs no zone", "Leave it out"
         )

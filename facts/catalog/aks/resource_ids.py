@@ -18,9 +18,15 @@ CONTAINER: Final = re.compile(
 )
 """A blob container."""
 
-EXISTING_NETWORK: Final = re.compile(
+_NETWORKING: Final = (
     r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Network/"
-    r"virtualNetworks/(?P<name>[^/]+)",
-    re.IGNORECASE,
 )
+
+EXISTING_NETWORK: Final = re.compile(_NETWORKING + r"virtualNetworks/(?P<name>[^/]+)", re.IGNORECASE)
 """A virtual network."""
+
+PRIVATE_DNS_ZONE: Final = re.compile(_NETWORKING + r"privateDnsZones/(?P<name>[^/]+)", re.IGNORECASE)
+"""A private DNS zone."""
+
+NO_DNS_ZONE: Final = "none"
+"""Instead of one: https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns"""

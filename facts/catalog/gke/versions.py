@@ -11,9 +11,6 @@ from facts.catalog.model import Support
 CHANNELS: Final = ("rapid", "regular", "stable", "extended")
 """https://cloud.google.com/kubernetes-engine/docs/concepts/release-channels"""
 
-OLDEST: Final = 32
-"""The minor version whose support ends next; that of 1.31 ended in October 2026."""
-
 SUPPORTED: Final[Mapping[str, Support]] = {
     "1.32": Support(extended=date(2026, 4, 11), until=date(2027, 2, 11)),
     "1.33": Support(extended=date(2026, 8, 3), until=date(2027, 6, 3)),
@@ -23,3 +20,6 @@ Regular channel (https://cloud.google.com/kubernetes-engine/versioning). That of
 https://endoflife.date/api/v1/products/google-kubernetes-engine (read 2026-11-25), that of 1.33 is counted from its day
 in Regular. Google's dates are estimates (https://cloud.google.com/kubernetes-engine/docs/release-schedule); those of
 1.34 and later were in no copy that was read."""
+
+OLDEST: Final = min(int(version.partition(".")[2]) for version in SUPPORTED)
+"""The minor version whose support ends next; that of 1.31 ended in October 2026."""

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Final
 
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from facts.catalog.aks.resource_ids import EXISTING_NETWORK
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, PRIVATE_DNS_ZONE
 
 # https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
 _KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 _LARGEST_SERVICE_PREFIX: Final = 13
-
-_PRIVATE_ZONE: Final = re.compile(
-    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/privateDnsZones/(?P<name>[^/]+)",
-    re.IGNORECASE,
-)
-NO_ZONE: Final = "none"
-"""``privateDnsZone`` without a zone: https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns"""
 
 
 def unread(settings: Settings) -> Iterator[Problem]:
@@ -50,9 +42,9 @@ def unread(settings: Settings) -> Iterator[Problem]:
                 f"Leave it out; {key.replace('Range', 'Cidr')} chooses them",
             )
     zone = existing.private_dns_zone
-    if zone is not None and zone != NO_ZONE:
+    if zone is not None and zone != NO_DNS_ZONE:
         suffix = f"privatelink.{settings.region}.azmk8s.io"
-        parts = _PRIVATE_ZONE.fullmatch(zone)
+        parts = PRIVATE_DNS_ZONE.fullmatch(zone)
         if parts is None or not f".{parts['name']}".endswith(f".{suffix}"):
             yield Problem(
                 "network.existing.privateDnsZone",

@@ -75,7 +75,8 @@ def play(
         developer.delete(job_path(job.namespace, job.name))
     wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     became = ", ".join(f"{node} {outcome}" for node, outcome in nodes.items()) or "no GPU node is renewed by itself"
-    return check(wrong, f"{before[0].name} ran on; {night.window if night else ''}: {became}".replace("; :", ";"))
+    when = f"{night.window}: " if night is not None and night.window else ""
+    return check(wrong, f"{before[0].name} ran on; {when}{became}")
 
 
 def problems(
