@@ -12,7 +12,7 @@ import yaml
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.processes import Child, ProcessError
-from rehearsal.fleet.instance_types import InstanceTypes
+from rehearsal.fleet.machine_types import InstanceTypes
 from rehearsal.fleet.node_pools import NODE_CLASS, claim_path
 from rehearsal.simulation import SimulatedNodeGroup
 

@@ -3,9 +3,9 @@
 The group names the kind of DaemonSet (``gpus_advertised_by``):
 
 - ``daemonset``: a driver installer.
-- ``device-plugin``: NVIDIA's device plugin (``device_plugin.py``: time slicing).
+- ``device-plugin``: NVIDIA's device plugin (``gpu_software.py``: time slicing).
 
-Only a pod that would really do it counts (``device_plugin.py``). One that only has such a name
+Only a pod that would really do it counts (``gpu_software.py``). One that only has such a name
 (its name or a label of its pods contains ``nvidia-driver`` or ``nvidia-device-plugin``) is named in the reason.
 If none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node gives the reason. GPUs that a node
 advertises do not change: a new configuration of the plugin affects only new nodes.
@@ -22,7 +22,7 @@ from typing import Any, Final
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object, warning
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.fleet.device_plugin import PLUGIN, PluginError, installer_problem, plugin_problem, replicas
+from rehearsal.fleet.gpu_software import PLUGIN, PluginError, installer_problem, plugin_problem, replicas
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, LATE_TAINT, condition
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER

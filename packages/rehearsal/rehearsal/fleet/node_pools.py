@@ -12,7 +12,7 @@ from typing import Any, Final
 from facts.concepts.pool import POOL_LABEL
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object
-from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
+from rehearsal.fleet.machine_types import CAPACITY_TYPE, capacity_type
 from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, LATE_TAINT, ZONE, NodeTemplate
 from rehearsal.simulation import SimulatedNodeGroup
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rehearsal.cluster.api import Object
-from rehearsal.fleet.instance_types import allocatable, capacity
+from rehearsal.fleet.machine_types import allocatable, capacity
 from rehearsal.simulation import MACHINE_GPUS, SimulatedNodeGroup
 
 PREFIX: Final = "rehearsal.gpucluster.dev/"

@@ -20,7 +20,7 @@ from typing import Any, Final
 from facts.concepts.kubernetes import SAFE_TO_EVICT, pod_requests, quantity
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import Informer, PollingThread
-from rehearsal.fleet.instance_types import GPU
+from rehearsal.fleet.machine_types import GPU
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate, condition
 from rehearsal.fleet.pod_placement import refusal

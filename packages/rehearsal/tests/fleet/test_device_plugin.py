@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.simulated_cluster import plugin_pod
-from rehearsal.fleet.device_plugin import PluginError, replicas
+from rehearsal.fleet.gpu_software import PluginError, replicas
 
 
 def slicing(count: object, **fields: Any) -> str:

@@ -47,7 +47,7 @@ from packages.rehearsal.tests.simulated_cluster import (
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
-from rehearsal.fleet.instance_types import allocatable
+from rehearsal.fleet.machine_types import allocatable
 from rehearsal.simulation import NodeShape
 
 pytestmark = pytest.mark.rehearsal

@@ -9,7 +9,7 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import installer_pod, plugin_pod
 from rehearsal.cluster.api import Object
-from rehearsal.fleet.device_plugin import installer_problem, is_plugin, plugin_problem
+from rehearsal.fleet.gpu_software import installer_problem, is_plugin, plugin_problem
 
 Change = Callable[[Any], object]
 

@@ -10,7 +10,7 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
 from rehearsal.cluster.api import Api, ApiError
-from rehearsal.fleet.instance_types import InstanceTypes, allocatable, capacity
+from rehearsal.fleet.machine_types import InstanceTypes, allocatable, capacity
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, missing
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version

@@ -17,7 +17,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     gpu_pool,
     system_pool,
 )
-from rehearsal.fleet.instance_types import allocatable
+from rehearsal.fleet.machine_types import allocatable
 from rehearsal.providers.aks.nodes import MIG_SLICES, SPOT_TAINT
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.cluster.images import Image
-from rehearsal.fleet.instance_types import GPU
+from rehearsal.fleet.machine_types import GPU
 
 PLUGIN: Final = "nvidia-device-plugin"
 _VARIABLE: Final = "CONFIG_FILE"
