@@ -315,6 +315,17 @@ class Credential:
 
 
 @dataclass(frozen=True)
+class Exposure:
+    """What everybody may use, if ``open``: rights in the cluster, or an address on the internet."""
+
+    kind: Literal["rights", "network"]
+    what: str
+    """In words: ``Service 'llm'``."""
+    open: Maybe[bool]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
 class GpuSharing:
     """A device plugin's configuration that offers each GPU to ``replicas`` pods at once (time slicing, MPS)."""
 

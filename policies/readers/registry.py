@@ -53,6 +53,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "kubernetes": (
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",
+        "readers.kubernetes.exposures",
         "readers.kubernetes.service_accounts",
         "readers.kubernetes.objects",  # last: its patterns match what no other module reads
     ),

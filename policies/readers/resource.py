@@ -11,6 +11,7 @@ from facts.concepts.declared import (
     Cluster,
     Credential,
     DisruptionBudget,
+    Exposure,
     GpuQuota,
     GpuSharing,
     Minimum,
@@ -30,6 +31,7 @@ Item = (
     | Workload
     | Credential
     | DisruptionBudget
+    | Exposure
     | GpuSharing
     | Minimum
     | PodRole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from facts.concepts.declared import Cluster, Credential, NodeGroup, Stack, Violation
+from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.clusters import belongs, name_of
 from policies.rules.node_groups import has_gpus
@@ -160,6 +160,43 @@ def no_static_keys(credential: Credential) -> list[Violation]:
         return []
     message = f"Found {credential.what}: a key that never expires."
     return [no_static_keys.violation(message, credential.resource)]
+
+
+@rule(
+    "no-admin-for-everybody",
+    title="Not everybody may change the cluster",
+    why="On GKE every Google account is in the group system:authenticated; elsewhere every pod and user is.",
+    remedy="Name the users, groups or service accounts that need the role.",
+    level="mandatory",
+    severity="critical",
+    example=Exposure("rights", "ClusterRoleBinding 'open' with role 'cluster-admin'", True),
+)
+def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
+    """No binding gives cluster-admin, admin or edit to all accounts, or to requests without one."""
+    return _not_open(exposure, "rights", no_admin_for_everybody, "lets everybody change the cluster")
+
+
+@rule(
+    "private-load-balancers",
+    title="Load balancers are not on the internet",
+    why="An inference server or a notebook on the internet works for anybody who finds it, at your cost.",
+    remedy="Make the load balancer internal by its cloud's annotation, or list loadBalancerSourceRanges.",
+    level="advisory",
+    severity="high",
+    example=Exposure("network", "Service 'llm'", True),
+)
+def private_load_balancers(exposure: Exposure) -> list[Violation]:
+    """A Service of type LoadBalancer is internal, or limited to address ranges."""
+    return _not_open(exposure, "network", private_load_balancers, "has a load balancer that the whole internet reaches")
+
+
+def _not_open(exposure: Exposure, kind: str, rule: Rule[...], predicate: str) -> list[Violation]:
+    if exposure.kind != kind or exposure.open is False:
+        return []
+    if exposure.open is UNKNOWN:
+        message = f"{exposure.what}: unknown at preview, checked at update: whether it {predicate}."
+        return [rule.violation(message, exposure.resource, not_evaluated=True)]
+    return [rule.violation(f"{exposure.what} {predicate}.", exposure.resource)]
 
 
 def _must_not(state: Maybe[bool], rule: Rule[...], cluster: Cluster, predicate: str) -> list[Violation]:

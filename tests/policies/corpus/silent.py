@@ -35,11 +35,11 @@ SILENT: Final[Mapping[str, Case]] = {
     "placement-by-others": allowed("gap-placement-by-others", "A RuntimeClass that lets its pods run anywhere.").of(
         resource("kubernetes:node.k8s.io/v1:RuntimeClass", handler="a", scheduling={"tolerations": EVERYTHING}),
     ),
-    "rights-in-the-cluster": allowed("gap-rights-in-the-cluster", "Everybody is an administrator.").of(
+    "rights-in-the-cluster": allowed("gap-rights-in-the-cluster", "A role of one's own for everybody.").of(
         resource(
             "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
-            roleRef={"kind": "ClusterRole", "name": "cluster-admin"},
-            subjects=[{"kind": "Group", "name": "system:anonymous"}],
+            roleRef={"kind": "ClusterRole", "name": "our-administrators"},
+            subjects=[{"kind": "Group", "name": "system:authenticated"}],
         )
     ),
     "harmless-types": allowed("gap-harmless-types", "A parameter that other programs take their machine type from.").of(

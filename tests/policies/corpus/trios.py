@@ -195,6 +195,18 @@ TRIOS: Final = [
     Trio(
         "no-static-keys", refused={"clientSecret": "s"}, allowed={"useOidc": True}, unknown={"clientSecret": UNKNOWN}
     ).of(lambda secret: (("pulumi:providers:azure-native", "azure", {"clientId": "c", **secret}),)),
+    Trio("no-admin-for-everybody", refused="system:authenticated", allowed="admins@example.org").of(
+        lambda group: (
+            resource(
+                "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
+                roleRef={"kind": "ClusterRole", "name": "cluster-admin"},
+                subjects=[{"kind": "Group", "name": group}],
+            ),
+        )
+    ),
+    Trio("private-load-balancers", refused=None, allowed=["10.0.0.0/8"], unknown=[UNKNOWN]).of(
+        lambda ranges: (kubernetes.kind("core/v1:Service", type="LoadBalancer", loadBalancerSourceRanges=ranges),)
+    ),
     Trio("allowed-regions", refused="us-central1", allowed="europe-west4", limits={"regions": ["europe-west4"]}).of(
         lambda location: (gke.cluster(location=location),)
     ),
