@@ -84,6 +84,8 @@ class NodeGroup:
     """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
     hourly_usd: Maybe[float | None] = None
     """List price of one node, of the dearest machine that the group may take; ``None`` where it is not known."""
+    deletes_nodes: Maybe[bool] = True
+    """Whether scale-down deletes its nodes; false where it stops them and keeps their disks."""
     initial_nodes: Maybe[int] = 0
     """Nodes that exist as soon as the group does, whatever the autoscaler's minimum says; 0 when not declared."""
     kind: GroupKind = "pool"

@@ -32,4 +32,4 @@ def accelerated(item: T) -> T:
     # Some APIs take a link for a machine type.
     names = [one.rpartition("/")[2] for one in types]
     matches = (words for words, pattern in _WORDS.items() if any(pattern.match(name) for name in names))
-    return replace(item, accelerators=next(matches, None))
+    return replace(item, accelerators=item.accelerators or next(matches, None))

@@ -47,7 +47,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "azuread": ("readers.aks.secrets",),
     "azurerm": ("dialects.tools",),
     "eks": ("dialects.pulumi_eks",),
-    "gcp": ("readers.gke.clusters", "readers.gke.reservations"),
+    "gcp": ("readers.gke.clusters", "readers.gke.machines", "readers.gke.reservations"),
     "google": ("dialects.tools",),
     "google-beta": ("dialects.tools",),
     "kubernetes": (

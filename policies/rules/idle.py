@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from facts.concepts.declared import IdleTime, Stack, Violation
+from facts.concepts.declared import IdleTime, NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.clusters import clusters_with_gpus, name_of
 from policies.rules.node_groups import has_gpus
@@ -48,6 +48,29 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violati
         not_evaluated = idle.minutes is UNKNOWN or not certain
         violations.append(idle_time.violation(message, resource, remedy=remedy, not_evaluated=not_evaluated))
     return violations
+
+
+@rule(
+    "gpu-nodes-deleted",
+    title="Scale-down deletes GPU nodes",
+    why="A stopped node still costs its disks and counts against the GPU quota.",
+    remedy="Let scale-down delete the nodes (scaleDownMode: Delete).",
+    level="advisory",
+    severity="medium",
+    example=replace(GPUS, deletes_nodes=False),
+)
+def nodes_deleted(group: NodeGroup) -> list[Violation]:
+    """Scale-down deletes the nodes of a GPU group instead of stopping them.
+
+    https://learn.microsoft.com/azure/aks/scale-down-mode
+    """
+    if not has_gpus(group) or group.deletes_nodes is True:
+        return []
+    if group.deletes_nodes is UNKNOWN:
+        message = f"GPU node group '{group.name}': unknown at preview, checked at update: whether it deletes nodes."
+        return [nodes_deleted.violation(message, group.resource, not_evaluated=True)]
+    message = f"GPU node group '{group.name}' stops idle nodes and keeps their disks and their quota."
+    return [nodes_deleted.violation(message, group.resource)]
 
 
 def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:

@@ -210,6 +210,7 @@ def _group(
         for_system_pods=system,
         max_nodes=whole(pool.get("maxCount")),
         initial_nodes=_number(pool.get("count"), _DEFAULT_COUNT),
+        deletes_nodes=_not(_is(pool.get("scaleDownMode"), "Deallocate")),
         taints=_taints(pool.get("nodeTaints"), spot),
         labels=_labels(pool, name, gpus, spot),
         spot=spot,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from facts.catalog.carbon import carbon
@@ -18,7 +17,7 @@ from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, item
 from policies.readers.additions import Additions, add, put
 from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
-from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import entry_of, taints_of
 from policies.readers.unknown_reasons import unlisted
 
@@ -26,16 +25,7 @@ LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 # A regional cluster has each pool in three zones by default:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
 _ZONES_OF_A_REGION: Final = 3
-_TEMPLATES: Final = (
-    "gcp:compute/instanceTemplate:InstanceTemplate",
-    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
-)
-_MANAGERS: Final = (
-    "gcp:compute/instanceGroupManager:InstanceGroupManager",
-    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
-)
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
-_PRIVATE_KEY: Final = re.compile(r"\"private_key\"|-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
 def read_node_pool(declared: Declared) -> Iterable[Item]:
@@ -54,7 +44,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     autopilot = flag(inputs.get("enableAutopilot"))
     own_name = text(inputs.get("name"))
     name: Maybe[str] = declared.name if own_name is None else own_name
-    region = _region(inputs.get("location"))
+    region = region_of(inputs.get("location"))
     yield Cluster(
         name=name,
         cloud=CLOUD,
@@ -75,59 +65,6 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     yield from _auto_provisioned(inputs, declared, name)
 
 
-def read_instance(declared: Declared) -> Iterable[Item]:
-    """``gcp:compute/instance:Instance`` and its like: a machine that no cluster autoscaler removes."""
-    inputs = declared.properties
-    gpus = _gpus(inputs, "guestAccelerators")
-    if gpus != 0:
-        stopped = inputs.get("desiredStatus") in ("TERMINATED", "SUSPENDED")
-        zone = inputs.get("zone")
-        yield NodeGroup(
-            name=declared.name,
-            cloud=CLOUD,
-            kind="machine",
-            gpus_per_node=gpus,
-            initial_nodes=0 if stopped else 1,
-            region=_region(zone),
-            zones=(str(zone),) if isinstance(zone, str) else (),
-            machine_type=text(inputs.get("machineType")),
-            unknown_reasons=_unknown_reasons(inputs),
-            resource=declared.urn,
-        )
-    if _PRIVATE_KEY.search(str(inputs.get("metadata"))):
-        yield Credential("a private key in the machine's metadata", True, declared.urn)
-
-
-def read_instance_template(declared: Declared) -> Iterable[Item]:
-    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group or a user creates from it.
-
-    The group names its template by a link that is unknown at preview, so GPUs are read from the template. Without a
-    group in the program it counts as one machine.
-    """
-    sizes = [whole(group.properties.get("targetSize"), default=1) for group in declared.references]
-    known = [size for size in sizes if size is not UNKNOWN and size is not None]
-    count = 1 if not sizes else (sum(known) if len(known) == len(sizes) else UNKNOWN)
-    for item in read_instance(declared):
-        named = replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
-        yield replace(named, initial_nodes=count) if isinstance(named, NodeGroup) else named
-
-
-def read_flexible_group(declared: Declared) -> Iterable[Item]:
-    """``gcp:compute/regionInstanceGroupManager``: the machine types that it takes instead of its template's.
-
-    https://cloud.google.com/compute/docs/instance-groups/about-instance-flexibility
-    """
-    selections = at(declared.properties, "instanceFlexibilityPolicy", "instanceSelections")
-    types = [kind for entry in items(selections) for kind in items(at(entry, "machineTypes")) if isinstance(kind, str)]
-    gpus = {kind: count for kind in types if (count := whole_machine_gpus(kind)) is not UNKNOWN and count > 0}
-    if gpus:
-        largest = max(gpus, key=lambda kind: gpus[kind])
-        machine = replace(declared, properties={**declared.properties, "machineType": largest})
-        count = whole(declared.properties.get("targetSize"), default=1)
-        group = next(item for item in read_instance(machine) if isinstance(item, NodeGroup))
-        yield replace(group, initial_nodes=UNKNOWN if count is None else count)
-
-
 def read_service_account_key(declared: Declared) -> Iterable[Item]:
     """``gcp:serviceaccount/key:Key``: always a long-lived key."""
     yield Credential(f"the service account key '{declared.name}'", True, declared.urn)
@@ -142,33 +79,12 @@ def read_provider(declared: Declared) -> Iterable[Item]:
         yield Credential(f"credentials of provider '{declared.name}'", static, declared.urn)
 
 
-# Their machines are those of the template, which is read by itself.
-PARTS: Final = _MANAGERS
-
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:container/nodePool:NodePool": read_node_pool,
     "gcp:container/cluster:Cluster": read_cluster,
-    "gcp:compute/instance:Instance": read_instance,
-    **dict.fromkeys(_TEMPLATES, read_instance_template),
-    **dict.fromkeys(_MANAGERS, read_flexible_group),
-    "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
-    "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:serviceaccount/key:Key": read_service_account_key,
     "pulumi:providers:gcp": read_provider,
 }
-
-
-def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
-    """The managed instance groups that make machines of the template, by the engine's word or by its name."""
-    name = text(declared.properties.get("name"))
-    for other in everything.of(*_MANAGERS):
-        sources = (*other.dependencies.get("versions", ()), *other.dependencies.get("instanceTemplate", ()))
-        links = [at(version, "instanceTemplate") for version in items(other.properties.get("versions"))]
-        if declared.urn in sources or any(isinstance(link, str) and link.rpartition("/")[2] == name for link in links):
-            yield other
-
-
-REFERRERS: Final[Mapping[str, Referrer]] = dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups))
 
 
 def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
@@ -218,7 +134,7 @@ def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Mayb
             max_nodes=whole(at(limit, "maximum")),
             # GKE taints such pools: https://cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
             taints=(GPU_TAINT,),
-            region=_region(cluster.get("location")),
+            region=region_of(cluster.get("location")),
             cluster=name,
             cloud_label_domains=LABEL_DOMAINS,
             disk_key=text(at(scaling, "autoProvisioningDefaults", "bootDiskKmsKey")),
@@ -233,9 +149,9 @@ def _group(
     scaling = pool.get("autoscaling")
     zones = _zones(pool, located)
     per_zone = len(zones) if zones else _zone_count(located.get("location"))
-    gpus = _gpus(config, "guestAccelerators")
+    gpus = gpus_of(config)
     spot = _either(flag(at(config, "spot")), flag(at(config, "preemptible")))
-    region = _region(located.get("location"))
+    region = region_of(located.get("location"))
     machine = text(at(config, "machineType"))
     max_nodes = _bound(scaling, "totalMaxNodeCount", "maxNodeCount", per_zone)
     fixed = pool.get("nodeCount") if pool.get("nodeCount") is not None else pool.get("initialNodeCount")
@@ -260,21 +176,22 @@ def _group(
         hourly_usd=node_hourly_usd(config, region, spot),
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
-        unknown_reasons=_unknown_reasons(config),
+        unknown_reasons=unknown_reasons_of(config),
         resource=urn,
     )
 
 
-def _unknown_reasons(config: Any) -> dict[str, UnknownReason]:
+def unknown_reasons_of(config: Any) -> dict[str, UnknownReason]:
+    """``gpus_per_node`` → the reason, where the catalogue does not list the machine type."""
     machine = text(at(config, "machineType"))
     unknown = isinstance(machine, str) and whole_machine_gpus(machine) is UNKNOWN
     unknown_reason = unlisted(machine) if unknown and not holds_unknown(at(config, "guestAccelerators")) else None
     return {} if unknown_reason is None else {"gpus_per_node": unknown_reason}
 
 
-def _gpus(config: Any, accelerators: str) -> Maybe[int]:
+def gpus_of(config: Any) -> Maybe[int]:
     """GPUs per node: attached ones, or those of the machine type."""
-    listed = items(at(config, accelerators))
+    listed = items(at(config, "guestAccelerators"))
     counts = [UNKNOWN if entry is UNKNOWN else _number(at(entry, "count")) for entry in listed]
     total = 0
     for count in counts:
@@ -338,7 +255,8 @@ def _zone_count(location: Any) -> Maybe[int]:
     return UNKNOWN if location in (None, UNKNOWN) else _ZONES_OF_A_REGION
 
 
-def _region(location: Any) -> Maybe[str | None]:
+def region_of(location: Any) -> Maybe[str | None]:
+    """The region of a zone or region; ``None`` where nothing is declared."""
     if location is UNKNOWN:
         return UNKNOWN
     if not isinstance(location, str):

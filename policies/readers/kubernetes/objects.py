@@ -15,6 +15,7 @@ from typing import Any, Final
 from facts.concepts.declared import Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
+from policies.readers.kubernetes.parts import never_ends
 from policies.readers.kubernetes.workloads import (
     affinity_of,
     container_gpus,
@@ -134,7 +135,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             tolerations=tolerations_of(placement.get("tolerations", missing)),
             node_selector=selector_of(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
-            always=_always(kind, pod_at.around),
+            always=_always(kind, pod_at),
             keeps_room=makes_way(placement.get("priority")) if pod_at.whole else False,
             priority_class=priority if isinstance(priority, str) else None,
             resource=declared.urn,
@@ -155,11 +156,12 @@ def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-def _always(kind: str, around: Mapping[str, Any]) -> Maybe[int]:
+def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
     """Number of pods that run without work: the minimum of the object, or the default of its kind."""
-    if kind not in _PERMANENT:
+    if kind not in _PERMANENT and not (pod_at.whole and never_ends(pod_at.pod)):
         return 0
-    count = whole(coalesce(around.get("minReplicas"), around.get(_MIN_SCALE), around.get("replicas"), _PERMANENT[kind]))
+    counts = (pod_at.around.get(key) for key in ("minReplicas", _MIN_SCALE, "replicas"))
+    count = whole(coalesce(*counts, _PERMANENT.get(kind, 1)))
     return UNKNOWN if count is None else count
 
 

@@ -18,6 +18,7 @@ _PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
 _PLUGIN_IMAGE: Final = re.compile(r"nvidia/k8s-device-plugin|nvidia-gpu-device-plugin")
 _GPU_IMAGE: Final = re.compile(r"nvidia|gpu", re.IGNORECASE)
 _AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
+_WAITS: Final = re.compile(r"\bsleep (?:inf\b|infinity\b|\d{7})|\btail -f /dev/null")
 # Nothing may ever be evicted: no pod may be missing, or all must be there.
 _NONE_MISSING: Final = ("0", "0%")
 _ALL_THERE: Final = "100%"
@@ -37,6 +38,14 @@ def device_plugin(pod: Any) -> Maybe[bool]:
 def scales_nodes(pod: Any) -> Maybe[bool]:
     """Whether the pod is a node autoscaler, by its image."""
     return _matches(_AUTOSCALER_IMAGE, pod)
+
+
+def never_ends(pod: Any) -> bool:
+    """Whether a container only waits, so that the pod holds its GPUs until somebody deletes it."""
+    containers = items(at(pod, "containers"))
+    commands = ([*items(at(one, "command")), *items(at(one, "args"))] for one in containers)
+    waits = any(_WAITS.search(" ".join(map(str, command))) for command in commands)
+    return waits and at(pod, "activeDeadlineSeconds") is None
 
 
 def config_maps(pod: Any) -> tuple[str, ...]:

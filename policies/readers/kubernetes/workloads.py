@@ -73,7 +73,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         node_selector=selector_of(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
-        always=_always(kind, declared.properties.get("spec")),
+        always=_always(kind, declared.properties.get("spec"), pod),
         keeps_room=makes_way(at(pod, "priority")),
         priority_class=priority if isinstance(priority, str) else None,
         pod_labels=parts.labels(template),
@@ -89,9 +89,12 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
 
 
-def _always(kind: str, spec: Any) -> Maybe[int]:
+def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
     if kind in _REPLICATED:
         count = whole(at(spec, "replicas"), default=1)
+        return UNKNOWN if count is None else count
+    if parts.never_ends(pod) and at(spec, "activeDeadlineSeconds") is None:
+        count = whole(at(spec, "parallelism"), default=1)
         return UNKNOWN if count is None else count
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0

@@ -167,6 +167,9 @@ TRIOS: Final = [
     Trio("gpu-idle-time", refused="12h", allowed="10m").of(
         lambda time: (azure.cluster(autoScalerProfile={"scaleDownUnneededTime": time}), azure.pool())
     ),
+    Trio("gpu-nodes-deleted", refused="Deallocate", allowed="Delete").of(
+        lambda mode: (azure.cluster(), azure.pool(scaleDownMode=mode))
+    ),
     Trio("private-nodes", refused=False, allowed=True).of(
         lambda private: (gke.cluster(privateClusterConfig={"enablePrivateNodes": private}),)
     ),

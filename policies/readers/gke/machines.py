@@ -1,0 +1,142 @@
+"""Reads Google's machines outside of node pools, which no cluster autoscaler removes: instances, their groups, TPUs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from facts.concepts.declared import Credential, NodeGroup
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
+from policies.readers.gke.facts import CLOUD, whole_machine_gpus
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+
+_TEMPLATES: Final = (
+    "gcp:compute/instanceTemplate:InstanceTemplate",
+    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
+)
+_MANAGERS: Final = (
+    "gcp:compute/instanceGroupManager:InstanceGroupManager",
+    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
+)
+# https://cloud.google.com/compute/docs/instance-groups/about-resize-requests-mig
+_REQUESTS: Final = (
+    "gcp:compute/resizeRequest:ResizeRequest",
+    "gcp:compute/regionResizeRequest:RegionResizeRequest",
+)
+_PRIVATE_KEY: Final = re.compile(r"\"private_key\"|-----BEGIN [A-Z ]*PRIVATE KEY-----")
+
+
+def read_instance(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/instance:Instance`` and its like: a machine that no cluster autoscaler removes."""
+    inputs = declared.properties
+    gpus = gpus_of(inputs)
+    if gpus != 0:
+        stopped = inputs.get("desiredStatus") in ("TERMINATED", "SUSPENDED")
+        zone = inputs.get("zone")
+        yield NodeGroup(
+            name=declared.name,
+            cloud=CLOUD,
+            kind="machine",
+            gpus_per_node=gpus,
+            initial_nodes=0 if stopped else 1,
+            region=region_of(zone),
+            zones=(str(zone),) if isinstance(zone, str) else (),
+            machine_type=text(inputs.get("machineType")),
+            unknown_reasons=unknown_reasons_of(inputs),
+            resource=declared.urn,
+        )
+    if _PRIVATE_KEY.search(str(inputs.get("metadata"))):
+        yield Credential("a private key in the machine's metadata", True, declared.urn)
+
+
+def read_instance_template(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group or a user creates from it.
+
+    The group names its template by a link that is unknown at preview, so GPUs are read from the template. Without a
+    group in the program it counts as one machine.
+    """
+    sizes = [_machines_of(group) for group in declared.references]
+    known = [size for size in sizes if size is not UNKNOWN and size is not None]
+    count = 1 if not sizes else (sum(known) if len(known) == len(sizes) else UNKNOWN)
+    for item in read_instance(declared):
+        named = replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
+        yield replace(named, initial_nodes=count) if isinstance(named, NodeGroup) else named
+
+
+def _machines_of(resource: Declared) -> Maybe[int | None]:
+    """Machines of a group, or of a request to resize one; those of a request with a duration end by themselves."""
+    if resource.type not in _REQUESTS:
+        return whole(resource.properties.get("targetSize"), default=1)
+    lasting = resource.properties.get("requestedRunDuration") is None
+    return whole(resource.properties.get("resizeBy"), default=0) if lasting else 0
+
+
+def read_flexible_group(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/regionInstanceGroupManager``: the machine types that it takes instead of its template's.
+
+    https://cloud.google.com/compute/docs/instance-groups/about-instance-flexibility
+    """
+    selections = at(declared.properties, "instanceFlexibilityPolicy", "instanceSelections")
+    types = [kind for entry in items(selections) for kind in items(at(entry, "machineTypes")) if isinstance(kind, str)]
+    gpus = {kind: count for kind in types if (count := whole_machine_gpus(kind)) is not UNKNOWN and count > 0}
+    if gpus:
+        largest = max(gpus, key=lambda kind: gpus[kind])
+        machine = replace(declared, properties={**declared.properties, "machineType": largest})
+        count = whole(declared.properties.get("targetSize"), default=1)
+        group = next(item for item in read_instance(machine) if isinstance(item, NodeGroup))
+        yield replace(group, initial_nodes=UNKNOWN if count is None else count)
+
+
+def read_tpu(declared: Declared) -> Iterable[Item]:
+    """``gcp:tpu/v2Vm:V2Vm`` and the nodes of a ``v2QueuedResource``, which come once there is capacity, and stay.
+
+    https://cloud.google.com/tpu/docs/managing-tpus-tpu-vm, https://cloud.google.com/tpu/docs/queued-resources
+    """
+    region = region_of(declared.properties.get("zone"))
+    for _ in items(at(declared.properties, "tpu", "nodeSpecs")) if "tpu" in declared.properties else (declared,):
+        yield NodeGroup(
+            declared.name,
+            CLOUD,
+            kind="machine",
+            initial_nodes=1,
+            region=region,
+            accelerators="TPUs",
+            resource=declared.urn,
+        )
+
+
+# Their machines are those of the template, which is read by itself.
+PARTS: Final = (*_MANAGERS, *_REQUESTS)
+
+READERS: Final[Mapping[str, Reader]] = {
+    "gcp:compute/instance:Instance": read_instance,
+    **dict.fromkeys(_TEMPLATES, read_instance_template),
+    **dict.fromkeys(_MANAGERS, read_flexible_group),
+    "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
+    "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
+    "gcp:tpu/v2QueuedResource:V2QueuedResource": read_tpu,
+    "gcp:tpu/v2Vm:V2Vm": read_tpu,
+}
+
+
+def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
+    """The managed instance groups that make machines of the template, by the engine's word or by its name."""
+    name = text(declared.properties.get("name"))
+    for other in everything.of(*_MANAGERS):
+        sources = (*other.dependencies.get("versions", ()), *other.dependencies.get("instanceTemplate", ()))
+        links = [at(version, "instanceTemplate") for version in items(other.properties.get("versions"))]
+        if declared.urn in sources or any(isinstance(link, str) and link.rpartition("/")[2] == name for link in links):
+            yield other
+            yield from (request for request in everything.of(*_REQUESTS) if _resizes(request, other))
+
+
+def _resizes(request: Declared, group: Declared) -> bool:
+    name = text(request.properties.get("instanceGroupManager"))
+    by_name = isinstance(name, str) and name.rpartition("/")[2] == text(group.properties.get("name"))
+    return by_name or group.urn in request.dependencies.get("instanceGroupManager", ())
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups))
