@@ -12,7 +12,8 @@ KNOWN_GAPS: Final[Mapping[str, str]] = {
     "script-in-a-machine": "What a running machine or pod does: boot data that calls a cloud's command line.",
     "gpu-services": "GPUs of services that have their own size names instead of machine types.",
     "referenced-image": "What the program in a container image does, for example an operator that starts GPU pods.",
-    "placement-by-others": "Tolerations that a RuntimeClass, a namespace's default or a mutating policy adds to pods.",
+    "placement-by-others": "Tolerations that a mutating policy adds to pods, or a RuntimeClass or namespace of another "
+    "program.",
     "rights-in-the-cluster": "Who may do what in the cluster: role bindings other than "
     "cluster-admin, admin and edit for everybody; access entries.",
     "harmless-types": "GPU words in types that create no machines: permissions, alarms, budgets, storage, names, "

@@ -192,6 +192,7 @@ class Workload:
     """Why its kind is unknown: a DaemonSet may run where other workloads may not."""
     config_maps: tuple[str, ...] = ()
     """Names of the ConfigMaps that its pods mount."""
+    runtime_class: str | None = None
 
 
 @dataclass(frozen=True)

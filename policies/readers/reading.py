@@ -5,7 +5,7 @@ A reader gets plain Python (dict, list, str, number, bool, None), with ``UNKNOWN
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -24,11 +24,13 @@ from facts.concepts.declared import (
     Workload,
     same_place,
 )
+from facts.concepts.kubernetes import Toleration
+from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.accelerators import accelerated
 from policies.readers.accounts import located
 from policies.readers.prices import priced
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
-from policies.readers.resource import Declared, Item, Program
+from policies.readers.resource import AddedPlacement, Declared, Item, Program
 from policies.readers.unread import unread
 
 T = TypeVar("T")
@@ -109,9 +111,10 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
                 others.append(item)
     groups = [*(group for group in listed if not any(_same(group, other) for other in groups)), *groups]
     clusters = _of(Cluster, others)
+    added = {(item.kind, item.name): item for item in _of(AddedPlacement, others)}
     return Stack(
         groups=tuple(priced(group, clusters) for group in groups),
-        workloads=_of(Workload, others),
+        workloads=tuple(_admitted(workload, added) for workload in _of(Workload, others)),
         clusters=clusters,
         budgets=_of(DisruptionBudget, others),
         sharing=_of(GpuSharing, others),
@@ -121,6 +124,21 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
         priorities=_of(PriorityClass, others),
         quotas=_of(GpuQuota, others),
     )
+
+
+def _admitted(workload: Workload, added: Mapping[tuple[str, str], AddedPlacement]) -> Workload:
+    """The workload with what the cluster adds to its pods."""
+    for key in (("RuntimeClass", workload.runtime_class or ""), ("Namespace", workload.namespace)):
+        if (more := added.get(key)) is None:
+            continue
+        tolerations: Maybe[tuple[Toleration, ...]] = UNKNOWN
+        selector: Maybe[Mapping[str, str]] = UNKNOWN
+        if workload.tolerations is not UNKNOWN and more.tolerations is not UNKNOWN:
+            tolerations = (*workload.tolerations, *more.tolerations)
+        if workload.node_selector is not UNKNOWN and more.node_selector is not UNKNOWN:
+            selector = {**more.node_selector, **workload.node_selector}
+        workload = replace(workload, tolerations=tolerations, node_selector=selector)
+    return workload
 
 
 def _of(kind: type[T], items: Iterable[object]) -> tuple[T, ...]:

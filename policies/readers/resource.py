@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from facts.concepts.declared import (
     Cluster,
@@ -24,9 +24,23 @@ from facts.concepts.declared import (
     Unreadable,
     Workload,
 )
+from facts.concepts.kubernetes import Toleration
+from facts.concepts.unknown import Maybe
+
+
+@dataclass(frozen=True)
+class AddedPlacement:
+    """What the cluster adds to pods of a RuntimeClass or in a namespace when it admits them."""
+
+    kind: Literal["RuntimeClass", "Namespace"]
+    name: str
+    tolerations: Maybe[tuple[Toleration, ...]]
+    node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
+
 
 Item = (
     NodeGroup
+    | AddedPlacement
     | Cluster
     | Workload
     | Credential

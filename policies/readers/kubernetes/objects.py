@@ -21,6 +21,7 @@ from policies.readers.kubernetes.workloads import (
     container_gpus,
     gpus_of,
     makes_way,
+    runtime_class,
     selector_of,
     tolerations_of,
 )
@@ -43,6 +44,9 @@ _PERMANENT: Final[Mapping[str, int]] = {
     "RayCluster": 1,
     "RayService": 1,
     "Service": 0,
+    "VirtualMachine": 0,
+    "VirtualMachineInstance": 1,
+    "VirtualMachineInstanceReplicaSet": 1,
 }
 # https://github.com/kubeflow/kubeflow/tree/master/components/notebook-controller
 _STOPPED: Final = "kubeflow-resource-stopped"
@@ -60,7 +64,8 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None
-        for workload in embedded_workloads(_spark_pods(body) if "Spark" in kind else body, kind, declared):
+        pods_of = next((known for part, known in _PODS_OF.items() if part in kind), lambda body: body)
+        for workload in embedded_workloads(pods_of(body), kind, declared):
             yield replace(workload, always=0) if stopped else workload
 
 
@@ -136,6 +141,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             node_selector=selector_of(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
             always=_always(kind, pod_at),
+            runtime_class=runtime_class(pod_at.pod),
             keeps_room=makes_way(placement.get("priority")) if pod_at.whole else False,
             priority_class=priority if isinstance(priority, str) else None,
             resource=declared.urn,
@@ -154,6 +160,19 @@ def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
         for part, pod in parts.items()
         if isinstance(pod, Mapping)
     }
+
+
+def _virtual_machine(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """KubeVirt's machine as a pod: https://kubevirt.io/user-guide/compute/host-devices/."""
+    spec = body.get("spec")
+    inner = coalesce(at(spec, "template", "spec"), spec)
+    running = at(spec, "running") is True or at(spec, "runStrategy") in ("Always", "RerunOnFailure")
+    limits = {GPU_RESOURCE: len(items(at(inner, "domain", "devices", "gpus")))}
+    pod = {**{key: at(inner, key) for key in _PLACEMENT}, "containers": [{"resources": {"limits": limits}}]}
+    return {"replicas": coalesce(at(spec, "replicas"), int(running or inner is spec)), "machine": pod}
+
+
+_PODS_OF: Final = {"Spark": _spark_pods, "VirtualMachine": _virtual_machine}
 
 
 def _always(kind: str, pod_at: _Observed) -> Maybe[int]:

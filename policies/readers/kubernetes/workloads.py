@@ -6,6 +6,7 @@ resources of the same types).
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from policies.readers.durations import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
 from policies.readers.kubernetes.sharing import replicated
-from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.resource import AddedPlacement, Declared, Item, Program, Reader, Referrer
 
 _POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
     "Pod": ("spec",),
@@ -48,6 +49,7 @@ _GPU_CLASS: Final = re.compile(r"gpu|^mig\.")
 _CLAIMS: Final = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}
 # https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-scale-down-disabled
 _KEEPS_NODE: Final = ("cluster-autoscaler.kubernetes.io/scale-down-disabled", DO_NOT_DISRUPT)
+_TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _TOKEN: Final = "kubernetes.io/service-account-token"
 _STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
 _KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\"private_key\"")
@@ -83,6 +85,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         autoscaler=autoscaler_of(pod),
         idle=idle_of(pod),
         config_maps=parts.config_maps(pod),
+        runtime_class=runtime_class(pod),
     )
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
@@ -107,6 +110,30 @@ def makes_way(priority: Any) -> Maybe[bool]:
     """Whether every pod of default priority preempts a pod of this priority."""
     value = whole(priority, default=0)
     return UNKNOWN if value is UNKNOWN or value is None else value < 0
+
+
+def runtime_class(pod: Any) -> str | None:
+    """The RuntimeClass that the pod names."""
+    name = text(at(pod, "runtimeClassName"))
+    return name if isinstance(name, str) else None
+
+
+def read_runtime_class(declared: Declared) -> Iterable[Item]:
+    """A RuntimeClass: https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling."""
+    name, scheduling = text(at(declared.properties, "metadata", "name")), declared.properties.get("scheduling")
+    tolerations, selector = tolerations_of(at(scheduling, "tolerations")), selector_of(at(scheduling, "nodeSelector"))
+    yield AddedPlacement("RuntimeClass", name if isinstance(name, str) else declared.name, tolerations, selector)
+
+
+def read_namespace(declared: Declared) -> Iterable[Item]:
+    """A namespace whose pods get tolerations, where the admission plugin PodTolerationRestriction is enabled.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#podtolerationrestriction
+    """
+    name, default = (at(declared.properties, "metadata", *path) for path in (("name",), ("annotations", _TOLERATIONS)))
+    if isinstance(name, str) and default is not None:
+        tolerations = UNKNOWN if default is UNKNOWN else tolerations_of(json.loads(str(default)))
+        yield AddedPlacement("Namespace", name, tolerations)
 
 
 def read_config_map(declared: Declared) -> Iterable[Item]:
@@ -158,6 +185,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:policy/v1beta1:PodDisruptionBudget": parts.read_budget,
     **dict.fromkeys(("kubernetes:core/v1:Node", "kubernetes:core/v1:NodePatch"), read_node_patch),
     **dict.fromkeys(("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch"), read_secret),
+    **dict.fromkeys(("kubernetes:core/v1:Namespace", "kubernetes:core/v1:NamespacePatch"), read_namespace),
+    "kubernetes:node.k8s.io/v1:RuntimeClass": read_runtime_class,
     "kubernetes:core/v1:ConfigMap": read_config_map,
     "kubernetes:core/v1:ConfigMapPatch": read_config_map,
     "pulumi:providers:kubernetes": read_provider,

@@ -32,7 +32,7 @@ SILENT: Final[Mapping[str, Case]] = {
             spec={"template": {"spec": {"containers": [{"name": "main", "image": "example.org/launcher:1"}]}}},
         )
     ),
-    "placement-by-others": allowed("gap-placement-by-others", "A RuntimeClass that lets its pods run anywhere.").of(
+    "placement-by-others": allowed("gap-placement-by-others", "A RuntimeClass for pods of other programs.").of(
         resource("kubernetes:node.k8s.io/v1:RuntimeClass", handler="a", scheduling={"tolerations": EVERYTHING}),
     ),
     "rights-in-the-cluster": allowed("gap-rights-in-the-cluster", "A role of one's own for everybody.").of(
