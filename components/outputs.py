@@ -130,7 +130,7 @@ def cost(settings: Settings) -> dict[str, Any]:
     known = catalog.of(settings.cloud)
     if settings.workloads.shared_volume is not None and known.prices.volume is None:
         notes.append("without the shared volume, which is billed by its content for as long as it exists")
-    if fixed_fees := fees(known, settings.region, settings.workloads, settings.network):
+    if fixed_fees := fees(known, settings.region, settings.kubernetes, settings.workloads, settings.network):
         notes.append(
             f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, whether used or not"
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from components.settings.cluster import Network
+from components.settings.cluster import Kubernetes, Network
 from components.settings.workloads import Workloads
 from facts.catalog import CloudCatalog, Machine
 from facts.catalog.model import Price, Support
@@ -55,10 +55,13 @@ def volumes_price(known: CloudCatalog, region: str, sizes_gb: Sequence[int]) -> 
     return sum(price.usd for price in prices if price is not None)
 
 
-def fees(known: CloudCatalog, region: str, workloads: Workloads, network: Network) -> dict[str, float]:
+def fees(
+    known: CloudCatalog, region: str, kubernetes: Kubernetes, workloads: Workloads, network: Network
+) -> dict[str, float]:
     """Hourly prices of what is billed even if unused, at most, by the key of the stack file that requests it."""
     volume, each = workloads.shared_volume, known.prices.volume
     asked = {
+        "kubernetes.channel": kubernetes.channel == "extended",
         "workloads.registry": workloads.registry is not None,
         "workloads.sharedVolume": volume is not None,
         "network.privateEndpoint": network.private_endpoint,

@@ -136,7 +136,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     gateways = 0 if file.network.existing is not None else len(zones) if nat == "per-zone" else 1
     control_plane = fee(known, file.kubernetes.version, day)
     standing = volumes_price(known, file.region, [tool.disk_gb for tool in file.workloads.tools.values()])
-    standing += sum(fees(known, file.region, file.workloads, file.network).values())
+    standing += sum(fees(known, file.region, file.kubernetes, file.workloads, file.network).values())
     pools = [*gpu_pools, *cpu_pools]
     cost = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
     return Settings(

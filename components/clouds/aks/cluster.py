@@ -32,9 +32,9 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import aks
 
-# Azure's slowest channel, ``patch``, keeps one minor version until that is out of support, so ``stable`` is the slowest
-# usable one: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
-_CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "stable"}
+# Azure's slowest channel, ``patch``, keeps one minor version until that is out of support, so without long-term support
+# ``stable`` is the slowest usable one: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
+_CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "stable", "extended": "patch"}
 _PINNED: Final = "none"
 """The upgrade channel for a pinned version. Any other channel upgrades past it, and the next update would request a
 downgrade, which Azure refuses (https://github.com/rancher/rancher/issues/24071). Azure also does not upgrade a control
@@ -230,6 +230,10 @@ def _inputs(
         ],
         "tags": dict(settings.labels),
     }
+    if settings.kubernetes.channel == "extended":
+        # Both or neither: https://learn.microsoft.com/azure/aks/long-term-support
+        inputs["sku"] = {"name": "Base", "tier": "Premium"}
+        inputs["supportPlan"] = "AKSLongTermSupport"
     if settings.kubernetes.version is not None:
         inputs["kubernetesVersion"] = settings.kubernetes.version
     if encryption.kms is not None:

@@ -9,6 +9,7 @@ from datetime import date
 from ipaddress import IPv4Network
 from typing import Final
 
+from components.settings.costs import support_of
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
@@ -77,6 +78,31 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
             "a shared volume needs a new resource in the network, and the program never changes an existing network",
             "Leave it out, and mount a file system of that network with your own PersistentVolume",
         )
+
+
+def version_problems(settings: Settings, cloud: str) -> Iterator[Problem]:
+    """A pinned version that the cloud no longer has, or only in its channel of extended support."""
+    written, known = settings.kubernetes.version, catalog.of(settings.cloud)
+    if written is None:
+        return
+    support, oldest = support_of(known, written), min(map(_minor, known.supported))
+    if _minor(written) < oldest or (support is not None and settings.day > support.until):
+        yield Problem(
+            "kubernetes.version",
+            f"{cloud} no longer supports Kubernetes {written}",
+            "Write a newer version, or leave it out",
+        )
+    elif support is not None and settings.day >= support.extended and settings.kubernetes.channel != "extended":
+        yield Problem(
+            "kubernetes.version",
+            f"Kubernetes {written} is in extended support, which {cloud} has in the channel extended only, at an extra "
+            "fee",
+            "Write a newer version, or channel: extended",
+        )
+
+
+def _minor(version: str) -> int:
+    return int(version.removeprefix("v").split(".")[1])
 
 
 def no_dns_endpoint(cloud: str) -> Problem:

@@ -42,6 +42,7 @@ from facts.catalog.aks.changes import CHANGES
 from facts.catalog.aks.nodes import SYSTEM_PODS, allocatable
 from facts.catalog.aks.quotas import quotas
 from facts.catalog.aks.raw import RAW
+from facts.catalog.aks.versions import CHANNELS, SUPPORTED
 from facts.catalog.cloud import CloudCatalog, CredentialPlugin
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price, WithdrawnGpu
@@ -143,6 +144,8 @@ CATALOG: Final = CloudCatalog(
     ),
     images=("ubuntu", "azurelinux"),
     autoscalers=("managed",),
+    channels=CHANNELS,
+    supported=SUPPORTED,
     unsupported_capacity={
         "capacity-block": "Azure reserves machines without an end: write reserved",
         "flex-start": "Azure keeps no queue for machines: write spot, or reserved",
@@ -188,6 +191,8 @@ CATALOG: Final = CloudCatalog(
         nat=nat_price,
         volume=_VOLUME.price(_VOLUME_USD_PER_MONTH / 730),
         fees={
+            # The Premium tier, in which long-term support is, costs 0.60.
+            "kubernetes.channel": _CONTROL_PLANE.price(0.50),
             # A registry of the Basic tier.
             "workloads.registry": _REGISTRY.price(_REGISTRY_USD_PER_DAY / 24),
             # The private endpoint of the share.

@@ -138,6 +138,7 @@ CATALOG: Final = CloudCatalog(
         disks=_SKUS,
         # The free tier's monthly credit for one zonal cluster is not subtracted.
         control_plane=_CONTROL_PLANE.price(0.10),
+        extended_support=_CONTROL_PLANE.price(0.60),
         nat=nat_price,
         volume=_VOLUME.price(_VOLUME_USD_PER_HOUR),
         billed_vcpus={"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0},

@@ -19,7 +19,4 @@ SUPPORTED: Final[Mapping[str, Support]] = {
 Regular channel (https://cloud.google.com/kubernetes-engine/versioning). That of 1.32 is dated in
 https://endoflife.date/api/v1/products/google-kubernetes-engine (read 2026-11-25), that of 1.33 is counted from its day
 in Regular. Google's dates are estimates (https://cloud.google.com/kubernetes-engine/docs/release-schedule); those of
-1.34 and later were in no copy that was read."""
-
-OLDEST: Final = min(int(version.partition(".")[2]) for version in SUPPORTED)
-"""The minor version whose support ends next; that of 1.31 ended in October 2026."""
+1.34 and later were in no copy that was read; that of 1.31 ended in October 2026."""

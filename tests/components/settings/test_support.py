@@ -39,6 +39,26 @@ def test_the_costs_say_when_extended_support_begins(version: str) -> None:
     assert str(day) not in str(cost(eks_on(day, None))["notes"])
 
 
+def test_long_term_support_of_aks_costs_from_the_first_day() -> None:
+    usual, extended = (
+        load(own_keys("aks", kubernetes={"channel": channel}), stack="one", project=account("aks"))
+        for channel in ("regular", "extended")
+    )
+    assert usual.cost_idle_hourly is not None
+    assert extended.cost_idle_hourly == pytest.approx(usual.cost_idle_hourly + 0.5)
+    assert [note for note in cost(extended)["notes"] if "0.50" in note and "kubernetes.channel" in note]
+
+
+def test_extended_support_of_gke_costs_half_a_dollar_more() -> None:
+    day, keys = date(2026, 11, 25), {"version": "1.33", "channel": "extended"}
+    standard, extended = (
+        load(own_keys("gke", kubernetes=kubernetes), stack="one", project=account("gke"), day=day)
+        for kubernetes in ({"channel": "extended"}, keys)
+    )
+    assert standard.cost_idle_hourly is not None
+    assert extended.cost_idle_hourly == pytest.approx(standard.cost_idle_hourly + 0.5)
+
+
 def test_extended_support_counts_in_the_budget() -> None:
     extended = catalog.of("eks").supported["1.35"].extended
     before = extended - timedelta(days=1)

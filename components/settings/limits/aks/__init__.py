@@ -53,6 +53,7 @@ def refusals(settings: Settings) -> list[Problem]:
         return unread
     problems = (
         *_account(settings),
+        *common.version_problems(settings, "AKS"),
         *_cluster_name(settings),
         *common.people_problems(
             settings,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.costs import support_of
 from components.settings.limits import common, windows
 from components.settings.limits.gke.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
@@ -15,7 +14,6 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
-from facts.catalog.gke.versions import OLDEST
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -73,7 +71,7 @@ _NAMES: Final = Names(
 def refusals(settings: Settings) -> list[Problem]:
     """The settings that GKE does not support, each once."""
     problems = (
-        *_version(settings),
+        *common.version_problems(settings, "GKE"),
         *_drivers(settings),
         *_partitions(settings),
         *_labels(settings),
@@ -92,26 +90,6 @@ def refusals(settings: Settings) -> list[Problem]:
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(problems))
-
-
-def _version(settings: Settings) -> Iterator[Problem]:
-    """https://cloud.google.com/kubernetes-engine/versioning"""
-    written, channel = settings.kubernetes.version, settings.kubernetes.channel
-    support = support_of(catalog.of("gke"), written)
-    if written is None:
-        return
-    if int(written.removeprefix("v").split(".")[1]) < OLDEST or (support is not None and settings.day > support.until):
-        yield Problem(
-            "kubernetes.version",
-            f"GKE no longer supports Kubernetes {written}",
-            "Write a newer version, or leave it out",
-        )
-    elif support is not None and settings.day >= support.extended and channel != "extended":
-        yield Problem(
-            "kubernetes.version",
-            f"Kubernetes {written} is in extended support, which GKE has in the channel extended only, at an extra fee",
-            "Write a newer version, or channel: extended",
-        )
 
 
 def _drivers(settings: Settings) -> Iterator[Problem]:

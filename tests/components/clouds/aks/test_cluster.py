@@ -314,6 +314,14 @@ def test_a_pinned_version_is_not_left_behind_by_azure(channel: str) -> None:
 
 def test_the_tier_has_an_sla() -> None:
     assert inputs_of()["sku"] == {"name": "Base", "tier": "Standard"}
+    assert "supportPlan" not in inputs_of()
+
+
+def test_the_extended_channel_is_long_term_support() -> None:
+    inputs = inputs_of(channel="extended")
+    assert inputs["sku"] == {"name": "Base", "tier": "Premium"}
+    assert inputs["supportPlan"] == "AKSLongTermSupport"
+    assert inputs["autoUpgradeProfile"]["upgradeChannel"] == "patch"
 
 
 def test_the_kubeconfig_logs_in_by_plugin_and_is_secret() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -112,6 +113,24 @@ def test_what_aks_cannot_do_is_refused_with_the_reason(
 )
 def test_what_aks_can_do_is_not_refused(pool: dict[str, Any], rest: dict[str, Any]) -> None:
     assert refusals_of(settings(pool, rest)) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "channel", "problem"),
+    [
+        ("1.30", "extended", "AKS no longer supports Kubernetes 1.30"),
+        ("1.33", "regular", "in extended support"),
+        ("1.33", "extended", None),
+        ("1.34.4", "stable", None),
+    ],
+)
+def test_a_version_is_one_that_its_channel_still_has(version: str, channel: str, problem: str | None) -> None:
+    keys = config(rest={"kubernetes": {"version": version, "channel": channel}})
+    if problem is None:
+        assert load(keys, stack="dev", project=SUBSCRIPTION, day=date(2026, 11, 25)).kubernetes.version == version
+        return
+    with pytest.raises(SettingsError, match=problem):
+        load(keys, stack="dev", project=SUBSCRIPTION, day=date(2026, 11, 25))
 
 
 def test_a_private_control_plane_needs_no_networks() -> None:

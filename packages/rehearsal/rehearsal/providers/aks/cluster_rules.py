@@ -9,7 +9,7 @@ from typing import Any, Final
 from rehearsal.providers.aks.cloud import Rules, Subscription
 from rehearsal.providers.aks.identity import KEY_URL
 from rehearsal.providers.aks.pool_rules import SPEC, is_system
-from rehearsal.providers.aks.versions import OFFERED, resolve
+from rehearsal.providers.aks.versions import OFFERED, long_term_only, resolve
 from rehearsal.providers.base import Properties
 from rehearsal.providers.values import at
 
@@ -88,10 +88,15 @@ def _system(cluster: Properties, cloud: Subscription) -> str | None:
 
 
 @CLUSTER_RULES.add(
-    "version-offered", "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions", "kubernetesVersion"
+    "version-offered",
+    "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions",
+    "kubernetesVersion",
+    "supportPlan",
 )
 def _version(cluster: Properties, cloud: Subscription) -> str | None:
     version = cluster.get("kubernetesVersion")
+    if long_term_only(version) and cluster.get("supportPlan") != "AKSLongTermSupport":
+        return f"Managed cluster is on version {version}, which is only available for Long-Term Support (LTS)."
     if version is None or resolve(version):
         return None
     return f"Managed cluster is on version {version}, which is not supported: this rehearsal offers {OFFERED}."

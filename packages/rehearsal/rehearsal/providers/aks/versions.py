@@ -12,6 +12,8 @@ KUBERNETES: Final = "1.34.4"
 # Azure offers three minors, and more with long-term support. Which ones changes every few months, so it is those around
 # the control plane's own.
 MINORS: Final = range(32, 38)
+LONG_TERM_MINORS: Final = range(32, 34)
+"""Those that are out of community support in November 2026."""
 OFFERED: Final = f"1.{MINORS[0]} to 1.{MINORS[-1]}"
 _VERSION: Final = re.compile(r"1\.(\d+)(\.\d+)?")
 
@@ -29,6 +31,12 @@ def run_by(requested: str | None, now: str | None) -> str:
     if now is not None and (requested is None or now == requested or now.startswith(f"{requested}.")):
         return now
     return resolve(requested) or KUBERNETES
+
+
+def long_term_only(requested: str | None) -> bool:
+    """Whether the version is in long-term support alone: https://learn.microsoft.com/azure/aks/long-term-support."""
+    match = _VERSION.fullmatch(requested or "")
+    return match is not None and int(match[1]) in LONG_TERM_MINORS
 
 
 def resolve(requested: str | None) -> str | None:

@@ -124,6 +124,7 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (CLUSTER_RULES, "cluster-system-pool", {"agentPoolProfiles": [system_pool(mode="User")]}),
     (CLUSTER_RULES, "cluster-system-pool", {"agentPoolProfiles": [system_pool(), system_pool()]}),
     (CLUSTER_RULES, "version-offered", {"kubernetesVersion": "1.9"}),
+    (CLUSTER_RULES, "version-offered", {"kubernetesVersion": "1.33"}),
     (CLUSTER_RULES, "identity-or-principal", {"identity": None}),
     (CLUSTER_RULES, "identity-or-principal", {"identity.userAssignedIdentities": [IDENTITY_ID, IDENTITY_ID]}),
     (CLUSTER_RULES, "identity-or-principal", {"identity.type": "SystemAssigned"}),
@@ -239,7 +240,14 @@ ALLOWED: list[tuple[Rules, Properties]] = [
     (CLUSTER_RULES, {"autoScalerProfile": {"scaleDownDelayAfterAdd": "0m", "maxNodeProvisionTime": "10m"}}),
     (CLUSTER_RULES, {"autoScalerProfile": {"expander": "priority", "scaleDownUtilizationThreshold": "0.5"}}),
     (CLUSTER_RULES, {"securityProfile.azureKeyVaultKms": {"enabled": True, "keyId": KEY_URL}}),
-    (CLUSTER_RULES, {"supportPlan": "AKSLongTermSupport", "sku": {"name": "Base", "tier": "Premium"}}),
+    (
+        CLUSTER_RULES,
+        {
+            "kubernetesVersion": "1.33",
+            "supportPlan": "AKSLongTermSupport",
+            "sku": {"name": "Base", "tier": "Premium"},
+        },
+    ),
     (NETWORK_RULES, {"addressSpace": {"addressPrefixes": ["10.0.0.0/29"]}}),
     (SUBNET_RULES, {"addressPrefix": None, "addressPrefixes": ["10.0.0.0/29"]}),
     (ADDRESS_RULES, {"sku": {"name": "Basic"}, "publicIPAllocationMethod": "Dynamic"}),
