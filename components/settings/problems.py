@@ -21,10 +21,9 @@ Location = tuple[int | str, ...]
 # Placeholder in a message for the key path of the entry being validated, which only ``invalid`` knows.
 HERE: Final = "<here>"
 
-# difflib's ratio above which a word is probably, and surely, another one misspelt. Pairs such as dnsEndpoint and
-# privateEndpoint (0.62) must stay below the first: the wrong one would lock users out.
+# difflib's ratio above which a word is probably another one misspelt. Pairs such as dnsEndpoint and privateEndpoint
+# (0.62) must stay below it: the wrong one would lock users out.
 LIKELY: Final = 0.66
-_SURE: Final = 0.85
 
 # Error type → what was expected, and an example of it.
 _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
@@ -68,10 +67,10 @@ class SettingsError(Exception):
         return "\n".join([f"{count} in the settings{where}:", *(f"  {problem}" for problem in self.problems)])
 
 
-def nearest(word: str, known: Iterable[str], *, cutoff: float = LIKELY) -> str | None:
+def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, compared without regard to case; ``None`` if nothing is near."""
     by_lower = {candidate.lower(): candidate for candidate in known}
-    match = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=cutoff)
+    match = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=LIKELY)
     return by_lower[match[0]] if match else None
 
 
@@ -141,9 +140,7 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], c
         return Problem(where, message, str(context["remedy"]))
     if kind == "extra_forbidden":
         key, known = str(location[-1]), _keys(model, location[:-1])
-        misspelt = nearest(key, known, cutoff=_SURE) is not None
-        top = _keys(model, ())
-        answer = None if misspelt else unsupported.for_key(key, known, top, cloud=cloud, value=value)
+        answer = unsupported.for_key(key, known, _keys(model, ()), cloud=cloud, value=value)
         return Problem(where, *(answer or (f"there is no key '{key}'", instead(key, known))))
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))

@@ -16,6 +16,7 @@ RAW: Final = RawInputs(
     cluster=Raw(
         token="azure-native:containerservice:ManagedCluster",
         owned={
+            "aiToolchainOperatorProfile": "Leave it out: KAITO creates GPU nodes past the pools and their limits",
             "aadProfile": "Write access",
             "agentPoolProfiles": _POOLS,
             "apiServerAccessProfile": "Write network.privateEndpoint and network.authorizedNetworks",

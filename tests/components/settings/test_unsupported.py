@@ -65,6 +65,15 @@ INTENTS = (
     refused("hybrid nodes", {"hybridNodes": "can be written as raw"}, hybridNodes=True),
     refused("versions of add-ons", {"addonVersions": "default version"}, addonVersions={"coredns": "v1"}),
     refused("a proxy", {"network.proxy": "route to the internet"}, network=network(proxy="http://proxy:3128")),
+    refused("TPU pools", {"tpuPools": "NVIDIA GPU"}, tpuPools=t4()),
+    refused(
+        "KAITO", {"raw.aiToolchainOperatorProfile": "past the pools"}, "aks", raw={"aiToolchainOperatorProfile": {}}
+    ),
+    refused("KAITO as an addon", {"addons": "install it yourself"}, "aks", addons=["kaito"]),
+    *(
+        refused(f"Google's {key}", {key: "raw: {"}, "gke", **{key: True})
+        for key in ("gatewayApi", "inferenceGateway", "fleet", "binaryAuthorization", "confidentialNodes", "gcsFuse")
+    ),
     refused("a queue", {"gpuPools[0].queuedProvisioning": "one by one"}, gpuPools=t4(queuedProvisioning=True)),
     expressed(
         "reserved first, then spot, then on demand",
