@@ -14,9 +14,11 @@
   ``gcp/vms.csv``), made to agree with the regions of August 2026. Not known: the zone of the H100 in
   australia-southeast2 and of the B200 in europe-west1, and all of the RTX PRO 6000. Zones gain GPUs over time, so
   settings let a pool name its own zones.
-- Prices: Google's SKU prices of 2026-07-30; those of GPUs attached to an N1 machine of September 2025, which on demand
-  in us-central1 agree with the cluster autoscaler's ``gce_price_info.go`` (read 2026-11-20). Disks are balanced
-  persistent ones. Google may change a spot price every day; on-demand prices change rarely
+- Prices: Google's SKU prices of 2026-07-30; a3-mega, a3-ultra and a4 in us-central1 as others read them on 2026-09-17
+  (https://cloud.google.com/products/compute/gpus-pricing; of a4, which has no on-demand price, the one of Calendar
+  Mode, its dearest; that page's a3-high is the SKUs' price too); those of GPUs attached to an N1 machine of September
+  2025, which on demand in us-central1 agree with the cluster autoscaler's ``gce_price_info.go`` (read 2026-11-20).
+  Disks are balanced persistent ones. Google may change a spot price every day; on-demand prices change rarely
   (https://cloud.google.com/spot-vms/pricing).
 """
 

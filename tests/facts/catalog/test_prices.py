@@ -54,6 +54,9 @@ def test_price_tables_name_only_known_regions_and_machines_and_each_once(cloud: 
         ("gke", "us-central1", "n1-standard-4", "nvidia-p100", 1, 1.46 + 0.189999),
         ("gke", "us-central1", "a2-highgpu-1g", "nvidia-a100-40gb", 1, 3.673385),
         ("gke", "us-central1", "g2-standard-4", "nvidia-l4", 1, 0.706832),
+        # Google's page of accelerator-optimized machines, read by others on 2026-09-17.
+        ("gke", "us-central1", "a3-megagpu-8g", "nvidia-h100-mega-80gb", 8, 93.400713),
+        ("gke", "us-central1", "a3-ultragpu-8g", "nvidia-h200-141gb", 8, 84.806908),
         ("gke", "us-central1", "e2-standard-4", None, 0, 0.134023),
         ("gke", "us-central1", "e2-medium", None, 0, 0.033506),
         ("gke", "us-central1", "e2-custom-2-10240", None, 0, 0.076501),
@@ -79,7 +82,7 @@ def test_known_list_prices(cloud: str, region: str, machine: str, gpu: str | Non
 @pytest.mark.parametrize(
     ("cloud", "region", "machine", "gpu", "count", "spot"),
     [
-        ("gke", "us-central1", "a4-highgpu-8g", "nvidia-b200", 8, True),
+        ("gke", "us-east4", "a4-highgpu-8g", "nvidia-b200", 8, True),
         ("gke", "mars-north1", "e2-standard-4", None, 0, False),
         ("gke", "us-central1", "e2-standard-5", None, 0, False),
         ("gke", "us-central1", "e2-standard-4", "nvidia-t4", 1, False),
