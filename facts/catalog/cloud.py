@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from importlib import import_module
 from typing import Final
@@ -78,7 +79,6 @@ class CloudCatalog:
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
-    - ``supported``: minor version → how long it is supported; a version that is not listed is as long as anybody asks
     - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
       say
     - ``spot_taints``: taints that the cloud puts on every spot node by itself
@@ -136,7 +136,6 @@ class CloudCatalog:
     rights: Callable[[str, Collection[str]], Iterator[str]] = lambda account, used: iter(())
     starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
-    supported: Mapping[str, Support] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
     spot_taints: tuple[Taint, ...] = ()
     spot_notice_seconds: int
@@ -158,6 +157,15 @@ class CloudCatalog:
     def accelerators(self) -> Mapping[str, Accelerator]:
         """GPU name → the cloud's accelerator."""
         return {row["gpu"]: _accelerator(row) for row in tables.rows(self.name, "gpus")}
+
+    @cached_property
+    def supported(self) -> Mapping[str, Support]:
+        """Minor version → how long it is supported; any that is not listed is as long as anybody asks."""
+        days = (
+            (row["version"], *map(date.fromisoformat, (row["extended"], row["until"])))
+            for row in tables.rows(self.name, "versions")
+        )
+        return {version: Support(extended=extended, until=until) for version, extended, until in days}
 
     @cached_property
     def regions(self) -> Mapping[str, tuple[str, ...]]:

@@ -40,14 +40,13 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "azure-native": (
         "readers.aks.clusters",
         "readers.aks.autoscale_settings",
-        "readers.aks.reservations",
         "readers.aks.secrets",
         "dialects.arm",
     ),
     "azuread": ("readers.aks.secrets",),
     "azurerm": ("dialects.tools",),
     "eks": ("dialects.pulumi_eks",),
-    "gcp": ("readers.gke.clusters", "readers.gke.machines", "readers.gke.reservations"),
+    "gcp": ("readers.gke.clusters", "readers.gke.machines"),
     "google": ("dialects.tools",),
     "google-beta": ("dialects.tools",),
     "kubernetes": (

@@ -64,13 +64,9 @@ def nodes_deleted(group: NodeGroup) -> list[Violation]:
 
     https://learn.microsoft.com/azure/aks/scale-down-mode
     """
-    if not has_gpus(group) or group.deletes_nodes is True:
-        return []
-    if group.deletes_nodes is UNKNOWN:
-        message = f"GPU node group '{group.name}': unknown at preview, checked at update: whether it deletes nodes."
-        return [nodes_deleted.violation(message, group.resource, not_evaluated=True)]
-    message = f"GPU node group '{group.name}' stops idle nodes and keeps their disks and their quota."
-    return [nodes_deleted.violation(message, group.resource)]
+    stops = UNKNOWN if group.deletes_nodes is UNKNOWN else has_gpus(group) and not group.deletes_nodes
+    predicate = "stops idle nodes, which keep their disks and their quota"
+    return nodes_deleted.decide(stops, f"GPU node group '{group.name}'", predicate, group.resource)
 
 
 def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:

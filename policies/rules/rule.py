@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
 from facts.concepts.declared import Stack, UnknownReason, Violation
+from facts.concepts.unknown import UNKNOWN, Maybe
 
 P = ParamSpec("P")
 
@@ -79,6 +80,13 @@ class Rule(Generic[P]):
             resource=resource,
             unknown_reason=unknown_reason,
         )
+
+    def decide(self, broken: Maybe[bool], subject: str, predicate: str, resource: str) -> list[Violation]:
+        """The violation "``subject`` ``predicate``" if the rule is ``broken``; not evaluated while that is unknown."""
+        if broken is UNKNOWN:
+            message = f"{subject}: unknown at preview, checked at update: whether it {predicate}."
+            return [self.violation(message, resource, not_evaluated=True)]
+        return [self.violation(f"{subject} {predicate}.", resource)] if broken else []
 
     @cached_property
     def subjects(self) -> tuple[type, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, Stack, Violation
-from facts.concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.clusters import belongs, name_of
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import Rule, rule
+from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, GPUS, program
 
 
@@ -26,13 +26,10 @@ def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     kind, private = (
         ("Cluster", subject.private_nodes) if isinstance(subject, Cluster) else ("Node group", subject.private)
     )
-    if private is UNKNOWN:
-        message = f"{kind} '{subject.name}': unknown at preview, checked at update: whether its nodes are private."
-        return [private_nodes.violation(message, subject.resource, not_evaluated=True)]
-    if private is not False:
-        return []
-    message = f"{kind} '{subject.name}' gives its nodes public addresses."
-    return [private_nodes.violation(message, subject.resource)]
+    broken = UNKNOWN if private is UNKNOWN else private is False
+    return private_nodes.decide(
+        broken, f"{kind} '{subject.name}'", "gives its nodes public addresses", subject.resource
+    )
 
 
 @rule(
@@ -93,9 +90,8 @@ def secrets_encryption(cluster: Cluster) -> list[Violation]:
 )
 def control_plane_access(cluster: Cluster) -> list[Violation]:
     """The API server is private, or answers known address ranges only."""
-    return _must_not(
-        cluster.open_api, control_plane_access, cluster, "allows the whole internet to reach its API server"
-    )
+    predicate = "allows the whole internet to reach its API server"
+    return control_plane_access.decide(cluster.open_api, f"Cluster '{name_of(cluster)}'", predicate, cluster.resource)
 
 
 @rule(
@@ -109,7 +105,10 @@ def control_plane_access(cluster: Cluster) -> list[Violation]:
 )
 def no_local_accounts(cluster: Cluster) -> list[Violation]:
     """Every user, administrators included, signs in with an identity of the cloud."""
-    return _must_not(cluster.local_accounts, no_local_accounts, cluster, "has local administrator accounts")
+    predicate = "has local administrator accounts"
+    return no_local_accounts.decide(
+        cluster.local_accounts, f"Cluster '{name_of(cluster)}'", predicate, cluster.resource
+    )
 
 
 @rule(
@@ -173,7 +172,8 @@ def no_static_keys(credential: Credential) -> list[Violation]:
 )
 def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
     """No binding gives cluster-admin, admin or edit to all accounts, or to requests without one."""
-    return _not_open(exposure, "rights", no_admin_for_everybody, "lets everybody change the cluster")
+    broken = exposure.kind == "rights" and exposure.open
+    return no_admin_for_everybody.decide(broken, exposure.what, "lets everybody change the cluster", exposure.resource)
 
 
 @rule(
@@ -187,22 +187,6 @@ def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
 )
 def private_load_balancers(exposure: Exposure) -> list[Violation]:
     """A Service of type LoadBalancer is internal, or limited to address ranges."""
-    return _not_open(exposure, "network", private_load_balancers, "has a load balancer that the whole internet reaches")
-
-
-def _not_open(exposure: Exposure, kind: str, rule: Rule[...], predicate: str) -> list[Violation]:
-    if exposure.kind != kind or exposure.open is False:
-        return []
-    if exposure.open is UNKNOWN:
-        message = f"{exposure.what}: unknown at preview, checked at update: whether it {predicate}."
-        return [rule.violation(message, exposure.resource, not_evaluated=True)]
-    return [rule.violation(f"{exposure.what} {predicate}.", exposure.resource)]
-
-
-def _must_not(state: Maybe[bool], rule: Rule[...], cluster: Cluster, predicate: str) -> list[Violation]:
-    if state is False:
-        return []
-    if state is UNKNOWN:
-        message = f"Cluster '{name_of(cluster)}': unknown at preview, checked at update: whether it {predicate}."
-        return [rule.violation(message, cluster.resource, not_evaluated=True)]
-    return [rule.violation(f"Cluster '{name_of(cluster)}' {predicate}.", cluster.resource)]
+    broken = exposure.kind == "network" and exposure.open
+    predicate = "has a load balancer that the whole internet reaches"
+    return private_load_balancers.decide(broken, exposure.what, predicate, exposure.resource)

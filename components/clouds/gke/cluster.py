@@ -10,7 +10,7 @@ import pulumi
 
 from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
-from components.clouds.gke import access, maintenance, pools, storage
+from components.clouds.gke import access, compute_classes, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.existing_network import ExistingNetwork
@@ -118,7 +118,9 @@ class GkeCluster(ControlPlaneOutputs):
         return storage.volume_class(self._context.settings, pool)
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
-        """Nothing more than the pools: Google runs the autoscaler, and a pool's limits are all it needs."""
+        """Google runs the autoscaler, and a pool's limits are all it needs; pods get no nodes past the pools."""
+        policy, binding = compute_classes.manifests()
+        objects.declare("compute-classes-binding", binding, objects.declare("compute-classes", policy))
         return self
 
 

@@ -29,6 +29,9 @@
   is left out in regions where it does not fit its Intel sibling's. The RTX PRO 6000 machines with more memory
   (NC144ds, NC288ds) cost the same there as those with less, and others note more (6.38 instead of 5.50 in eastus, in
   October 2026): here they have the dearer price, that of NC132ds and NC264ds in the same source.
+- ``versions.csv``: https://learn.microsoft.com/azure/aks/supported-kubernetes-versions (read 2026-08-21), whose months
+  count to their last day. The extended support is long-term support, in the channel ``extended``:
+  https://learn.microsoft.com/azure/aks/long-term-support.
 - ``disk_prices.csv``: premium SSD. Azure bills the next larger size:
   https://learn.microsoft.com/azure/virtual-machines/disks-understand-billing
 """
@@ -42,7 +45,6 @@ from facts.catalog.aks.changes import CHANGES
 from facts.catalog.aks.nodes import SYSTEM_PODS, allocatable
 from facts.catalog.aks.quotas import quotas
 from facts.catalog.aks.raw import RAW
-from facts.catalog.aks.versions import CHANNELS, SUPPORTED
 from facts.catalog.cloud import CloudCatalog, CredentialPlugin
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price, WithdrawnGpu
@@ -144,8 +146,7 @@ CATALOG: Final = CloudCatalog(
     ),
     images=("ubuntu", "azurelinux"),
     autoscalers=("managed",),
-    channels=CHANNELS,
-    supported=SUPPORTED,
+    channels=("rapid", "regular", "stable", "extended"),
     unsupported_capacity={
         "capacity-block": "Azure reserves machines without an end: write reserved",
         "flex-start": "Azure keeps no queue for machines: write spot, or reserved",

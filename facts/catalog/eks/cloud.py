@@ -24,6 +24,10 @@
   us-west-2 and eu-west-1 have the types that were read in SkyPilot's catalogue; that copy has no date, but its
   us-east-1 prices are those of 2026-07-20. There is no list price of a Spot machine: it differs by zone and changes
   during the day, so it is not known. It is never above the on-demand price (https://aws.amazon.com/ec2/spot/pricing).
+- ``versions.csv``: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html. Amazon's mail to its
+  customers says "starting this date" of the one day and "after" of the other
+  (https://github.com/CredentialEngine/CredentialRegistry/issues/982). The days of 1.36 were in no copy that was read
+  (14 and 26 months after EKS got it), so it counts as in standard support.
 - ``disk_prices.csv``: gp3 with the 3,000 IOPS and 125 MiB/s that are part of it.
 """
 
@@ -38,7 +42,6 @@ from facts.catalog.eks.changes import CHANGES
 from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
 from facts.catalog.eks.quotas import quotas
 from facts.catalog.eks.raw import RAW
-from facts.catalog.eks.versions import SUPPORTED
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price, WithdrawnGpu
 from facts.catalog.prices import Prices, Source
@@ -160,7 +163,6 @@ CATALOG: Final = CloudCatalog(
     # They ask for what they use, and a T machine has all of its cores; what it has too few of are credits.
     starves_small_nodes=False,
     kubernetes_versions={"rapid": "1.36", "regular": "1.35", "stable": "1.35"},
-    supported=SUPPORTED,
     # Of both autoscalers, which the program starts itself; 10 is cluster-autoscaler's own default.
     unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
     # It marks a GPU node for the cluster autoscaler, which waits for its GPUs instead of adding more nodes:

@@ -7,22 +7,9 @@ in November 2026.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from typing import Final
 
 from facts import catalog
-from facts.catalog.model import Support
-
-SUPPORTED: Final[Mapping[str, Support]] = {
-    "1.32": Support(extended=date(2026, 3, 23), until=date(2027, 3, 23)),
-    "1.33": Support(extended=date(2026, 7, 29), until=date(2027, 7, 29)),
-    "1.34": Support(extended=date(2026, 12, 2), until=date(2027, 12, 2)),
-    "1.35": Support(extended=date(2027, 3, 27), until=date(2028, 3, 27)),
-}
-"""Kubernetes minor version → its support: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html.
-Amazon's mail to its customers says "starting this date" of the one day and "after" of the other
-(https://github.com/CredentialEngine/CredentialRegistry/issues/982). The days of 1.36 were in no
-copy that was read (14 and 26 months after EKS got it), so it counts as in standard support."""
 
 CLUSTER_AUTOSCALERS: Final[Mapping[str, str]] = {
     "1.32": "v1.32.5",

@@ -14,6 +14,11 @@
   ``gcp/vms.csv``), made to agree with the regions of August 2026. Not known: the zone of the H100 in
   australia-southeast2 and of the B200 in europe-west1, and all of the RTX PRO 6000. Zones gain GPUs over time, so
   settings let a pool name its own zones.
+- ``versions.csv``: 14 and 24 months from the Regular channel, the last ten in the channel ``extended`` alone
+  (https://cloud.google.com/kubernetes-engine/versioning). 1.32 is dated in
+  https://endoflife.date/api/v1/products/google-kubernetes-engine (read 2026-11-25), 1.33 is counted from its day in
+  Regular. Google's dates are estimates (https://cloud.google.com/kubernetes-engine/docs/release-schedule); those of
+  later versions were in no copy that was read.
 - Prices: Google's SKU prices of 2026-07-30; a3-mega, a3-ultra and a4 in us-central1 as others read them on 2026-09-17
   (https://cloud.google.com/products/compute/gpus-pricing; of a4, which has no on-demand price, the one of Calendar
   Mode, its dearest; that page's a3-high is the SKUs' price too); those of GPUs attached to an N1 machine of September
@@ -34,7 +39,6 @@ from facts.catalog.gke.nodes import GPU_NODE_PODS, SYSTEM_PODS, allocatable, dis
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.raw import RAW
 from facts.catalog.gke.rights import needed
-from facts.catalog.gke.versions import CHANNELS, SUPPORTED
 from facts.catalog.model import Price, WithdrawnGpu
 from facts.catalog.prices import Prices, Source
 from facts.catalog.tags import RegistryName
@@ -99,8 +103,7 @@ CATALOG: Final = CloudCatalog(
         "user:ann@example.com",
         "serviceAccount:ci@my-project.iam.gserviceaccount.com",
     ),
-    channels=CHANNELS,
-    supported=SUPPORTED,
+    channels=("rapid", "regular", "stable", "extended"),
     dataplanes=("v2", "legacy"),
     location_policies=("any", "balanced"),
     gpu_metrics=True,

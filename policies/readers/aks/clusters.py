@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast, get_args
 
-from facts.concepts.declared import Cluster, NodeGroup, UnknownReason
+from facts.concepts.declared import Cluster, NodeGroup, Reservation, UnknownReason
 from facts.concepts.kubernetes import Effect, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
@@ -107,6 +107,18 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
     )
 
 
+def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
+    """``azure-native:compute:CapacityReservation``, billed like its machines, used or not.
+
+    https://learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview#pricing-and-billing
+    """
+    sku = declared.properties.get("sku")
+    size, count = text(at(sku, "name")), whole(at(sku, "capacity"), default=0)
+    gpus = UNKNOWN if size is UNKNOWN else gpus_of_size(size)
+    held = UNKNOWN if count is None else count
+    yield Reservation(f"capacity reservation '{declared.name}'", held, gpus, size, declared.urn)
+
+
 def read_generic(declared: Declared) -> Iterable[Item]:
     """``azure-native:resources:Resource``: any resource, with the API's own type and properties."""
     inputs = declared.properties
@@ -138,6 +150,7 @@ GENERIC: Final = (read_generic,)
 READERS: Final[Mapping[str, Reader]] = {
     "azure-native*:containerservice*:ManagedCluster": read_managed_cluster,
     "azure-native*:containerservice*:AgentPool": read_agent_pool,
+    "azure-native*:compute*:CapacityReservation": read_capacity_reservation,
     "azure-native*:compute*:VirtualMachine": read_virtual_machine,
     "azure-native*:compute*:VirtualMachineScaleSet": read_scale_set,
     "azure-native*:resources*:Resource": read_generic,

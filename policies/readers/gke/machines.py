@@ -1,4 +1,4 @@
-"""Reads Google's machines outside of node pools, which no cluster autoscaler removes: instances, their groups, TPUs."""
+"""Reads Google's machines outside of node pools, which no cluster autoscaler removes: instances, TPUs, reservations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from facts.concepts.declared import Credential, NodeGroup
+from facts.concepts.declared import Credential, NodeGroup, Reservation
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
@@ -108,6 +108,21 @@ def read_tpu(declared: Declared) -> Iterable[Item]:
         )
 
 
+def read_reservation(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/reservation:Reservation``, billed like its machines, used or not.
+
+    https://cloud.google.com/compute/docs/instances/reservations-overview#how-billing-works
+    """
+    specific = declared.properties.get("specificReservation")
+    machine = at(specific, "instanceProperties")
+    kind, count = text(at(machine, "machineType")), whole(at(specific, "count"), default=0)
+    attached = [whole(at(entry, "acceleratorCount"), default=0) for entry in items(at(machine, "guestAccelerators"))]
+    known = sum(gpus for gpus in attached if gpus is not UNKNOWN and gpus is not None)
+    gpus: Maybe[int] = known or (UNKNOWN if kind is UNKNOWN or UNKNOWN in attached else whole_machine_gpus(kind))
+    held = UNKNOWN if count is None else count
+    yield Reservation(f"reservation '{declared.name}'", held, gpus, kind, declared.urn)
+
+
 # Their machines are those of the template, which is read by itself.
 PARTS: Final = (*_MANAGERS, *_REQUESTS)
 
@@ -117,6 +132,7 @@ READERS: Final[Mapping[str, Reader]] = {
     **dict.fromkeys(_MANAGERS, read_flexible_group),
     "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
+    "gcp:compute/reservation:Reservation": read_reservation,
     "gcp:tpu/v2QueuedResource:V2QueuedResource": read_tpu,
     "gcp:tpu/v2Vm:V2Vm": read_tpu,
 }
