@@ -31,7 +31,9 @@ VIRTUAL_NETWORK: Final[dict[str, Any]] = {
             "name": "gpu-nodes",
             "id": "company/subnets/gpu-nodes",
             "addressPrefix": "10.20.0.0/22",
-            "routeTable": {"id": "r"},
+            "routeTable": {
+                "id": "/subscriptions/s/resourceGroups/hub/providers/Microsoft.Network/routeTables/firewall"
+            },
         }
     ],
 }

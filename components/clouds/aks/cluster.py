@@ -75,7 +75,7 @@ class AksCluster(ControlPlaneOutputs):
         )
         group_name: pulumi.Output[Any] = group.output("name")
         network = existing or Network(name, settings, group_name, parent)
-        identities = ClusterIdentities(name, settings, group_name, network.subnet, network.linked, parent)
+        identities = ClusterIdentities(name, settings, group_name, network.subnet, network.changed, parent)
         deployer = grant_deployer(name, settings, group, parent)
         self._node_identity = identities.nodes.id
         encryption = Encryption(name, settings, group_name, identities, parent)

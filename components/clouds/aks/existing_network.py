@@ -21,8 +21,9 @@ _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 
 
 class ExistingNetwork:
-    """``network.Network`` without resources. ``outbound`` is its nodes' outbound type;
-    ``linked`` is the network's id if the control plane's identity has to link the zone with the cluster's name to it.
+    """``network.Network`` without resources. ``outbound`` is its nodes' outbound type; ``changed`` is, by purpose, what
+    the control plane's identity changes besides the subnet: the network if it links the zone with the cluster's name to
+    it, and the subnet's route table (https://learn.microsoft.com/azure/aks/aks-service-permissions).
 
     Raises:
         pulumi.RunError: no such subnet, or an unsuitable one; lists all problems, before any resource is created.
@@ -48,7 +49,9 @@ class ExistingNetwork:
         self.outbound = _outbound(subnet)
         zone = existing.private_dns_zone
         links = _own_dns(network) if zone is None else zone != NO_DNS_ZONE
-        self.linked = existing.network if settings.network.private_endpoint and links else None
+        table = (subnet.get("routeTable") or {}).get("id")
+        network_id = existing.network if settings.network.private_endpoint and links else None
+        self.changed = {key: id for key, id in (("network", network_id), ("route-table", table)) if id}
 
 
 def _outbound(subnet: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ https://learn.microsoft.com/azure/aks/managed-identity-overview
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -49,9 +50,9 @@ class ManagedIdentity:
 class ClusterIdentities:
     """The control plane's identity and the nodes'; ``ready`` are the control plane's rights.
 
-    The control plane may use the nodes' subnet and reservations, write its name in the private DNS zone, link a zone to
-    the network ``linked`` (an id; ``None`` where it need not), and assign the nodes' identity. The nodes have no role
-    until one is granted, such as to pull from a registry.
+    The control plane may use the nodes' subnet and reservations, write its name in the private DNS zone, change the
+    network resources ``changed`` (purpose → id), and assign the nodes' identity. The nodes have no role until one is
+    granted, such as to pull from a registry.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class ClusterIdentities:
         settings: Settings,
         group: pulumi.Input[str],
         subnet: pulumi.Input[str],
-        linked: str | None,
+        changed: Mapping[str, str],
         parent: pulumi.Resource,
     ) -> None:
         self.control_plane = ManagedIdentity(name, settings, group, "control-plane", parent)
@@ -85,8 +86,7 @@ class ClusterIdentities:
         zone = settings.network.private_dns_zone
         if zone and zone != NO_DNS_ZONE:
             self.ready.append(grant("private-zone", roles.PRIVATE_DNS_ZONE_CONTRIBUTOR, zone))
-        if linked is not None:
-            self.ready.append(grant("network", roles.NETWORK_CONTRIBUTOR, linked))
+        self.ready += [grant(purpose, roles.NETWORK_CONTRIBUTOR, id) for purpose, id in changed.items()]
         # Azure requires this role, for the whole group: put a reservation into a group of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
         for number, reservation_group in enumerate(reservation_groups(settings), start=1):

@@ -82,7 +82,7 @@ class Network:
             pulumi.ResourceOptions(parent=parent),
         )
         self.subnet: pulumi.Output[str] = subnet.id
-        self.linked: str | None = None
+        self.changed: dict[str, str] = {}
         self.outbound = "loadBalancer" if settings.nat_per_zone else "userAssignedNATGateway"
 
     def _nat_gateway(self, group: pulumi.Input[str]) -> pulumi.Output[str]:

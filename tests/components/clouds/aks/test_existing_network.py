@@ -16,6 +16,7 @@ from tests.components import specs
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 ID = "/subscriptions/s/resourceGroups/company/providers/Microsoft.Network/virtualNetworks/company"
 SUBNET = aks_answers.VIRTUAL_NETWORK["subnets"][0]
+TABLE = SUBNET["routeTable"]["id"]
 
 
 def run_cluster(subnet: str = "gpu-nodes", **changes: Any) -> recorder.Recording:
@@ -65,6 +66,13 @@ def test_a_network_with_dns_servers_of_its_own_is_linked_by_right(
     assert {one.urn for one in granted} <= set(recording.only(CLUSTER).depends_on)
 
 
+def test_the_subnets_route_table_is_changed_by_right() -> None:
+    recording = run_cluster()
+    (granted,) = [one for one in recording.resources if one.inputs.get("scope") == TABLE]
+    assert granted.inputs["roleDefinitionId"].endswith(roles.NETWORK_CONTRIBUTOR)
+    assert granted.urn in recording.only(CLUSTER).depends_on
+
+
 ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
 
 
@@ -90,8 +98,8 @@ def test_the_control_planes_name_is_in_the_zone_of_the_hub_which_it_may_write(
 @pytest.mark.parametrize(
     ("ways", "outbound"),
     [
-        ({"routeTable": {"id": "r"}}, "userDefinedRouting"),
-        ({"routeTable": {"id": "r"}, "natGateway": {"id": "n"}}, "userAssignedNATGateway"),
+        ({"routeTable": {"id": TABLE}}, "userDefinedRouting"),
+        ({"routeTable": {"id": TABLE}, "natGateway": {"id": "n"}}, "userAssignedNATGateway"),
         ({"routeTable": None}, "loadBalancer"),
     ],
 )

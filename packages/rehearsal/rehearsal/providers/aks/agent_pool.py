@@ -10,7 +10,7 @@ the Terraform provider takes a lock on the subnet
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
@@ -21,7 +21,7 @@ from rehearsal.providers.aks.cloud import IN_GROUP, Subscription, require, same
 from rehearsal.providers.aks.cluster_rules import inline_pools
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.expander import rank_of
-from rehearsal.providers.aks.identity import CONTRIBUTORS, IDENTITY, has_role
+from rehearsal.providers.aks.identity import CONTRIBUTORS, IDENTITY, NETWORKERS, has_role
 from rehearsal.providers.aks.network import NETWORK, SUBNET
 from rehearsal.providers.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
 from rehearsal.providers.aks.pool_rules import POOL_RULES, count_at_creation, is_system, pool_name
@@ -118,7 +118,8 @@ def live(cloud: Subscription, pool: Record) -> Record:
 
 
 def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) -> None:
-    """404 if a pool's subnet does not exist, 400 if it is in another region than the cluster."""
+    """404 if a pool's subnet does not exist, 400 if it is in another region than the cluster, 403 if the cluster's
+    identity may not change the subnet's route table: https://learn.microsoft.com/azure/aks/aks-service-permissions."""
     for key in ("vnetSubnetID", "podSubnetID"):
         if pool.get(key):
             subnet = require(cloud, pool[key], SUBNET)
@@ -128,6 +129,27 @@ def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) 
                     f"{key}: subnet {subnet.id} is in {network.inputs['location']}, the cluster in "
                     f"{cluster['location']}."
                 )
+            table = at(subnet.inputs, "routeTable.id")
+            _require_role(cloud, cluster, table, NETWORKERS, "Microsoft.Network/routeTables/routes/write", table)
+
+
+def _require_role(
+    cloud: Subscription,
+    cluster: Properties,
+    resource: str | None,
+    roles: Collection[str],
+    action: str,
+    scope: str | None,
+) -> None:
+    """403 if the cluster's user-assigned identity has none of the roles on the scope of the resource, if there is one.
+
+    Azure's words for it are not quoted anywhere.
+    """
+    users = at(cluster, "identity.userAssignedIdentities") or []
+    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    if resource and scope and not any(has_role(cloud, principal, scope, roles) for principal in known):
+        message = f"The cluster's identity does not have authorization to perform action '{action}' over '{resource}'."
+        raise api_error(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
 
 
 def require_zones(cloud: Subscription, pool: Properties, region: str) -> None:
@@ -160,20 +182,12 @@ def _require_reservation(cloud: Subscription, pool: Properties, cluster: Record)
     """403 if the cluster's identity may not deploy into the reservation. It must be a user-assigned identity and
     Contributor of the resource group that the reservation is in.
 
-    https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups; Azure's words for it are not quoted anywhere.
+    https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
     """
     reservation = pool.get("capacityReservationGroupID")
-    if not reservation:
-        return
-    group = reservation.lower().partition("/providers/")[0]
-    users = at(cluster.inputs, "identity.userAssignedIdentities") or []
-    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
-    if not any(has_role(cloud, principal, group, CONTRIBUTORS) for principal in known):
-        message = (
-            f"The cluster's identity does not have authorization to perform action "
-            f"'Microsoft.Compute/capacityReservationGroups/deploy/action' over scope '{reservation}'."
-        )
-        raise api_error(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
+    group = (reservation or "").lower().partition("/providers/")[0]
+    action = "Microsoft.Compute/capacityReservationGroups/deploy/action"
+    _require_role(cloud, cluster.inputs, reservation, CONTRIBUTORS, action, group)
 
 
 def cluster_of(pool: str) -> str:

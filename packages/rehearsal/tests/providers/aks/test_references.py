@@ -16,6 +16,7 @@ from packages.rehearsal.tests.providers.aks.account import (
     POOL,
     ROLE_ASSIGNMENT,
     ROLES,
+    ROUTE_TABLE,
     SUBNET,
     SUBNET_ID,
     SUBSCRIPTION,
@@ -181,6 +182,23 @@ def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right
         missing(azure, CLUSTER, inputs, "LinkedAuthorizationFailed")
     else:
         assert azure.create(CLUSTER, inputs).id
+
+
+@pytest.mark.parametrize("scope", [None, SUBNET_ID, f"{GROUP_ID}/providers/Microsoft.Network/routeTables/firewall"])
+def test_the_route_table_of_the_subnet_is_changed_by_right(azure: Microsoft, scope: str | None) -> None:
+    azure.group()
+    table = azure.create(
+        ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "firewall", "location": "eastus"}
+    ).id
+    azure.create(NETWORK, network())
+    azure.create(SUBNET, subnet(routeTable={"id": table}))
+    principal = azure.identity().state["principalId"]
+    if scope is not None:
+        azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=principal))
+    if scope == table:
+        assert azure.create(CLUSTER, cluster()).id
+    else:
+        missing(azure, CLUSTER, cluster(), "AuthorizationFailed")
 
 
 ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
