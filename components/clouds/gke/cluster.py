@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
+import yaml
 
 from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
-from components.clouds.gke import access, compute_classes, maintenance, pools, storage
+from components.clouds.gke import access, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.existing_network import ExistingNetwork
@@ -30,6 +32,7 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import gke
 
+_COMPUTE_CLASSES: Final = Path(__file__).with_name("compute-classes.yaml")
 _PROFILES: Final = {"optimize-utilization": "OPTIMIZE_UTILIZATION", "balanced": "BALANCED"}
 
 # Without v2 network policies have no effect, and multi-networking (GPUDirect) is unsupported:
@@ -119,7 +122,7 @@ class GkeCluster(ControlPlaneOutputs):
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Google runs the autoscaler, and a pool's limits are all it needs; pods get no nodes past the pools."""
-        policy, binding = compute_classes.manifests()
+        policy, binding = yaml.safe_load_all(_COMPUTE_CLASSES.read_text(encoding="utf-8"))
         objects.declare("compute-classes-binding", binding, objects.declare("compute-classes", policy))
         return self
 

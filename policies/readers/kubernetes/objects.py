@@ -153,10 +153,7 @@ def _spark_pods(body: Mapping[str, Any]) -> Mapping[str, Any]:
     spec = coalesce(at(body, "spec", "template"), at(body, "spec"))
     parts = {part: at(spec, part) for part in ("driver", "executor")}
     return {
-        part: {
-            **{key: pod[key] for key in _PLACEMENT if key in pod},
-            "containers": [{"resources": {"limits": {str(at(pod, "gpu", "name")): at(pod, "gpu", "quantity")}}}],
-        }
+        part: _as_pod(pod, str(at(pod, "gpu", "name")), at(pod, "gpu", "quantity"))
         for part, pod in parts.items()
         if isinstance(pod, Mapping)
     }
@@ -166,10 +163,14 @@ def _virtual_machine(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """KubeVirt's machine as a pod: https://kubevirt.io/user-guide/compute/host-devices/."""
     spec = body.get("spec")
     inner = coalesce(at(spec, "template", "spec"), spec)
-    running = at(spec, "running") is True or at(spec, "runStrategy") in ("Always", "RerunOnFailure")
-    limits = {GPU_RESOURCE: len(items(at(inner, "domain", "devices", "gpus")))}
-    pod = {**{key: at(inner, key) for key in _PLACEMENT}, "containers": [{"resources": {"limits": limits}}]}
-    return {"replicas": coalesce(at(spec, "replicas"), int(running or inner is spec)), "machine": pod}
+    runs = inner is spec or at(spec, "running") is True or at(spec, "runStrategy") in ("Always", "RerunOnFailure")
+    pod = _as_pod(inner, GPU_RESOURCE, len(items(at(inner, "domain", "devices", "gpus"))))
+    return {"replicas": coalesce(at(spec, "replicas"), int(runs)), "machine": pod}
+
+
+def _as_pod(part: Any, resource: str, count: Any) -> Mapping[str, Any]:
+    placement = {key: at(part, key) for key in _PLACEMENT if at(part, key) is not None}
+    return {**placement, "containers": [{"resources": {"limits": {resource: count}}}]}
 
 
 _PODS_OF: Final = {"Spark": _spark_pods, "VirtualMachine": _virtual_machine}
