@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from packages.rehearsal.tests.providers.driver import Account, Step
 from rehearsal.providers.aks import AzureNativeProvider
+from rehearsal.providers.aks.cloud import identifier
 from rehearsal.providers.base import Created, Properties
 
 GROUP = "azure-native:resources:ResourceGroup"
@@ -213,7 +214,8 @@ _LINKS: Properties = {
 }
 _TAGS: Properties = {"tags": {"team": "vision"}}
 _PERSON = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
-_GRANT: Properties = role(principalId=_PERSON, principalType="User", roleAssignmentName=_PERSON)
+# It lets the cluster's identity change the subnet's route table.
+_GRANT: Properties = role(scope=GROUP_ID, principalId=identifier("principal", IDENTITY_ID), roleAssignmentName=_PERSON)
 _SET_ID = f"{GROUP_ID}/providers/Microsoft.Compute/diskEncryptionSets/disks"
 _ENCRYPTED: Properties = {"diskEncryptionSetID": _SET_ID}
 _STORAGE: Properties = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
@@ -307,7 +309,7 @@ STEPS = (
         in_group("privateEndpointName", "files", **_LINK, **_TAGS),
         in_group("privateEndpointName", "other", **_LINK),
     ),
-    Step(ROLE_ASSIGNMENT, _GRANT, {**_GRANT, "description": "d"}, {**_GRANT, "scope": GROUP_ID}),
+    Step(ROLE_ASSIGNMENT, _GRANT, {**_GRANT, "description": "d"}, {**_GRANT, "scope": SUBNET_ID}),
     Step(
         ENCRYPTION_SET,
         encryption_set(**_OWN_IDENTITY),
