@@ -186,7 +186,12 @@ class CloudCluster(NodePools, Protocol):
 
     @property
     def kubeconfig(self) -> pulumi.Output[str]:
-        """A kubeconfig without a static credential, marked secret."""
+        """The kubeconfig for users, marked secret; a cloud's has no static credential."""
+        ...
+
+    @property
+    def admin_kubeconfig(self) -> pulumi.Output[str]:
+        """The kubeconfig with which the program declares objects, marked secret."""
         ...
 
     @property
@@ -204,8 +209,8 @@ class CloudCluster(NodePools, Protocol):
         """The cloud's resources for jobs outside the cluster."""
         ...
 
-    def storage(self, objects: AdminObjects) -> None:
-        """Declare the StorageClasses that the pools need beside those of the cloud."""
+    def basics(self, objects: AdminObjects) -> None:
+        """Declare what the pools need beside what the cloud brings: StorageClasses, on own machines a pods' network."""
         ...
 
     def volume_class(self, pool: Pool) -> str | None:
