@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from facts.catalog import PLUGINS
+from facts.catalog import OWN_MACHINES, PLUGINS
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class Cloud(Protocol):
 
 
 def cloud_names() -> Sequence[str]:
-    """The supported clouds, sorted."""
+    """The clouds that rent machines, sorted."""
     return sorted(PLUGINS)
 
 
@@ -273,7 +273,7 @@ def load_cloud(name: str) -> Cloud:
     Raises:
         ValueError: unknown cloud; the message lists the supported ones.
     """
-    if name not in PLUGINS:
-        raise ValueError(f"cloud: '{name}' is not supported; write one of {', '.join(cloud_names())}")
+    if name not in PLUGINS and name not in OWN_MACHINES:
+        raise ValueError(f"cloud: '{name}' is not supported; write one of {', '.join((*cloud_names(), *OWN_MACHINES))}")
     cloud: Cloud = import_module(f"components.clouds.{name}.cloud").CLOUD
     return cloud
