@@ -24,6 +24,11 @@ def local_path(objects: AdminObjects) -> None:
     _declare(objects, "local-path", manifests("local-path"))
 
 
+def users(objects: AdminObjects) -> None:
+    """The rights of whoever has the output ``kubeconfig``."""
+    _declare(objects, "users", manifests("users"))
+
+
 def manifests(name: str, **values: str) -> Mapping[str, dict[str, Any]]:
     """The objects of ``<name>.yaml`` by their names there, with ``{key}`` replaced by its value."""
     text = (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")

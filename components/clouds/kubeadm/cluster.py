@@ -72,10 +72,12 @@ class KubeadmCluster(ControlPlaneOutputs):
         return WorkloadResources(registry=_refused, bucket=_refused, share=_refused, pod_identity=_refused)
 
     def basics(self, objects: AdminObjects) -> None:
-        """The pods' network, and volumes on the machines' own disks."""
+        """The pods' network, volumes on the machines' own disks, and the rights of users."""
         if self._own.network_plugin == "flannel":
             add_ons.flannel(objects, self._own.pod_cidr)
         add_ons.local_path(objects)
+        if not self._own.admin_kubeconfig:
+            add_ons.users(objects)
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Nothing: the machines are there."""

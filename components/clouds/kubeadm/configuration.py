@@ -1,27 +1,22 @@
-"""kubeadm's configuration of the control plane and of a worker, as it takes it from a file.
+"""kubeadm's configuration, as it takes it from a file.
 
 https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
-The plugin adds what only the machine knows: the exact version that is installed, the token and the CA's hash.
+The plugin adds what follows from the machine: its name and address, labels and taints, the exact version that is
+installed, the key that encrypts secrets, and a worker's token with the CA's hash.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from components.settings.own.resolve import OwnMachines
-from components.settings.own.sections import Machine
-from facts.concepts.pool import Pool
 
-API_PORT: Final = 6443
 _API: Final = "kubeadm.k8s.io/v1beta4"
-_SOCKET: Final = "unix:///run/containerd/containerd.sock"
-_FOLDER: Final = "/etc/kubernetes/gpucluster"
-ENCRYPTION: Final = f"{_FOLDER}/encryption.yaml"
-"""Made on the machine with a random key, which never leaves it."""
-AUDIT: Final = f"{_FOLDER}/audit.yaml"
+_AUDIT: Final = "/etc/kubernetes/gpucluster/audit.yaml"
+"""The plugin mounts its folder into the API server."""
 _AUDIT_LOGS: Final = "/var/log/kubernetes/audit"
-
 _SECRET: Final = ["secrets", "configmaps", "serviceaccounts/token"]
 AUDIT_POLICY: Final[Mapping[str, Any]] = {
     "apiVersion": "audit.k8s.io/v1",
@@ -42,49 +37,33 @@ AUDIT_POLICY: Final[Mapping[str, Any]] = {
 """Who changed what: https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/"""
 
 
-def control_plane(cluster: str, own: OwnMachines, pool: Pool) -> list[dict[str, Any]]:
-    """The documents of ``kubeadm init``, without the exact version."""
-    machine = own.control_plane
+def control_plane(cluster: str, own: OwnMachines) -> list[dict[str, Any]]:
+    """The documents of ``kubeadm init``."""
     arguments = {
         # Pods that ask for a GPU tolerate its taint by themselves, as on GKE and AKS:
         # https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration
         "enable-admission-plugins": "NodeRestriction,ExtendedResourceToleration",
-        "encryption-provider-config": ENCRYPTION,
-        "audit-policy-file": AUDIT,
+        "audit-policy-file": _AUDIT,
         "audit-log-path": f"{_AUDIT_LOGS}/audit.log",
         "audit-log-maxage": "30",
         "audit-log-maxbackup": "10",
         "audit-log-maxsize": "100",
         "profiling": "false",
     }
-    folders = [("gpucluster", _FOLDER, True, "Directory"), ("audit", _AUDIT_LOGS, False, "DirectoryOrCreate")]
+    logs = {"name": "audit", "hostPath": _AUDIT_LOGS, "mountPath": _AUDIT_LOGS, "pathType": "DirectoryOrCreate"}
     return [
-        {
-            "apiVersion": _API,
-            "kind": "InitConfiguration",
-            "localAPIEndpoint": {"advertiseAddress": machine.address, "bindPort": API_PORT},
-            "nodeRegistration": _registration(machine, pool),
-        },
         {
             "apiVersion": _API,
             "kind": "ClusterConfiguration",
             "clusterName": cluster,
-            "controlPlaneEndpoint": f"{machine.address}:{API_PORT}",
             "networking": {"podSubnet": own.pod_cidr, "serviceSubnet": own.service_cidr},
-            "apiServer": {
-                "extraArgs": _arguments(arguments),
-                "extraVolumes": [
-                    {"name": name, "hostPath": path, "mountPath": path, "readOnly": read_only, "pathType": type}
-                    for name, path, read_only, type in folders
-                ],
-            },
+            "apiServer": {"extraArgs": _arguments(arguments), "extraVolumes": [logs]},
             "controllerManager": {"extraArgs": _arguments({"profiling": "false"})},
             "scheduler": {"extraArgs": _arguments({"profiling": "false"})},
         },
         {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
-            "cgroupDriver": "systemd",
             # A reboot ends pods in order: https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/
             "shutdownGracePeriod": "60s",
             "shutdownGracePeriodCriticalPods": "20s",
@@ -99,25 +78,9 @@ def control_plane(cluster: str, own: OwnMachines, pool: Pool) -> list[dict[str, 
     ]
 
 
-def worker(machine: Machine, pool: Pool) -> list[dict[str, Any]]:
-    """The document of ``kubeadm join``, without ``discovery``."""
-    return [{"apiVersion": _API, "kind": "JoinConfiguration", "nodeRegistration": _registration(machine, pool)}]
-
-
-def taints(pool: Pool) -> list[dict[str, str]]:
-    """The pool's taints as Kubernetes writes them."""
-    return [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints]
-
-
-def _registration(machine: Machine, pool: Pool) -> dict[str, Any]:
-    labels = ",".join(f"{key}={value}" for key, value in sorted(pool.labels.items()))
-    return {
-        "name": machine.name,
-        "criSocket": _SOCKET,
-        "kubeletExtraArgs": _arguments({"node-ip": machine.address, "node-labels": labels}),
-        # Not those of kubeadm: system pods run on the control plane too.
-        "taints": taints(pool),
-    }
+def files() -> list[dict[str, str]]:
+    """The files that the API server reads."""
+    return [{"path": _AUDIT, "content": json.dumps(AUDIT_POLICY, indent=1) + "\n"}]
 
 
 def _arguments(arguments: Mapping[str, str]) -> list[dict[str, str]]:

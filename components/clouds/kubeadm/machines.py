@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
 from components.clouds.kubeadm import configuration
-from components.clouds.kubeadm.declare import declare
+from components.clouds.kubeadm.declare import PLUGIN, declare
 from components.resources import CustomResource
 from components.settings import Settings
 from components.settings.own.resolve import OwnMachines
-from components.settings.own.sections import Machine
+from components.settings.own.sections import Machine, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES
 from facts.concepts.pool import Pool
 
-_TOKENS = "gpucluster-machines:index"
+_TOKENS: Final = f"{PLUGIN}:index"
+
+USERS: Final = "gpucluster:users"
+"""The user of the output ``kubeconfig``, and the group of its certificate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What the machines of a stack share: ``first`` is looked at, and reached by, the plugin's ``provider``."""
+    """What the machines of a stack share; ``options`` have the cluster as parent, and the plugin's provider."""
 
     settings: Settings
     own: OwnMachines
@@ -51,14 +54,14 @@ def control_plane(context: Context, name: str, after: pulumi.Resource) -> Custom
     own, pool = context.own, context.settings.admin_pool
     inputs = {
         **_node(context, own.control_plane, pool),
-        "kubeadm": configuration.control_plane(context.settings.cluster_name, own, pool),
-        "files": {configuration.AUDIT: dict(configuration.AUDIT_POLICY)},
-        "encryptionConfig": configuration.ENCRYPTION,
+        "kubeadm": configuration.control_plane(context.settings.cluster_name, own),
+        "files": configuration.files(),
+        "encryptSecrets": True,
+        # System pods run on it too.
+        "schedulable": True,
+        "user": {"name": USERS, "groups": [USERS]},
     }
-    protected = context.settings.security.deletion_protection or None
-    options = pulumi.ResourceOptions.merge(
-        context.options, pulumi.ResourceOptions(depends_on=[after], protect=protected)
-    )
+    options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[after]))
     outputs = ("endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig")
     return declare(f"{_TOKENS}:ControlPlane", name, inputs, options, outputs=outputs)
 
@@ -68,19 +71,20 @@ def workers(
 ) -> Iterator[CustomResource]:
     """The machines of a pool, each a node after ``kubeadm join``."""
     own = context.own
+    options = pulumi.ResourceOptions.merge(
+        opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane])
+    )
     for machine in own.machines[pool.name]:
-        inputs = {
+        inputs: dict[str, Any] = {
             **_node(context, machine, pool),
             "controlPlane": {"machine": machine_input(own.control_plane)},
             "endpoint": control_plane.output("endpoint"),
             "caHash": control_plane.output("caHash"),
-            "kubeadm": configuration.worker(machine, pool),
+            "kubeadm": [],
+            "gpus": pool.gpus_per_node,
         }
         if (branch := own.driver.get(pool.name)) is not None:
-            inputs["nvidia"] = {"driver": branch, "gpus": pool.gpus_per_node}
-        options = pulumi.ResourceOptions.merge(
-            opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane])
-        )
+            inputs["nvidia"] = {"driver": branch}
         yield declare(f"{_TOKENS}:Worker", f"{name}-{machine.name}", inputs, options)
 
 
@@ -96,28 +100,32 @@ def machine_input(machine: Machine) -> dict[str, Any]:
 
 
 def _node(context: Context, machine: Machine, pool: Pool) -> dict[str, Any]:
+    own = context.own
+    addresses = sorted(each.address for machines in own.machines.values() for each in machines)
     return {
         "machine": machine_input(machine),
-        "software": software(context.own),
+        "software": _software(own),
         "labels": dict(pool.labels),
-        "taints": configuration.taints(pool),
-        "firewall": {"machines": sorted(each.address for pool in context.own.machines.values() for each in pool)},
+        "taints": [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints],
+        "firewall": {"machines": addresses, "podCidr": own.pod_cidr},
     }
 
 
-def software(own: OwnMachines) -> dict[str, Any]:
+def _software(own: OwnMachines) -> dict[str, Any]:
     """The version of Kubernetes and where packages come from: mirrors of the stack file before the owners' own."""
-    sources = {}
-    for key, repository in REPOSITORIES.items():
-        mirror = getattr(own.packages, key)
-        url = repository.url if mirror is None else mirror.url
-        sources[key] = {
-            "url": url.replace("{minor}", own.version),
-            "key": mirror.key if mirror is not None else repository.key,
-            "fingerprint": repository.fingerprint if mirror is None else mirror.fingerprint,
-        }
+    sources: dict[str, dict[str, str]] = {}
+    for name, repository in REPOSITORIES.items():
+        mirror: PackageSource | None = getattr(own.packages, name)
+        url, key, fingerprint = (
+            (repository.url, repository.key, repository.fingerprint)
+            if mirror is None
+            else (mirror.url, mirror.key, mirror.fingerprint)
+        )
+        sources[name] = {"url": url, "keyUrl": key, "keyFingerprint": fingerprint}
     proxy = {} if own.packages.proxy is None else {"proxy": own.packages.proxy}
-    return {"kubernetesVersion": own.version, "repositories": sources, **proxy}
+    kubernetes = {**sources["kubernetes"], "version": own.version}
+    kubernetes |= {key: kubernetes[key].replace("{minor}", own.version) for key in ("url", "keyUrl")}
+    return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **proxy}
 
 
 def _role(pool: Pool) -> str:

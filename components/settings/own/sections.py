@@ -146,7 +146,8 @@ class OwnKubernetes(Section):
     """Version of Kubernetes."""
 
     version: StrictStr = Field(
-        default=MINORS[0], description="minor version, such as `'1.34'`. Raising it by one upgrades the machines"
+        default=MINORS[0],
+        description="minor version, such as `'1.34'`. A change is refused: machines are not upgraded yet",
     )
 
     @field_validator("version")

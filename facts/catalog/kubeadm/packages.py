@@ -19,8 +19,7 @@ from typing import Final
 @dataclass(frozen=True, kw_only=True)
 class Repository:
     """A signed apt repository. ``url`` may have ``{minor}``, the Kubernetes minor version, and ``{distribution}``, such
-    as ``ubuntu2404``. ``key`` is the name of the key's file below ``url`` or an address; ``fingerprint`` is that of the
-    key."""
+    as ``ubuntu2404``; so may ``key``, the address of the key with this ``fingerprint``."""
 
     url: str
     key: str
@@ -30,12 +29,12 @@ class Repository:
 REPOSITORIES: Final[Mapping[str, Repository]] = {
     "kubernetes": Repository(
         url="https://pkgs.k8s.io/core:/stable:/v{minor}/deb/",
-        key="Release.key",
+        key="https://pkgs.k8s.io/core:/stable:/v{minor}/deb/Release.key",
         fingerprint="DE15B14486CD377B9E876E1A234654DA9A296436",
     ),
     "driver": Repository(
         url="https://developer.download.nvidia.com/compute/cuda/repos/{distribution}/x86_64/",
-        key="3bf863cc.pub",
+        key="https://developer.download.nvidia.com/compute/cuda/repos/{distribution}/x86_64/3bf863cc.pub",
         fingerprint="EB693B3035CD5710E231E123A4B469963BF863CC",
     ),
     "toolkit": Repository(
