@@ -147,7 +147,7 @@ class OwnKubernetes(Section):
 
     version: StrictStr = Field(
         default=MINORS[0],
-        description="minor version, such as `'1.34'`. A change is refused: machines are not upgraded yet",
+        description="minor version, such as `'1.34'`. Changing it is refused: machines are not upgraded yet",
     )
 
     @field_validator("version")
