@@ -89,7 +89,7 @@ def load(
 
     Args:
         config: values by key without the namespace; structured ones as Python values or as the engine's JSON text.
-            Empty values (``""``, ``None``) count as absent.
+            Empty values (``""``, ``None``, ``[]``, ``{}``) count as absent.
         stack: the stack's name, for the cluster's default name.
         project: the value of the provider's own key that names the account.
         secrets: keys whose values are encrypted in the stack file. Each is a problem: no setting is a secret.
@@ -98,7 +98,9 @@ def load(
     Raises:
         SettingsError: all problems.
     """
-    raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
+    decoded = {key: _decoded(key, value) for key, value in config.items()}
+    # Pulumi.yaml has a default for each key of any stack file: empty, or the word of a cloud's.
+    raw = {key: value for key, value in decoded.items() if value not in ("", None, {}, [])}
     if raw.get("cloud") in catalog.OWN_MACHINES:
         return _of_own_machines(raw, stack=stack, secrets=secrets, day=day or date.today())
     raw.setdefault("network", {})

@@ -11,8 +11,8 @@ import pulumi
 from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.kubeadm import add_ons, machines
+from components.clouds.kubeadm.context import Context
 from components.clouds.kubeadm.declare import MachinesProvider
-from components.clouds.kubeadm.machines import Context
 from components.settings import Settings
 from components.settings.own.resolve import SECRET, OwnMachines
 from facts.concepts.pool import Pool

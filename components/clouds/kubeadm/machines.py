@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.kubeadm import configuration
+from components.clouds.kubeadm.context import Context
 from components.clouds.kubeadm.declare import PLUGIN, declare
 from components.resources import CustomResource
-from components.settings import Settings
 from components.settings.own.resolve import OwnMachines
 from components.settings.own.sections import Machine, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES
@@ -21,15 +20,6 @@ _TOKENS: Final = f"{PLUGIN}:index"
 
 USERS: Final = "gpucluster:users"
 """The user of the output ``kubeconfig``, and the group of its certificate."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """What the machines of a stack share; ``options`` have the cluster as parent, and the plugin's provider."""
-
-    settings: Settings
-    own: OwnMachines
-    options: pulumi.ResourceOptions
 
 
 def preflight(context: Context, name: str) -> CustomResource:

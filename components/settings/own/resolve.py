@@ -80,7 +80,7 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     cloud = str(raw["cloud"])
     where = ValidationContext(cloud, catalog.of(cloud), None, ())
     try:
-        file = OwnStackFile.model_validate({key: value for key, value in raw.items() if key != SECRET}, context=where)
+        file = OwnStackFile.model_validate(_of_file(raw), context=where)
     except ValidationError as error:
         return invalid(error, OwnStackFile, raw)
     if problems := [*_machines_apart(file), *_ranges_apart(file), *_names_apart(file), *_cloud_only(raw)]:
@@ -114,6 +114,11 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
         cpu_pools=cpu_pools,
         own=own,
     )
+
+
+def _of_file(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the secret, and without the value that Pulumi.yaml gives every stack."""
+    return {key: value for key, value in raw.items() if key != SECRET and (key, value) != ("availability", "zonal")}
 
 
 def _gpu_pool(index: int, entry: OwnGpuPool, smallest: int, whole: set[int]) -> Pool:
