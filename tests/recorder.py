@@ -140,8 +140,8 @@ class Cloud(mocks.Mocks):
                 "endpoint": f"https://{address}:6443",
                 "caCertificate": "CA",
                 "caHash": f"sha256:{'0' * 64}",
-                "adminKubeconfig": "{}",
-                "userKubeconfig": "{}",
+                "adminKubeconfig": "admin",
+                "userKubeconfig": "user",
             }
         outputs |= eks_answers.outputs(args.typ, args.name, args.inputs)
         outputs |= aks_answers.outputs(args.typ, args.name, args.inputs)

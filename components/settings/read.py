@@ -24,6 +24,8 @@ from facts import catalog
 from facts.catalog import CloudCatalog
 
 NAMESPACE: Final = "gpucluster"
+OWN_KEYS: Final = ("ssh", "packages")
+"""Keys of own machines that a cloud's stack file does not have."""
 _TEXT_KEYS: Final = ("cloud", "region", "availability", "clusterName")
 
 
@@ -89,7 +91,7 @@ def load(
 
     Args:
         config: values by key without the namespace; structured ones as Python values or as the engine's JSON text.
-            Empty values (``""``, ``None``, ``[]``, ``{}``) count as absent.
+            Empty values (``""``, ``None``) count as absent.
         stack: the stack's name, for the cluster's default name.
         project: the value of the provider's own key that names the account.
         secrets: keys whose values are encrypted in the stack file. Each is a problem: no setting is a secret.
@@ -98,9 +100,10 @@ def load(
     Raises:
         SettingsError: all problems.
     """
-    decoded = {key: _decoded(key, value) for key, value in config.items()}
-    # Pulumi.yaml has a default for each key of any stack file: empty, or the word of a cloud's.
-    raw = {key: value for key, value in decoded.items() if value not in ("", None, {}, [])}
+    raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
+    # Pulumi.yaml has an empty default for each key of any stack file.
+    others = _keys_of_clouds() if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
+    raw = {key: value for key, value in raw.items() if key not in others or value not in ({}, [])}
     if raw.get("cloud") in catalog.OWN_MACHINES:
         return _of_own_machines(raw, stack=stack, secrets=secrets, day=day or date.today())
     raw.setdefault("network", {})
@@ -181,6 +184,10 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         identities=file.identities,
         teams=file.teams,
     )
+
+
+def _keys_of_clouds() -> Collection[str]:
+    return {field.alias or name for name, field in StackFile.model_fields.items()}
 
 
 def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[str], day: date) -> Settings:

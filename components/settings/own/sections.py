@@ -78,7 +78,13 @@ class Machine(Section):
     port: Port | None = Field(default=None, description="the port of its SSH server, if not that of `ssh`")
 
 
-Machines = Annotated[tuple[Machine, ...], Field(min_length=1)]
+def _some(machines: tuple[Machine, ...]) -> tuple[Machine, ...]:
+    if not machines:
+        raise wrong("the list is empty", "Write a machine: {name: gpu1, address: 192.168.1.11, hostKey: ssh-ed25519 …}")
+    return machines
+
+
+Machines = Annotated[tuple[Machine, ...], AfterValidator(_some)]
 
 
 class JumpHost(Section):
@@ -192,9 +198,14 @@ class OwnSecurity(Section):
 class OwnAdminPool(Section):
     """The control plane. System pods run on it too."""
 
-    machines: Annotated[Machines, Field(max_length=1)] = Field(
-        description="one machine: several control planes are not supported yet"
-    )
+    machines: Machines = Field(description="one machine: several control planes are not supported yet")
+
+    @field_validator("machines")
+    @classmethod
+    def _one(cls, value: tuple[Machine, ...]) -> tuple[Machine, ...]:
+        if len(value) > 1:
+            raise wrong("several control planes are not supported yet", f"Write {value[0].name} alone")
+        return value
 
 
 Usd = Annotated[StrictFloat | StrictInt, Field(ge=0)]
@@ -266,7 +277,7 @@ class OwnStackFile(Section):
     packages: Packages = Field(default=Packages(), description="mirrors and proxy")
     security: OwnSecurity = Field(default=OwnSecurity(), description="deletion protection, administrator's kubeconfig")
     admin_pool: OwnAdminPool = Field(description="the control plane")
-    gpu_pools: Annotated[tuple[OwnGpuPool, ...], Field(min_length=1)] = Field(description="GPU pools, at least one")
+    gpu_pools: tuple[OwnGpuPool, ...] = Field(default=(), validate_default=True, description="GPU pools, at least one")
     cpu_pools: tuple[OwnCpuPool, ...] = Field(default=(), description="CPU pools, in addition to the control plane")
     workloads: Workloads = Field(default=Workloads(), description="what jobs need besides GPUs")
     budget: OwnBudget = Field(default=OwnBudget(), description="limit on the stack's cost per hour")
@@ -277,6 +288,15 @@ class OwnStackFile(Section):
     @classmethod
     def _name(cls, value: str | None) -> str | None:
         return None if value is None else rfc1035(value)
+
+    @field_validator("gpu_pools")
+    @classmethod
+    def _some_pool(cls, value: tuple[OwnGpuPool, ...]) -> tuple[OwnGpuPool, ...]:
+        if not value:
+            raise wrong(
+                "there is no GPU pool", "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, machines: […]}]"
+            )
+        return value
 
     def all_machines(self) -> Iterator[tuple[str, Machine]]:
         """Every machine with its key path."""
