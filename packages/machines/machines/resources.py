@@ -1,0 +1,1 @@
+"""The resource types: placeholder until their phases exist."""
