@@ -51,7 +51,9 @@ class Stack:
     @property
     def only_from_inside(self) -> bool:
         """Whether the control plane answers in the cluster's network alone; own machines are in ours."""
-        return not self.own_machines and self.settings.network.private_endpoint and not self.settings.network.dns_endpoint
+        return (
+            not self.own_machines and self.settings.network.private_endpoint and not self.settings.network.dns_endpoint
+        )
 
     @property
     def with_existing(self) -> Path | None:

@@ -15,7 +15,7 @@ from rehearsal.lab import isolation, leftovers
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.machine import Machine, Site, new_key
 from rehearsal.lab.network import Lan
-from rehearsal.lab.root import SUITE, base_root
+from rehearsal.lab.root import base_root
 from rehearsal.lab.specs import MachineSpec, lan
 
 USER: Final = "ubuntu"
@@ -130,9 +130,7 @@ class Lab:
             os.chown(path, _USER_ID, _USER_ID)
         source = folder / "etc" / "apt" / "sources.list.d" / "lab.sources"
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(
-            f"Types: deb\nURIs: {self._lan.url}/debian\nSuites: {SUITE}\nComponents: main\nSigned-By: /{_KEYRING}\n"
-        )
+        source.write_text(f"Types: deb\nURIs: {self._lan.url}/debian\nSuites: ./\nSigned-By: /{_KEYRING}\n")
         keyring = folder / _KEYRING
         keyring.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(self._software.repository / "key.asc", keyring)

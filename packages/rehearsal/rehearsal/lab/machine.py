@@ -29,7 +29,12 @@ from rehearsal.lab.specs import MachineSpec
 _FILES: Final = Path(__file__).parent / "files"
 _BOOT_SECONDS: Final = 120.0
 _SSH_PORT: Final = 22
-_ENVIRONMENT: Final = ("env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8")
+_ENVIRONMENT: Final = (
+    "env",
+    "-i",
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "LC_ALL=C.UTF-8",
+)
 _GPU_CLASS: Final = "0x030200"
 """A 3D controller (https://admin.pci-ids.ucw.cz/read/PD/03), as NVIDIA's GPUs for servers are."""
 
@@ -185,7 +190,9 @@ class Machine:
 
     def _error(self, what: str) -> MachineError:
         lines = self.console().splitlines()[-20:]
-        return MachineError("\n".join([f"machine {self.spec.name} {what}; its console:", *(f"    {line}" for line in lines)]))
+        return MachineError(
+            "\n".join([f"machine {self.spec.name} {what}; its console:", *(f"    {line}" for line in lines)])
+        )
 
 
 def new_key() -> tuple[str, str]:

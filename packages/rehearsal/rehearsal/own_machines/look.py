@@ -25,7 +25,7 @@ _TRACES: Final[Mapping[str, str]] = {
     "Kubernetes": "find /etc/kubernetes /var/lib/kubelet /var/lib/etcd -mindepth 1 2>/dev/null | sort || true",
     "packages": "dpkg-query -W -f '${Package} ${Version} ${Status}\\n' | grep ' installed$' || true",
     "holds": "apt-mark showhold",
-    "package sources": "find /etc/apt/sources.list.d /etc/apt/keyrings /etc/apt/preferences.d /etc/apt/apt.conf.d -type f | sort",
+    "apt": "find /etc/apt -type f | sort",
     "sysctls": "find /etc/sysctl.d /etc/modules-load.d /etc/modprobe.d -type f | sort",
     "units": "ls /etc/systemd/system /etc/systemd/system/multi-user.target.wants",
 }
@@ -116,7 +116,9 @@ def left_behind(before: Mapping[str, str], after: Mapping[str, str]) -> list[str
         gone = sorted(set(text.splitlines()) - set(after[what].splitlines()))
         new = sorted(set(after[what].splitlines()) - set(text.splitlines()))
         if gone or new:
-            differences.append(f"{what}: {', '.join([*(f'+{line}' for line in new[:5]), *(f'-{line}' for line in gone[:5])])}")
+            differences.append(
+                f"{what}: {', '.join([*(f'+{line}' for line in new[:5]), *(f'-{line}' for line in gone[:5])])}"
+            )
     return differences
 
 
@@ -134,5 +136,3 @@ def versions(lab: Lab, node: Mapping[str, Any], machine: str) -> str:
         f"kubelet {info['kubeletVersion']}, {info['containerRuntimeVersion']}, {runc}, {info['osImage']}, "
         f"Linux {info['kernelVersion']}"
     )
-
-

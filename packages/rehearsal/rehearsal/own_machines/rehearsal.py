@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from os import getpid
-from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -84,7 +83,15 @@ class OwnRehearsal:
                 self._stages(held)
         except KeyboardInterrupt:
             record.failures.append("interrupted")
-        except (NotSeen, MachineError, EngineError, SandboxError, KubeconfigError, ApiError, UnreachableError) as failure:
+        except (
+            NotSeen,
+            MachineError,
+            EngineError,
+            SandboxError,
+            KubeconfigError,
+            ApiError,
+            UnreachableError,
+        ) as failure:
             record.failures.append(str(failure))
         self._report()
         return not record.reasons
@@ -125,9 +132,7 @@ class OwnRehearsal:
 
     def _engine(self, held: ExitStack, lab: Lab) -> tuple[Engine, LabStackFile]:
         keys = {name: lab.machine(name).host_key for name in self._gpus}
-        file = LabStackFile(
-            self._stack.file, keys, USER, lab.repository_url, self._software.repository / "key.asc"
-        )
+        file = LabStackFile(self._stack.file, keys, USER, lab.repository_url, self._software.repository / "key.asc")
         draft = self.run_dir / f"Pulumi.{self._stack.name}.yaml"
         file.write(draft)
         sandbox = held.enter_context(
@@ -175,7 +180,8 @@ class OwnRehearsal:
         failed = [
             f"{address}:{port}"
             for address, port in targets
-            if "ok" not in lab.machine(name).run(["bash", "-c", f"exec 3<>/dev/tcp/{address}/{port} && echo ok"], check=False)
+            if "ok"
+            not in lab.machine(name).run(["bash", "-c", f"exec 3<>/dev/tcp/{address}/{port} && echo ok"], check=False)
         ]
         return f"no answer from {', '.join(failed)}" if failed else ""
 
@@ -191,7 +197,9 @@ class OwnRehearsal:
         self._check("gpu-alone", "Each pod can open its own GPU and no other", alone, detail)
         review = {"verb": "delete", "resource": "nodes"}
         refused = not cluster.api.permits("gpucluster:users", ["gpucluster:users"], review)
-        self._check("user-rights", "The output kubeconfig cannot delete nodes", refused, "refused" if refused else "allowed")
+        self._check(
+            "user-rights", "The output kubeconfig cannot delete nodes", refused, "refused" if refused else "allowed"
+        )
         user.delete("/apis/batch/v1/namespaces/default/jobs/train")
 
     def _nothing_to_do(self, lab: Lab, engine: Engine) -> None:
@@ -207,9 +215,10 @@ class OwnRehearsal:
         machine.run(["systemctl", "stop", "kubelet"])
         machine.run(["sh", "-c", "echo '# edited' >> /etc/containerd/config.toml"])
         drift = engine.drift()
-        seen = [step.name for step in drift.outcome.done if step.alters]
-        only = bool(seen) and all(name in each for each in seen)
-        self._check("drift", "A stopped kubelet and an edited file are drift of that machine alone", only, ", ".join(seen))
+        changed = [step.name for step in drift.outcome.done if step.alters]
+        only = bool(changed) and all(name in each for each in changed)
+        title = "A stopped kubelet and an edited file are drift of that machine alone"
+        self._check("drift", title, only, ", ".join(changed))
         engine.refresh()
         self._engine_check("drift-mended", "The next update mends it", engine.up(self._options.gate, name="mend"))
         active = machine.run(["systemctl", "is-active", "kubelet"], check=False).strip()
@@ -222,9 +231,7 @@ class OwnRehearsal:
         name = self._workers[0]
         machine = lab.machine(name)
         machine.power_cut()
-        self._observe(
-            "power-cut", "A machine without power is seen", lambda: _while_ready(cluster, name)
-        )
+        self._observe("power-cut", "A machine without power is seen", lambda: _while_ready(cluster, name))
         machine.power_on()
         machine.wait_for_ssh()
         self._ready("power-on", "With power it comes back by itself, GPUs included", cluster, list(self._gpus))
@@ -236,16 +243,21 @@ class OwnRehearsal:
         others = [name for name in self._workers if name != last]
         logins = {name: look.logins(lab.machine(name)) for name in others}
         file.write(engine.stack_file, without=last)
-        self._engine_check("worker-removed", "A machine that is no longer written leaves", engine.up(self._options.gate))
+        self._engine_check(
+            "worker-removed", "A machine that is no longer written leaves", engine.up(self._options.gate)
+        )
         touched = {name: look.logins(lab.machine(name)) - logins[name] for name in others}
-        self._check("worker-removed-alone", "No other worker is logged in to", not any(touched.values()), _counts(touched))
+        self._check(
+            "worker-removed-alone", "No other worker is logged in to", not any(touched.values()), _counts(touched)
+        )
         names = [name for name in self._gpus if name != last]
         self._ready("worker-removed-node", "Its node is gone, the others are ready", cluster, names)
         self._given_back(lab, last, before)
 
     def _given_back(self, lab: Lab, name: str, before: dict[str, dict[str, str]]) -> None:
         left = look.left_behind(before[name], look.traces(lab.machine(name)))
-        self._check(f"given-back-{len(self._record.checks)}", f"{name} is as it was before", not left, "; ".join(left) or "equal")
+        id, title = f"given-back-{len(self._record.checks)}", f"{name} is as it was before"
+        self._check(id, title, not left, "; ".join(left) or "equal")
 
     def _secrets(self, lab: Lab, engine: Engine, cluster: Cluster) -> None:
         """The private key and the administrator's certificate are in no log, and in the state encrypted only."""
@@ -254,9 +266,11 @@ class OwnRehearsal:
         words = {"the private key": key, "the administrator's key": _client_key(admin)}
         files = [*self.run_dir.rglob("*.log"), *(self.run_dir / "stack").rglob("*.json"), *self.run_dir.glob("*.jsonl")]
         texts = {file: file.read_text(errors="replace") for file in files if file.is_file()}
-        found = [f"{what} in {file.name}" for what, word in words.items() for file, text in texts.items() if word in text]
-        detail = "; ".join(found) or f"looked at {counted(len(texts), 'file')}"
-        self._check("no-secrets", "No key is in a log or readable in the state", not found, detail)
+        readable = [
+            f"{what} in {file.name}" for what, word in words.items() for file, text in texts.items() if word in text
+        ]
+        detail = "; ".join(readable) or f"looked at {counted(len(texts), 'file')}"
+        self._check("no-secrets", "No key is in a log or readable in the state", not readable, detail)
 
     def _ready(self, id: str, title: str, cluster: Cluster, names: list[str]) -> None:
         self._observe(id, title, partial(cluster.not_ready, names, self._gpus))
@@ -321,7 +335,7 @@ class OwnRehearsal:
             "checks": [asdict(check) for check in record.checks],
             "logs": str(self.run_dir) if record.reasons else None,
         }
-        write_atomically(report, json.dumps(content, indent=2) + "\n")
+        write_atomically(report, content)
         console.print()
         for name, text in record.real.items():
             console.print(f"Real on {name}: {text}", highlight=False, soft_wrap=True)
