@@ -32,7 +32,7 @@ class ControlPlaneOutputs:
 
     @property
     def admin_kubeconfig(self) -> pulumi.Output[str]:
-        """The same: whoever runs the program logs in to the cloud as themselves."""
+        """The same: it has no credential, the program logs in to the cloud as its user."""
         return self._kubeconfig
 
     @property

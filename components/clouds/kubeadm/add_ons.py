@@ -25,7 +25,7 @@ def local_path(objects: AdminObjects) -> None:
 
 
 def users(objects: AdminObjects) -> None:
-    """The rights of whoever has the output ``kubeconfig``."""
+    """The rights of the user of the output ``kubeconfig``."""
     _declare(objects, "users", manifests("users"))
 
 

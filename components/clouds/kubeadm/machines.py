@@ -12,7 +12,7 @@ from components.clouds.kubeadm.context import Context
 from components.clouds.kubeadm.declare import PLUGIN, declare
 from components.resources import CustomResource
 from components.settings.own.resolve import OwnMachines
-from components.settings.own.sections import Machine, PackageSource
+from components.settings.own.sections import MachineSetting, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES
 from facts.concepts.pool import Pool
 
@@ -78,7 +78,7 @@ def workers(
         yield declare(f"{_TOKENS}:Worker", f"{name}-{machine.name}", inputs, options)
 
 
-def machine_input(machine: Machine) -> dict[str, Any]:
+def machine_input(machine: MachineSetting) -> dict[str, Any]:
     """A machine as the plugin takes it."""
     own = {"user": machine.user, "port": machine.port}
     return {
@@ -89,7 +89,7 @@ def machine_input(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _node(context: Context, machine: Machine, pool: Pool) -> dict[str, Any]:
+def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
     own = context.own
     addresses = sorted(each.address for machines in own.machines.values() for each in machines)
     return {

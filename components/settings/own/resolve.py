@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
-from components.settings.own.sections import Machine, OwnCpuPool, OwnGpuPool, OwnStackFile, Packages, Ssh
+from components.settings.own.sections import MachineSetting, OwnCpuPool, OwnGpuPool, OwnStackFile, Packages, Ssh
 from components.settings.problems import Problem, invalid
 from facts import catalog
 from facts.catalog.gpus import GPUS
@@ -55,11 +55,11 @@ class OwnMachines:
     service_cidr: str
     network_plugin: str
     admin_kubeconfig: bool
-    machines: Mapping[str, tuple[Machine, ...]]
+    machines: Mapping[str, tuple[MachineSetting, ...]]
     driver: Mapping[str, str]
 
     @property
-    def control_plane(self) -> Machine:
+    def control_plane(self) -> MachineSetting:
         """The machine with the control plane."""
         return self.machines[ADMIN_POOL_NAME][0]
 
@@ -163,7 +163,7 @@ def _cpu_pool(index: int, entry: OwnCpuPool) -> Pool:
     )
 
 
-def _pool(name: str, role: Any, machines: Sequence[Machine], labels: Mapping[str, str], **more: Any) -> Pool:
+def _pool(name: str, role: Any, machines: Sequence[MachineSetting], labels: Mapping[str, str], **more: Any) -> Pool:
     """A pool of machines that are always there."""
     return Pool(
         name=name,

@@ -65,7 +65,7 @@ HostKey = Annotated[StrictStr, AfterValidator(_host_key)]
 Port = Annotated[StrictInt, Field(ge=1, le=65535)]
 
 
-class Machine(Section):
+class MachineSetting(Section):
     """A machine with Ubuntu or Debian, an SSH server and nothing else that matters to anybody."""
 
     name: PoolName = Field(description="the machine's host name, and the name of its node")
@@ -78,13 +78,13 @@ class Machine(Section):
     port: Port | None = Field(default=None, description="the port of its SSH server, if not that of `ssh`")
 
 
-def _some(machines: tuple[Machine, ...]) -> tuple[Machine, ...]:
+def _some(machines: tuple[MachineSetting, ...]) -> tuple[MachineSetting, ...]:
     if not machines:
         raise wrong("the list is empty", "Write a machine: {name: gpu1, address: 192.168.1.11, hostKey: ssh-ed25519 …}")
     return machines
 
 
-Machines = Annotated[tuple[Machine, ...], AfterValidator(_some)]
+Machines = Annotated[tuple[MachineSetting, ...], AfterValidator(_some)]
 
 
 class JumpHost(Section):
@@ -202,7 +202,7 @@ class OwnAdminPool(Section):
 
     @field_validator("machines")
     @classmethod
-    def _one(cls, value: tuple[Machine, ...]) -> tuple[Machine, ...]:
+    def _one(cls, value: tuple[MachineSetting, ...]) -> tuple[MachineSetting, ...]:
         if len(value) > 1:
             raise wrong("several control planes are not supported yet", f"Write {value[0].name} alone")
         return value
@@ -298,7 +298,7 @@ class OwnStackFile(Section):
             )
         return value
 
-    def all_machines(self) -> Iterator[tuple[str, Machine]]:
+    def all_machines(self) -> Iterator[tuple[str, MachineSetting]]:
         """Every machine with its key path."""
         pools = [("adminPool", self.admin_pool.machines)]
         pools += [(f"gpuPools[{index}]", pool.machines) for index, pool in enumerate(self.gpu_pools)]

@@ -50,7 +50,7 @@ def wait(what: str, condition: Callable[[], str], seconds: float = PATIENCE_SECO
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterView:
     """The cluster as its administrator sees it."""
 
     api: Api
@@ -113,11 +113,11 @@ def left_behind(before: Mapping[str, str], after: Mapping[str, str]) -> list[str
     """How a machine differs from before, in words."""
     differences = []
     for what, text in before.items():
-        gone = sorted(set(text.splitlines()) - set(after[what].splitlines()))
+        missing = sorted(set(text.splitlines()) - set(after[what].splitlines()))
         new = sorted(set(after[what].splitlines()) - set(text.splitlines()))
-        if gone or new:
+        if missing or new:
             differences.append(
-                f"{what}: {', '.join([*(f'+{line}' for line in new[:5]), *(f'-{line}' for line in gone[:5])])}"
+                f"{what}: {', '.join([*(f'+{line}' for line in new[:5]), *(f'-{line}' for line in missing[:5])])}"
             )
     return differences
 

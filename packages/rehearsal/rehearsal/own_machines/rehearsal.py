@@ -26,7 +26,7 @@ from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.machine import MachineError
 from rehearsal.lab.software import WORKLOAD_IMAGE, Software
 from rehearsal.own_machines import look
-from rehearsal.own_machines.look import Cluster, NotSeen
+from rehearsal.own_machines.look import ClusterView, NotSeen
 from rehearsal.own_machines.stack_file import LabStackFile, machines
 from rehearsal.report.report import StageTime, write_atomically
 from rehearsal.run.options import Options
@@ -151,13 +151,13 @@ class OwnRehearsal:
         engine.set_secret("gpucluster:sshPrivateKey", lab.private_key.read_text())
         return engine, file
 
-    def _clients(self, engine: Engine) -> tuple[Cluster, Api]:
-        """The administrator, with the file on the control plane's own disk, and whoever has the output."""
+    def _clients(self, engine: Engine) -> tuple[ClusterView, Api]:
+        """The administrator, with the file on the control plane's own disk, and the user of the output."""
         outputs = engine.outputs()
         admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
-        return Cluster(Api(Kubeconfig.parse(admin))), Api(Kubeconfig.parse(outputs["kubeconfig"]))
+        return ClusterView(Api(Kubeconfig.parse(admin))), Api(Kubeconfig.parse(outputs["kubeconfig"]))
 
-    def _cluster(self, lab: Lab, cluster: Cluster, engine: Engine) -> None:
+    def _cluster(self, lab: Lab, cluster: ClusterView, engine: Engine) -> None:
         self._ready("nodes-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))
         for name, node in cluster.nodes().items():
             self._record.real[name] = look.versions(lab, node, name)
@@ -185,8 +185,8 @@ class OwnRehearsal:
         ]
         return f"no answer from {', '.join(failed)}" if failed else ""
 
-    def _gpu_job(self, user: Api, cluster: Cluster) -> None:
-        """One pod for each GPU of the stack, submitted by whoever has the output kubeconfig."""
+    def _gpu_job(self, user: Api, cluster: ClusterView) -> None:
+        """One pod for each GPU of the stack, submitted by the user of the output kubeconfig."""
         total = sum(self._gpus.values())
         user.create("/apis/batch/v1/namespaces/default/jobs", _job("train", total))
         title = f"A job of {counted(total, 'GPU pod')} runs on all GPUs, submitted by a user"
@@ -210,7 +210,7 @@ class OwnRehearsal:
         self._check("second-up-silent", "It logs in to no machine", not any(logins.values()), _counts(logins))
         self._engine_check("no-drift", "`pulumi refresh` finds no drift on the machines", engine.drift())
 
-    def _drift(self, lab: Lab, engine: Engine, cluster: Cluster) -> None:
+    def _drift(self, lab: Lab, engine: Engine, cluster: ClusterView) -> None:
         machine, name = lab.machine(self._workers[0]), self._workers[0]
         machine.run(["systemctl", "stop", "kubelet"])
         machine.run(["sh", "-c", "echo '# edited' >> /etc/containerd/config.toml"])
@@ -227,7 +227,7 @@ class OwnRehearsal:
         self._check("drift-gone", "kubelet runs and the file is as declared", active == "active" and not edited, detail)
         self._ready("drift-ready", "All nodes are ready again", cluster, list(self._gpus))
 
-    def _power_cut(self, lab: Lab, cluster: Cluster) -> None:
+    def _power_cut(self, lab: Lab, cluster: ClusterView) -> None:
         name = self._workers[0]
         machine = lab.machine(name)
         machine.power_cut()
@@ -237,7 +237,7 @@ class OwnRehearsal:
         self._ready("power-on", "With power it comes back by itself, GPUs included", cluster, list(self._gpus))
 
     def _fewer(
-        self, lab: Lab, engine: Engine, file: LabStackFile, cluster: Cluster, before: dict[str, dict[str, str]]
+        self, lab: Lab, engine: Engine, file: LabStackFile, cluster: ClusterView, before: dict[str, dict[str, str]]
     ) -> None:
         last = self._workers[-1]
         others = [name for name in self._workers if name != last]
@@ -259,7 +259,7 @@ class OwnRehearsal:
         id, title = f"given-back-{len(self._record.checks)}", f"{name} is as it was before"
         self._check(id, title, not left, "; ".join(left) or "equal")
 
-    def _secrets(self, lab: Lab, engine: Engine, cluster: Cluster) -> None:
+    def _secrets(self, lab: Lab, engine: Engine, cluster: ClusterView) -> None:
         """The private key and the administrator's certificate are in no log, and in the state encrypted only."""
         admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
         key = next(line for line in lab.private_key.read_text().splitlines()[1:] if len(line) > 40)
@@ -272,7 +272,7 @@ class OwnRehearsal:
         detail = "; ".join(readable) or f"looked at {counted(len(texts), 'file')}"
         self._check("no-secrets", "No key is in a log or readable in the state", not readable, detail)
 
-    def _ready(self, id: str, title: str, cluster: Cluster, names: list[str]) -> None:
+    def _ready(self, id: str, title: str, cluster: ClusterView, names: list[str]) -> None:
         self._observe(id, title, partial(cluster.not_ready, names, self._gpus))
 
     def _observe(self, id: str, title: str, condition: Any) -> None:
@@ -384,7 +384,7 @@ def _opened(user: Api, pod: str) -> list[str]:
     return devices
 
 
-def _while_ready(cluster: Cluster, name: str) -> str:
+def _while_ready(cluster: ClusterView, name: str) -> str:
     return f"{name} still counts as ready" if look.is_ready(cluster.nodes()[name]) else ""
 
 
