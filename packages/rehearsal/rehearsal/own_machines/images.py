@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
-from components.clouds.kubeadm.add_ons import manifests
+from rehearsal.engine.stack import ROOT
 
-_IMAGE: Final = re.compile(r"\bimage: ([\w./-]+:[\w.-]+)")
+_IMAGE: Final = re.compile(r"\bimage: (\S+)")
+_MANIFESTS: Final = ROOT / "components" / "clouds" / "kubeadm" / "local-path.yaml"
 
 
 def named() -> list[str]:
-    """Of the parts that the program adds to every cluster of own machines, but for the pods' network."""
-    pods = json.dumps(manifests("local-path"))
-    return sorted({*re.findall(r'"image": "([^"]+)"', pods), *_IMAGE.findall(pods)})
+    """Of what the program adds to every cluster of own machines, but for the pods' network, whose images are real."""
+    return sorted(set(_IMAGE.findall(_MANIFESTS.read_text(encoding="utf-8"))))
