@@ -19,6 +19,7 @@ import stat
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import grpc
@@ -27,16 +28,17 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from machines import NAME, VERSION
+from machines.differences import Diff
 from machines.errors import MachineError, Problem
-from machines.resources import SECRETS, Diff, Resources
-from machines.wire import UNKNOWN, Properties, marshal, unmarshal
+from machines.resources import SECRETS, Resources
+from machines.wire import Properties, marshal, unmarshal
 
 _OPTIONS: Final = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 _NOT_CONFIGURATION: Final = ("version", "pluginDownloadURL", "__internal")
 _KINDS: Final = provider_pb2.PropertyDiff
 
 
-class Servicer(provider_pb2_grpc.ResourceProviderServicer):
+class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Translates calls; ``engine`` is the engine's address for log lines, empty for none."""
 
     def __init__(self, resources: Resources, engine: str = "") -> None:
@@ -96,11 +98,11 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
         async with self._errors(context):
             inputs, state = unmarshal(request.inputs), unmarshal(request.properties)
             if not inputs:
-                raise MachineError("a machine cannot be imported: declare it, `pulumi up` continues what it finds there")
+                raise MachineError(
+                    "a machine cannot be imported: declare it, `pulumi up` continues what it finds there"
+                )
             state = await self._resources.read(request.type, inputs, state, self._log(request.urn))
-            return provider_pb2.ReadResponse(
-                id=request.id, properties=marshal(state, SECRETS), inputs=request.inputs
-            )
+            return provider_pb2.ReadResponse(id=request.id, properties=marshal(state, SECRETS), inputs=request.inputs)
 
     async def Update(self, request: provider_pb2.UpdateRequest, context: Any) -> provider_pb2.UpdateResponse:
         olds, inputs = unmarshal(request.olds), unmarshal(request.news)
@@ -144,7 +146,7 @@ class Servicer(provider_pb2_grpc.ResourceProviderServicer):
             frame = error.__traceback__
             while frame is not None and frame.tb_next is not None:
                 frame = frame.tb_next
-            place = f"{os.path.basename(frame.tb_frame.f_code.co_filename)}:{frame.tb_lineno}" if frame else "?"
+            place = f"{Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else "?"
             await context.abort(
                 grpc.StatusCode.INTERNAL, f"{NAME} has a defect: {type(error).__name__} at {place} ({resource_type})"
             )
@@ -154,7 +156,7 @@ class Log:
     """Lines for the user about one resource."""
 
     def __init__(self, channel: Any, urn: str) -> None:
-        self._stub = engine_pb2_grpc.EngineStub(channel) if channel is not None else None
+        self._stub: Any = engine_pb2_grpc.EngineStub(channel) if channel is not None else None
         self._urn = urn
 
     async def progress(self, message: str) -> None:
@@ -233,7 +235,7 @@ async def serve(engine: str) -> None:
     """Serve until the engine ends: it closes the standard input, or interrupts; a killed engine closes it as well."""
     resources = Resources()
     server = grpc.aio.server(options=_OPTIONS)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Servicer(resources, engine), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(resources, engine), server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     print(port, flush=True)  # noqa: T201 - the engine reads it
@@ -255,6 +257,3 @@ def main() -> None:
     if not arguments:
         sys.exit(f"{NAME}: the Pulumi engine starts this program; run `pulumi up` in the project's folder")
     asyncio.run(serve(arguments[0]))
-
-
-__all__ = ["UNKNOWN", "Log", "Servicer", "main", "serve"]
