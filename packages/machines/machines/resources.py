@@ -20,13 +20,13 @@ from machines.software import driver_variables, init_variables, prepare_variable
 from machines.ssh import Access, Machine, Sessions
 from machines.wire import UNKNOWN, Properties, is_known
 
-SECRETS: Final = ("adminKubeconfig",)
+SECRETS: Final = ("adminKubeconfig", "userKubeconfig")
 """Outputs that are marked secret."""
 
 _MADE: Final = {
     PREFLIGHT: ("checked", "warnings", "identities"),
     CONTROL_PLANE: (
-        "endpoint", "caCertificate", "caHash", "adminKubeconfig",
+        "endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig",
         "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift",
     ),
     WORKER: ("nodeName", "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift"),
@@ -35,6 +35,7 @@ _STABLE_FACTS: Final = (
     "os", "architecture", "kernel", "cpus", "memoryMiB", "hostname", "machineId", "cgroup", "gpus", "gpuIds",
     "nvswitches", "firewall",
 )  # fmt: skip
+_USER_DAYS: Final = 365
 _DRAIN_SECONDS: Final = 600
 _NODE_SECONDS: Final = 90
 
@@ -212,6 +213,7 @@ class Resources:
                 await self._driver(node, facts)
             if node.kind == CONTROL_PLANE:
                 made = await self._init(node, prepared["kubernetesVersion"])
+                made["userKubeconfig"] = await self._user_kubeconfig(node, olds)
             else:
                 made = {"nodeName": node.machine.name}
                 await self._join(node, facts)
@@ -256,6 +258,22 @@ class Resources:
             "caHash": answer["caHash"],
             "adminKubeconfig": base64.b64decode(answer["adminKubeconfig"]).decode(),
         }
+
+    async def _user_kubeconfig(self, node: _Node, olds: Properties) -> str:
+        """The one from before while the input is the same, so that no update changes it; empty without a user."""
+        user = node.inputs.get("user")
+        if not user:
+            return ""
+        if olds.get("user") == user and olds.get("userKubeconfig"):
+            return str(olds["userKubeconfig"])
+        variables = {
+            "ADDRESS": node.machine.address,
+            "USER_NAME": str(user["name"]),
+            "GROUPS_OF_USER": ",".join(user.get("groups") or []),
+            "HOURS": str(24 * int(user.get("days") or _USER_DAYS)),
+        }
+        answer = await self._sessions.run(node.machine, scripts.USER, variables, node.log.progress)
+        return base64.b64decode(answer["userKubeconfig"]).decode()
 
     async def _join(self, node: _Node, facts: Mapping[str, Any]) -> None:
         """With a token of its own, which is deleted whatever happens; without one where the machine has joined."""
