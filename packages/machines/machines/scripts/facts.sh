@@ -59,6 +59,8 @@ mok() {
 
 headers() {
   if [ -e "/lib/modules/$(uname -r)/build" ]; then printf present; return; fi
+  # Without package lists nobody knows: they are fetched with the first installation.
+  if ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then printf unknown; return; fi
   case $(apt-cache policy "linux-headers-$(uname -r)" 2>/dev/null | sed -n 's/^ *Candidate: //p') in '' | '(none)') printf none ;; *) printf available ;; esac
 }
 
