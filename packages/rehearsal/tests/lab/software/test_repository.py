@@ -64,7 +64,7 @@ def test_apt_accepts_it_and_offers_both_versions(published: Path, tmp_path: Path
     versions = _apt(root, "apt-cache", "madison", "tool").stdout
     assert [line.split("|")[1].strip() for line in versions.splitlines()] == ["1.1-1.1", "1.0-1.1"]
     installed = _apt(root, "apt-get", "--simulate", "install", "tool=1.0-1.1")
-    assert "Inst tool (1.0-1.1 Tools [amd64])" in installed.stdout
+    assert "Inst tool (1.0-1.1 " in installed.stdout
 
 
 def test_apt_refuses_another_key(published: Path, tmp_path: Path) -> None:
