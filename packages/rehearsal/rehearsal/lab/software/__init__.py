@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def prepare(cache: Path, progress: Progress, workloads: Sequence[str] = ()) -> S
 
 def _digest(names: Sequence[str]) -> str:
     """Of everything that defines the content but Debian's own versions, which are those of the first build."""
-    digest = hashlib.sha256(repr([*(module.folder for module in _MODULES), *names]).encode())
+    digest = hashlib.sha256(repr([platform.release(), *(module.folder for module in _MODULES), *names]).encode())
     here = Path(__file__).parent
     for file in (*sorted(here.glob("*.py")), *sorted((here / "files").iterdir())):
         digest.update(file.read_bytes())
@@ -82,9 +83,10 @@ def _fill(folder: Path, tools: Path, names: Sequence[str], progress: Progress) -
             "kubernetes": kubernetes.packages(tools),
             "nvidia": nvidia.driver_packages(tools),
             "toolkit": nvidia.toolkit_packages(tools),
+            "debian": [nvidia.kernel_headers()],
         }
         for name, packages in made.items():
-            (repository / name).mkdir()
+            (repository / name).mkdir(exist_ok=True)
             for package in packages:
                 stage.detail = package.file_name
                 build(package, repository / name)

@@ -8,6 +8,7 @@ Names and pinning: https://docs.nvidia.com/datacenter/tesla/driver-installation-
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 from typing import Final
 
@@ -88,6 +89,15 @@ def _unit(name: str, version: str, unit: str, files: dict[str, str], depends: st
         {f"/lib/systemd/system/{unit}": (FILES / unit).read_text(), **files},
         {"Depends": depends} if depends else {},
         {**enabled, "prerm": script("stop.prerm.sh", unit)},
+    )
+
+
+def kernel_headers() -> Package:
+    """Simulated headers of the one kernel that all machines share, which a driver's installation asks for."""
+    release = platform.release()
+    note = "Simulated: there are no headers here, and no module is compiled.\n"
+    return Package(
+        f"linux-headers-{release}", "1", "Kernel headers (simulated)", {f"/lib/modules/{release}/build/README": note}
     )
 
 

@@ -31,15 +31,16 @@ func main() {
 		program = func([]string) error { return fmt.Errorf("no such program") }
 	}
 	if err := program(arguments); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		if failure, ok := err.(failure); ok {
+			fmt.Println(failure.message)
 			os.Exit(failure.code)
 		}
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
 }
 
-// A failure ends the program with its own exit code.
+// A failure ends the program with its own exit code; nvidia-smi prints its message on standard output.
 type failure struct {
 	code    int
 	message string
