@@ -74,7 +74,7 @@ FLANNEL_CNI: Final = Module(
     build_gib=0.1,
     installed_gib=0.01,
 )
-"""Flannel's CNI plugin from the last release that lies in the CNI project's own module.
+"""Flannel's CNI plugin from the last release that lies in the CNI project's own module, for CNI 1.0 as flannel asks.
 
 Newer ones are in github.com/flannel-io/cni-plugin, which is not available from every Go module proxy.
 """

@@ -72,6 +72,18 @@ def test_runs(binaries: Path, command: list[str], answer: str) -> None:
     assert answer in shown.stdout + shown.stderr
 
 
+def test_flannels_plugin_has_the_cni_version_of_flannels_configuration(binaries: Path) -> None:
+    answer = subprocess.run(
+        [binaries / "flannel-cni"],
+        env={"CNI_COMMAND": "VERSION"},
+        input="{}",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "1.0.0" in json.loads(answer.stdout)["supportedVersions"]
+
+
 def test_a_second_run_is_instant_and_says_nothing(software: Software) -> None:
     out, start = io.StringIO(), time.monotonic()
     assert prepare(cache.root(), Progress(out)) == software
