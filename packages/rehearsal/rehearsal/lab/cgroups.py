@@ -48,7 +48,9 @@ def hierarchies(mountinfo: str | None = None) -> tuple[Hierarchy, ...]:
         if kind == "cgroup2":
             mounted.setdefault(kind, Hierarchy(Path(before.split()[4]), kind))
         elif kind == "cgroup":
-            controllers = ",".join(each for each in options.split(",") if each not in ("rw", "ro", "xattr", "clone_children"))
+            controllers = ",".join(
+                each for each in options.split(",") if each not in ("rw", "ro", "xattr", "clone_children")
+            )
             controllers = controllers if not controllers.startswith("name=") else f"none,{controllers}"
             mounted.setdefault(controllers, Hierarchy(Path(before.split()[4]), controllers))
     return tuple(mounted.values())

@@ -57,7 +57,9 @@ def require() -> None:
         raise LabUnavailable(f"not on PATH: {', '.join(missing)}. Install util-linux, iproute2 and hostname")
     probe = ["unshare", *_NAMESPACES, "--pid", "--uts", "--ipc", "--cgroup", "--fork", "true"]
     if error := _failure(probe):
-        raise LabUnavailable(f"this host does not allow new namespaces ({error}): start this as root on the host itself")
+        raise LabUnavailable(
+            f"this host does not allow new namespaces ({error}): start this as root on the host itself"
+        )
     if missing := cgroups.missing_controllers():
         raise LabUnavailable(
             f"kubelet needs the cgroup controllers {', '.join(missing)}, which this host does not offer. "
@@ -84,4 +86,6 @@ def _namespaces() -> str:
 def _failure(line: Sequence[str]) -> str:
     """The last line that a failing command wrote; empty if it succeeds."""
     answer = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return "" if answer.returncode == 0 else (answer.stdout.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
+    return (
+        "" if answer.returncode == 0 else (answer.stdout.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
+    )
