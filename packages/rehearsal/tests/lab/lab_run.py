@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from rehearsal.lab import cgroups, isolation, leftovers
@@ -21,6 +21,16 @@ from rehearsal.lab.specs import MachineSpec
 
 MACHINES = (MachineSpec("cp1", "10.99.0.11"), MachineSpec("gpu1", "10.99.0.12", gpus=2, gpu_device_id="0x1eb8"))
 _SECONDS = 120
+
+
+@dataclass(frozen=True)
+class NoSoftware:
+    """A repository without packages."""
+
+    repository: Path
+    images: tuple[Path, ...] = ()
+
+
 _FACTS = """
 boot=$(cat /proc/sys/kernel/random/boot_id); name=$(hostname); id=$(cat /etc/machine-id)
 address=$(ip -o -4 address show eth0 | awk '{print $4}'); routes=$(ip route | grep -c 10.244)
@@ -101,7 +111,7 @@ def main() -> None:
     software = folder / "repository"
     software.mkdir(parents=True, exist_ok=True)
     (software / "key.asc").touch()
-    lab = Lab(folder / "lab", MACHINES, SimpleNamespace(repository=software, images=()))
+    lab = Lab(folder / "lab", MACHINES, NoSoftware(software))
     try:
         isolation.enter()
         with lab:

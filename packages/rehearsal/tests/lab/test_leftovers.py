@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,12 @@ from rehearsal.lab import cgroups, leftovers
 
 
 @pytest.fixture
-def removed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Ids of the labs whose cgroups were removed; there are cgroups of the labs ``dead``, ``alive`` and ``unknown``."""
     calls: list[str] = []
     monkeypatch.setattr(cgroups, "labs", lambda: {"dead", "alive", "unknown"})
     monkeypatch.setattr(cgroups, "remove", lambda lab, machine="": calls.append(lab))
-    return iter([calls]).__next__()
+    return calls
 
 
 def _lab(registry: Path, name: str, folder: Path) -> Path:

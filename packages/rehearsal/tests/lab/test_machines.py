@@ -59,16 +59,21 @@ def _mounts() -> Iterator[str]:
             yield file.read_text()
 
 
-def _start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+@contextlib.contextmanager
+def _start(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     module = "packages.rehearsal.tests.lab.lab_run"
     path = os.pathsep.join(str(ROOT / each) for each in ("", "packages/gpu", "packages/rehearsal"))
-    return subprocess.Popen(
+    with subprocess.Popen(
         isolation.command([sys.executable, "-m", module, str(folder), *arguments]),
         env={**os.environ, "PYTHONPATH": path},
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +106,7 @@ def test_each_machine_has_its_own_identity_and_hardware(observed: dict[str, Any]
     first, other = observed["first boot"], observed["gpu machine"]
     assert (first["name"], first["address"], first["devices"]) == ("cp1", "10.99.0.11/24", "")
     assert (other["name"], other["address"]) == ("gpu1", "10.99.0.12/24")
-    assert other["devices"].split() == ["0x10de", "0x1eb8", "0x10de", "0x1eb8"]
+    assert other["devices"].split() == ["0x10de", "0x10de", "0x1eb8", "0x1eb8"]
     assert first["id"] != other["id"]
     assert "1 received" in observed["other machine"]
 
@@ -136,10 +141,8 @@ def test_a_killed_lab_dies_whole_and_the_next_start_sweeps_it(tmp_path: Path, be
     with _start(tmp_path, "hang") as process:
         assert process.stdout is not None
         lab = process.stdout.readline().strip()
-        pids = cgroups.pids(lab)
-        assert len(pids) > 10
         assert lab not in leftovers.sweep()
-        assert cgroups.pids(lab) >= pids
+        assert len(cgroups.pids(lab)) > 10
         assert all(traces(lab, tmp_path)[kind] for kind in KINDS)
         process.send_signal(signal.SIGKILL)
     _wait(lambda: not cgroups.pids(lab))
