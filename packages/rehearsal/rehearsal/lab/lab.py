@@ -25,13 +25,17 @@ _KEYRING: Final = "usr/share/keyrings/lab.asc"
 
 
 class SoftwareFolders(Protocol):
-    """What the machines can install (``repository``: ``debian/`` and others, ``key.asc``) and the images that they have."""
+    """What the machines can install, and the images that they have."""
 
     @property
-    def repository(self) -> Path: ...
+    def repository(self) -> Path:
+        """A folder with ``key.asc`` and the flat apt repository ``debian``; it is served whole."""
+        ...
 
     @property
-    def images(self) -> tuple[Path, ...]: ...
+    def images(self) -> tuple[Path, ...]:
+        """Archives of container images."""
+        ...
 
 
 class Lab:
@@ -88,14 +92,14 @@ class Lab:
             lab = held.enter_context(leftovers.registered(self._folder))
             isolation.require_overlay(self._folder)
             root = base_root(self._progress)
-            disks = self._folder / leftovers.DISKS
+            logs, disks = self._folder / "logs", self._folder / leftovers.DISKS
             held.callback(shutil.rmtree, disks, ignore_errors=True)
             layer = self._layer(disks / "layer")
             self._lan.start()
             held.callback(self._lan.stop)
             names = {spec.name: spec.address for spec in self._specs}
-            site = Site(lab, (layer, root), self._lan.interface, names)
-            processes = held.enter_context(Processes(self._folder / "logs"))
+            processes = held.enter_context(Processes(logs))
+            site = Site(lab, logs, (layer, root), self._lan.interface, names)
             for number, spec in enumerate(self._specs):
                 machine = Machine(spec, number, disks / spec.name, site, processes)
                 held.callback(machine.remove)
@@ -130,7 +134,7 @@ class Lab:
             os.chown(path, _USER_ID, _USER_ID)
         source = folder / "etc" / "apt" / "sources.list.d" / "lab.sources"
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(f"Types: deb\nURIs: {self._lan.url}/debian\nSuites: ./\nSigned-By: /{_KEYRING}\n")
+        source.write_text(f"Types: deb\nURIs: {self._lan.url}/debian/\nSuites: ./\nSigned-By: /{_KEYRING}\n")
         keyring = folder / _KEYRING
         keyring.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(self._software.repository / "key.asc", keyring)

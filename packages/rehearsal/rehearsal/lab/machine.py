@@ -45,9 +45,10 @@ class MachineError(Exception):
 
 @dataclass(frozen=True)
 class Site:
-    """What the machines of a lab share: its id, the lower folders of their disks, the LAN and their names."""
+    """What the machines of a lab share: its id, a folder for logs, the lower folders of their disks, the LAN, names."""
 
     lab: str
+    logs: Path
     lower: Sequence[Path]
     lan: IPv4Interface
     names: dict[str, str]
@@ -66,11 +67,11 @@ class Machine:
         self._processes = processes
         self._supply: Child | None = None
         self._terminal, self._console = pty.openpty()
-        self._output = bytearray()
-        threading.Thread(name=f"console-{spec.name}", target=self._read_console, daemon=True).start()
+        self._log = site.logs / f"{spec.name}-console.log"
+        threading.Thread(name=f"console-{spec.name}", target=self._copy_console, daemon=True).start()
 
     def install(self) -> None:
-        """Make the disk with the machine's name, address, identity and SSH host key: ``host_key`` is known from here."""
+        """Make the disk with the machine's name, address, identity and SSH host key; sets ``host_key``."""
         for name in ("upper", "work", "root", "containerd", "kubelet", "pci"):
             (self._folder / name).mkdir(parents=True)
         key, self.host_key = new_key()
@@ -105,7 +106,7 @@ class Machine:
 
     def console(self) -> str:
         """What appeared on its screen since the machine was made, and what its power supply wrote."""
-        return self._output.decode(errors="replace") + (self._supply.output() if self._supply is not None else "")
+        return self._log.read_text(errors="replace") + (self._supply.output() if self._supply is not None else "")
 
     def power_on(self) -> None:
         """Start it; returns at once, see ``wait_for_ssh``. Nothing happens if it is on."""
@@ -146,9 +147,13 @@ class Machine:
 
     def remove(self) -> None:
         """Take the power away if it has any, and its disk and cgroups."""
-        if self._supply is not None:
-            self._processes.stop(self._supply, grace=0)
+        if self._supply is not None and self.powered:
+            try:
+                self.power_cut()
+            except MachineError:  # no PID 1 yet, or between two boots
+                self._processes.stop(self._supply, grace=0)
         self._wait_until_off()
+        os.close(self._console)
         shutil.rmtree(self._folder)
 
     def run(self, command: Sequence[str], *, check: bool = True, seconds: float = 120.0) -> str:
@@ -163,10 +168,11 @@ class Machine:
             raise MachineError(f"{self.spec.name}: {' '.join(command)}: exit code {answer.returncode}\n{answer.stdout}")
         return answer.stdout
 
-    def _read_console(self) -> None:
-        with contextlib.suppress(OSError):  # closed by remove
-            while text := os.read(self._terminal, 4096):
-                self._output += text
+    def _copy_console(self) -> None:
+        with contextlib.suppress(OSError), self._log.open("wb", buffering=0) as log:
+            while text := os.read(self._terminal, 4096):  # an error when remove has closed the other end
+                log.write(text.replace(b"\r", b""))
+        os.close(self._terminal)
 
     def _pid(self) -> int:
         with contextlib.suppress(OSError, ValueError):
