@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol
 
 from rehearsal.cluster.processes import Processes
-from rehearsal.lab import isolation, leftovers
+from rehearsal.lab import images, isolation, leftovers
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.machine import Machine, Site, new_key
 from rehearsal.lab.network import Lan
 from rehearsal.lab.root import base_root
-from rehearsal.lab.specs import MachineSpec, lan
+from rehearsal.lab.specs import MachineSpec, free_address, lan
 
 USER: Final = "ubuntu"
 _USER_ID: Final = 1000
@@ -100,11 +101,18 @@ class Lab:
             names = {spec.name: spec.address for spec in self._specs}
             processes = held.enter_context(Processes(logs))
             site = Site(lab, logs, (layer, root), self._lan.interface, names)
-            for number, spec in enumerate(self._specs):
-                machine = Machine(spec, number, disks / spec.name, site, processes)
+
+            def new_machine(spec: MachineSpec) -> Machine:
+                machine = Machine(spec, disks / spec.name, site, processes)
                 held.callback(machine.remove)
+                return machine
+
+            store = self._image_store(new_machine)
+            for spec in self._specs:
+                self._machines[spec.name] = machine = new_machine(spec)
                 machine.install()
-                self._machines[spec.name] = machine
+                if store is not None:
+                    images.share(store, machine.containerd)
             self.power_on()
             self._held = held.pop_all()
 
@@ -120,9 +128,17 @@ class Lab:
         self._held.close()
         self._machines.clear()
 
+    def _image_store(self, new_machine: Callable[[MachineSpec], Machine]) -> Path | None:
+        if not self._software.images:
+            return None
+        spec = MachineSpec("image-store", str(free_address(self._specs, self._lan.interface.ip)))
+        return images.store(self._software.images, lambda: new_machine(spec), self._progress)
+
     def _layer(self, folder: Path) -> Path:
         """What the machines of this lab have in common above the base root."""
         shutil.copytree(_LAYER, folder, symlinks=True)
+        subprocess.run(["chmod", "-R", "go=u-w", str(folder)], check=True)  # the checkout may be its owner's only
+        subprocess.run(["chown", "-R", "0:0", str(folder)], check=True)
         private, public = new_key()
         self.private_key.parent.mkdir(exist_ok=True)
         self.private_key.write_text(private)

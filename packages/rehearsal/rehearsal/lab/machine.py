@@ -58,10 +58,9 @@ class Site:
 class Machine:
     """A machine whose disk is in ``folder``; without power until ``power_on``."""
 
-    def __init__(self, spec: MachineSpec, number: int, folder: Path, site: Site, processes: Processes) -> None:
+    def __init__(self, spec: MachineSpec, folder: Path, site: Site, processes: Processes) -> None:
         self.spec = spec
         self.host_key = ""
-        self._number = number
         self._folder = folder
         self._site = site
         self._processes = processes
@@ -124,7 +123,7 @@ class Machine:
                 "CGROUPS": cgroups.create(self._site.lab, self.spec.name),
                 "BRIDGE": BRIDGE,
                 "CONSOLE": os.ttyname(self._console),
-                "PORT": f"port{self._number}",
+                "PORT": f"port{self.spec.address.rpartition('.')[2]}",
                 "MAC": mac,
             },
             may_end=True,
@@ -146,7 +145,9 @@ class Machine:
         self._wait_until_off()
 
     def remove(self) -> None:
-        """Take the power away if it has any, and its disk and cgroups."""
+        """Take the power away if it has any, and its disk and cgroups. Safe to call twice."""
+        if not self._folder.exists():
+            return
         if self._supply is not None and self.powered:
             try:
                 self.power_cut()
@@ -156,14 +157,24 @@ class Machine:
         os.close(self._console)
         shutil.rmtree(self._folder)
 
-    def run(self, command: Sequence[str], *, check: bool = True, seconds: float = 120.0) -> str:
+    @property
+    def containerd(self) -> Path:
+        """Its ``/var/lib/containerd`` on the host's disk."""
+        return self._folder / "containerd"
+
+    def run(
+        self, command: Sequence[str], *, check: bool = True, seconds: float = 120.0, stdin: Path = Path(os.devnull)
+    ) -> str:
         """Run as root inside, not by SSH, and return what it wrote, errors included; for the scenario's own looks.
 
         Raises:
             MachineError: it has no power, or with ``check`` the command failed.
         """
         line = ["nsenter", "--target", str(self._pid()), "--all", "--", *_ENVIRONMENT, *command]
-        answer = subprocess.run(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
+        with stdin.open("rb") as file:
+            answer = subprocess.run(
+                line, stdin=file, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds
+            )
         if check and answer.returncode:
             raise MachineError(f"{self.spec.name}: {' '.join(command)}: exit code {answer.returncode}\n{answer.stdout}")
         return answer.stdout

@@ -36,10 +36,13 @@ def lan(machines: Sequence[MachineSpec]) -> ipaddress.IPv4Interface:
     """
     if problems := list(_problems(machines)):
         raise SpecError("\n".join(problems))
-    addresses = {ipaddress.IPv4Address(each.address) for each in machines}
-    network = _network(machines[0].address)
-    free = next(host for host in network.hosts() if host not in addresses)
-    return ipaddress.IPv4Interface(f"{free}/{_PREFIX_LENGTH}")
+    return ipaddress.IPv4Interface(f"{free_address(machines)}/{_PREFIX_LENGTH}")
+
+
+def free_address(machines: Sequence[MachineSpec], *taken: ipaddress.IPv4Address) -> ipaddress.IPv4Address:
+    """The lowest of the machines' network that neither they have nor is ``taken``."""
+    addresses = {*taken, *(ipaddress.IPv4Address(each.address) for each in machines)}
+    return next(host for host in _network(machines[0].address).hosts() if host not in addresses)
 
 
 def _problems(machines: Sequence[MachineSpec]) -> Iterator[str]:
