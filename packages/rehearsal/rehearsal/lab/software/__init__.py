@@ -57,8 +57,9 @@ def prepare(cache: Path, progress: Progress, workloads: Sequence[str] = ()) -> S
         with folders.exclusive(cache / "lock", lambda holder: progress.say(f"waiting for {holder} …")):
             if not folder.is_dir():
                 folders.require_space({cache: 2.5})
+                debs = debian.packages(cache, progress)
                 with folders.new_folder(folder) as temporary:
-                    _fill(temporary, tools, names, progress)
+                    _fill(temporary, tools, debs, names, progress)
     folders.mark_used([folder])
     return Software(tuple(sorted((folder / "images").glob("*.tar"))), folder / "repository")
 
@@ -72,12 +73,11 @@ def _digest(names: Sequence[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _fill(folder: Path, tools: Path, names: Sequence[str], progress: Progress) -> None:
+def _fill(folder: Path, tools: Path, debs: Path, names: Sequence[str], progress: Progress) -> None:
     repository, archives, unpacked = (folder / name for name in ("repository", "images", "userland"))
-    for each in (repository / "debian", archives, unpacked):
+    for each in (archives, unpacked):
         each.mkdir(parents=True)
-    with progress.stage("machines: Debian's packages", "about 30 MB to download"):
-        debian.download((*debian.FOR_MACHINES, *debian.FOR_IMAGES), repository / "debian")
+    shutil.copytree(debs / "machines", repository / "debian")
     with progress.stage("machines: packages of Kubernetes and NVIDIA (simulated)") as stage:
         made: dict[str, list[Package]] = {
             "kubernetes": kubernetes.packages(tools),
@@ -95,7 +95,7 @@ def _fill(folder: Path, tools: Path, names: Sequence[str], progress: Progress) -
             for name, origin in _ORIGINS.items():
                 publish(repository / name, origin, key)
     with progress.stage("machines: container images") as stage:
-        layer = _userland(repository / "debian", unpacked)
+        layer = _userland(debs / "images", unpacked)
         for image in (*images.cluster_images(tools), images.workload_image(names, tools)):
             stage.detail = image.file_name
             images.write(image, archives, layer)
@@ -105,11 +105,7 @@ _ORIGINS: Final = {"debian": "Debian", "kubernetes": "Kubernetes", "nvidia": "NV
 
 
 def _userland(packages: Path, folder: Path) -> bytes:
-    needed = packages.parent.parent / "for-images"
-    needed.mkdir()
-    debian.download(debian.FOR_IMAGES, needed)
-    debian.unpack(sorted(needed.glob("*.deb")), folder)
+    debian.unpack(sorted(packages.glob("*.deb")), folder)
     layer = images.userland(folder)
-    for each in (needed, folder):
-        shutil.rmtree(each)
+    shutil.rmtree(folder)
     return layer

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from rehearsal.tools import cache as folders
 from rehearsal.tools.command import ToolsError, run
+from rehearsal.tools.progress import Progress
 
 CODENAME: Final = "bookworm"
 
@@ -50,6 +53,22 @@ def require_release(os_release: Path = Path("/etc/os-release")) -> None:
             f"own machines are rehearsed with packages of Debian 12 ({CODENAME}), and this machine is {name}. "
             "Run the rehearsal in a Debian 12 container or virtual machine."
         )
+
+
+def packages(cache: Path, progress: Progress) -> Path:
+    """A folder in ``cache`` with ``machines/`` and ``images/``: the .deb files of both lists, of the first download."""
+    definition = repr((CODENAME, FOR_MACHINES, FOR_IMAGES))
+    folder = cache / f"lab-debian-{hashlib.sha256(definition.encode()).hexdigest()[:16]}"
+    if not folder.is_dir():
+        with (
+            progress.stage("machines: Debian's packages", "60 MB to download"),
+            folders.new_folder(folder) as temporary,
+        ):
+            for name, names in (("machines", FOR_MACHINES), ("images", FOR_IMAGES)):
+                (temporary / name).mkdir()
+                download(names, temporary / name)
+    folders.mark_used([folder])
+    return folder
 
 
 def download(names: Sequence[str], folder: Path) -> None:

@@ -97,7 +97,7 @@ def test_two_driver_branches_share_one_repository(tmp_path: Path) -> None:
         assert {*named, f"nvidia-fabricmanager-{branch}"} <= names
 
 
-def test_another_distribution_is_told_what_to_use(tmp_path: Path) -> None:
+def test_another_distribution_is_refused_with_what_to_use(tmp_path: Path) -> None:
     release = tmp_path / "os-release"
     release.write_text('PRETTY_NAME="Fedora Linux 42"\nVERSION_CODENAME=""\n')
     with pytest.raises(ToolsError, match=r"this machine is Fedora Linux 42\. Run the rehearsal in a Debian 12"):

@@ -181,3 +181,62 @@ def test_the_container_runtime_touches_only_containers_with_gpus(
     assert (bundle / "config.json").read_text() == content
     assert answer.stdout == (f"runc --root /r create --bundle {bundle} id\n" if code == 0 else "")
     assert ("nvml error: driver not loaded" in answer.stderr) is (code != 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"version": "v1", "flags": {"failOnInitError": True}}, "configure the NVIDIA Container Toolkit"),
+        ({"version": "v2"}, 'unknown version: "v2"'),
+        ({"version": "v1", "sharing": {"timeSharing": {}}}, "unknown field"),
+    ],
+)
+def test_the_device_plugin_fails_without_gpus_or_with_a_wrong_file(
+    binaries: Path, tmp_path: Path, config: dict[str, object], message: str
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(json.dumps(config))
+    command = [binaries / "lab-image", "nvidia-device-plugin"]
+    answer = subprocess.run(command, env={"CONFIG_FILE": str(file)}, capture_output=True, text=True, timeout=30)
+    assert answer.returncode == 1
+    assert message in answer.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount namespace")
+@pytest.mark.parametrize(
+    ("visible", "devices"),
+    [
+        ("GPU-b", ["/dev/nvidia-uvm", "/dev/nvidia1", "/dev/nvidiactl"]),
+        ("0,GPU-b", ["/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]),
+        ("all", ["/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]),
+        ("GPU-c", None),
+    ],
+)
+def test_a_container_gets_the_gpus_that_it_names_and_no_others(
+    binaries: Path, tmp_path: Path, visible: str, devices: list[str] | None
+) -> None:
+    gpus = [
+        {"index": index, "uuid": uuid, "name": "Tesla T4", "bus": ""} for index, uuid in enumerate(("GPU-a", "GPU-b"))
+    ]
+    (tmp_path / "loaded.json").write_text(json.dumps({"version": "580.95.05", "gpus": gpus}))
+    largest = 2**63 - 1
+    spec = {"process": {"env": [f"NVIDIA_VISIBLE_DEVICES={visible}"]}, "linux": {"resources": {"limit": largest}}}
+    (tmp_path / "config.json").write_text(json.dumps(spec))
+    (tmp_path / "runc").write_text("#!/bin/sh\n")
+    (tmp_path / "runc").chmod(0o755)
+    script = 'mount -t tmpfs tmpfs /run && mkdir /run/nvidia && cp "$1/loaded.json" /run/nvidia && shift && exec "$@"'
+    command = [binaries / "lab-image", "nvidia-container-runtime", "create", "-b", tmp_path, "id"]
+    answer = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", tmp_path, *command],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    linux = json.loads((tmp_path / "config.json").read_text())["linux"]
+    assert linux["resources"]["limit"] == largest
+    if devices is None:
+        assert "device error: GPU-c: unknown device" in answer.stderr
+        assert "devices" not in linux
+    else:
+        assert answer.returncode == 0, answer.stderr
+        assert [each["path"] for each in linux["devices"]] == devices
