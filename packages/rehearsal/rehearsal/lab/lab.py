@@ -150,7 +150,7 @@ class Lab:
             os.chown(path, _USER_ID, _USER_ID)
         source = folder / "etc" / "apt" / "sources.list.d" / "lab.sources"
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(f"Types: deb\nURIs: {self._lan.url}/debian/\nSuites: ./\nSigned-By: /{_KEYRING}\n")
+        source.write_text(f"Types: deb\nURIs: {self.repository_url}/debian/\nSuites: ./\nSigned-By: /{_KEYRING}\n")
         keyring = folder / _KEYRING
         keyring.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(self._software.repository / "key.asc", keyring)
