@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from rehearsal.lab.machine import Machine
+from rehearsal.lab.machine import LabMachine
 from rehearsal.tools import cache
 
 _DATABASES: Final = "*.db"
@@ -25,7 +25,7 @@ _IMPORT: Final = ("ctr", "--namespace", "k8s.io", "images", "import", "-")
 _INSTALL_SECONDS: Final = 600.0
 
 
-def store(archives: Sequence[Path], builder: Callable[[], Machine], progress: Callable[[str], None]) -> Path:
+def store(archives: Sequence[Path], builder: Callable[[], LabMachine], progress: Callable[[str], None]) -> Path:
     """A cached ``/var/lib/containerd`` that has the images of ``archives``, made on the machine that ``builder`` makes.
 
     Raises MachineError if a package or an archive is refused.
@@ -41,7 +41,7 @@ def store(archives: Sequence[Path], builder: Callable[[], Machine], progress: Ca
     return folder
 
 
-def _import(archives: Sequence[Path], machine: Machine, folder: Path) -> None:
+def _import(archives: Sequence[Path], machine: LabMachine, folder: Path) -> None:
     cache.require_space({folder.parent: 2.0})
     machine.install()
     machine.power_on()

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from rehearsal.cluster.processes import Processes
 from rehearsal.lab import images, isolation, leftovers
 from rehearsal.lab.isolation import LabUnavailable
-from rehearsal.lab.machine import Machine, Site, new_key
+from rehearsal.lab.machine import LabMachine, Site, new_key
 from rehearsal.lab.network import Lan
 from rehearsal.lab.root import base_root
 from rehearsal.lab.specs import MachineSpec, free_address, lan
@@ -58,7 +58,7 @@ class Lab:
         self._software = software
         self._progress = progress
         self._held = contextlib.ExitStack()
-        self._machines: dict[str, Machine] = {}
+        self._machines: dict[str, LabMachine] = {}
 
     @property
     def private_key(self) -> Path:
@@ -70,7 +70,7 @@ class Lab:
         """Where machines reach the package sources."""
         return self._lan.url
 
-    def machine(self, name: str) -> Machine:
+    def machine(self, name: str) -> LabMachine:
         """The machine of that name."""
         return self._machines[name]
 
@@ -102,8 +102,8 @@ class Lab:
             processes = held.enter_context(Processes(logs))
             site = Site(lab, logs, (layer, root), self._lan.interface, names)
 
-            def new_machine(spec: MachineSpec) -> Machine:
-                machine = Machine(spec, disks / spec.name, site, processes)
+            def new_machine(spec: MachineSpec) -> LabMachine:
+                machine = LabMachine(spec, disks / spec.name, site, processes)
                 held.callback(machine.remove)
                 return machine
 
@@ -128,7 +128,7 @@ class Lab:
         self._held.close()
         self._machines.clear()
 
-    def _image_store(self, new_machine: Callable[[MachineSpec], Machine]) -> Path | None:
+    def _image_store(self, new_machine: Callable[[MachineSpec], LabMachine]) -> Path | None:
         if not self._software.images:
             return None
         spec = MachineSpec("image-store", str(free_address(self._specs, self._lan.interface.ip)))
@@ -150,7 +150,7 @@ class Lab:
             os.chown(path, _USER_ID, _USER_ID)
         source = folder / "etc" / "apt" / "sources.list.d" / "lab.sources"
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(f"Types: deb\nURIs: {self._lan.url}/debian/\nSuites: ./\nSigned-By: /{_KEYRING}\n")
+        source.write_text(f"Types: deb\nURIs: {self.repository_url}/debian/\nSuites: ./\nSigned-By: /{_KEYRING}\n")
         keyring = folder / _KEYRING
         keyring.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(self._software.repository / "key.asc", keyring)

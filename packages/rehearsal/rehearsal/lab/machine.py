@@ -55,7 +55,7 @@ class Site:
     """Name → address."""
 
 
-class Machine:
+class LabMachine:
     """A machine whose disk is in ``folder``; without power until ``power_on``."""
 
     def __init__(self, spec: MachineSpec, folder: Path, site: Site, processes: Processes) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rehearsal.lab import cgroups, isolation, leftovers
 from rehearsal.lab.lab import Lab
-from rehearsal.lab.machine import Machine, MachineError, new_key
+from rehearsal.lab.machine import LabMachine, MachineError, new_key
 from rehearsal.lab.specs import MachineSpec
 
 MACHINES = (MachineSpec("cp1", "10.99.0.11"), MachineSpec("gpu1", "10.99.0.12", gpus=2, gpu_device_id="0x1eb8"))
@@ -73,12 +73,12 @@ def _lab_id(folder: Path) -> str:
     return entry.name
 
 
-def _facts(machine: Machine) -> dict[str, str]:
+def _facts(machine: LabMachine) -> dict[str, str]:
     machine.run(["systemctl", "is-system-running", "--wait"])
     return dict(line.split("=", 1) for line in machine.run(["sh", "-c", _FACTS]).splitlines())
 
 
-def _boot(machine: Machine) -> str:
+def _boot(machine: LabMachine) -> str:
     try:
         return machine.run(["cat", "/proc/sys/kernel/random/boot_id"]).strip()
     except MachineError:
@@ -92,7 +92,7 @@ def _wait(condition: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def _ssh(lab: Lab, machine: Machine, host_key: str, folder: Path, command: str) -> str:
+def _ssh(lab: Lab, machine: LabMachine, host_key: str, folder: Path, command: str) -> str:
     known = folder / "known_hosts"
     known.write_text(f"{machine.spec.address} {host_key}\n")
     options = {

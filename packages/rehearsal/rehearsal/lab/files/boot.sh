@@ -9,8 +9,8 @@ outside() {
   read -r pid _ < /proc/self/stat
   echo "$pid" > "$FOLDER/pid"
   # No pipe into the loop: it is this shell that enters.
-  while read -r folder _; do
-    echo 0 > "$folder/cgroup.procs"
+  while read -r group _; do
+    echo 0 > "$group/cgroup.procs"
   done <<EOF
 $CGROUPS
 EOF
@@ -66,12 +66,12 @@ cgroups() {
     return
   fi
   mount -t tmpfs -o mode=755 tmpfs sys/fs/cgroup
-  echo "$CGROUPS" | while read -r _ name options; do
-    mkdir "sys/fs/cgroup/$name"
+  echo "$CGROUPS" | while read -r _ hierarchy options; do
+    mkdir "sys/fs/cgroup/$hierarchy"
     if [ "$options" = cgroup2 ]; then
-      mount -t cgroup2 cgroup2 "sys/fs/cgroup/$name"
+      mount -t cgroup2 cgroup2 "sys/fs/cgroup/$hierarchy"
     else
-      mount -t cgroup -o "$options" cgroup "sys/fs/cgroup/$name"
+      mount -t cgroup -o "$options" cgroup "sys/fs/cgroup/$hierarchy"
     fi
   done
 }
