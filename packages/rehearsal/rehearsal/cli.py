@@ -117,7 +117,6 @@ def _on_own_machines(stack: Stack, console: Console) -> bool:
     """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
     from rehearsal.lab import isolation
     from rehearsal.lab.software import prepare
-    from rehearsal.own_machines.images import named
     from rehearsal.own_machines.rehearsal import OwnRehearsal
     from rehearsal.run.options import Options
     from rehearsal.tools import cache
@@ -129,7 +128,7 @@ def _on_own_machines(stack: Stack, console: Console) -> bool:
         _say_error(str(error))
         raise typer.Exit(isolation.EXIT_UNAVAILABLE) from None
     options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
-    software = prepare(cache.root(), Progress(), named())
+    software = prepare(cache.root(), Progress())
     isolation.enter()
     return OwnRehearsal(stack, options, software, console).run()
 

@@ -80,7 +80,8 @@ class LabMachine:
         files = {
             "hostname": f"{self.spec.name}\n",
             "hosts": "".join(f"{address} {name}\n" for name, address in hosts.items()),
-            "resolv.conf": "",  # there is no DNS
+            # Nobody answers there; without a line CoreDNS does not start.
+            "resolv.conf": f"nameserver {self._site.lan.ip}\n",
             "machine-id": f"{secrets.token_hex(16)}\n",
             "ssh/ssh_host_ed25519_key": key,
             "ssh/ssh_host_ed25519_key.pub": f"{self.host_key}\n",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
 from rehearsal.lab.lab import Lab
-from rehearsal.lab.machine import Machine
+from rehearsal.lab.machine import LabMachine
 
 GPU: Final = "nvidia.com/gpu"
 PATIENCE_SECONDS: Final = 300.0
@@ -104,7 +104,7 @@ def _why(pod: Mapping[str, Any]) -> str:
     return ""
 
 
-def traces(machine: Machine) -> dict[str, str]:
+def traces(machine: LabMachine) -> dict[str, str]:
     """What the machine has of everything that the program might leave behind."""
     return {what: machine.run(["sh", "-c", command]) for what, command in _TRACES.items()}
 
@@ -122,7 +122,7 @@ def left_behind(before: Mapping[str, str], after: Mapping[str, str]) -> list[str
     return differences
 
 
-def logins(machine: Machine) -> int:
+def logins(machine: LabMachine) -> int:
     """How often somebody has logged in by SSH since its last start."""
     journal = machine.run(["journalctl", "-b", "-q", "-o", "cat", "-u", "ssh.service"], check=False)
     return len(re.findall(r"^Accepted publickey", journal, re.MULTILINE))

@@ -79,6 +79,14 @@ FLANNEL_CNI: Final = Module(
 Newer ones are in github.com/flannel-io/cni-plugin, which is not available from every Go module proxy.
 """
 
+LOCAL_PATH: Final = Module(
+    _HERE / "local-path",
+    minutes=4,
+    build_gib=1.0,
+    installed_gib=0.1,
+)
+"""The newest release that is a Go module; it makes the machines' volumes."""
+
 LAB_IMAGE: Final = Module(
     _HERE / "lab-image",
     minutes=0.3,
@@ -87,4 +95,4 @@ LAB_IMAGE: Final = Module(
 )
 """Our own program: what runs in the rehearsal's container images, and the simulated NVIDIA driver's commands."""
 
-LAB: Final = (KUBEADM, CRICTL, COREDNS, CNI_PLUGINS, FLANNEL, FLANNEL_CNI, LAB_IMAGE)
+LAB: Final = (KUBEADM, CRICTL, COREDNS, CNI_PLUGINS, FLANNEL, FLANNEL_CNI, LOCAL_PATH, LAB_IMAGE)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.lab.software.debs import Link
-from rehearsal.tools.lab import COREDNS, FLANNEL
+from rehearsal.tools.lab import COREDNS, FLANNEL, LOCAL_PATH
 from rehearsal.tools.modules import KUBERNETES
 
 DEVICE_PLUGIN: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
@@ -26,6 +26,8 @@ FLANNEL_CNI: Final = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"
 
 https://github.com/flannel-io/flannel/blob/v0.28.10/Documentation/kube-flannel.yml
 """
+BUSYBOX: Final = "docker.io/library/busybox:1.37.0"
+"""What the program's local-path provisioner starts to make a folder; inside is Debian's busybox."""
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 Files = Mapping[str, "Path | str | Link | None"]
@@ -76,6 +78,13 @@ def cluster_images(tools: Path) -> list[ContainerImage]:
             shell=True,
         ),
         ContainerImage((FLANNEL_CNI,), {"/flannel": tools / "flannel-cni"}, shell=True),
+        ContainerImage(
+            (
+                f"docker.io/rancher/local-path-provisioner:{LOCAL_PATH.version('github.com/rancher/local-path-provisioner')}",
+            ),
+            {"/usr/bin/local-path-provisioner": tools / "local-path-provisioner"},
+        ),
+        ContainerImage((BUSYBOX,), {}, shell=True),
         ContainerImage((DEVICE_PLUGIN,), {"/usr/bin/nvidia-device-plugin": lab}, ("nvidia-device-plugin",)),
     ]
 
