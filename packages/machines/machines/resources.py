@@ -192,7 +192,7 @@ class Resources:
         try:
             facts = await self._sessions.run(machine, scripts.FACTS, {})
         except MachineError as error:
-            return Problem(machine.name, str(error).removeprefix(machine.name).lstrip(": "))
+            return Problem(machine.name, str(error).removeprefix(f"{machine.name}: "))
         return preflight.Candidate(machine.name, entry["role"], int(entry.get("gpus") or 0), facts)
 
     async def _converge(self, node: _Node, olds: Properties) -> Properties:

@@ -110,8 +110,9 @@ class Sessions:
     ) -> dict[str, Any]:
         shell = "sh -s" if self._user(machine) == "root" else "sudo -n sh -s"
         process = await connection.create_process(shell, encoding="utf-8", errors="replace")
-        process.stdin.write(compose(phase, variables))
-        process.stdin.write_eof()
+        with contextlib.suppress(BrokenPipeError):  # sudo refuses before it reads
+            process.stdin.write(compose(phase, variables))
+            process.stdin.write_eof()
         last = ""
 
         async def follow() -> None:
@@ -191,12 +192,12 @@ class Sessions:
         self, machine: Machine, tunnel: asyncssh.SSHClientConnection | None
     ) -> asyncssh.SSHClientConnection:
         port, user = machine.port or self.access.port, self._user(machine)
-        place = f"{machine.name} ({machine.address}:{port})"
+        place = f"{machine.name}: {machine.address}:{port}"
         key = self.access.private_key
         agent = os.environ.get("SSH_AUTH_SOCK", "")
         if key is None and not agent:
             raise Unreachable(
-                f"{place}: no SSH key: set it with `pulumi config set --secret gpucluster:sshPrivateKey`, or start an"
+                f"{place} needs an SSH key: set it with `pulumi config set --secret gpucluster:sshPrivateKey`, or start an"
                 " SSH agent (SSH_AUTH_SOCK)"
             )
         try:
