@@ -51,10 +51,10 @@ def configuration_problems(config: Properties) -> list[Problem]:
     if isinstance(key, str) and key:
         try:
             asyncssh.import_private_key(key)
-        except asyncssh.KeyEncryptionError:
-            problems.append(Problem("privateKey", "has a passphrase; use the SSH agent, or a key without one"))
-        except asyncssh.KeyImportError:
-            problems.append(Problem("privateKey", "is not a private key in OpenSSH or PEM format"))
+        except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
+            locked = isinstance(error, asyncssh.KeyEncryptionError) or "assphrase" in str(error)
+            text = "has a passphrase; use the SSH agent, or a key without one"
+            problems.append(Problem("privateKey", text if locked else "is no private key in OpenSSH or PEM format"))
     jump = config.get("jumpHost")
     if jump is not None and not isinstance(jump, (dict, Unknown)):
         problems.append(Problem("jumpHost", "must be a mapping with address and hostKey"))

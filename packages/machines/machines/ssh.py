@@ -197,8 +197,8 @@ class Sessions:
         agent = os.environ.get("SSH_AUTH_SOCK", "")
         if key is None and not agent:
             raise Unreachable(
-                f"{place} needs an SSH key: set it with `pulumi config set --secret gpucluster:sshPrivateKey`, or start an"
-                " SSH agent (SSH_AUTH_SOCK)"
+                f"{place} needs an SSH key: `pulumi config set --secret gpucluster:sshPrivateKey`, or an SSH agent"
+                " (SSH_AUTH_SOCK)"
             )
         try:
             return await asyncssh.connect(

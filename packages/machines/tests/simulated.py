@@ -54,6 +54,11 @@ class Lines:
         self.lines.append(f"warning: {message}")
 
 
+class _Server(asyncssh.SSHServer):
+    def connection_requested(self, *_: object) -> bool:
+        return True  # so that each may be a jump host
+
+
 @dataclass
 class SimulatedMachine:
     """``phases``: (phase, variables) in the order of their start. ``broken``: phase → its error, or None to hang up."""
@@ -92,6 +97,7 @@ class SimulatedMachine:
             0,
             server_host_keys=[self.key],
             authorized_client_keys=asyncssh.import_authorized_keys(users.export_public_key().decode()),
+            server_factory=_Server,
             process_factory=self._session,
         )
         self.port = self.server.get_port()
