@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import asyncssh
 
-from machines.resources import Resources
+from machines.resources import MachineResources
 
 T = TypeVar("T")
 CA_HASH = "sha256:" + "a" * 64
@@ -55,7 +55,7 @@ class Lines:
 
 
 class _Server(asyncssh.SSHServer):
-    def connection_requested(self, *_: object) -> bool:
+    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
         return True  # so that each may be a jump host
 
 
@@ -211,7 +211,7 @@ class Site:
             machine.plane = self.machines[0]
             await machine.start(user)
         self.private_key = user.export_private_key().decode()
-        self.resources = Resources()
+        self.resources = MachineResources()
         self.resources.configure({"privateKey": self.private_key, **self.config})
         return self
 

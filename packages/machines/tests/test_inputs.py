@@ -10,7 +10,7 @@ import asyncssh
 import pytest
 
 from machines.differences import difference
-from machines.errors import MachineError
+from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER, configuration_problems, problems_of
 from machines.kubeadm import init_documents, join_documents
 from machines.preflight import Candidate, problems, warnings
@@ -31,9 +31,9 @@ def test_inputs_that_are_right_have_no_problem() -> None:
 
 def test_all_problems_of_a_resource_are_reported_at_once() -> None:
     machine = {"name": "GPU_1", "address": "a b", "hostKey": "ssh-ed25519 AAAA", "port": 99999}
-    inputs = worker(GPU1, CP1, machine=machine, labels={"a b": "c"}, taints=[{"key": "k", "effect": "Never"}])
+    inputs = worker(GPU1, CP1, labels={"a b": "c"}, taints=[{"key": "k", "effect": "Never"}])
     inputs["software"]["kubernetes"] = {"version": "1.34.4", "url": "ftp://x"}
-    inputs |= {"nvidia": {"driver": "latest"}, "password": "x"}
+    inputs |= {"machine": machine, "nvidia": {"driver": "latest"}, "password": "x"}
     del inputs["caHash"]
     assert {each.where for each in problems_of(WORKER, inputs)} == {
         "caHash",
@@ -124,7 +124,7 @@ def test_what_no_running_node_takes_is_refused_before_anything_happens(
     news = json.loads(json.dumps({**inputs, **change}))
     if version := news.pop("version", None):
         news["software"]["kubernetes"]["version"] = version
-    with pytest.raises(MachineError, match=text):
+    with pytest.raises(OperationError, match=text):
         difference(kind, inputs, state(inputs), news)
     assert difference(kind, inputs, dict(inputs), news).changes, "a create that failed may be corrected"
 

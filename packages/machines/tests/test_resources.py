@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from machines.errors import MachineError
+from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER
 from packages.machines.tests.simulated import (
     CA_HASH,
@@ -74,7 +74,7 @@ def test_no_token_is_left_when_the_join_fails_and_the_next_run_continues(error: 
         plane, machine = two()
         async with Site(plane, machine) as site:
             machine.broken["join"] = error
-            with pytest.raises(MachineError, match="gpu1") as failure:
+            with pytest.raises(OperationError, match="gpu1") as failure:
                 await up(site)
             assert failure.value.begun, "the state must have the machine, so that destroy cleans it"
             assert plane.tokens == set()
@@ -224,7 +224,7 @@ def test_a_machine_that_is_off_stops_refresh_and_delete_by_its_name_unless_it_is
             await site.resources.close()
             await machine.stop()
             for task in (site.resources.read, site.resources.delete):
-                with pytest.raises(MachineError, match=r"gpu1: .*refuses the connection(.|\n)*skipUnreachable"):
+                with pytest.raises(OperationError, match=r"gpu1: .*refuses the connection(.|\n)*skipUnreachable"):
                     await task(WORKER, inputs, state, site.log)
             assert "gpu1" in plane.nodes
             site.resources.configure({"privateKey": site.private_key, "skipUnreachable": ["gpu1"]})
@@ -245,7 +245,7 @@ def test_another_machine_at_the_same_address_is_left_alone() -> None:
             machine.facts["machineId"] = "id-other"
             machine.phases.clear()
             state["drift"] = ["kubelet is disabled"]
-            with pytest.raises(MachineError, match="another machine"):
+            with pytest.raises(OperationError, match="another machine"):
                 await site.resources.update(WORKER, state, inputs, site.log)
         assert machine.names == []
 
@@ -262,7 +262,7 @@ def test_a_cancelled_command_ends_the_running_phase_and_starts_no_other() -> Non
             site.resources.cancel()
             assert plane.slow is not None
             plane.slow.set()
-            with pytest.raises(MachineError, match="cancelled before init") as failure:
+            with pytest.raises(OperationError, match="cancelled before init") as failure:
                 await task
         assert failure.value.begun
         assert plane.names == ["prepare"]
@@ -283,7 +283,7 @@ def test_preflight_reports_all_problems_of_all_machines_and_changes_nothing() ->
             inputs["machines"].append(
                 {"machine": {**original.property, "name": "gpu4", "hostKey": other}, "role": "worker", "gpus": 1}
             )
-            with pytest.raises(MachineError) as failure:
+            with pytest.raises(OperationError) as failure:
                 await site.resources.create(PREFLIGHT, inputs, site.log)
         text = str(failure.value)
         assert text.startswith("7 problems; nothing was changed on any machine:\n")
@@ -311,7 +311,7 @@ def test_preflight_of_an_added_machine_opens_a_session_on_that_machine_alone() -
             state = (await site.resources.create(PREFLIGHT, preflight(plane, first), site.log))[1]
             plane.phases.clear()
             first.phases.clear()
-            with pytest.raises(MachineError, match="gpu1 and gpu2: have the same host name"):
+            with pytest.raises(OperationError, match="gpu1 and gpu2: have the same host name"):
                 await site.resources.update(PREFLIGHT, state, preflight(plane, first, second), site.log)
             second.facts["hostname"] = "gpu2"
             after = await site.resources.update(PREFLIGHT, state, preflight(plane, first, second), site.log)

@@ -9,16 +9,16 @@ import asyncssh
 import pytest
 
 from machines import ssh
-from machines.errors import MachineError, Unreachable
+from machines.errors import OperationError, Unreachable
 from machines.scripts import FACTS, NODE, PREPARE, Phase, compose
-from machines.ssh import Access, Machine, Sessions
+from machines.ssh import Sessions, SshAccess, SshMachine
 from packages.machines.tests.simulated import SimulatedMachine, Site, run
 
 
 async def refused(machine: dict[str, object], private_key: str | None, **config: object) -> str:
-    sessions = Sessions(Access.of({"privateKey": private_key, **config}))
+    sessions = Sessions(SshAccess.of({"privateKey": private_key, **config}))
     with pytest.raises(Unreachable) as failure:
-        await sessions.run(Machine.of(machine), FACTS, {})
+        await sessions.run(SshMachine.of(machine), FACTS, {})
     await sessions.close()
     return str(failure.value)
 
@@ -100,9 +100,9 @@ def test_a_phase_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     async def work() -> None:
         gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
         async with Site(gpu1) as site:
-            sessions = Sessions(Access.of({"privateKey": site.private_key}))
-            with pytest.raises(MachineError, match="gpu1: prepare has not ended"):
-                await sessions.run(Machine.of(gpu1.property), Phase("prepare", 1), {})
+            sessions = Sessions(SshAccess.of({"privateKey": site.private_key}))
+            with pytest.raises(OperationError, match="gpu1: prepare has not ended"):
+                await sessions.run(SshMachine.of(gpu1.property), Phase("prepare", 1), {})
             assert gpu1.slow is not None
             gpu1.slow.set()
             await sessions.close()
@@ -114,8 +114,8 @@ def test_writing_phases_of_one_machine_run_one_after_the_other_and_looks_at_once
     async def work() -> None:
         gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
         async with Site(gpu1) as site:
-            sessions = Sessions(Access.of({"privateKey": site.private_key}))
-            machine = Machine.of(gpu1.property)
+            sessions = Sessions(SshAccess.of({"privateKey": site.private_key}))
+            machine = SshMachine.of(gpu1.property)
             writing = [asyncio.create_task(sessions.run(machine, PREPARE, {})) for _ in range(2)]
             while gpu1.names != ["prepare"]:
                 await asyncio.sleep(0.01)
@@ -135,8 +135,8 @@ def test_a_session_through_a_jump_host() -> None:
         jump, gpu1 = SimulatedMachine("jump"), SimulatedMachine("gpu1")
         async with Site(jump, gpu1) as site:
             host = {key: value for key, value in jump.property.items() if key != "name"}
-            sessions = Sessions(Access.of({"privateKey": site.private_key, "jumpHost": host}))
-            assert (await sessions.run(Machine.of(gpu1.property), FACTS, {}))["hostname"] == "gpu1"
+            sessions = Sessions(SshAccess.of({"privateKey": site.private_key, "jumpHost": host}))
+            assert (await sessions.run(SshMachine.of(gpu1.property), FACTS, {}))["hostname"] == "gpu1"
             await sessions.close()
 
     run(work())
