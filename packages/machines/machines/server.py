@@ -48,9 +48,6 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def Handshake(self, request: Any, context: Any) -> provider_pb2.ProviderHandshakeResponse:
         return provider_pb2.ProviderHandshakeResponse()
 
-    async def Attach(self, request: Any, context: Any) -> Empty:
-        return Empty()
-
     async def GetPluginInfo(self, request: Any, context: Any) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=VERSION)
 
@@ -118,10 +115,6 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             inputs, state = unmarshal(request.old_inputs), unmarshal(request.properties)
             await self._resources.delete(request.type, inputs or state, state, self._log(request.urn))
             return Empty()
-
-    async def Invoke(self, request: provider_pb2.InvokeRequest, context: Any) -> provider_pb2.InvokeResponse:
-        async with self._errors(context):
-            raise OperationError(f"{NAME} has no function {request.tok}")
 
     async def Cancel(self, request: Any, context: Any) -> Empty:
         self._resources.cancel()
