@@ -1,6 +1,7 @@
 """Create, read, update and delete: what each resource type does on its machines, by way of phases.
 
 Create and update are one path: look at the machine, then do what is missing. So an interrupted command is continued.
+``log`` is what tells the user: coroutines ``progress(message)``, a passing line, and ``warning(message)``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from machines import preflight, scripts
 from machines.differences import ResourceDiff, difference, drift, node_changes
@@ -39,18 +40,6 @@ _DRAIN_SECONDS: Final = 600
 _NODE_SECONDS: Final = 90
 
 
-class UserLog(Protocol):
-    """Where lines for the user go."""
-
-    async def progress(self, message: str) -> None:
-        """A passing line."""
-        ...
-
-    async def warning(self, message: str) -> None:
-        """A line that stays."""
-        ...
-
-
 @dataclass(frozen=True)
 class _Node:
     """A machine that is or becomes a node, and the machine where its cluster is administered."""
@@ -59,10 +48,10 @@ class _Node:
     inputs: Properties
     machine: SshMachine
     plane: SshMachine
-    log: UserLog
+    log: Any
 
     @classmethod
-    def of(cls, kind: str, inputs: Properties, log: UserLog) -> _Node:
+    def of(cls, kind: str, inputs: Properties, log: Any) -> _Node:
         machine = SshMachine.of(inputs["machine"])
         plane = SshMachine.of(inputs["controlPlane"]["machine"]) if kind == WORKER else machine
         return cls(kind, inputs, machine, plane, log)
@@ -95,13 +84,13 @@ class MachineResources:
         """The outputs as far as they are known before the operation."""
         return {**inputs, **{key: state.get(key, UNKNOWN) for key in _MADE[kind]}}
 
-    async def create(self, kind: str, inputs: Properties, log: UserLog) -> tuple[str, Properties]:
+    async def create(self, kind: str, inputs: Properties, log: Any) -> tuple[str, Properties]:
         """The resource's id and outputs."""
         if kind == PREFLIGHT:
             return "preflight", await self._preflight(inputs, {}, log)
         return str(inputs["machine"]["name"]), await self._converge(_Node.of(kind, inputs, log), {})
 
-    async def update(self, kind: str, olds: Properties, inputs: Properties, log: UserLog) -> Properties:
+    async def update(self, kind: str, olds: Properties, inputs: Properties, log: Any) -> Properties:
         """The outputs afterwards."""
         if kind == PREFLIGHT:
             return await self._preflight(inputs, olds, log)
@@ -113,7 +102,7 @@ class MachineResources:
             return {**{key: olds.get(key) for key in _MADE[kind]}, **inputs}
         return await self._converge(node, olds)
 
-    async def read(self, kind: str, inputs: Properties, state: Properties, log: UserLog) -> Properties:
+    async def read(self, kind: str, inputs: Properties, state: Properties, log: Any) -> Properties:
         """The outputs as they are; nothing is changed on a machine."""
         if kind == PREFLIGHT:
             return state
@@ -130,7 +119,7 @@ class MachineResources:
             return state
         return {**state, "facts": _stable(facts), "drift": drift(inputs, state, facts, current)}
 
-    async def delete(self, kind: str, inputs: Properties, state: Properties, log: UserLog) -> None:
+    async def delete(self, kind: str, inputs: Properties, state: Properties, log: Any) -> None:
         """The machine as it was before."""
         if kind == PREFLIGHT:
             return
@@ -152,7 +141,7 @@ class MachineResources:
         """End the sessions."""
         await self._sessions.close()
 
-    async def _is_off(self, machine: SshMachine, skipped: frozenset[str], log: UserLog) -> bool:
+    async def _is_off(self, machine: SshMachine, skipped: frozenset[str], log: Any) -> bool:
         try:
             await self._sessions.run(machine, scripts.FACTS, {})
         except Unreachable as error:
@@ -168,7 +157,7 @@ class MachineResources:
             return True
         return False
 
-    async def _preflight(self, inputs: Properties, olds: Properties, log: UserLog) -> Properties:
+    async def _preflight(self, inputs: Properties, olds: Properties, log: Any) -> Properties:
         before = {entry["machine"]["name"]: entry for entry in olds.get("machines") or []}
         entries = {entry["machine"]["name"]: entry for entry in inputs["machines"]}
         fresh = [entry for name, entry in entries.items() if entry != before.get(name)]

@@ -188,12 +188,8 @@ class SimulatedMachine:
             self.nodes.pop(name, None)
         return {}
 
-    def _reset(self, _: dict[str, str]) -> dict[str, Any]:
-        self.facts |= {"joined": "", "controlPlane": ""}
-        return {}
-
     def _restore(self, _: dict[str, str]) -> dict[str, Any]:
-        self.facts |= {"ours": ""}
+        self.facts |= {"joined": "", "controlPlane": "", "ours": ""}
         return {}
 
 
