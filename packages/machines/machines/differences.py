@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from machines.errors import MachineError
+from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER
 from machines.wire import Properties
 
@@ -19,18 +19,18 @@ _PACKAGES: Final = ("kubelet", "kubeadm", "kubectl")
 
 
 @dataclass(frozen=True)
-class Diff:
+class ResourceDiff:
     """Property paths that change in place, and those for which the resource is made anew."""
 
     changes: frozenset[str] = frozenset()
     replaces: frozenset[str] = frozenset()
 
 
-def difference(kind: str, olds: Properties, state: Properties, news: Properties) -> Diff:
-    """Raises ``MachineError`` for changes that a running node does not take."""
+def difference(kind: str, olds: Properties, state: Properties, news: Properties) -> ResourceDiff:
+    """Raises ``OperationError`` for changes that a running node does not take."""
     changes = {key for key in {*olds, *news} if olds.get(key) != news.get(key)}
     if kind == PREFLIGHT:
-        return Diff(frozenset(changes))
+        return ResourceDiff(frozenset(changes))
     if "machine" in changes:
         parts = {key for key in ("name", "address", "hostKey", "user", "port") if _part(olds, key) != _part(news, key)}
         changes = (changes - {"machine"}) | {f"machine.{part}" for part in parts}
@@ -41,7 +41,7 @@ def difference(kind: str, olds: Properties, state: Properties, news: Properties)
         changes |= {"drift"}
     if not replaces and state.get("facts"):
         _refuse(kind, olds, news, changes)
-    return Diff(frozenset(changes), frozenset(replaces))
+    return ResourceDiff(frozenset(changes), frozenset(replaces))
 
 
 def _part(inputs: Properties, key: str) -> Any:
@@ -52,7 +52,7 @@ def _refuse(kind: str, olds: Properties, news: Properties, changes: set[str]) ->
     name = news["machine"]["name"]
     fixed = sorted(changes & set(_FIXED[kind]))
     if fixed:
-        raise MachineError(
+        raise OperationError(
             f"{name}: {', '.join(fixed)} cannot change on a machine that is in the cluster; "
             + (
                 "remove the machine from the stack file, `pulumi up`, and add it again"
@@ -62,13 +62,15 @@ def _refuse(kind: str, olds: Properties, news: Properties, changes: set[str]) ->
         )
     before, after = (each["software"]["kubernetes"] for each in (olds, news))
     if any(before.get(key) != after.get(key) for key in ("version", "package")):
-        raise MachineError(
+        raise OperationError(
             f"{name}: Kubernetes {before.get('package') or before['version']} runs there; upgrades in place are not"
             " supported yet: change kubernetes.version back, or upgrade with kubeadm by hand"
             " (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade/)"
         )
     if olds.get("nvidia") and not news.get("nvidia"):
-        raise MachineError(f"{name}: its NVIDIA driver is removed with the machine only: remove it from the stack file")
+        raise OperationError(
+            f"{name}: its NVIDIA driver is removed with the machine only: remove it from the stack file"
+        )
 
 
 def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node: Properties | None) -> list[str]:

@@ -18,7 +18,7 @@ class Problem:
         return f"{self.where}: {self.text}"
 
 
-class MachineError(Exception):
+class OperationError(Exception):
     """An operation failed. ``begun``: the machine was already changed, so that the resource belongs into the state.
 
     ``state`` is what is known of it then.
@@ -30,7 +30,7 @@ class MachineError(Exception):
         self.state = dict(state or {})
 
 
-class Unreachable(MachineError):
+class Unreachable(OperationError):
     """No session on the machine could be had: network, host key, user's key or sudo."""
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import asyncssh
 
 from machines.errors import Problem
-from machines.wire import Properties, Unknown
+from machines.wire import Properties, UnknownValue
 
 PREFLIGHT: Final = "gpucluster-machines:index:Preflight"
 CONTROL_PLANE: Final = "gpucluster-machines:index:ControlPlane"
@@ -51,17 +51,17 @@ def configuration_problems(config: Properties) -> list[Problem]:
     if isinstance(key, str) and key:
         try:
             asyncssh.import_private_key(key)
-        except asyncssh.KeyEncryptionError:
-            problems.append(Problem("privateKey", "has a passphrase; use the SSH agent, or a key without one"))
-        except asyncssh.KeyImportError:
-            problems.append(Problem("privateKey", "is not a private key in OpenSSH or PEM format"))
+        except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
+            locked = isinstance(error, asyncssh.KeyEncryptionError) or "assphrase" in str(error)
+            text = "has a passphrase; use the SSH agent, or a key without one"
+            problems.append(Problem("privateKey", text if locked else "is no private key in OpenSSH or PEM format"))
     jump = config.get("jumpHost")
-    if jump is not None and not isinstance(jump, (dict, Unknown)):
+    if jump is not None and not isinstance(jump, (dict, UnknownValue)):
         problems.append(Problem("jumpHost", "must be a mapping with address and hostKey"))
     elif isinstance(jump, dict):
         problems += _place(jump, "jumpHost")
     names = config.get("skipUnreachable")
-    if names is not None and not isinstance(names, (list, Unknown)):
+    if names is not None and not isinstance(names, (list, UnknownValue)):
         problems.append(Problem("skipUnreachable", "must be a list of machines' names"))
     return problems
 
@@ -106,16 +106,16 @@ def _machines(inputs: Properties) -> Iterator[Problem]:
     for where, machine in places.items():
         if isinstance(machine, dict):
             name = machine.get("name")
-            if not isinstance(name, Unknown) and not (isinstance(name, str) and _NAME.fullmatch(name)):
+            if not isinstance(name, UnknownValue) and not (isinstance(name, str) and _NAME.fullmatch(name)):
                 yield Problem(f"{where}.name", "must be lower case letters, digits and '-': it is the node's name")
             yield from _place(machine, where)
 
 
 def _place(machine: Properties, where: str) -> Iterator[Problem]:
     address, key = machine.get("address"), machine.get("hostKey")
-    if not isinstance(address, Unknown) and not (isinstance(address, str) and _ADDRESS.fullmatch(address)):
+    if not isinstance(address, UnknownValue) and not (isinstance(address, str) and _ADDRESS.fullmatch(address)):
         yield Problem(f"{where}.address", "must be an IPv4 address or a name")
-    if not isinstance(key, Unknown):
+    if not isinstance(key, UnknownValue):
         try:
             asyncssh.import_public_key(str(key))
         except asyncssh.KeyImportError:
@@ -129,7 +129,7 @@ def _place(machine: Properties, where: str) -> Iterator[Problem]:
 
 def _port(values: Properties, where: str) -> Iterator[Problem]:
     port = values.get("port")
-    if not (port is None or isinstance(port, Unknown) or (isinstance(port, int) and 0 < port < 65536)):
+    if not (port is None or isinstance(port, UnknownValue) or (isinstance(port, int) and 0 < port < 65536)):
         yield Problem(where, f"{port!r} is not a port")
 
 
@@ -139,7 +139,7 @@ def _software(inputs: Properties) -> Iterator[Problem]:
         return
     kubernetes = software.get("kubernetes")
     version = kubernetes.get("version") if isinstance(kubernetes, dict) else None
-    if not isinstance(version, Unknown) and not (isinstance(version, str) and _MINOR.fullmatch(version)):
+    if not isinstance(version, UnknownValue) and not (isinstance(version, str) and _MINOR.fullmatch(version)):
         yield Problem("software.kubernetes.version", 'must be a minor version such as "1.34"')
     names = ("kubernetes", *(("nvidia", "toolkit") if inputs.get("nvidia") else ()))
     for name in names:
@@ -168,7 +168,7 @@ def _node(inputs: Properties) -> Iterator[Problem]:
         if isinstance(taint, dict):
             value = taint.get("value") or ""
             if not _LABEL.fullmatch(str(taint.get("key"))) or not (
-                isinstance(value, Unknown) or _LABEL_VALUE.fullmatch(str(value))
+                isinstance(value, UnknownValue) or _LABEL_VALUE.fullmatch(str(value))
             ):
                 yield Problem(f"taints[{number}]", "is not a taint that Kubernetes allows")
             if taint.get("effect") not in _EFFECTS:

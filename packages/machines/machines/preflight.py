@@ -18,7 +18,7 @@ ARCHITECTURES: Final = ("x86_64", "aarch64")
 _CLOCK_SECONDS: Final = 60
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/
 _PORTS: Final = {"controlPlane": (6443, 2379, 2380, 10250, 10257, 10259), "worker": (10250, 10256)}
-# CPUs, MiB of memory (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/), MiB of disk
+# CPUs, MiB of memory and of disk (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/)
 _LEAST: Final = {"controlPlane": (2, 1700, 10_000), "worker": (1, 1700, 10_000)}
 
 

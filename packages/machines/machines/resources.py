@@ -1,6 +1,7 @@
 """Create, read, update and delete: what each resource type does on its machines, by way of phases.
 
 Create and update are one path: look at the machine, then do what is missing. So an interrupted command is continued.
+``log`` is what tells the user: coroutines ``progress(message)``, a passing line, and ``warning(message)``.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ import asyncio
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from machines import preflight, scripts
-from machines.differences import Diff, difference, drift, node_changes
-from machines.errors import MachineError, Problem, Unreachable, all_problems
+from machines.differences import ResourceDiff, difference, drift, node_changes
+from machines.errors import OperationError, Problem, Unreachable, all_problems
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER, configuration_problems, problems_of
 from machines.kubeadm import init_documents, join_documents
 from machines.software import driver_variables, init_variables, prepare_variables
-from machines.ssh import Access, Machine, Sessions
+from machines.ssh import Sessions, SshAccess, SshMachine
 from machines.wire import UNKNOWN, Properties, is_known
 
 SECRETS: Final = ("adminKubeconfig", "userKubeconfig")
@@ -40,40 +41,28 @@ _DRAIN_SECONDS: Final = 600
 _NODE_SECONDS: Final = 90
 
 
-class Reporter(Protocol):
-    """Where lines for the user go."""
-
-    async def progress(self, message: str) -> None:
-        """A passing line."""
-        ...
-
-    async def warning(self, message: str) -> None:
-        """A line that stays."""
-        ...
-
-
 @dataclass(frozen=True)
 class _Node:
     """A machine that is or becomes a node, and the machine where its cluster is administered."""
 
     kind: str
     inputs: Properties
-    machine: Machine
-    plane: Machine
-    log: Reporter
+    machine: SshMachine
+    plane: SshMachine
+    log: Any
 
     @classmethod
-    def of(cls, kind: str, inputs: Properties, log: Reporter) -> _Node:
-        machine = Machine.of(inputs["machine"])
-        plane = Machine.of(inputs["controlPlane"]["machine"]) if kind == WORKER else machine
+    def of(cls, kind: str, inputs: Properties, log: Any) -> _Node:
+        machine = SshMachine.of(inputs["machine"])
+        plane = SshMachine.of(inputs["controlPlane"]["machine"]) if kind == WORKER else machine
         return cls(kind, inputs, machine, plane, log)
 
 
-class Resources:
+class MachineResources:
     """The provider behind the protocol; one per plugin process."""
 
     def __init__(self) -> None:
-        self._sessions = Sessions(Access())
+        self._sessions = Sessions(SshAccess())
         self._one_at_a_time = asyncio.Lock()
 
     def check_config(self, config: Properties) -> list[Problem]:
@@ -82,27 +71,27 @@ class Resources:
 
     def configure(self, config: Properties) -> None:
         """Use these settings. In a preview some may be unknown; a preview opens no session."""
-        self._sessions = Sessions(Access.of(config) if is_known(config) else Access())
+        self._sessions = Sessions(SshAccess.of(config) if is_known(config) else SshAccess())
 
     def check(self, kind: str, inputs: Properties) -> list[Problem]:
         """Problems of a resource's inputs."""
         return problems_of(kind, inputs)
 
-    def diff(self, kind: str, olds: Properties, state: Properties, news: Properties) -> Diff:
-        """What would change; raises ``MachineError`` for what no running machine can change to."""
+    def diff(self, kind: str, olds: Properties, state: Properties, news: Properties) -> ResourceDiff:
+        """What would change; raises ``OperationError`` for what no running machine can change to."""
         return difference(kind, olds, state, news)
 
     def preview(self, kind: str, state: Properties, inputs: Properties) -> Properties:
         """The outputs as far as they are known before the operation."""
         return {**inputs, **{key: state.get(key, UNKNOWN) for key in _MADE[kind]}}
 
-    async def create(self, kind: str, inputs: Properties, log: Reporter) -> tuple[str, Properties]:
+    async def create(self, kind: str, inputs: Properties, log: Any) -> tuple[str, Properties]:
         """The resource's id and outputs."""
         if kind == PREFLIGHT:
             return "preflight", await self._preflight(inputs, {}, log)
         return str(inputs["machine"]["name"]), await self._converge(_Node.of(kind, inputs, log), {})
 
-    async def update(self, kind: str, olds: Properties, inputs: Properties, log: Reporter) -> Properties:
+    async def update(self, kind: str, olds: Properties, inputs: Properties, log: Any) -> Properties:
         """The outputs afterwards."""
         if kind == PREFLIGHT:
             return await self._preflight(inputs, olds, log)
@@ -114,24 +103,24 @@ class Resources:
             return {**{key: olds.get(key) for key in _MADE[kind]}, **inputs}
         return await self._converge(node, olds)
 
-    async def read(self, kind: str, inputs: Properties, state: Properties, log: Reporter) -> Properties:
+    async def read(self, kind: str, inputs: Properties, state: Properties, log: Any) -> Properties:
         """The outputs as they are; nothing is changed on a machine."""
         if kind == PREFLIGHT:
             return state
         node = _Node.of(kind, inputs, log)
         try:
             facts = await self._sessions.run(node.machine, scripts.FACTS, {})
-            found = (await self._get_node(node)) if facts["joined"] else None
+            current = (await self._get_node(node)) if facts["joined"] else None
         except Unreachable as error:
             if not {node.machine.name, node.plane.name} & self._sessions.access.skip_unreachable:
-                raise MachineError(
+                raise OperationError(
                     f"{error}\nTo go on without it, name it in ssh.skipUnreachable of the stack file"
                 ) from None
             await log.warning(f"{error}\n{node.machine.name} is skipped (skipUnreachable); its state is not known")
             return state
-        return {**state, "facts": _stable(facts), "drift": drift(inputs, state, facts, found)}
+        return {**state, "facts": _stable(facts), "drift": drift(inputs, state, facts, current)}
 
-    async def delete(self, kind: str, inputs: Properties, state: Properties, log: Reporter) -> None:
+    async def delete(self, kind: str, inputs: Properties, state: Properties, log: Any) -> None:
         """The machine as it was before."""
         if kind == PREFLIGHT:
             return
@@ -153,12 +142,12 @@ class Resources:
         """End the sessions."""
         await self._sessions.close()
 
-    async def _is_off(self, machine: Machine, skipped: frozenset[str], log: Reporter) -> bool:
+    async def _is_off(self, machine: SshMachine, skipped: frozenset[str], log: Any) -> bool:
         try:
             await self._sessions.run(machine, scripts.FACTS, {})
         except Unreachable as error:
             if machine.name not in skipped:
-                raise MachineError(
+                raise OperationError(
                     f"{error}\nSwitch it on, or name it in ssh.skipUnreachable of the stack file: then it is left as it"
                     " is, and must be cleaned by hand"
                 ) from None
@@ -169,7 +158,7 @@ class Resources:
             return True
         return False
 
-    async def _preflight(self, inputs: Properties, olds: Properties, log: Reporter) -> Properties:
+    async def _preflight(self, inputs: Properties, olds: Properties, log: Any) -> Properties:
         before = {entry["machine"]["name"]: entry for entry in olds.get("machines") or []}
         entries = {entry["machine"]["name"]: entry for entry in inputs["machines"]}
         fresh = [entry for name, entry in entries.items() if entry != before.get(name)]
@@ -181,7 +170,7 @@ class Resources:
         if len(entries) < len(inputs["machines"]):
             problems.append(Problem("machines", "two of them have the same name"))
         if broken or problems:
-            raise MachineError(all_problems([*broken, *problems]))
+            raise OperationError(all_problems([*broken, *problems]))
         notes = preflight.warnings(candidates)
         for note in notes:
             await log.warning(note)
@@ -189,11 +178,11 @@ class Resources:
         return {**inputs, "checked": sorted(entries), "warnings": notes, "identities": {**known, **mine}}
 
     async def _facts(self, entry: Properties) -> preflight.Candidate | Problem:
-        machine = Machine.of(entry["machine"])
+        machine = SshMachine.of(entry["machine"])
         try:
             facts = await self._sessions.run(machine, scripts.FACTS, {})
-        except MachineError as error:
-            return Problem(machine.name, str(error).removeprefix(machine.name).lstrip(": "))
+        except OperationError as error:
+            return Problem(machine.name, str(error).removeprefix(f"{machine.name}: "))
         return preflight.Candidate(machine.name, entry["role"], int(entry.get("gpus") or 0), facts)
 
     async def _converge(self, node: _Node, olds: Properties) -> Properties:
@@ -201,7 +190,7 @@ class Resources:
         facts = await run(node.machine, scripts.FACTS, {})
         before = (olds.get("facts") or {}).get("machineId")
         if before and before != facts["machineId"]:
-            raise MachineError(
+            raise OperationError(
                 f"{node.machine.name}: another machine (its machine-id is not the one from before) answers at"
                 f" {node.machine.address}; give it a new name in the stack file, so that the old one is removed"
             )
@@ -219,8 +208,8 @@ class Resources:
                 await self._join(node, facts)
             await self._set_node(node, olds)
             facts = await run(node.machine, scripts.FACTS, {})
-        except MachineError as error:
-            raise MachineError(str(error), begun=True, state=partial) from None
+        except OperationError as error:
+            raise OperationError(str(error), begun=True, state=partial) from None
         return {
             **inputs,
             **made,
@@ -304,7 +293,7 @@ class Resources:
         deadline = asyncio.get_running_loop().time() + _NODE_SECONDS
         while (known := await self._get_node(node)) is None:
             if asyncio.get_running_loop().time() > deadline:
-                raise MachineError(
+                raise OperationError(
                     f"{node.machine.name}: its kubelet has not registered the node within {_NODE_SECONDS} s; look at"
                     " journalctl -u kubelet there"
                 )

@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the methods' names are the protocol's
-"""The engine's gRPC protocol in front of the ``Resources``, and the process that the engine starts.
+"""The engine's gRPC protocol in front of the ``MachineResources``, and the process that the engine starts.
 
 ``pulumi.provider.experimental`` (3.272) would be shorter, but it adds a Python traceback to every error, cannot return
 unknown values in a preview, has no partial state of a failed create, and gives ``delete`` no inputs.
@@ -28,9 +28,9 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from machines import NAME, VERSION
-from machines.differences import Diff
-from machines.errors import MachineError, Problem
-from machines.resources import SECRETS, Resources
+from machines.differences import ResourceDiff
+from machines.errors import OperationError, Problem
+from machines.resources import SECRETS, MachineResources
 from machines.wire import Properties, marshal, unmarshal
 
 _OPTIONS: Final = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
@@ -41,15 +41,12 @@ _KINDS: Final = provider_pb2.PropertyDiff
 class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Translates calls; ``engine`` is the engine's address for log lines, empty for none."""
 
-    def __init__(self, resources: Resources, engine: str = "") -> None:
+    def __init__(self, resources: MachineResources, engine: str = "") -> None:
         self._resources = resources
         self._channel = grpc.aio.insecure_channel(engine) if engine else None
 
     async def Handshake(self, request: Any, context: Any) -> provider_pb2.ProviderHandshakeResponse:
         return provider_pb2.ProviderHandshakeResponse()
-
-    async def Attach(self, request: Any, context: Any) -> Empty:
-        return Empty()
 
     async def GetPluginInfo(self, request: Any, context: Any) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=VERSION)
@@ -67,7 +64,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         async with self._errors(context):
             olds, news = _configuration(request.old_inputs), _configuration(request.news)
             changes = {key for key in {*olds, *news} if olds.get(key) != news.get(key)}
-            return _diff_response(Diff(frozenset(changes)), olds, news)
+            return _diff_response(ResourceDiff(frozenset(changes)), olds, news)
 
     async def Configure(self, request: provider_pb2.ConfigureRequest, context: Any) -> provider_pb2.ConfigureResponse:
         async with self._errors(context):
@@ -98,7 +95,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         async with self._errors(context):
             inputs, state = unmarshal(request.inputs), unmarshal(request.properties)
             if not inputs:
-                raise MachineError(
+                raise OperationError(
                     "a machine cannot be imported: declare it, `pulumi up` continues what it finds there"
                 )
             state = await self._resources.read(request.type, inputs, state, self._log(request.urn))
@@ -119,16 +116,12 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             await self._resources.delete(request.type, inputs or state, state, self._log(request.urn))
             return Empty()
 
-    async def Invoke(self, request: provider_pb2.InvokeRequest, context: Any) -> provider_pb2.InvokeResponse:
-        async with self._errors(context):
-            raise MachineError(f"{NAME} has no function {request.tok}")
-
     async def Cancel(self, request: Any, context: Any) -> Empty:
         self._resources.cancel()
         return Empty()
 
-    def _log(self, urn: str) -> Log:
-        return Log(self._channel, urn)
+    def _log(self, urn: str) -> EngineLog:
+        return EngineLog(self._channel, urn)
 
     @asynccontextmanager
     async def _errors(
@@ -137,7 +130,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         """End the call with a sentence for the user; with ``inputs``, what was begun stays in the state."""
         try:
             yield
-        except MachineError as error:
+        except OperationError as error:
             await _abort(context, error, inputs, name)
         except asyncio.CancelledError:
             raise
@@ -152,7 +145,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             )
 
 
-class Log:
+class EngineLog:
     """Lines for the user about one resource."""
 
     def __init__(self, channel: Any, urn: str) -> None:
@@ -173,7 +166,7 @@ class Log:
             await self._stub.Log(request)
 
 
-async def _abort(context: Any, error: MachineError, inputs: Properties | None, name: str) -> NoReturn:
+async def _abort(context: Any, error: OperationError, inputs: Properties | None, name: str) -> NoReturn:
     """A code other than UNKNOWN and INTERNAL says that the state is known."""
     code = grpc.StatusCode.FAILED_PRECONDITION
     if error.begun and inputs is not None:
@@ -209,7 +202,7 @@ def _failures(problems: list[Problem]) -> list[provider_pb2.CheckFailure]:
 
 
 def _diff_response(
-    diff: Diff, olds: Properties, news: Properties, ignored: frozenset[str] = frozenset()
+    diff: ResourceDiff, olds: Properties, news: Properties, ignored: frozenset[str] = frozenset()
 ) -> provider_pb2.DiffResponse:
     response = provider_pb2.DiffResponse(
         changes=provider_pb2.DiffResponse.DIFF_NONE, deleteBeforeReplace=True, hasDetailedDiff=True
@@ -233,7 +226,7 @@ def _diff_response(
 
 async def serve(engine: str) -> None:
     """Serve until the engine ends: it closes the standard input, or interrupts; a killed engine closes it as well."""
-    resources = Resources()
+    resources = MachineResources()
     server = grpc.aio.server(options=_OPTIONS)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(resources, engine), server)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import asyncssh
 
-from machines.errors import MachineError, Unreachable
+from machines.errors import OperationError, Unreachable
 from machines.scripts import FACTS, Phase, answer, compose
 
 CONNECT_SECONDS: Final = 20
@@ -24,7 +24,7 @@ Progress = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class Machine:
+class SshMachine:
     """Where a machine is and how it proves that it is the one; ``host_key`` is an OpenSSH public key line."""
 
     name: str
@@ -34,31 +34,31 @@ class Machine:
     port: int = 0
 
     @classmethod
-    def of(cls, value: Mapping[str, Any], name: str = "") -> Machine:
+    def of(cls, value: Mapping[str, Any], name: str = "") -> SshMachine:
         """From the property ``machine``, or the provider's ``jumpHost``, which has no name."""
         own = name or str(value["name"])
         return cls(own, str(value["address"]), str(value["hostKey"]), value.get("user") or "", value.get("port") or 0)
 
 
 @dataclass(frozen=True)
-class Access:
+class SshAccess:
     """The provider's configuration. ``private_key`` None: the SSH agent's keys."""
 
     user: str = "ubuntu"
     port: int = 22
     private_key: str | None = field(default=None, repr=False)
-    jump_host: Machine | None = None
+    jump_host: SshMachine | None = None
     skip_unreachable: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Access:
+    def of(cls, config: Mapping[str, Any]) -> SshAccess:
         """From a checked configuration."""
         jump = config.get("jumpHost")
         return cls(
             config.get("user") or "ubuntu",
             int(config.get("port") or 22),
             config.get("privateKey") or None,
-            Machine.of(jump, "the jump host") if jump else None,
+            SshMachine.of(jump, "the jump host") if jump else None,
             frozenset(config.get("skipUnreachable") or ()),
         )
 
@@ -66,16 +66,16 @@ class Access:
 class Sessions:
     """Connections that stay open for the plugin's life; writing phases of one machine run one after the other."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: SshAccess) -> None:
         self.access = access
         self.stopping = False
-        self._connections: dict[Machine, asyncssh.SSHClientConnection] = {}
+        self._connections: dict[SshMachine, asyncssh.SSHClientConnection] = {}
         self._writing: dict[str, asyncio.Semaphore] = {}
         self._reading: dict[str, asyncio.Semaphore] = {}
 
     async def run(
         self,
-        machine: Machine,
+        machine: SshMachine,
         phase: Phase,
         variables: Mapping[str, str],
         progress: Progress | None = None,
@@ -84,12 +84,14 @@ class Sessions:
     ) -> dict[str, Any]:
         """The phase's answer; after a cancellation only if it must run ``always``.
 
-        Raises ``MachineError`` with the phase's own words, and ``Unreachable``.
+        Raises ``OperationError`` with the phase's own words, and ``Unreachable``.
         """
         limits, count = (self._writing, 1) if phase.writes else (self._reading, _SESSIONS)
         async with limits.setdefault(machine.name, asyncio.Semaphore(count)):
             if self.stopping and not always:
-                raise MachineError(f"{machine.name}: cancelled before {phase.name}; run the command again to continue")
+                raise OperationError(
+                    f"{machine.name}: cancelled before {phase.name}; run the command again to continue"
+                )
             connection = await self._connection(machine)
             try:
                 return await self._run(connection, machine, phase, variables, progress)
@@ -103,15 +105,16 @@ class Sessions:
     async def _run(
         self,
         connection: asyncssh.SSHClientConnection,
-        machine: Machine,
+        machine: SshMachine,
         phase: Phase,
         variables: Mapping[str, str],
         progress: Progress | None,
     ) -> dict[str, Any]:
         shell = "sh -s" if self._user(machine) == "root" else "sudo -n sh -s"
         process = await connection.create_process(shell, encoding="utf-8", errors="replace")
-        process.stdin.write(compose(phase, variables))
-        process.stdin.write_eof()
+        with contextlib.suppress(BrokenPipeError):  # sudo refuses before it reads
+            process.stdin.write(compose(phase, variables))
+            process.stdin.write_eof()
         last = ""
 
         async def follow() -> None:
@@ -127,7 +130,7 @@ class Sessions:
             )
         except asyncio.TimeoutError:
             process.close()
-            raise MachineError(
+            raise OperationError(
                 f"{machine.name}: {phase.name} has not ended after {phase.seconds // 60} minutes; see"
                 " /var/log/gpucluster-machines.log there, and run the command again"
             ) from None
@@ -138,12 +141,12 @@ class Sessions:
                 f" /etc/sudoers.d with: {self._user(machine)} ALL=(ALL) NOPASSWD:ALL"
             )
         if result is None:
-            raise MachineError(f"{machine.name}: {phase.name} ended without an answer ({last or 'no output'})")
+            raise OperationError(f"{machine.name}: {phase.name} ended without an answer ({last or 'no output'})")
         if "error" in result:
-            raise MachineError(f"{machine.name}: {result['error']}")
+            raise OperationError(f"{machine.name}: {result['error']}")
         return result
 
-    async def reboot(self, machine: Machine, boot: str, progress: Progress) -> None:
+    async def reboot(self, machine: SshMachine, boot: str, progress: Progress) -> None:
         """Reboot and wait until another boot than ``boot`` (a fact) answers."""
         await progress(f"{machine.name}: reboot for the driver")
         connection = await self._connection(machine)
@@ -154,14 +157,14 @@ class Sessions:
         deadline = asyncio.get_running_loop().time() + _REBOOT_SECONDS
         while True:
             await asyncio.sleep(3)
-            with contextlib.suppress(MachineError):
+            with contextlib.suppress(OperationError):
                 if (await self.run(machine, FACTS, {}))["boot"] != boot:
                     return
             self._drop(machine)
             if self.stopping:
-                raise MachineError(f"{machine.name}: cancelled while it restarts; run the command again to continue")
+                raise OperationError(f"{machine.name}: cancelled while it restarts; run the command again to continue")
             if asyncio.get_running_loop().time() > deadline:
-                raise MachineError(
+                raise OperationError(
                     f"{machine.name} ({machine.address}) has not come back {_REBOOT_SECONDS // 60} minutes after its"
                     " reboot; look at its console, then run the command again"
                 )
@@ -171,15 +174,15 @@ class Sessions:
         for machine in list(self._connections):
             self._drop(machine)
 
-    def _drop(self, machine: Machine) -> None:
+    def _drop(self, machine: SshMachine) -> None:
         connection = self._connections.pop(machine, None)
         if connection is not None:
             connection.abort()
 
-    def _user(self, machine: Machine) -> str:
+    def _user(self, machine: SshMachine) -> str:
         return machine.user or self.access.user
 
-    async def _connection(self, machine: Machine) -> asyncssh.SSHClientConnection:
+    async def _connection(self, machine: SshMachine) -> asyncssh.SSHClientConnection:
         connection = self._connections.get(machine)
         if connection is None or connection.is_closed():
             jump = self.access.jump_host
@@ -188,16 +191,16 @@ class Sessions:
         return connection
 
     async def _connect(
-        self, machine: Machine, tunnel: asyncssh.SSHClientConnection | None
+        self, machine: SshMachine, tunnel: asyncssh.SSHClientConnection | None
     ) -> asyncssh.SSHClientConnection:
         port, user = machine.port or self.access.port, self._user(machine)
-        place = f"{machine.name} ({machine.address}:{port})"
+        place = f"{machine.name}: {machine.address}:{port}"
         key = self.access.private_key
         agent = os.environ.get("SSH_AUTH_SOCK", "")
         if key is None and not agent:
             raise Unreachable(
-                f"{place}: no SSH key: set it with `pulumi config set --secret gpucluster:sshPrivateKey`, or start an"
-                " SSH agent (SSH_AUTH_SOCK)"
+                f"{place} needs an SSH key: `pulumi config set --secret gpucluster:sshPrivateKey`, or an SSH agent"
+                " (SSH_AUTH_SOCK)"
             )
         try:
             return await asyncssh.connect(

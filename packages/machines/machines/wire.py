@@ -19,14 +19,14 @@ _OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _UNKNOWN_STRING: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
-class Unknown:
+class UnknownValue:
     """A value that an operation still has to make; there is one, ``UNKNOWN``."""
 
     def __repr__(self) -> str:
         return "(unknown)"
 
 
-UNKNOWN: Final = Unknown()
+UNKNOWN: Final = UnknownValue()
 
 
 def is_known(item: Any) -> bool:
@@ -35,7 +35,7 @@ def is_known(item: Any) -> bool:
         return all(is_known(each) for each in item.values())
     if isinstance(item, list):
         return all(is_known(each) for each in item)
-    return not isinstance(item, Unknown)
+    return not isinstance(item, UnknownValue)
 
 
 def unmarshal(struct: Struct) -> Properties:
@@ -84,7 +84,7 @@ def _to_value(item: Any) -> Value:
         return Value(bool_value=item)
     if isinstance(item, (int, float)):
         return Value(number_value=item)
-    if isinstance(item, Unknown):
+    if isinstance(item, UnknownValue):
         return Value(string_value=_UNKNOWN_STRING)
     if isinstance(item, dict):
         return Value(struct_value=Struct(fields={str(key): _to_value(each) for key, each in item.items()}))

@@ -35,6 +35,9 @@ snapshot() {
   { nft list tables 2>/dev/null || :; } | sort >"$state/snapshot/tables"
   { iptables-save 2>/dev/null || :; } | grep -v '^#' >"$state/snapshot/iptables" || :
   cat /proc/sys/net/ipv4/ip_forward >"$state/snapshot/ip_forward"
+  # Packages bring these files and take them away.
+  for file in /etc/containerd/config.toml /etc/default/kubelet; do remember "$file"; done
+  for folder in /etc/containerd /etc/cni /etc/cni/net.d; do if [ ! -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/folders"; fi; done
   for unit in containerd kubelet nvidia-persistenced; do printf '%s %s %s\n' "$unit" "$(systemctl is-enabled "$unit" 2>/dev/null || :)" "$(systemctl is-active "$unit" 2>/dev/null || :)"; done >"$state/snapshot/units"
   printf '%s\n' "$OWNER" >"$state/owner"
   printf '%s\n' "$SCRIPTS_VERSION" >"$state/version"
