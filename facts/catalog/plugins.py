@@ -12,15 +12,15 @@ from facts.catalog.cloud import OWN_MACHINES
 PLUGINS: Final = Path(__file__).with_suffix(".json")
 
 
-def plugin_version(package: str) -> str | None:
+def plugin_version(package: str) -> str:
     """The version of a provider's plugin (``gcp``, ``aws``, ``azure-native``, ``kubernetes``), that of its SDK.
 
-    ``None`` for the plugin in this repository, which Pulumi.yaml finds by its path.
+    Empty for the plugin in this repository, which Pulumi.yaml finds by its path.
 
     Raises:
         KeyError: there is no such plugin.
     """
-    return None if package in OWN_MACHINES.values() else _versions()[package]
+    return "" if package in OWN_MACHINES.values() else _versions()[package]
 
 
 @cache

@@ -34,7 +34,8 @@ _REQUIRED: Final = {
 _OPTIONAL: Final = {
     PREFLIGHT: ("software", "disableSwap"),
     CONTROL_PLANE: (
-        "schedulable", "labels", "taints", "firewall", "files", "encryptSecrets", "nvidia", "gpus", "disableSwap", "user",
+        "schedulable", "labels", "taints", "firewall", "files", "encryptSecrets", "nvidia", "gpus", "disableSwap",
+        "user",
     ),
     WORKER: ("kubeadm", "labels", "taints", "firewall", "nvidia", "gpus", "disableSwap"),
 }  # fmt: skip

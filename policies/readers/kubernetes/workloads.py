@@ -152,11 +152,10 @@ def _has_key(declared: Declared) -> bool:
 
 
 def _find_machines(declared: Declared, everything: Program) -> Iterable[Declared]:
-    """The control planes of own machines that made the provider's kubeconfig."""
-    kubeconfig = declared.properties.get("kubeconfig")
-    for control_plane in everything.of("gpucluster-machines:index:ControlPlane"):
-        if control_plane.properties.get("adminKubeconfig") == kubeconfig:
-            yield control_plane
+    """The control planes of own machines whose output the provider's kubeconfig is."""
+    sources = declared.dependencies.get("kubeconfig", ())
+    machines = everything.of("gpucluster-machines:index:ControlPlane")
+    return [control_plane for control_plane in machines if control_plane.urn in sources]
 
 
 READERS: Final[Mapping[str, Reader]] = {

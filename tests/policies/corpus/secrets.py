@@ -27,23 +27,23 @@ def in_subnet(id: str, public: Any, rule: str | None) -> Case:
     return Case(id=id, story="where the nodes are", rule=rule, resources=resources, links=LINK)
 
 
-def own_machines(id: str, used: str, rule: str | None) -> Case:
-    """A control plane of the program's own machines, and a provider that logs in with the kubeconfig ``used``."""
+def own_machines(id: str, rule: str | None, *links: tuple[str, str, str]) -> Case:
+    """A control plane of the program's own machines, and a provider that logs in with a certificate."""
     machine = {"name": "cp1", "address": "10.1.0.11"}
-    made = {"machine": machine, "labels": {}, "taints": [], "encryptSecrets": True, "adminKubeconfig": ADMIN}
+    made = {"machine": machine, "labels": {}, "taints": [], "encryptSecrets": True}
+    kubeconfig = "users: [{name: kubernetes-admin, user: {client-key-data: AAAA}}]"
     control_plane = ("gpucluster-machines:index:ControlPlane", "control-plane", made)
     return Case(
         id=id,
         story="how the program logs in to a cluster of own machines",
         rule=rule,
-        resources=(control_plane, ("pulumi:providers:kubernetes", "objects", {"kubeconfig": used})),
+        resources=(control_plane, ("pulumi:providers:kubernetes", "objects", {"kubeconfig": kubeconfig})),
+        links=links,
     )
 
 
-ADMIN: Final = "users: [{name: kubernetes-admin, user: {client-key-data: AAAA}}]"
-
 BLOCKED: Final = [
-    own_machines("own-machines-other-key", ADMIN.replace("AAAA", "BBBB"), "no-static-keys"),
+    own_machines("own-machines-key-of-another-cluster", "no-static-keys"),
     provider(clientId="c", clientSecret="s"),
     blocked("azuread-password", "no-static-keys", "a password for a pipeline").of(
         ("azuread:index/applicationPassword:ApplicationPassword", "ci", {"applicationId": "a"})
@@ -54,5 +54,5 @@ BLOCKED: Final = [
 ALLOWED: Final = [
     provider(clientId="c", useOidc=True),
     in_subnet("eks-private-subnet", False, None),
-    own_machines("own-machines-their-own-key", ADMIN, None),
+    own_machines("own-machines-their-own-key", None, ("objects", "kubeconfig", "control-plane")),
 ]
