@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -101,11 +102,9 @@ class OwnRehearsal:
             lab = held.enter_context(Lab(self.run_dir / "lab", self._specs, self._software, self._say))
             before = {name: look.traces(lab.machine(name)) for name in self._gpus}
             engine, file = self._engine(held, lab)
+        held.callback(self._logs, lab)
         with self._stage("pulumi up"):
             self._engine_check("up", "`pulumi up` makes a cluster of the machines", engine.up(self._options.gate))
-            if self._record.reasons:
-                self._logs(lab)
-                return
         cluster, user = self._clients(engine)
         with self._stage("cluster"):
             self._cluster(lab, cluster, engine)
@@ -291,6 +290,8 @@ class OwnRehearsal:
 
     def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
         self._check(id, title, result.ok, result.evidence)
+        if not result.ok:
+            raise EngineError(f"{title}: {result.reason}")
 
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned and step.type.startswith("gpucluster-machines"):
@@ -304,6 +305,8 @@ class OwnRehearsal:
 
     def _logs(self, lab: Lab) -> None:
         """What the machines themselves say about a failure, in the run's folder."""
+        if not self._record.reasons and sys.exc_info()[0] is None:
+            return
         for name in self._gpus:
             with suppress(MachineError, OSError):
                 text = lab.machine(name).run(["journalctl", "-b", "--no-pager", "-n", "400"], check=False)
@@ -321,6 +324,7 @@ class OwnRehearsal:
 
     def _report(self) -> None:
         record, console = self._record, self._console
+        record.failures = [text for text in record.failures if not any(check.title in text for check in record.checks)]
         report = self._folder / "report.json"
         verdict = "fail" if record.reasons else "pass"
         content = {

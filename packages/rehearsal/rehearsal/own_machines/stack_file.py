@@ -57,10 +57,16 @@ class LabStackFile:
         }
 
     def write(self, path: Path, *, without: str = "") -> None:
-        """Write it, without the machine of that name."""
+        """Write it, without the machine of that name; then no team may have more GPUs than are left."""
         config = copy.deepcopy(self._config)
         for machines in self._lists(config):
             machines[:] = [machine for machine in machines if machine["name"] != without]
+        for key in _POOLS:
+            pools = config.get(f"{PREFIX}{key}") or []
+            pools[:] = [pool for pool in pools if pool["machines"]]
+        gpus = sum(pool.get("gpusPerNode", 1) * len(pool["machines"]) for pool in config[f"{PREFIX}gpuPools"])
+        for team in config.get(f"{PREFIX}teams") or []:
+            team["gpus"] = min(team["gpus"], gpus)
         existing = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
         # The engine keeps its salt and the encrypted key in the same file.
         secret = {key: value for key, value in (existing.get("config") or {}).items() if key.endswith("sshPrivateKey")}
