@@ -36,7 +36,7 @@ class Cluster(pulumi.ComponentResource):
         self.handle = self.cloud.cluster(name, args.settings, self)
         self.kubeconfig = self.handle.kubeconfig
         provider = KubernetesProvider(
-            f"{name}-objects", self.kubeconfig, self.handle.authority, pulumi.ResourceOptions(parent=self)
+            f"{name}-objects", self.handle.admin_kubeconfig, self.handle.authority, pulumi.ResourceOptions(parent=self)
         )
         self.objects = ClusterObjects(provider=provider, cluster=self.handle.resource)
         self.register_outputs({"name": self.handle.name, "kubeconfig": self.kubeconfig})

@@ -35,7 +35,7 @@ class AdminPool(pulumi.ComponentResource):
         pool = args.pool
         cluster = args.cluster
         self.pool = cluster.handle.node_pool(f"{name}-pool", pool, pulumi.ResourceOptions(parent=self))
-        cluster.handle.storage(
+        cluster.handle.basics(
             AdminObjects(name=f"{name}-storage", objects=cluster.objects, parent=self, admin_pool=self.pool)
         )
         self.register_outputs({"name": pool.name, "machineType": pool.machine_type, "nodes": pool.min_nodes})

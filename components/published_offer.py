@@ -126,7 +126,7 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         hourly_usd=pool.hourly_usd,
         idle_minutes=settings.idle_minutes_of(pool),
         notice_seconds=known.spot_notice_seconds if pool.spot else None,
-        capacity_type=pool.capacity_type,
+        capacity_type="fixed" if pool.owned else pool.capacity_type,
         max_run_hours=None if pool.gpus.flex_start is None else pool.gpus.flex_start.max_run_hours,
         since=None if pool.gpus.block is None else pool.gpus.block.first,
         until=None if pool.gpus.block is None else pool.gpus.block.last,

@@ -134,6 +134,15 @@ class Cloud(mocks.Mocks):
         if args.typ == "gcp:artifactregistry/repository:Repository":
             place = [args.inputs[key] for key in ("location", "project", "repositoryId")]
             outputs["registryUri"] = "{}-docker.pkg.dev/{}/{}".format(*place)
+        if args.typ == "gpucluster-machines:index:ControlPlane":
+            address = args.inputs["machine"]["address"]
+            outputs |= {
+                "endpoint": f"https://{address}:6443",
+                "caCertificate": "CA",
+                "caHash": f"sha256:{'0' * 64}",
+                "adminKubeconfig": "admin",
+                "userKubeconfig": "user",
+            }
         outputs |= eks_answers.outputs(args.typ, args.name, args.inputs)
         outputs |= aks_answers.outputs(args.typ, args.name, args.inputs)
         if args.resource_id:

@@ -15,7 +15,10 @@ import pytest
 
 from tests.stacks import ROOT
 
-PACKAGES = ("components", "facts", "packages/gpu/gpu", "packages/rehearsal/rehearsal", "policies", "schemas")
+PACKAGES = (
+    "components", "facts", "packages/gpu/gpu", "packages/machines/machines", "packages/rehearsal/rehearsal", "policies",
+    "schemas",
+)  # fmt: skip
 REHEARSAL = ROOT / "packages" / "rehearsal"
 EVERYTHING, NOTHING = "everything", "nothing of ours"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from facts.catalog import PLUGINS
+from facts.catalog import OWN_MACHINES, PLUGINS
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -186,7 +186,12 @@ class CloudCluster(NodePools, Protocol):
 
     @property
     def kubeconfig(self) -> pulumi.Output[str]:
-        """A kubeconfig without a static credential, marked secret."""
+        """The kubeconfig for users, marked secret; a cloud's has no static credential."""
+        ...
+
+    @property
+    def admin_kubeconfig(self) -> pulumi.Output[str]:
+        """The kubeconfig with which the program declares objects, marked secret."""
         ...
 
     @property
@@ -204,8 +209,8 @@ class CloudCluster(NodePools, Protocol):
         """The cloud's resources for jobs outside the cluster."""
         ...
 
-    def storage(self, objects: AdminObjects) -> None:
-        """Declare the StorageClasses that the pools need beside those of the cloud."""
+    def basics(self, objects: AdminObjects) -> None:
+        """Declare what the pools need beside what the cloud brings: StorageClasses, on own machines a pods' network."""
         ...
 
     def volume_class(self, pool: Pool) -> str | None:
@@ -258,7 +263,7 @@ class Cloud(Protocol):
 
 
 def cloud_names() -> Sequence[str]:
-    """The supported clouds, sorted."""
+    """The clouds that rent machines, sorted."""
     return sorted(PLUGINS)
 
 
@@ -268,7 +273,7 @@ def load_cloud(name: str) -> Cloud:
     Raises:
         ValueError: unknown cloud; the message lists the supported ones.
     """
-    if name not in PLUGINS:
-        raise ValueError(f"cloud: '{name}' is not supported; write one of {', '.join(cloud_names())}")
+    if name not in PLUGINS and name not in OWN_MACHINES:
+        raise ValueError(f"cloud: '{name}' is not supported; write one of {', '.join((*cloud_names(), *OWN_MACHINES))}")
     cloud: Cloud = import_module(f"components.clouds.{name}.cloud").CLOUD
     return cloud

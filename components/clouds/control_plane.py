@@ -31,6 +31,11 @@ class ControlPlaneOutputs:
         return self._kubeconfig
 
     @property
+    def admin_kubeconfig(self) -> pulumi.Output[str]:
+        """The same: it has no credential, the program logs in to the cloud as its user."""
+        return self._kubeconfig
+
+    @property
     def authority(self) -> pulumi.Output[str]:
         """The CA of the control plane."""
         return self._authority

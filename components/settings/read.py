@@ -13,8 +13,10 @@ import yaml
 from pydantic import ValidationError
 
 from components.settings import expand, limits
+from components.settings.cluster import Kubernetes, Network, Security
 from components.settings.costs import costs, fee, fees, volumes_price
 from components.settings.fields import ValidationContext
+from components.settings.maintenance import Maintenance
 from components.settings.problems import Problem, SettingsError, invalid, nearest
 from components.settings.settings import Settings
 from components.settings.stack_file import StackFile
@@ -22,6 +24,8 @@ from facts import catalog
 from facts.catalog import CloudCatalog
 
 NAMESPACE: Final = "gpucluster"
+OWN_KEYS: Final = ("ssh", "packages")
+"""Keys of own machines that a cloud's stack file does not have."""
 _TEXT_KEYS: Final = ("cloud", "region", "availability", "clusterName")
 
 
@@ -97,6 +101,11 @@ def load(
         SettingsError: all problems.
     """
     raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
+    # Pulumi.yaml has an empty default for each key of any stack file.
+    others = _keys_of_clouds() if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
+    raw = {key: value for key, value in raw.items() if key not in others or value not in ({}, [])}
+    if raw.get("cloud") in catalog.OWN_MACHINES:
+        return _of_own_machines(raw, stack=stack, secrets=secrets, day=day or date.today())
     raw.setdefault("network", {})
     where = ValidationContext.of(raw)
     problems = [_secret(key) for key in sorted(secrets)]
@@ -175,6 +184,62 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         identities=file.identities,
         teams=file.teams,
     )
+
+
+def _keys_of_clouds() -> Collection[str]:
+    return {field.alias or name for name, field in StackFile.model_fields.items()}
+
+
+def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[str], day: date) -> Settings:
+    from components.settings.own import resolve as own
+
+    problems = [_secret(key) for key in sorted(secrets) if key != own.SECRET]
+    if own.SECRET in raw and own.SECRET not in secrets:
+        problems.append(
+            Problem(own.SECRET, "is in plain text", f"Run: pulumi config set --secret {NAMESPACE}:{own.SECRET} < key")
+        )
+    resolved = own.resolve(raw)
+    if isinstance(resolved, list) or problems:
+        raise SettingsError([*problems, *(resolved if isinstance(resolved, list) else [])], stack=stack)
+    file, pools = resolved.file, (*resolved.gpu_pools, *resolved.cpu_pools)
+    prices = [pool.hourly_usd for pool in pools]
+    usd = None if None in prices else sum(pool.max_nodes * (pool.hourly_usd or 0.0) for pool in pools)
+    network = {"privateEndpoint": True, "podCidr": file.network.pod_cidr, "serviceCidr": file.network.service_cidr}
+    settings = Settings(
+        day=day,
+        stack=stack,
+        project="",
+        cloud=file.cloud,
+        region="",
+        zones=(),
+        regional=False,
+        cluster_name=file.cluster_name or _default_cluster_name(stack, catalog.of(file.cloud).max_name_length),
+        kubernetes=Kubernetes.model_construct(version=file.kubernetes.version),
+        network=Network.model_validate(network),
+        security=Security.model_validate({"deletionProtection": file.security.deletion_protection}),
+        maintenance=Maintenance(),
+        gpu_metrics=False,
+        nat_per_zone=False,
+        autoscaling_profile="",
+        autoscaler="none",
+        unneeded_minutes=None,
+        addons=(),
+        access=file.access,
+        labels={},
+        admin_pool=resolved.admin_pool,
+        gpu_pools=resolved.gpu_pools,
+        cpu_pools=resolved.cpu_pools,
+        budget_hourly_usd=file.budget.max_hourly_usd,
+        cost_idle_hourly=usd,
+        cost_max_hourly=usd,
+        unpriced=tuple(pool.name for pool in pools if pool.hourly_usd is None),
+        workloads=file.workloads,
+        teams=file.teams,
+        own=resolved.own,
+    )
+    if problems := limits.common.own_machines_problems(settings):
+        raise SettingsError(problems, stack=stack)
+    return settings
 
 
 def _default_cluster_name(stack: str, limit: int) -> str:

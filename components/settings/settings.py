@@ -10,6 +10,7 @@ from typing import Any
 from components.settings.access import Access
 from components.settings.cluster import Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
+from components.settings.own.resolve import OwnMachines
 from components.settings.teams import Team
 from components.settings.workloads import Identity, Workloads
 from facts import catalog
@@ -29,6 +30,7 @@ class Settings:
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` with every pool at its maximum. ``None`` if a price is not known;
     ``unpriced`` names the pools without one.
+    ``own``: the machines of a stack that rents none, which has no account, region or zones.
     """
 
     day: date
@@ -65,6 +67,7 @@ class Settings:
     teams: tuple[Team, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     raw: Mapping[str, Any] = field(default_factory=dict)
+    own: OwnMachines | None = None
 
     @property
     def pools(self) -> tuple[Pool, ...]:

@@ -61,7 +61,10 @@ class Budget(Section):
 class StackFile(Section):
     """All keys below ``gpucluster:``."""
 
-    cloud: StrictStr = Field(description=f"the cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}")
+    cloud: StrictStr = Field(
+        description=f"the cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}; or "
+        f"`{'` or `'.join(catalog.OWN_MACHINES)}` for own machines, with the keys of own-machines-configuration.md"
+    )
     region: StrictStr = Field(description="region of all resources, as the cloud names it")
     zones: Zones = Field(
         default=(),
@@ -110,7 +113,7 @@ class StackFile(Section):
     @classmethod
     def _cloud(cls, value: str) -> str:
         if value not in catalog.clouds():
-            raise wrong(f"cloud '{value}' is not supported", instead(value, catalog.clouds()))
+            raise wrong(f"cloud '{value}' is not supported", instead(value, (*catalog.clouds(), *catalog.OWN_MACHINES)))
         return value
 
     @field_validator("region")

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from facts.catalog.cloud import PLUGINS, CloudCatalog, clouds, of
+from facts.catalog.cloud import OWN_MACHINES, PLUGINS, CloudCatalog, clouds, of
 from facts.catalog.gpus import GPUS
 from facts.catalog.model import Accelerator, Gpu, Machine, Price, Resources, SystemPod, WithdrawnGpu
 
 __all__ = [
     "GPUS",
+    "OWN_MACHINES",
     "PLUGINS",
     "Accelerator",
     "CloudCatalog",

@@ -32,6 +32,12 @@ stack on one cloud loads nothing of another.
 """
 
 
+OWN_MACHINES: Final[Mapping[str, str]] = {"kubeadm": "gpucluster-machines"}
+"""What makes a cluster of the user's own machines → its Pulumi plugin. Nothing is rented there: no account, no region,
+no machine types and no prices. A stack file names it as its ``cloud``.
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CredentialPlugin:
     """The program that a kubeconfig names for its credentials, and the ``arguments`` that ask it for a token.
@@ -151,7 +157,7 @@ class CloudCatalog:
     @property
     def plugin(self) -> str:
         """The cloud's Pulumi plugin."""
-        return PLUGINS[self.name]
+        return {**PLUGINS, **OWN_MACHINES}[self.name]
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
@@ -225,17 +231,17 @@ def _accelerator(row: tables.Row) -> Accelerator:
 
 
 def clouds() -> tuple[str, ...]:
-    """The names of all clouds."""
+    """The names of all clouds that rent machines."""
     return tuple(PLUGINS)
 
 
 def of(name: str) -> CloudCatalog:
-    """Everything known about one cloud.
+    """Everything known about one cloud, or about own machines.
 
     Raises:
-        KeyError: there is no such cloud (``clouds``).
+        KeyError: there is no such cloud (``clouds``, ``OWN_MACHINES``).
     """
-    if name not in PLUGINS:
+    if name not in PLUGINS and name not in OWN_MACHINES:
         raise KeyError(name)
     catalog: CloudCatalog = import_module(f"facts.catalog.{name}.cloud").CATALOG
     return catalog

@@ -7,16 +7,20 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from facts.catalog.cloud import OWN_MACHINES
+
 PLUGINS: Final = Path(__file__).with_suffix(".json")
 
 
 def plugin_version(package: str) -> str:
     """The version of a provider's plugin (``gcp``, ``aws``, ``azure-native``, ``kubernetes``), that of its SDK.
 
+    Empty for the plugin in this repository, which Pulumi.yaml finds by its path.
+
     Raises:
         KeyError: there is no such plugin.
     """
-    return _versions()[package]
+    return "" if package in OWN_MACHINES.values() else _versions()[package]
 
 
 @cache

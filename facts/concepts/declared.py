@@ -13,10 +13,11 @@ from typing import Any, Literal
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
 
-GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless"]
+GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless", "owned"]
 """``pool``: a managed group of nodes. ``auto-provisioned``: pools that the cloud makes when pods need them, up to
 ``max_nodes`` GPUs in all. ``machine``: virtual machines outside any cluster, which no cluster autoscaler can remove.
-``serverless``: a machine without GPUs for each system pod, made and billed with the pod."""
+``serverless``: a machine without GPUs for each system pod, made and billed with the pod. ``owned``: the user's own
+machines in a cluster, which nobody rents out and no autoscaler adds or removes."""
 
 
 @dataclass(frozen=True)

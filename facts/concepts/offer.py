@@ -40,7 +40,8 @@ class PoolOffer:
     ask for: a node of the smallest of ``machine_types`` without what the system takes. ``preference`` 0 is tried before
     1. ``hourly_usd`` is one node's list price. ``idle_minutes`` pass between a node's last pod and its end.
     ``notice_seconds`` is how long pods have on a spot node that is taken away. ``capacity_type`` is ``on-demand``,
-    ``spot``, ``reserved``, ``flex-start`` or ``capacity-block``. A node lives ``max_run_hours`` at most, and the
+    ``spot``, ``reserved``, ``flex-start``, ``capacity-block`` or ``fixed`` (the user's own machines, which are always
+    there). A node lives ``max_run_hours`` at most, and the
     machines of a block are there from the day ``since`` to the day ``until`` (ISO dates).
     """
 

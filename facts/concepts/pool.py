@@ -33,7 +33,7 @@ Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
 Drivers = Literal["managed", "daemonset", "none"]
 DriverVersion = Literal["default", "latest"]
 CapacityType = Literal["reserved", "capacity-block", "flex-start", "spot", "on-demand"]
-"""How machines are had, the surest and cheapest first."""
+"""How a cloud's machines are had, the surest and cheapest first."""
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
 MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
@@ -118,6 +118,7 @@ class Pool:
     ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
+    ``owned`` machines are the user's own: no cloud rents them out, nothing scales them.
     ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages. ``raw`` are further
     inputs of the pool in its provider's words.
     """
@@ -144,6 +145,7 @@ class Pool:
     image_streaming: bool = False
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None
+    owned: bool = False
     declared_at: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
@@ -244,6 +246,7 @@ def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:
     return NodeGroup(
         name=pool.name,
         cloud=cloud,
+        kind="owned" if pool.owned else "pool",
         gpus_per_node=pool.gpus_per_node,
         autoscaled=pool.autoscaled,
         min_nodes=pool.min_nodes,

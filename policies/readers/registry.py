@@ -49,6 +49,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp": ("readers.gke.clusters", "readers.gke.machines"),
     "google": ("dialects.tools",),
     "google-beta": ("dialects.tools",),
+    "gpucluster-machines": ("readers.kubeadm.machines",),
     "kubernetes": (
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",

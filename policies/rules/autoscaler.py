@@ -20,6 +20,7 @@ from facts.concepts.declared import (
 )
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
+from policies.rules.node_groups import rented
 from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, GPUS, TAGS, WEB, program, scaler
 
@@ -51,7 +52,9 @@ def present(stack: Stack) -> list[Violation]:
     A stack without any workload is not checked: another program declares what runs in its cluster.
     """
     violations = []
-    for cluster, _ in clusters_with_gpus(stack):
+    for cluster, groups in clusters_with_gpus(stack):
+        if not any(rented(group) for group in groups):
+            continue  # nothing to add or remove
         scales = {workload.scales_nodes for workload in stack.workloads if workload.unknown_reason is None}
         if cluster.managed_autoscaler is True or not scales:
             continue

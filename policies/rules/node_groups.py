@@ -28,6 +28,11 @@ def has_gpus(group: NodeGroup) -> bool:
     return group.gpus_per_node is UNKNOWN or group.gpus_per_node != 0
 
 
+def rented(group: NodeGroup) -> bool:
+    """Whether somebody bills the group's GPUs by the hour: a user's own machines cost the same on and off."""
+    return has_gpus(group) and group.kind != "owned"
+
+
 @rule(
     "gpu-zero-minimum",
     title="GPU node groups scale to zero",
@@ -39,7 +44,7 @@ def has_gpus(group: NodeGroup) -> bool:
 )
 def zero_minimum(group: NodeGroup) -> list[Violation]:
     """A GPU group's autoscaler may scale it to zero nodes."""
-    if not has_gpus(group) or group.min_nodes == 0:
+    if not rented(group) or group.min_nodes == 0:
         return []
     if group.min_nodes is UNKNOWN:
         return [_unknown(zero_minimum, group, "min_nodes", "its minimum")]
@@ -68,7 +73,7 @@ def starts_empty(group: NodeGroup) -> list[Violation]:
 
     An autoscaler removes such nodes again, so the rule is advisory by default.
     """
-    if not has_gpus(group) or group.initial_nodes == 0:
+    if not rented(group) or group.initial_nodes == 0:
         return []
     if group.initial_nodes is UNKNOWN:
         return [_unknown(starts_empty, group, "initial_nodes", "its initial node count")]
@@ -87,7 +92,7 @@ def starts_empty(group: NodeGroup) -> list[Violation]:
 )
 def autoscaled(group: NodeGroup) -> list[Violation]:
     """An autoscaler sets the size of a GPU group; it is never fixed."""
-    if not has_gpus(group) or group.autoscaled is True:
+    if not rented(group) or group.autoscaled is True:
         return []
     if group.kind == "machine":
         if group.initial_nodes == 0:

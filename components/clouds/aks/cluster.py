@@ -157,7 +157,7 @@ class AksCluster(ControlPlaneOutputs):
             grant_pull=partial(grant_pull, context),
         )
 
-    def storage(self, objects: AdminObjects) -> None:
+    def basics(self, objects: AdminObjects) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:

@@ -125,7 +125,7 @@ class EksCluster(ControlPlaneOutputs):
             pod_identity=partial(pod_identity, context),
         )
 
-    def storage(self, objects: AdminObjects) -> None:
+    def basics(self, objects: AdminObjects) -> None:
         """An encrypted class of our own."""
         key = self._context.settings.security.disk_key
         objects.declare("", storage.default_class(key), objects.admin_pool)

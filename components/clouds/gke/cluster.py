@@ -111,7 +111,7 @@ class GkeCluster(ControlPlaneOutputs):
             grant_pull=partial(grant_pull, context),
         )
 
-    def storage(self, objects: AdminObjects) -> None:
+    def basics(self, objects: AdminObjects) -> None:
         """The classes of volumes that GKE's own default does not cover: of Hyperdisk, or with the customer's key."""
         for name, storage_class in storage.classes(self._context.settings):
             objects.declare(name, storage_class)

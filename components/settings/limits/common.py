@@ -173,6 +173,17 @@ def settings_problems(settings: Settings) -> list[Problem]:
     return list(dict.fromkeys(problems))
 
 
+def own_machines_problems(settings: Settings) -> list[Problem]:
+    """The same for own machines, which have a fixed number and no network of the program's."""
+    pods, per_node = IPv4Network(settings.network.pod_cidr or ""), catalog.of(settings.cloud).pod_addresses_per_node
+    return [
+        *_too_small("network.podCidr", pods, settings.max_nodes, per_node, 0, "the pods of "),
+        *_services(settings),
+        *_budget(settings),
+        *_teams(settings),
+    ]
+
+
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:
     admin = settings.admin_pool
     if admin.max_nodes < admin.min_nodes:

@@ -16,7 +16,7 @@ from components.settings import SettingsError
 from components.settings.quotas import quotas
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.engine import EngineError, gate_for
-from rehearsal.engine.stack import ROOT, StackError, locate, resolve, stack_name
+from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
 from rehearsal.providers.account_limits import AccountFileError
 from rehearsal.run.machine import LoopbackDown, require_loopback
 from rehearsal.sandbox.client import SandboxError, stop_left_behind
@@ -86,6 +86,8 @@ def run(
         except ManifestsError as error:
             _bad_input(f"--apply: {error}")
     chosen = resolve(stack)
+    if chosen.own_machines:
+        raise typer.Exit(0 if _on_own_machines(chosen, console) else EXIT_FAIL)
     if account is not None:
         account_limits.read(account, [quota.name for quota in quotas(chosen.settings)])
     options = Options(
@@ -109,6 +111,26 @@ def run(
     if finished.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
     raise typer.Exit(0 if finished.passed else EXIT_FAIL)
+
+
+def _on_own_machines(stack: Stack, console: Console) -> bool:
+    """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
+    from rehearsal.lab import isolation
+    from rehearsal.lab.software import prepare
+    from rehearsal.own_machines.rehearsal import OwnRehearsal
+    from rehearsal.run.options import Options
+    from rehearsal.tools import cache
+    from rehearsal.tools.progress import Progress
+
+    try:
+        isolation.require()
+    except isolation.LabUnavailable as error:
+        _say_error(str(error))
+        raise typer.Exit(isolation.EXIT_UNAVAILABLE) from None
+    options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
+    software = prepare(cache.root(), Progress())
+    isolation.enter()
+    return OwnRehearsal(stack, options, software, console).run()
 
 
 @app.command()

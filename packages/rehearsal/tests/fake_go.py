@@ -24,8 +24,8 @@ if (home / "refuse").exists():
     sys.exit("go: go.mod requires go >= 1.25.5 (running go 1.22.0; GOTOOLCHAIN=local)")
 if arguments[0] == "env":
     print({{"GOVERSION": "go1.26.0", "GOCACHE": home / "build-cache"}}[arguments[1]])
-elif arguments[:2] == ["list", "-m"]:
-    print(home / "module-source")
+elif arguments[:2] == ["mod", "download"]:
+    print('{{"Dir": "' + str(home / "module-source") + '"}}')
 elif arguments[0] == "list":
     print("fmt", *tools, sep="\\n")
 elif arguments[0] == "build":

@@ -165,12 +165,27 @@ def read_node_patch(declared: Declared) -> Iterable[Item]:
 
 
 def read_provider(declared: Declared) -> Iterable[Item]:
-    """``pulumi:providers:kubernetes``: its kubeconfig must get its credentials from an exec plugin."""
+    """``pulumi:providers:kubernetes``: its kubeconfig must get its credentials from an exec plugin.
+
+    That of the program's own machines is excepted: where no cloud knows the user there is only a certificate.
+    """
     kubeconfig = declared.properties.get("kubeconfig")
     if kubeconfig is None:
         return
-    static: Maybe[bool] = UNKNOWN if kubeconfig is UNKNOWN else bool(_STATIC_KUBECONFIG.search(str(kubeconfig)))
+    static: Maybe[bool] = UNKNOWN if kubeconfig is UNKNOWN else _has_key(declared) and not declared.references
     yield Credential(f"the kubeconfig of provider '{declared.name}'", static, declared.urn)
+
+
+def _has_key(declared: Declared) -> bool:
+    kubeconfig = declared.properties.get("kubeconfig")
+    return kubeconfig is not UNKNOWN and bool(_STATIC_KUBECONFIG.search(str(kubeconfig)))
+
+
+def _find_machines(declared: Declared, everything: Program) -> Iterable[Declared]:
+    """The control planes of own machines whose output the provider's kubeconfig is."""
+    sources = declared.dependencies.get("kubeconfig", ())
+    machines = everything.of("gpucluster-machines:index:ControlPlane")
+    return [control_plane for control_plane in machines if control_plane.urn in sources]
 
 
 READERS: Final[Mapping[str, Reader]] = {
@@ -207,9 +222,12 @@ def _find_claims(declared: Declared, everything: Program) -> Iterable[Declared]:
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
-    type_token: Referrer(refers=lambda declared: bool(_claims_of(declared)), finds=_find_claims)
-    for type_token, reader in READERS.items()
-    if reader is read_workload
+    "pulumi:providers:kubernetes": Referrer(refers=_has_key, finds=_find_machines),
+    **{
+        type_token: Referrer(refers=lambda declared: bool(_claims_of(declared)), finds=_find_claims)
+        for type_token, reader in READERS.items()
+        if reader is read_workload
+    },
 }
 
 

@@ -27,7 +27,23 @@ def in_subnet(id: str, public: Any, rule: str | None) -> Case:
     return Case(id=id, story="where the nodes are", rule=rule, resources=resources, links=LINK)
 
 
+def own_machines(id: str, rule: str | None, *links: tuple[str, str, str]) -> Case:
+    """A control plane of the program's own machines, and a provider that logs in with a certificate."""
+    machine = {"name": "cp1", "address": "10.1.0.11"}
+    made = {"machine": machine, "labels": {}, "taints": [], "encryptSecrets": True}
+    kubeconfig = "users: [{name: kubernetes-admin, user: {client-key-data: AAAA}}]"
+    control_plane = ("gpucluster-machines:index:ControlPlane", "control-plane", made)
+    return Case(
+        id=id,
+        story="how the program logs in to a cluster of own machines",
+        rule=rule,
+        resources=(control_plane, ("pulumi:providers:kubernetes", "objects", {"kubeconfig": kubeconfig})),
+        links=links,
+    )
+
+
 BLOCKED: Final = [
+    own_machines("own-machines-key-of-another-cluster", "no-static-keys"),
     provider(clientId="c", clientSecret="s"),
     blocked("azuread-password", "no-static-keys", "a password for a pipeline").of(
         ("azuread:index/applicationPassword:ApplicationPassword", "ci", {"applicationId": "a"})
@@ -35,4 +51,8 @@ BLOCKED: Final = [
     in_subnet("eks-public-subnet", True, "gpu-nodes-private"),
 ]
 
-ALLOWED: Final = [provider(clientId="c", useOidc=True), in_subnet("eks-private-subnet", False, None)]
+ALLOWED: Final = [
+    provider(clientId="c", useOidc=True),
+    in_subnet("eks-private-subnet", False, None),
+    own_machines("own-machines-their-own-key", None, ("objects", "kubeconfig", "control-plane")),
+]

@@ -112,6 +112,10 @@ class Api:
         """One object, or a whole List."""
         return self._send("GET", path, query=query)
 
+    def text(self, path: str) -> str:
+        """What is no object, e.g. a pod's log."""
+        return self._exchange("GET", path).data.decode(errors="replace")
+
     def find(self, path: str) -> Object | None:
         """Like ``get``, but ``None`` for what does not exist."""
         try:

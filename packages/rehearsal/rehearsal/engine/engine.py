@@ -169,6 +169,19 @@ class Engine:
         parsed: dict[str, Any] = json.loads(done.stdout)
         return parsed
 
+    def set_secret(self, key: str, value: str) -> None:
+        """Encrypt ``value`` into the copy of the stack file. Raises ``EngineError``."""
+        where = ["--stack", self.stack, "--config-file", str(self.stack_file)]
+        done = self._run(["config", "set", "--secret", key, *where], text=value)
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi config set --secret {key}` failed: {done.stderr.strip()}")
+
+    def output_of(self, type_token: str, name: str) -> Any:
+        """An output of the only resource of that type, in the clear. Raises ``EngineError``."""
+        (resource,) = [each for each in self._state("--show-secrets") if each["type"] == type_token]
+        value = resource["outputs"][name]
+        return json.loads(value["plaintext"]) if isinstance(value, dict) and "plaintext" in value else value
+
     def resources(self) -> list[str]:
         """The URNs of everything in the stack's state. Raises ``EngineError``."""
         return [resource["urn"] for resource in self._state()]
@@ -177,8 +190,8 @@ class Engine:
         """The ids of the resources that a destroy retains. Raises ``EngineError``."""
         return outliving(self._state())
 
-    def _state(self) -> list[dict[str, Any]]:
-        done = self._run(["stack", "export", "--stack", self.stack])
+    def _state(self, *flags: str) -> list[dict[str, Any]]:
+        done = self._run(["stack", "export", "--stack", self.stack, *flags])
         if done.returncode != 0:
             raise EngineError(f"`pulumi stack export` failed: {done.stderr.strip()}")
         resources: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources") or []
@@ -208,12 +221,14 @@ class Engine:
             "PYTHONDONTWRITEBYTECODE": "",
         }
 
-    def _run(self, arguments: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, arguments: Sequence[str], cwd: Path | None = None, *, text: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             ["pulumi", *arguments, "--non-interactive", "--color", "never"],
             cwd=cwd or self.project,
             env=self.environment(),
-            stdin=subprocess.DEVNULL,
+            input=text,
             capture_output=True,
             text=True,
             check=False,

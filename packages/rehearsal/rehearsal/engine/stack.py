@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from rehearsal.engine.engine import has_secure_values, user_passphrase
-from rehearsal.tools.modules import HELM, OF_AUTOSCALER, REHEARSAL
+from rehearsal.tools.modules import HELM, OF_AUTOSCALER, PREVIEW, REHEARSAL
 
 if TYPE_CHECKING:
     from components.settings import Settings
@@ -38,15 +38,22 @@ class Stack:
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        """The clouds' plugins that the stack needs."""
+        """The clouds' plugins that the stack needs; none on own machines."""
         from facts import catalog
 
-        return (catalog.PLUGINS[self.settings.cloud],)
+        return () if self.own_machines else (catalog.PLUGINS[self.settings.cloud],)
+
+    @property
+    def own_machines(self) -> bool:
+        """Whether nothing is rented."""
+        return self.settings.own is not None
 
     @property
     def only_from_inside(self) -> bool:
-        """Whether the control plane answers in the cluster's network alone."""
-        return self.settings.network.private_endpoint and not self.settings.network.dns_endpoint
+        """Whether the control plane answers in the cluster's network alone; own machines are in ours."""
+        return (
+            not self.own_machines and self.settings.network.private_endpoint and not self.settings.network.dns_endpoint
+        )
 
     @property
     def with_existing(self) -> Path | None:
@@ -59,7 +66,9 @@ class Stack:
 
     @property
     def tools(self) -> tuple[Module, ...]:
-        """The upstream programs that a rehearsal of the stack runs."""
+        """The upstream programs that a rehearsal of the stack runs; those of own machines are ``tools.lab``'s."""
+        if self.own_machines:
+            return PREVIEW
         own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
         workloads = self.settings.workloads
         charts = (HELM,) if workloads.tools and HELM not in own else ()

@@ -84,6 +84,8 @@ class SandboxHandle:
         self.retained = False
         command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--tools", str(tools)]
         command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
+        if not clouds:
+            command.append("--no-cloud")
         if not control_plane:
             command.append("--no-control-plane")
         if inside:

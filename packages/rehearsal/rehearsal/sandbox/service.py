@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cloud", action="append", choices=CLOUD_PLUGINS, help="a cloud plugin to simulate; repeatable (default: all)"
     )
+    parser.add_argument("--no-cloud", action="store_true", help="no cloud is simulated: the machines are real")
     parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
     parser.add_argument("--account", type=Path, help="a file of the account's quotas, reservations and rights")
     parser.add_argument("--existing", type=Path, help="a stack file whose existing network is created first")
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threading.Thread(target=_end_with_input, args=(end, asked), name="input", daemon=True).start()
     try:
         tools = None if options.no_control_plane else options.tools or folder()
-        clouds = options.cloud or CLOUD_PLUGINS
+        clouds = () if options.no_cloud else options.cloud or CLOUD_PLUGINS
         run_dir = options.run_dir.absolute()
         limits = UNLIMITED if options.account is None else account_limits.read(options.account)
         with Sandbox(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import re
 import shlex
 import shutil
@@ -168,24 +169,24 @@ def _rewritten(path: Path, lines: Mapping[str, str]) -> str:
 
 def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
     """Put all of ``module.files`` into ``folder``. Raises ToolsError with the command, its output and what to try."""
-    with progress.stage(f"{module.name}: download") as downloading:
+    with tempfile.TemporaryDirectory() as edited:
+        with progress.stage(f"{module.name}: download") as downloading:
 
-        def show(line: str) -> None:
-            downloading.detail = line.removeprefix("go: ")
+            def show(line: str) -> None:
+                downloading.detail = line.removeprefix("go: ")
 
-        # Listing fetches exactly the modules that the build needs; `go mod download` would fetch all of the graph.
-        total = set(_run(module, go, ["list", "-deps", "-mod=readonly", "tool"], show))
-    expect = f"about {duration(60 * module.minutes)} on 2 cores with empty caches; {', '.join(module.binaries)}"
-    with progress.stage(f"{module.name}: build", expect) as building:
-        compiled = 0
-
-        def count(line: str) -> None:
-            nonlocal compiled
-            compiled += line in total
-            building.detail = f"{compiled} packages compiled, of at most {len(total)}"
-
-        with tempfile.TemporaryDirectory() as edited:
             flags = _with_edits(module, go, Path(edited)) if module.edits else []
+            # Listing fetches exactly the modules that the build needs; `go mod download` would fetch all of the graph.
+            total = set(_run(module, go, ["list", "-deps", "-mod=readonly", *flags, "tool"], show))
+        expect = f"about {duration(60 * module.minutes)} on 2 cores with empty caches; {', '.join(module.binaries)}"
+        with progress.stage(f"{module.name}: build", expect) as building:
+            compiled = 0
+
+            def count(line: str) -> None:
+                nonlocal compiled
+                compiled += line in total
+                building.detail = f"{compiled} packages compiled, of at most {len(total)}"
+
             # Not `go install tool`: who runs a failed command by hand would find the programs in their own GOBIN.
             command = ["build", "-v", *module.build_flags(), *flags, "-o", f"{folder}/", "tool"]
             _run(module, go, command, count, noise=total)
@@ -202,8 +203,8 @@ def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
 
 
 def _source(module: Module, go: Go, of: str) -> Path:
-    (folder,) = _run(module, go, ["list", "-m", "-mod=readonly", "-f", "{{.Dir}}", of])
-    return Path(folder)
+    # Also downloads it, which `go list -m` would not.
+    return Path(json.loads("".join(_run(module, go, ["mod", "download", "-json", of])))["Dir"])
 
 
 def _with_edits(module: Module, go: Go, folder: Path) -> list[str]:

@@ -124,6 +124,8 @@ class Module:
         digest = hashlib.sha256(definition.encode())
         for file in ("go.mod", "go.sum"):
             digest.update((self.directory / file).read_bytes())
+        for source in sorted(self.directory.glob("*.go")):
+            digest.update(source.read_bytes())
         return f"{self.name}-{digest.hexdigest()[:16]}"
 
     def build_flags(self) -> list[str]:

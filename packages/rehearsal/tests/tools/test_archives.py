@@ -19,6 +19,7 @@ from packages.rehearsal.tests.fake_go import FakeGo
 from rehearsal.tools import ToolsError, download
 from rehearsal.tools.download import Archive, Downloads, Unavailable, archives_of, unpacked_folder
 from rehearsal.tools.install import install
+from rehearsal.tools.lab import LAB
 from rehearsal.tools.modules import MODULES, Module
 from rehearsal.tools.plan import make_plan
 from rehearsal.tools.progress import Progress, RunningStage
@@ -307,7 +308,7 @@ def test_an_archive_without_exactly_one_program_is_refused(tmp_path: Path, conte
 
 
 def test_the_table_has_an_archive_for_every_file_of_every_module_or_a_reason() -> None:
-    for module in MODULES:
+    for module in (*MODULES, *LAB):
         rows = [row for row in download.rows() if row["module"] == module.name]
         if [row["compiled_because"] for row in rows] != [""] * len(rows):
             assert len(rows) == 1, module.name
@@ -315,11 +316,11 @@ def test_the_table_has_an_archive_for_every_file_of_every_module_or_a_reason() -
         for architecture in ("amd64", "arm64"):
             own = [row for row in rows if (row["os"], row["arch"]) == ("linux", architecture)]
             assert sorted(name for row in own for name in row["files"].split()) == sorted(module.files), module.name
-    assert {row["module"] for row in download.rows()} == {module.name for module in MODULES}
+    assert {row["module"] for row in download.rows()} == {module.name for module in (*MODULES, *LAB)}
 
 
 def test_every_archive_is_what_go_mod_pins_and_has_a_whole_hash_with_its_source() -> None:
-    modules = {module.name: module for module in MODULES}
+    modules = {module.name: module for module in (*MODULES, *LAB)}
     for row in download.rows():
         if row["compiled_because"]:
             continue

@@ -21,6 +21,7 @@ from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
 from rehearsal.tools.command import NoSpace
 from rehearsal.tools.install import install
+from rehearsal.tools.lab import LAB
 from rehearsal.tools.modules import MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.progress import Progress
 
@@ -260,14 +261,38 @@ def test_an_old_go_and_no_package_index_ask_for_go(
 
 
 def test_the_table_pins_every_version_it_stamps() -> None:
-    for module in MODULES:
+    for module in (*MODULES, *LAB):
         assert module.build_flags()
         packages = [*module.binaries.values(), *(each.module for each in (*module.copies, *module.charts))]
         requirements = (module.directory / "go.mod").read_text()
         for package in packages:
+            if package.startswith("gpucluster/"):  # our own program: nothing to pin
+                continue
             assert any(package.startswith(line.split()[0]) for line in requirements.splitlines() if line.split()[1:])
-    names = [name for module in MODULES for name in module.files]
+    names = [name for module in (*MODULES, *LAB) for name in module.files]
     assert len(names) == len(set(names))
+
+
+def test_only_own_machines_need_the_modules_of_the_lab() -> None:
+    assert {module.name for module in LAB} == {
+        "cni-plugins",
+        "coredns",
+        "crictl",
+        "flannel",
+        "flannel-cni",
+        "kubeadm",
+        "lab-image",
+    }
+    assert not {module.name for module in LAB} & {module.name for module in MODULES}
+
+
+def test_a_changed_source_of_our_own_program_is_built_again(tmp_path: Path) -> None:
+    for file in ("go.mod", "go.sum", "main.go"):
+        (tmp_path / file).write_text("module x\n")
+    module = Module(tmp_path, minutes=1, build_gib=1, installed_gib=1)
+    before = module.folder
+    (tmp_path / "main.go").write_text("package main\n")
+    assert module.folder != before
 
 
 @pytest.mark.parametrize("stack", available())

@@ -1,0 +1,1 @@
+"""Own Ubuntu and Debian machines, which kubeadm makes a cluster."""

@@ -1,0 +1,107 @@
+"""A cluster of own machines: one with the control plane, the others with or without GPUs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pulumi
+
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
+from components.clouds.control_plane import ControlPlaneOutputs
+from components.clouds.kubeadm import add_ons, machines
+from components.clouds.kubeadm.context import Context
+from components.clouds.kubeadm.declare import MachinesProvider
+from components.settings import Settings
+from components.settings.own.resolve import SECRET, OwnMachines
+from facts.concepts.pool import Pool
+
+_NAMESPACE: Final = "gpucluster"
+
+
+class KubeadmCluster(ControlPlaneOutputs):
+    """A ``CloudCluster`` and the ``NodePools`` of its pools: nothing scales, so there is no autoscaler.
+
+    ``kubeconfig`` is that of a user who may edit workloads but not the cluster, unless the stack file asks for more.
+    """
+
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        assert settings.own is not None, "a stack on own machines has machines"
+        self._own = settings.own
+        provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
+        options = pulumi.ResourceOptions(parent=parent, provider=provider)
+        self._context = Context(settings=settings, own=settings.own, options=options)
+        checked = machines.preflight(self._context, f"{name}-preflight")
+        self._resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
+        self._admin = pulumi.Output.secret(self._resource.output("adminKubeconfig"))
+        user = pulumi.Output.secret(self._resource.output("userKubeconfig"))
+        self._kubeconfig = self._admin if settings.own.admin_kubeconfig else user
+        certificate = self._resource.output("caCertificate")
+        self._authority = certificate.apply(lambda pem: base64.b64encode(pem.encode()).decode())
+
+    @property
+    def name(self) -> pulumi.Output[str]:
+        """The name in the stack file, known once the cluster exists."""
+        return self._resource.output("endpoint").apply(lambda _: self._context.settings.cluster_name)
+
+    @property
+    def admin_kubeconfig(self) -> pulumi.Output[str]:
+        """The administrator's, with which the program declares objects."""
+        return self._admin
+
+    @property
+    def network(self) -> Mapping[str, pulumi.Input[Any]]:
+        """The control plane's address and the ranges of pods and services."""
+        own = self._own
+        return {
+            "endpoint": self._resource.output("endpoint"),
+            "podCidr": own.pod_cidr,
+            "serviceCidr": own.service_cidr,
+        }
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """The pool's machines as nodes; the admin pool is the control plane."""
+        if pool.role == "admin":
+            return self._resource
+        return list(machines.workers(self._context, name, pool, self._resource, opts))[-1]
+
+    @property
+    def workloads(self) -> WorkloadResources:
+        """None: settings refuse what a cloud would have to make."""
+        return WorkloadResources(registry=_refused, bucket=_refused, share=_refused, pod_identity=_refused)
+
+    def basics(self, objects: AdminObjects) -> None:
+        """The pods' network, volumes on the machines' own disks, and the rights of users."""
+        if self._own.network_plugin == "flannel":
+            add_ons.flannel(objects, self._own.pod_cidr)
+        add_ons.local_path(objects)
+        if not self._own.admin_kubeconfig:
+            add_ons.users(objects)
+
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Nothing: the machines are there."""
+        return self
+
+
+def _login(own: OwnMachines) -> dict[str, Any]:
+    """The inputs of the plugin's provider; lists and mappings as JSON, as every provider's are."""
+    ssh, key = own.ssh, pulumi.Config(_NAMESPACE).get_secret(SECRET)
+    inputs: dict[str, Any] = {"user": ssh.user, "port": ssh.port}
+    if key is not None:
+        inputs["privateKey"] = key
+    if ssh.jump_host is not None:
+        jump = ssh.jump_host
+        inputs["jumpHost"] = {
+            "address": jump.address,
+            "hostKey": jump.host_key,
+            "user": jump.user or ssh.user,
+            "port": jump.port,
+        }
+    if ssh.skip_unreachable:
+        inputs["skipUnreachable"] = list(ssh.skip_unreachable)
+    return inputs
+
+
+def _refused(*_: Any) -> Any:
+    raise AssertionError("settings refuse this on own machines")

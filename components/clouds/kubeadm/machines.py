@@ -1,0 +1,122 @@
+"""Machines as resources: all are looked at before anything changes, then each becomes a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pulumi
+
+from components.clouds.kubeadm import configuration
+from components.clouds.kubeadm.context import Context
+from components.clouds.kubeadm.declare import PLUGIN, declare
+from components.resources import CustomResource
+from components.settings.own.resolve import OwnMachines
+from components.settings.own.sections import MachineSetting, PackageSource
+from facts.catalog.kubeadm.packages import REPOSITORIES
+from facts.concepts.pool import Pool
+
+_TOKENS: Final = f"{PLUGIN}:index"
+
+USERS: Final = "gpucluster:users"
+"""The user of the output ``kubeconfig``, and the group of its certificate."""
+
+
+def preflight(context: Context, name: str) -> CustomResource:
+    """All machines, which are looked at together before anything changes on one of them."""
+    settings, own = context.settings, context.own
+    pools = (settings.admin_pool, *settings.pools)
+    checked = [
+        {
+            "machine": machine_input(machine),
+            "role": _role(pool),
+            "gpus": pool.gpus_per_node if own.driver.get(pool.name) else 0,
+        }
+        for pool in pools
+        for machine in own.machines[pool.name]
+    ]
+    inputs = {"machines": checked, "podCidr": own.pod_cidr, "serviceCidr": own.service_cidr}
+    return declare(f"{_TOKENS}:Preflight", name, inputs, context.options)
+
+
+def control_plane(context: Context, name: str, after: pulumi.Resource) -> CustomResource:
+    """The machine on which ``kubeadm init`` runs."""
+    own, pool = context.own, context.settings.admin_pool
+    inputs = {
+        **_node(context, own.control_plane, pool),
+        "kubeadm": configuration.control_plane(context.settings.cluster_name, own),
+        "files": configuration.files(),
+        "encryptSecrets": True,
+        # System pods run on it too.
+        "schedulable": True,
+        "user": {"name": USERS, "groups": [USERS]},
+    }
+    options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[after]))
+    outputs = ("endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig")
+    return declare(f"{_TOKENS}:ControlPlane", name, inputs, options, outputs=outputs)
+
+
+def workers(
+    context: Context, name: str, pool: Pool, control_plane: CustomResource, opts: pulumi.ResourceOptions
+) -> Iterator[CustomResource]:
+    """The machines of a pool, each a node after ``kubeadm join``."""
+    own = context.own
+    options = pulumi.ResourceOptions.merge(
+        opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane])
+    )
+    for machine in own.machines[pool.name]:
+        inputs: dict[str, Any] = {
+            **_node(context, machine, pool),
+            "controlPlane": {"machine": machine_input(own.control_plane)},
+            "endpoint": control_plane.output("endpoint"),
+            "caHash": control_plane.output("caHash"),
+            "kubeadm": [],
+            "gpus": pool.gpus_per_node,
+        }
+        if (branch := own.driver.get(pool.name)) is not None:
+            inputs["nvidia"] = {"driver": branch}
+        yield declare(f"{_TOKENS}:Worker", f"{name}-{machine.name}", inputs, options)
+
+
+def machine_input(machine: MachineSetting) -> dict[str, Any]:
+    """A machine as the plugin takes it."""
+    own = {"user": machine.user, "port": machine.port}
+    return {
+        "name": machine.name,
+        "address": machine.address,
+        "hostKey": machine.host_key,
+        **{key: value for key, value in own.items() if value is not None},
+    }
+
+
+def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
+    own = context.own
+    addresses = sorted(each.address for machines in own.machines.values() for each in machines)
+    return {
+        "machine": machine_input(machine),
+        "software": _software(own),
+        "labels": dict(pool.labels),
+        "taints": [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints],
+        "firewall": {"machines": addresses, "podCidr": own.pod_cidr},
+    }
+
+
+def _software(own: OwnMachines) -> dict[str, Any]:
+    """The version of Kubernetes and where packages come from: mirrors of the stack file before the owners' own."""
+    sources: dict[str, dict[str, str]] = {}
+    for name, repository in REPOSITORIES.items():
+        mirror: PackageSource | None = getattr(own.packages, name)
+        url, key, fingerprint = (
+            (repository.url, repository.key, repository.fingerprint)
+            if mirror is None
+            else (mirror.url, mirror.key, mirror.fingerprint)
+        )
+        sources[name] = {"url": url, "keyUrl": key, "keyFingerprint": fingerprint}
+    proxy = {} if own.packages.proxy is None else {"proxy": own.packages.proxy}
+    kubernetes = {**sources["kubernetes"], "version": own.version}
+    kubernetes |= {key: kubernetes[key].replace("{minor}", own.version) for key in ("url", "keyUrl")}
+    return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **proxy}
+
+
+def _role(pool: Pool) -> str:
+    return "controlPlane" if pool.role == "admin" else "worker"

@@ -1,0 +1,1 @@
+"""Own Ubuntu and Debian machines, made a cluster by kubeadm."""

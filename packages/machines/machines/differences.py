@@ -1,0 +1,140 @@
+"""What is different: declared inputs from earlier ones, a machine from what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from machines.errors import OperationError
+from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER
+from machines.wire import Properties
+
+_REPLACING: Final = {CONTROL_PLANE: (), WORKER: ("endpoint", "caHash")}
+_FIXED: Final = {
+    CONTROL_PLANE: ("kubeadm", "files", "encryptSecrets", "schedulable", "nvidia"),
+    WORKER: ("kubeadm",),
+}
+_PACKAGES: Final = ("kubelet", "kubeadm", "kubectl")
+
+
+@dataclass(frozen=True)
+class ResourceDiff:
+    """Property paths that change in place, and those for which the resource is made anew."""
+
+    changes: frozenset[str] = frozenset()
+    replaces: frozenset[str] = frozenset()
+
+
+def difference(kind: str, olds: Properties, state: Properties, news: Properties) -> ResourceDiff:
+    """Raises ``OperationError`` for changes that a running node does not take."""
+    changes = {key for key in {*olds, *news} if olds.get(key) != news.get(key)}
+    if kind == PREFLIGHT:
+        return ResourceDiff(frozenset(changes))
+    if "machine" in changes:
+        parts = {key for key in ("name", "address", "hostKey", "user", "port") if _part(olds, key) != _part(news, key)}
+        changes = (changes - {"machine"}) | {f"machine.{part}" for part in parts}
+    replaces = changes & {"machine.name", "machine.address", *_REPLACING[kind]}
+    if "firewall" in changes and (state.get("facts") or {}).get("firewall") not in (None, "ufw"):
+        changes -= {"firewall"}
+    if state.get("drift"):
+        changes |= {"drift"}
+    if not replaces and state.get("facts"):
+        _refuse(kind, olds, news, changes)
+    return ResourceDiff(frozenset(changes), frozenset(replaces))
+
+
+def _part(inputs: Properties, key: str) -> Any:
+    return (inputs.get("machine") or {}).get(key)
+
+
+def _refuse(kind: str, olds: Properties, news: Properties, changes: set[str]) -> None:
+    name = news["machine"]["name"]
+    fixed = sorted(changes & set(_FIXED[kind]))
+    if fixed:
+        raise OperationError(
+            f"{name}: {', '.join(fixed)} cannot change on a machine that is in the cluster; "
+            + (
+                "remove the machine from the stack file, `pulumi up`, and add it again"
+                if kind == WORKER
+                else "change the stack file back, or take the cluster down first (pulumi destroy)"
+            )
+        )
+    before, after = (each["software"]["kubernetes"] for each in (olds, news))
+    if any(before.get(key) != after.get(key) for key in ("version", "package")):
+        raise OperationError(
+            f"{name}: Kubernetes {before.get('package') or before['version']} runs there; upgrades in place are not"
+            " supported yet: change kubernetes.version back, or upgrade with kubeadm by hand"
+            " (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade/)"
+        )
+    if olds.get("nvidia") and not news.get("nvidia"):
+        raise OperationError(
+            f"{name}: its NVIDIA driver is removed with the machine only: remove it from the stack file"
+        )
+
+
+def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node: Properties | None) -> list[str]:
+    """In what the machine and its node differ from what is declared, a sentence each."""
+    result = [
+        f"{unit} is {facts[unit].replace('/', ' and ')}, not enabled and active"
+        for unit in ("containerd", "kubelet")
+        if facts[unit] != "enabled/active"
+    ]
+    if facts["changedFiles"]:
+        result.append(f"changed since: {facts['changedFiles']}")
+    for key, fact in (("kubernetesVersion", "kubeletVersion"), ("containerdVersion", "containerdVersion")):
+        if state.get(key) and state[key] != facts[fact]:
+            result.append(f"{fact} is {facts[fact] or 'none'}, not {state[key]}")
+    loose = [package for package in _PACKAGES if package not in facts["holds"].split()]
+    if loose:
+        result.append(f"not held: {', '.join(loose)}")
+    if facts["swap"]:
+        result.append(f"uses swap: {facts['swap']}")
+    nvidia = inputs.get("nvidia")
+    if nvidia and not facts["driverVersion"].startswith(f"{nvidia['driver']}."):
+        result.append(f"NVIDIA driver {facts['driverVersion'] or 'not running'}, not {nvidia['driver']}")
+    elif nvidia and facts["driverGpus"] < int(inputs.get("gpus") or 0):
+        result.append(f"nvidia-smi lists {facts['driverGpus']} GPUs, not {int(inputs['gpus'])}")
+    if not facts["joined"]:
+        return [*result, "is in no cluster any more"]
+    if node is None:
+        return [*result, "its Node object is gone"]
+    labels, taints = _labels(node), _taints(node)
+    for key, value in (inputs.get("labels") or {}).items():
+        if labels.get(key) != value:
+            result.append(f"label {key} is {labels.get(key, 'missing')}, not {value}")
+    result += [f"taint {taint} is missing" for taint in _declared_taints(inputs) if taint not in taints]
+    return result
+
+
+def node_changes(inputs: Properties, olds: Properties, node: Properties) -> dict[str, str]:
+    """Variables of the phase node for what is not as declared; empty if there is nothing to do."""
+    labels, taints = _labels(node), _taints(node)
+    declared, before = inputs.get("labels") or {}, olds.get("labels") or {}
+    words = [f"{key}={value}" for key, value in declared.items() if labels.get(key) != value]
+    words += [f"{key}-" for key in before if key not in declared and key in labels]
+    missing = [taint for taint in _declared_taints(inputs) if taint not in taints]
+    dropped = [
+        f"{taint['key']}:{taint['effect']}"
+        for taint in olds.get("taints") or []
+        if (taint["key"], taint["effect"]) not in {(each["key"], each["effect"]) for each in inputs.get("taints") or []}
+    ]
+    if not (words or missing or dropped):
+        return {}
+    return {"LABELS": " ".join(words), "TAINTS": " ".join(missing), "TAINTS_REMOVED": " ".join(dropped)}
+
+
+def _labels(node: Properties) -> Properties:
+    return node["metadata"].get("labels") or {}
+
+
+def _taints(node: Properties) -> set[str]:
+    return {_taint(taint) for taint in node["spec"].get("taints") or []}
+
+
+def _declared_taints(inputs: Properties) -> list[str]:
+    return [_taint(taint) for taint in inputs.get("taints") or []]
+
+
+def _taint(taint: Properties) -> str:
+    return f"{taint['key']}={taint.get('value') or ''}:{taint['effect']}"

@@ -1,0 +1,106 @@
+"""kubeadm's configuration: the program's documents, and what only the machine or the plugin knows.
+
+https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
+"""
+
+from __future__ import annotations
+
+import copy
+import ipaddress
+import json
+from typing import Any, Final
+
+from machines.wire import Properties
+
+_API: Final = "kubeadm.k8s.io/v1beta4"
+_SOCKET: Final = "unix:///run/containerd/containerd.sock"
+_FOLDER: Final = "/etc/kubernetes/gpucluster"
+_CONTROL_PLANE_TAINT: Final = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+
+
+def init_documents(inputs: Properties, kubernetes_version: str) -> str:
+    """For ``kubeadm init``; ``kubernetes_version`` is the installed one, such as v1.34.4."""
+    documents = copy.deepcopy(inputs.get("kubeadm") or [])
+    init, cluster = _document(documents, "InitConfiguration"), _document(documents, "ClusterConfiguration")
+    taints = list(inputs.get("taints") or [])
+    if not inputs.get("schedulable"):
+        taints.append(_CONTROL_PLANE_TAINT)
+    _register(init, inputs, taints)
+    if is_address(inputs["machine"]["address"]):
+        init.setdefault("localAPIEndpoint", {}).setdefault("advertiseAddress", inputs["machine"]["address"])
+    init.setdefault("bootstrapTokens", [{"ttl": "10m0s", "usages": ["signing", "authentication"]}])
+    cluster.setdefault("kubernetesVersion", kubernetes_version)
+    server = cluster.setdefault("apiServer", {})
+    if inputs.get("encryptSecrets", True):
+        _argument(server, "encryption-provider-config", f"{_FOLDER}/encryption.yaml")
+    volume = {
+        "name": "gpucluster",
+        "hostPath": _FOLDER,
+        "mountPath": _FOLDER,
+        "readOnly": True,
+        "pathType": "Directory",
+    }
+    if not any(each.get("name") == "gpucluster" for each in server.setdefault("extraVolumes", [])):
+        server["extraVolumes"].append(volume)
+    kubelet = _document(documents, "KubeletConfiguration", "kubelet.config.k8s.io/v1beta1")
+    kubelet.setdefault("cgroupDriver", "systemd")
+    return _text(documents)
+
+
+def join_documents(inputs: Properties, token: str) -> str:
+    """For ``kubeadm join`` with ``token``. An expired token would be tried for 5 minutes: here for one."""
+    documents = copy.deepcopy(inputs.get("kubeadm") or [])
+    join = _document(documents, "JoinConfiguration")
+    _register(join, inputs, list(inputs.get("taints") or []))
+    server = str(inputs["endpoint"]).removeprefix("https://")
+    join["discovery"] = {
+        "bootstrapToken": {"apiServerEndpoint": server, "token": token, "caCertHashes": [inputs["caHash"]]}
+    }
+    join.setdefault("timeouts", {}).setdefault("discovery", "1m0s")
+    return _text(documents)
+
+
+def image_repository(inputs: Properties) -> str:
+    """Where kubeadm's images come from, if not from registry.k8s.io."""
+    for document in inputs.get("kubeadm") or []:
+        if document.get("kind") == "ClusterConfiguration":
+            return str(document.get("imageRepository") or "")
+    return ""
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an IP address, not a name."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _document(documents: list[Any], kind: str, api_version: str = _API) -> Properties:
+    for document in documents:
+        if document["kind"] == kind:
+            return document
+    documents.append({"apiVersion": api_version, "kind": kind})
+    return documents[-1]
+
+
+def _register(document: Properties, inputs: Properties, taints: list[Any]) -> None:
+    """The node's name and address; its taints from the first moment, before any pod could come."""
+    registration = document.setdefault("nodeRegistration", {})
+    registration["name"] = inputs["machine"]["name"]
+    registration.setdefault("criSocket", _SOCKET)
+    registration["taints"] = taints
+    if is_address(inputs["machine"]["address"]):
+        _argument(registration, "node-ip", inputs["machine"]["address"], "kubeletExtraArgs")
+
+
+def _argument(section: Properties, name: str, value: str, key: str = "extraArgs") -> None:
+    arguments = section.setdefault(key, [])
+    if not any(argument["name"] == name for argument in arguments):
+        arguments.append({"name": name, "value": value})
+
+
+def _text(documents: list[Any]) -> str:
+    """JSON is YAML."""
+    return "\n---\n".join(json.dumps(document, sort_keys=True) for document in documents)

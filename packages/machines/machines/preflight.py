@@ -1,0 +1,157 @@
+"""From the facts of all machines to all problems of all machines; nothing is changed before there is none."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from machines.errors import Problem
+from machines.wire import Properties
+
+Facts = Mapping[str, Any]
+
+SYSTEMS: Final = ("ubuntu 22.04", "ubuntu 24.04", "ubuntu 26.04", "debian 12", "debian 13")
+ARCHITECTURES: Final = ("x86_64", "aarch64")
+_CLOCK_SECONDS: Final = 60
+# https://kubernetes.io/docs/reference/networking/ports-and-protocols/
+_PORTS: Final = {"controlPlane": (6443, 2379, 2380, 10250, 10257, 10259), "worker": (10250, 10256)}
+# CPUs, MiB of memory and of disk (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/)
+_LEAST: Final = {"controlPlane": (2, 1700, 10_000), "worker": (1, 1700, 10_000)}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A machine that is to become a node: its name, ``role`` (controlPlane or worker) and declared GPUs."""
+
+    name: str
+    role: str
+    gpus: int
+    facts: Facts
+
+
+def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping[str, Facts]) -> list[Problem]:
+    """All of them, machine by machine, then those between machines and with the ranges.
+
+    ``known``: host name and machine-id of the machines that were checked before.
+    """
+    result: list[Problem] = []
+    for candidate in candidates:
+        texts = [*_of_system(candidate, inputs), *_of_state(candidate), *_of_gpus(candidate, inputs)]
+        result += [Problem(candidate.name, text) for text in texts]
+    return [
+        *result,
+        *_shared({**known, **{each.name: each.facts for each in candidates}}),
+        *_ranges(candidates, inputs),
+    ]
+
+
+def warnings(candidates: Sequence[Candidate]) -> list[str]:
+    """What works and deserves a look."""
+    result = []
+    for candidate in candidates:
+        name, facts = candidate.name, candidate.facts
+        if facts["clockSynchronized"] not in ("yes", "unknown"):
+            result.append(f"{name}: the clock is not synchronised (timedatectl set-ntp true)")
+        if facts["firewall"] == "other":
+            result.append(
+                f"{name}: a firewall other than ufw drops incoming traffic; it is left alone: let 10250/tcp, 8472/udp"
+                " and on the control plane 6443/tcp through between the machines"
+            )
+        if facts["cgroup"] == "v1":
+            result.append(
+                f"{name}: cgroup v1, which kubelet 1.35 and later refuse; boot with cgroup v2 before an upgrade"
+            )
+    return result
+
+
+def _of_system(candidate: Candidate, inputs: Properties) -> Iterator[str]:
+    facts = candidate.facts
+    if not any(facts["os"] == system or facts["os"].startswith(f"{system}.") for system in SYSTEMS):
+        yield f"runs {facts['os']}; supported are {', '.join(SYSTEMS)}"
+    if facts["architecture"] not in ARCHITECTURES:
+        yield f"has the architecture {facts['architecture']}; supported are {', '.join(ARCHITECTURES)}"
+    if facts["init"] != "systemd":
+        yield f"is started by {facts['init']}, not by systemd"
+    cpus, memory, disk = _LEAST[candidate.role]
+    if facts["cpus"] < cpus:
+        yield f"has {facts['cpus']} CPU; a {candidate.role} needs {cpus}"
+    if facts["memoryMiB"] < memory:
+        yield f"has {facts['memoryMiB']} MiB of memory; {memory} are needed"
+    if facts["diskFreeMiB"] < disk and not facts["ours"]:
+        yield f"has {facts['diskFreeMiB']} MiB free in /var; {disk} are needed for images and packages"
+    if facts["swap"] and not inputs.get("disableSwap"):
+        yield f"uses swap ({facts['swap']}): switch it off (swapoff -a, and its line in /etc/fstab), or set disableSwap"
+    offset = abs(facts["time"] - time.time())
+    if offset > _CLOCK_SECONDS:
+        yield f"has a clock that is {offset:.0f} s off this computer's; certificates would be refused: set up NTP"
+    version = ((inputs.get("software") or {}).get("kubernetes") or {}).get("version") or ""
+    if facts["cgroup"] == "v1" and version and int(version.partition(".")[2]) >= 35:
+        yield f"uses cgroup v1, which kubelet {version} refuses; boot it with cgroup v2, or choose Kubernetes 1.34"
+
+
+def _of_state(candidate: Candidate) -> Iterator[str]:
+    facts = candidate.facts
+    if facts["conflicts"].strip():
+        yield f"has {facts['conflicts'].strip()} installed, which brings another container runtime; remove it first"
+    if facts["joined"] and not facts["ours"]:
+        yield "is a node of another cluster; take it out there (kubectl delete node, kubeadm reset) first"
+    elif not facts["joined"]:
+        used = {int(port) for port in facts["ports"].split()}
+        taken = sorted(used & set(_PORTS[candidate.role]))
+        if taken:
+            ports = ", ".join(map(str, taken))
+            yield f"already has something listening on {ports} (ss -ltnp shows what); Kubernetes needs these ports"
+
+
+def _of_gpus(candidate: Candidate, inputs: Properties) -> Iterator[str]:
+    facts, count = candidate.facts, candidate.gpus
+    if not count:
+        return
+    if facts["gpus"] == 0:
+        yield f"has no NVIDIA GPU on PCI; {count} are declared (gpusPerNode)"
+    elif facts["gpus"] < count:
+        yield f"has {facts['gpus']} NVIDIA GPUs on PCI; {count} are declared (gpusPerNode)"
+    if facts["driverVersion"]:
+        return
+    if facts["secureBoot"] == "on" and facts["mok"] != "enrolled":
+        yield (
+            "has Secure Boot on and no machine owner key enrolled, so the kernel would not load the driver: enrol one"
+            " (mokutil --import, then at the console), or switch Secure Boot off in the firmware"
+        )
+    if facts["headers"] == "none":
+        yield (
+            f"has no kernel headers, and its package sources offer no linux-headers-{facts['kernel']}: update"
+            " the kernel and reboot; the driver is compiled against them"
+        )
+
+
+def _shared(identities: Mapping[str, Facts]) -> Iterator[Problem]:
+    for key, text in (("hostname", "host name"), ("machineId", "machine-id")):
+        by_value: dict[str, list[str]] = {}
+        for name, facts in identities.items():
+            by_value.setdefault(facts[key], []).append(name)
+        for value, names in by_value.items():
+            if len(names) > 1:
+                remedy = (
+                    "hostnamectl set-hostname"
+                    if key == "hostname"
+                    else "rm /etc/machine-id && systemd-machine-id-setup, then reboot; a copied disk?"
+                )
+                yield Problem(" and ".join(names), f"have the same {text} {value!r}: {remedy}")
+
+
+def _ranges(candidates: Sequence[Candidate], inputs: Properties) -> Iterator[Problem]:
+    ranges = {key: ipaddress.ip_network(inputs[key]) for key in ("podCidr", "serviceCidr") if inputs.get(key)}
+    if len(ranges) == 2 and ranges["podCidr"].overlaps(ranges["serviceCidr"]):
+        yield Problem("podCidr", f"{ranges['podCidr']} overlaps serviceCidr {ranges['serviceCidr']}")
+    for candidate in candidates:
+        for text in candidate.facts["addresses"].split():
+            network = ipaddress.ip_interface(text).network
+            for key, each in ranges.items():
+                if network.version == each.version and network.overlaps(each):
+                    yield Problem(
+                        candidate.name, f"is in the network {network}, which overlaps {key} {each}: choose another"
+                    )

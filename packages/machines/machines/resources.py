@@ -1,0 +1,308 @@
+"""Create, read, update and delete: what each resource type does on its machines, by way of phases.
+
+Create and update are one path: look at the machine, then do what is missing. So an interrupted command is continued.
+``log`` is what tells the user: coroutines ``progress(message)``, a passing line, and ``warning(message)``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from machines import preflight, scripts
+from machines.differences import ResourceDiff, difference, drift, node_changes
+from machines.errors import OperationError, Problem, Unreachable, all_problems
+from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER, configuration_problems, problems_of
+from machines.kubeadm import init_documents, join_documents
+from machines.software import driver_variables, init_variables, prepare_variables
+from machines.ssh import Sessions, SshAccess, SshMachine
+from machines.wire import UNKNOWN, Properties, is_known
+
+SECRETS: Final = ("adminKubeconfig", "userKubeconfig")
+"""Outputs that are marked secret."""
+
+_MADE: Final = {
+    PREFLIGHT: ("checked", "warnings", "identities"),
+    CONTROL_PLANE: (
+        "endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig",
+        "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift",
+    ),
+    WORKER: ("nodeName", "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift"),
+}  # fmt: skip
+_STABLE_FACTS: Final = (
+    "os", "architecture", "kernel", "cpus", "memoryMiB", "hostname", "machineId", "cgroup", "gpus", "gpuIds",
+    "nvswitches", "firewall",
+)  # fmt: skip
+_USER_DAYS: Final = 365
+_DRAIN_SECONDS: Final = 600
+_NODE_SECONDS: Final = 90
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A machine that is or becomes a node, and the machine where its cluster is administered."""
+
+    kind: str
+    inputs: Properties
+    machine: SshMachine
+    plane: SshMachine
+    log: Any
+
+    @classmethod
+    def of(cls, kind: str, inputs: Properties, log: Any) -> _Node:
+        machine = SshMachine.of(inputs["machine"])
+        plane = SshMachine.of(inputs["controlPlane"]["machine"]) if kind == WORKER else machine
+        return cls(kind, inputs, machine, plane, log)
+
+
+class MachineResources:
+    """The provider behind the protocol; one per plugin process."""
+
+    def __init__(self) -> None:
+        self._sessions = Sessions(SshAccess())
+        self._one_at_a_time = asyncio.Lock()
+
+    def check_config(self, config: Properties) -> list[Problem]:
+        """Problems of the provider's settings."""
+        return configuration_problems(config)
+
+    def configure(self, config: Properties) -> None:
+        """Use these settings. In a preview some may be unknown; a preview opens no session."""
+        self._sessions = Sessions(SshAccess.of(config) if is_known(config) else SshAccess())
+
+    def check(self, kind: str, inputs: Properties) -> list[Problem]:
+        """Problems of a resource's inputs."""
+        return problems_of(kind, inputs)
+
+    def diff(self, kind: str, olds: Properties, state: Properties, news: Properties) -> ResourceDiff:
+        """What would change; raises ``OperationError`` for what no running machine can change to."""
+        return difference(kind, olds, state, news)
+
+    def preview(self, kind: str, state: Properties, inputs: Properties) -> Properties:
+        """The outputs as far as they are known before the operation."""
+        return {**inputs, **{key: state.get(key, UNKNOWN) for key in _MADE[kind]}}
+
+    async def create(self, kind: str, inputs: Properties, log: Any) -> tuple[str, Properties]:
+        """The resource's id and outputs."""
+        if kind == PREFLIGHT:
+            return "preflight", await self._preflight(inputs, {}, log)
+        return str(inputs["machine"]["name"]), await self._converge(_Node.of(kind, inputs, log), {})
+
+    async def update(self, kind: str, olds: Properties, inputs: Properties, log: Any) -> Properties:
+        """The outputs afterwards."""
+        if kind == PREFLIGHT:
+            return await self._preflight(inputs, olds, log)
+        node = _Node.of(kind, inputs, log)
+        changed = {key for key in inputs if key not in _MADE[kind] and olds.get(key) != inputs[key]}
+        changed |= {key for key in ("labels", "taints") if olds.get(key) and key not in inputs}
+        if changed <= {"labels", "taints"} and olds.get("facts") and not olds.get("drift"):
+            await self._set_node(node, olds)
+            return {**{key: olds.get(key) for key in _MADE[kind]}, **inputs}
+        return await self._converge(node, olds)
+
+    async def read(self, kind: str, inputs: Properties, state: Properties, log: Any) -> Properties:
+        """The outputs as they are; nothing is changed on a machine."""
+        if kind == PREFLIGHT:
+            return state
+        node = _Node.of(kind, inputs, log)
+        try:
+            facts = await self._sessions.run(node.machine, scripts.FACTS, {})
+            current = (await self._get_node(node)) if facts["joined"] else None
+        except Unreachable as error:
+            if not {node.machine.name, node.plane.name} & self._sessions.access.skip_unreachable:
+                raise OperationError(
+                    f"{error}\nTo go on without it, name it in ssh.skipUnreachable of the stack file"
+                ) from None
+            await log.warning(f"{error}\n{node.machine.name} is skipped (skipUnreachable); its state is not known")
+            return state
+        return {**state, "facts": _stable(facts), "drift": drift(inputs, state, facts, current)}
+
+    async def delete(self, kind: str, inputs: Properties, state: Properties, log: Any) -> None:
+        """The machine as it was before."""
+        if kind == PREFLIGHT:
+            return
+        node = _Node.of(kind, inputs, log)
+        skipped = self._sessions.access.skip_unreachable
+        off = await self._is_off(node.machine, skipped, log)
+        if kind == WORKER and not await self._is_off(node.plane, skipped, log):
+            action = "forget" if off else "remove"
+            await self._administer(node, action)
+        if not off:
+            await self._sessions.run(node.machine, scripts.RESET, {}, log.progress)
+            await self._sessions.run(node.machine, scripts.RESTORE, {}, log.progress)
+
+    def cancel(self) -> None:
+        """Start no further phase; those that run end by themselves."""
+        self._sessions.stopping = True
+
+    async def close(self) -> None:
+        """End the sessions."""
+        await self._sessions.close()
+
+    async def _is_off(self, machine: SshMachine, skipped: frozenset[str], log: Any) -> bool:
+        try:
+            await self._sessions.run(machine, scripts.FACTS, {})
+        except Unreachable as error:
+            if machine.name not in skipped:
+                raise OperationError(
+                    f"{error}\nSwitch it on, or name it in ssh.skipUnreachable of the stack file: then it is left as it"
+                    " is, and must be cleaned by hand"
+                ) from None
+            await log.warning(
+                f"{error}\n{machine.name} is skipped (skipUnreachable). Clean it by hand before it is used again:"
+                " kubeadm reset, then the packages and files in /var/lib/gpucluster-machines there"
+            )
+            return True
+        return False
+
+    async def _preflight(self, inputs: Properties, olds: Properties, log: Any) -> Properties:
+        before = {entry["machine"]["name"]: entry for entry in olds.get("machines") or []}
+        entries = {entry["machine"]["name"]: entry for entry in inputs["machines"]}
+        fresh = [entry for name, entry in entries.items() if entry != before.get(name)]
+        results = await asyncio.gather(*(self._facts(entry) for entry in fresh))
+        broken = [each for each in results if isinstance(each, Problem)]
+        candidates = [each for each in results if isinstance(each, preflight.Candidate)]
+        known = {name: each for name, each in (olds.get("identities") or {}).items() if name in entries}
+        problems = preflight.problems(candidates, inputs, known)
+        if len(entries) < len(inputs["machines"]):
+            problems.append(Problem("machines", "two of them have the same name"))
+        if broken or problems:
+            raise OperationError(all_problems([*broken, *problems]))
+        notes = preflight.warnings(candidates)
+        for note in notes:
+            await log.warning(note)
+        mine = {each.name: {key: each.facts[key] for key in ("hostname", "machineId")} for each in candidates}
+        return {**inputs, "checked": sorted(entries), "warnings": notes, "identities": {**known, **mine}}
+
+    async def _facts(self, entry: Properties) -> preflight.Candidate | Problem:
+        machine = SshMachine.of(entry["machine"])
+        try:
+            facts = await self._sessions.run(machine, scripts.FACTS, {})
+        except OperationError as error:
+            return Problem(machine.name, str(error).removeprefix(f"{machine.name}: "))
+        return preflight.Candidate(machine.name, entry["role"], int(entry.get("gpus") or 0), facts)
+
+    async def _converge(self, node: _Node, olds: Properties) -> Properties:
+        inputs, run, progress = node.inputs, self._sessions.run, node.log.progress
+        facts = await run(node.machine, scripts.FACTS, {})
+        before = (olds.get("facts") or {}).get("machineId")
+        if before and before != facts["machineId"]:
+            raise OperationError(
+                f"{node.machine.name}: another machine (its machine-id is not the one from before) answers at"
+                f" {node.machine.address}; give it a new name in the stack file, so that the old one is removed"
+            )
+        partial: Properties = {**{key: olds[key] for key in _MADE[node.kind] if key in olds}}
+        try:
+            role = "controlPlane" if node.kind == CONTROL_PLANE else "worker"
+            prepared = await run(node.machine, scripts.PREPARE, prepare_variables(inputs, role), progress)
+            if inputs.get("nvidia"):
+                await self._driver(node, facts)
+            if node.kind == CONTROL_PLANE:
+                made = await self._init(node, prepared["kubernetesVersion"])
+                made["userKubeconfig"] = await self._user_kubeconfig(node, olds)
+            else:
+                made = {"nodeName": node.machine.name}
+                await self._join(node, facts)
+            await self._set_node(node, olds)
+            facts = await run(node.machine, scripts.FACTS, {})
+        except OperationError as error:
+            raise OperationError(str(error), begun=True, state=partial) from None
+        return {
+            **inputs,
+            **made,
+            "kubernetesVersion": facts["kubeletVersion"],
+            "containerdVersion": facts["containerdVersion"],
+            "driverVersion": facts["driverVersion"],
+            "facts": _stable(facts),
+            "drift": [],
+        }
+
+    async def _driver(self, node: _Node, facts: Mapping[str, Any]) -> None:
+        """Install, restart if the module cannot be loaded otherwise; a node in use is drained first, one at a time."""
+        branch = str(node.inputs["nvidia"]["driver"])
+        if facts["joined"] and not facts["driverVersion"].startswith(f"{branch}."):
+            async with self._one_at_a_time:
+                await self._administer(node, "drain")
+                await self._install_driver(node, facts)
+                await self._administer(node, "set", UNCORDON="yes")
+        else:
+            await self._install_driver(node, facts)
+
+    async def _install_driver(self, node: _Node, facts: Mapping[str, Any]) -> None:
+        run, progress = self._sessions.run, node.log.progress
+        answer = await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, False), progress)
+        if answer.get("reboot") == "yes":
+            await self._sessions.reboot(node.machine, facts["boot"], progress)
+            await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, True), progress)
+
+    async def _init(self, node: _Node, version: str) -> Properties:
+        variables = init_variables(node.inputs, init_documents(node.inputs, version))
+        answer = await self._sessions.run(node.machine, scripts.INIT, variables, node.log.progress)
+        return {
+            "endpoint": f"https://{node.machine.address}:6443",
+            "caCertificate": base64.b64decode(answer["caCertificate"]).decode(),
+            "caHash": answer["caHash"],
+            "adminKubeconfig": base64.b64decode(answer["adminKubeconfig"]).decode(),
+        }
+
+    async def _user_kubeconfig(self, node: _Node, olds: Properties) -> str:
+        """The one from before while the input is the same, so that no update changes it; empty without a user."""
+        user = node.inputs.get("user")
+        if not user:
+            return ""
+        if olds.get("user") == user and olds.get("userKubeconfig"):
+            return str(olds["userKubeconfig"])
+        variables = {
+            "ADDRESS": node.machine.address,
+            "USER_NAME": str(user["name"]),
+            "GROUPS_OF_USER": ",".join(user.get("groups") or []),
+            "HOURS": str(24 * int(user.get("days") or _USER_DAYS)),
+        }
+        answer = await self._sessions.run(node.machine, scripts.USER, variables, node.log.progress)
+        return base64.b64decode(answer["userKubeconfig"]).decode()
+
+    async def _join(self, node: _Node, facts: Mapping[str, Any]) -> None:
+        """With a token of its own, which is deleted whatever happens; without one where the machine has joined."""
+        run, inputs, token = self._sessions.run, node.inputs, {"NODE_NAME": node.machine.name}
+        variables = {"CA_HASH": inputs["caHash"], "JOIN_CONFIG": "", "RESTART": "no"}
+        if facts["joined"]:
+            if facts["joined"] == inputs["caHash"] and await self._get_node(node) is None:
+                variables["RESTART"] = "yes"  # a kubelet registers its node when it starts
+            await run(node.machine, scripts.JOIN, variables, node.log.progress)
+            return
+        try:
+            answer = await run(node.plane, scripts.TOKEN, {**token, "ACTION": "create"})
+            variables["JOIN_CONFIG"] = join_documents(inputs, answer["token"])
+            await run(node.machine, scripts.JOIN, variables, node.log.progress)
+        finally:
+            await run(node.plane, scripts.TOKEN, {**token, "ACTION": "delete"}, always=True)
+
+    async def _administer(self, node: _Node, action: str, **more: str) -> Properties:
+        variables = {"NODE_NAME": node.machine.name, "ACTION": action, "DRAIN_SECONDS": str(_DRAIN_SECONDS)}
+        variables |= dict.fromkeys(("LABELS", "TAINTS", "TAINTS_REMOVED"), "") | {"UNCORDON": "no"} | more
+        return await self._sessions.run(node.plane, scripts.NODE, variables, node.log.progress)
+
+    async def _get_node(self, node: _Node) -> Properties | None:
+        return (await self._administer(node, "get"))["node"]
+
+    async def _set_node(self, node: _Node, olds: Properties) -> None:
+        """Labels and taints that are ours; the node appears some seconds after its kubelet has started."""
+        deadline = asyncio.get_running_loop().time() + _NODE_SECONDS
+        while (known := await self._get_node(node)) is None:
+            if asyncio.get_running_loop().time() > deadline:
+                raise OperationError(
+                    f"{node.machine.name}: its kubelet has not registered the node within {_NODE_SECONDS} s; look at"
+                    " journalctl -u kubelet there"
+                )
+            await asyncio.sleep(2)
+        changes = node_changes(node.inputs, olds, known)
+        if changes:
+            await self._administer(node, "set", **changes)
+
+
+def _stable(facts: Mapping[str, Any]) -> Properties:
+    """What does not change by itself: so a refresh of an unchanged machine shows nothing."""
+    return {key: facts[key] for key in _STABLE_FACTS}

@@ -1,0 +1,193 @@
+# shellcheck shell=sh
+# Beginning of every script: the plugin sends variables, this file and one phase to `sudo -n sh -s`.
+# A phase says what it does on standard error; its last line on standard output is one JSON object.
+# What it runs goes to the log, never to the session: tokens and keys are in no argument and in no message.
+# shellcheck disable=SC2034 # the phases read it
+SCRIPTS_VERSION=1
+set -eu
+umask 022
+export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
+unset KUBECONFIG
+state=/var/lib/gpucluster-machines
+log=/var/log/gpucluster-machines.log
+admin=/etc/kubernetes/admin.conf
+# The session may be lost while a phase runs: it goes on to its end, and the next one waits for it.
+trap '' PIPE HUP
+
+say() { printf '%s\n' "$*" >&2 || :; }
+
+# A value as a JSON string.
+quote() { printf '"%s"' "$(printf '%s' "$1" | tr '\n\t' '  ' | sed 's/[\\"]/\\&/g' | tr -d '\000-\037')"; }
+
+# Members of the answer; `answer` prints it.
+members=''
+member() { members="$members${members:+,}$(quote "$1"):$(quote "$2")"; }
+raw_member() { members="$members${members:+,}$(quote "$1"):$2"; }
+answer() { printf '{%s}\n' "$members" || :; }
+
+fail() {
+  members=''
+  member error "$*"
+  answer
+  exit 1
+}
+
+redact() { sed -E 's/[a-z0-9]{6}\.[a-z0-9]{16}/(token)/g'; }
+
+# Only one writing phase at a time on a machine, also of a session that was lost.
+lock() {
+  mkdir -p /run/lock "$state"
+  chmod 700 "$state"
+  touch "$log"
+  chmod 600 "$log"
+  exec 9>/run/lock/gpucluster-machines
+  flock -w 900 9 || fail "another phase has been running on this machine for 15 minutes; see $log there"
+}
+
+# A command whose output belongs into the log; its last lines into the error.
+run() {
+  printf '+ %s\n' "$*" >>"$log"
+  output=$(mktemp)
+  if "$@" >"$output" 2>&1 </dev/null 9>&-; then
+    redact <"$output" >>"$log"
+    rm -f "$output"
+  else
+    redact <"$output" >>"$log"
+    lines=$(grep -v '^ *$' "$output" | tail -n 12 | redact | cut -c1-300)
+    rm -f "$output"
+    fail "\`$(printf '%s' "$*" | cut -c1-120)\` failed: $lines"
+  fi
+}
+
+# A file from before is kept once, so that restore can give it back.
+remember() {
+  if ! grep -qsxF "$1" "$state/files"; then
+    if [ -e "$1" ]; then
+      mkdir -p "$state/before$(dirname "$1")"
+      cp -p "$1" "$state/before$1"
+    fi
+    printf '%s\n' "$1" >>"$state/files"
+  fi
+}
+
+# put PATH MODE: standard input becomes the file; sets $changed if it was another. Its checksum is kept for `facts`.
+put() {
+  folder=$(dirname "$1")
+  if [ ! -d "$folder" ]; then
+    printf '%s\n' "$folder" >>"$state/folders"
+    mkdir -p "$folder"
+  fi
+  remember "$1"
+  cat >"$1.gpucluster-new"
+  chmod "$2" "$1.gpucluster-new"
+  if cmp -s "$1.gpucluster-new" "$1"; then
+    rm -f "$1.gpucluster-new"
+  else
+    mv -f "$1.gpucluster-new" "$1"
+    changed=yes
+  fi
+  touch "$state/sums"
+  { grep -vF "  $1" "$state/sums" || :; sha256sum "$1"; } >"$state/sums.new"
+  mv -f "$state/sums.new" "$state/sums"
+}
+
+installed() { dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u; }
+has() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || :)" = installed ]; }
+
+apt() {
+  run apt-get -q -y -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
+}
+
+# Packages that come with ours are listed, so that restore removes these and no others.
+install_packages() {
+  installed >"$state/packages.before"
+  printf '%s\n' "$*" >>"$log"
+  apt install --no-install-recommends --allow-change-held-packages --allow-downgrades "$@"
+  record_packages
+}
+# Also for a transaction that a power cut ended.
+record_packages() {
+  [ -e "$state/packages.before" ] || return 0
+  installed | comm -13 "$state/packages.before" - >>"$state/installed"
+  rm -f "$state/packages.before"
+}
+
+distribution() {
+  # shellcheck disable=SC1091
+  (. /etc/os-release && printf '%s%s' "$ID" "$VERSION_ID" | tr -d .)
+}
+
+# apt_source NAME URL SUITE COMPONENTS KEY KEY_URL FINGERPRINT: a repository whose key is ours and has that fingerprint.
+apt_source() {
+  machine=$(uname -m)
+  case $machine in x86_64) other=x86_64 ;; aarch64) other=sbsa ;; *) fail "machines of the architecture $machine are not supported; use x86_64 or aarch64" ;; esac
+  where() {
+    printf '%s' "$1" | sed -e "s/{distribution}/$(distribution)/g" -e "s/{architecture}/$other/g" -e "s/{debArchitecture}/$(dpkg --print-architecture)/g"
+  }
+  url=$(where "$2")
+  armored=$(mktemp)
+  if [ -n "$5" ]; then
+    printf '%s\n' "$5" >"$armored"
+  else
+    key_url=$(where "$6")
+    curl -fsSL --retry 3 --connect-timeout 20 ${PROXY:+--proxy "$PROXY"} ${NO_PROXY:+--noproxy "$NO_PROXY"} -o "$armored" "$key_url" 2>>"$log" ||
+      fail "the signing key $key_url cannot be downloaded; check packages.$1, the proxy and the machine's way out"
+  fi
+  if [ -n "$7" ]; then
+    gpg --show-keys --with-colons "$armored" 2>>"$log" | grep -q "^fpr:*$7:" ||
+      fail "the signing key of $url does not have the fingerprint $7; if the vendor changed it, set packages.$1.keyFingerprint to the one that the vendor publishes"
+  fi
+  if grep -q 'BEGIN PGP' "$armored"; then gpg --dearmor <"$armored" >"$armored.gpg" 2>>"$log"; else cp "$armored" "$armored.gpg"; fi
+  put "/etc/apt/keyrings/gpucluster-$1.gpg" 644 <"$armored.gpg"
+  rm -f "$armored" "$armored.gpg"
+  put "/etc/apt/sources.list.d/gpucluster-$1.list" 644 <<EOF
+deb [signed-by=/etc/apt/keyrings/gpucluster-$1.gpg] $url $3 $4
+EOF
+}
+
+# A rule as the list has it: `allow …` or `route allow …`.
+ufw_delete() { if [ "$1" = route ]; then shift; run ufw route delete "$@"; else run ufw delete "$@"; fi; }
+
+# The certificate's public key as kubeadm pins it: SHA-256.
+ca_hash() {
+  [ -s "$1" ] || return 0
+  printf 'sha256:%s' "$(openssl x509 -pubkey -noout -in "$1" | openssl pkey -pubin -outform der | openssl dgst -sha256 -hex | sed 's/.* //')"
+}
+
+containerd_version() { containerd --version 2>/dev/null | sed -n 's/.* v\{0,1\}\([0-9][0-9.]*[0-9]\).*/\1/p' | head -n 1; }
+kubelet_version() { kubelet --version 2>/dev/null | sed 's/.* //'; }
+
+# The containerd of the distribution. In 1.x a file of `imports` replaces a whole plugin's table, so all of it is here.
+containerd_configuration() {
+  pause=$(kubeadm config images list --kubernetes-version "$(kubelet_version)" ${IMAGE_REPOSITORY:+--image-repository "$IMAGE_REPOSITORY"} 2>>"$log" | grep /pause:) ||
+    fail "kubeadm names no pause image; see $log there"
+  default=runc
+  if [ -x /usr/bin/nvidia-container-runtime ]; then default=nvidia; fi
+  case $(containerd_version) in
+    1.*) version=2 cri=io.containerd.grpc.v1.cri images=io.containerd.grpc.v1.cri sandbox="sandbox_image = \"$pause\"" ;;
+    *) version=3 cri=io.containerd.cri.v1.runtime images=io.containerd.cri.v1.images sandbox="pinned_images = { sandbox = \"$pause\" }" ;;
+  esac
+  cdi=''
+  case $(containerd_version) in 1.[0-6].*) ;; *) cdi='enable_cdi = true' ;; esac
+  {
+    printf 'version = %s\nimports = ["/etc/containerd/conf.d/*.toml"]\n' "$version"
+    if [ "$images" != "$cri" ]; then printf '[plugins."%s"]\n  %s\n[plugins."%s"]\n' "$images" "$sandbox" "$cri"; else printf '[plugins."%s"]\n  %s\n' "$cri" "$sandbox"; fi
+    if [ -n "$cdi" ]; then printf '  %s\n  cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]\n' "$cdi"; fi
+    if [ "$version" = 2 ]; then printf '  [plugins."%s".cni]\n    bin_dir = "/opt/cni/bin"\n' "$cri"; fi
+    printf '  [plugins."%s".containerd]\n    default_runtime_name = "%s"\n' "$cri" "$default"
+    for name in runc $([ "$default" = runc ] || printf nvidia); do
+      printf '  [plugins."%s".containerd.runtimes.%s]\n    runtime_type = "io.containerd.runc.v2"\n' "$cri" "$name"
+      printf '    [plugins."%s".containerd.runtimes.%s.options]\n      SystemdCgroup = true\n' "$cri" "$name"
+      if [ "$name" = nvidia ]; then printf '      BinaryName = "/usr/bin/nvidia-container-runtime"\n'; fi
+    done
+  } >"$state/containerd.toml"
+  changed=no
+  put /etc/containerd/config.toml 644 <"$state/containerd.toml"
+  rm -f "$state/containerd.toml"
+}
+
+start_containerd() {
+  # Enabled, not only started: otherwise a node is NotReady after its next boot.
+  run systemctl enable containerd
+  if [ "$1" = yes ]; then run systemctl restart containerd; else run systemctl start containerd; fi
+}

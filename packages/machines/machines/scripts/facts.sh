@@ -1,0 +1,93 @@
+# shellcheck shell=sh disable=SC2154,SC1091
+# What a machine is and has. Changes nothing.
+main() {
+  members=''
+  (. /etc/os-release && printf '%s\n%s\n' "$ID" "${VERSION_ID:-}") >/dev/null 2>&1 || fail "/etc/os-release is missing: not Ubuntu or Debian"
+  member os "$(. /etc/os-release && printf '%s %s' "$ID" "${VERSION_ID:-}")"
+  member architecture "$(uname -m)"
+  member kernel "$(uname -r)"
+  raw_member cpus "$(nproc)"
+  raw_member memoryMiB "$(awk '/^MemTotal:/ { print int($2 / 1024) }' /proc/meminfo)"
+  raw_member diskFreeMiB "$(df -Pm /var | awk 'NR == 2 { print $4 }')"
+  member hostname "$(hostname)"
+  member machineId "$(cat /etc/machine-id 2>/dev/null || :)"
+  member boot "$(cat /proc/sys/kernel/random/boot_id) $(cut -d' ' -f22 /proc/1/stat)"
+  member swap "$(awk 'NR > 1 { print $1 }' /proc/swaps | tr '\n' ' ' | sed 's/ $//')"
+  member ports "$(ss -Hltn 2>/dev/null | awk '{ n = split($4, part, ":"); print part[n] }' | sort -un | tr '\n' ' ' | sed 's/ $//')"
+  member clockSynchronized "$(timedatectl show -p NTPSynchronized --value 2>/dev/null || printf unknown)"
+  raw_member time "$(date +%s)"
+  if [ -e /sys/fs/cgroup/cgroup.controllers ]; then member cgroup v2; else member cgroup v1; fi
+  member init "$(cat /proc/1/comm)"
+  member addresses "$(ip -o -4 addr show scope global 2>/dev/null | awk '$2 !~ /^(cni|flannel|veth)/ { print $4 }' | tr '\n' ' ' | sed 's/ $//')"
+  member secureBoot "$(secure_boot)"
+  member mok "$(mok)"
+  member headers "$(headers)"
+  gpus
+  member driverVersion "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)"
+  raw_member driverGpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || :)"
+  member containerdVersion "$(containerd_version)"
+  member kubeletVersion "$(kubelet_version)"
+  member kubeadmVersion "$(kubeadm version -o short 2>/dev/null || :)"
+  member containerd "$(unit containerd)"
+  member kubelet "$(unit kubelet)"
+  member holds "$(apt-mark showhold 2>/dev/null | tr '\n' ' ' | sed 's/ $//')"
+  member conflicts "$(for package in docker.io docker-ce containerd.io cri-o k3s microk8s; do if has "$package"; then printf '%s ' "$package"; fi; done)"
+  member firewall "$(firewall)"
+  if [ -s /etc/kubernetes/kubelet.conf ]; then member joined "$(ca_hash /etc/kubernetes/pki/ca.crt)"; else member joined ''; fi
+  if [ -e "$state/initialised" ]; then member controlPlane yes; else member controlPlane ''; fi
+  member ours "$(cat "$state/owner" 2>/dev/null || :)"
+  member changedFiles "$(if [ -s "$state/sums" ]; then sha256sum -c --quiet "$state/sums" 2>/dev/null | sed -n 's/: FAILED.*//p' | tr '\n' ' ' | sed 's/ $//'; fi)"
+  answer
+}
+
+unit() { printf '%s/%s' "$(systemctl is-enabled "$1" 2>/dev/null || :)" "$(systemctl is-active "$1" 2>/dev/null || :)"; }
+
+secure_boot() {
+  for file in /sys/firmware/efi/efivars/SecureBoot-*; do
+    if [ -e "$file" ] && [ "$(od -An -t u1 "$file" | awk '{ last = $NF } END { print last }')" = 1 ]; then printf on; return; fi
+  done
+  printf off
+}
+
+# Whether the key that DKMS signs with is enrolled in the firmware.
+mok() {
+  for key in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do
+    if [ -e "$key" ] && mokutil --test-key "$key" 2>/dev/null | grep -q 'already enrolled'; then printf enrolled; return; fi
+  done
+  printf none
+}
+
+headers() {
+  if [ -e "/lib/modules/$(uname -r)/build" ]; then printf present; return; fi
+  # Without package lists nobody knows: they are fetched with the first installation.
+  if ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then printf unknown; return; fi
+  case $(apt-cache policy "linux-headers-$(uname -r)" 2>/dev/null | sed -n 's/^ *Candidate: //p') in '' | '(none)') printf none ;; *) printf available ;; esac
+}
+
+# NVIDIA's functions on PCI: display controllers (class 03) are GPUs, bridges (0680) are NVSwitches.
+gpus() {
+  gpu=0 switches=0 ids=''
+  for device in /sys/bus/pci/devices/*; do
+    if [ "$(cat "$device/vendor" 2>/dev/null)" != 0x10de ]; then continue; fi
+    case $(cat "$device/class") in
+      0x03*) gpu=$((gpu + 1)) ids="$ids $(cat "$device/device" 2>/dev/null)" ;;
+      0x0680*) switches=$((switches + 1)) ;;
+    esac
+  done
+  raw_member gpus "$gpu"
+  raw_member nvswitches "$switches"
+  member gpuIds "$(printf '%s' "$ids" | sed 's/^ //')"
+}
+
+# nft lists what iptables-nft wrote as well; kube-proxy's and the network's own tables are no firewall.
+firewall() {
+  if ufw status 2>/dev/null | grep -q '^Status: active'; then
+    printf ufw
+  elif nft list ruleset 2>/dev/null | grep -qE 'hook input .*policy (drop|reject)'; then
+    printf other
+  elif iptables-legacy -S INPUT 2>/dev/null | grep -qE '^-P INPUT (DROP|REJECT)'; then
+    printf other
+  else
+    printf none
+  fi
+}

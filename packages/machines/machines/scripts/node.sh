@@ -1,0 +1,47 @@
+# shellcheck shell=sh disable=SC2154
+# On the control plane: the Node object of a machine. ACTION get (answers the object), set, drain,
+# remove (drained), forget (not drained, for a machine that is off).
+main() {
+  members=''
+  if [ ! -e "$admin" ]; then
+    case $ACTION in remove | forget) answer; return ;; *) fail "the machine is no control plane (any more)" ;; esac
+  fi
+  if ! kubectl --kubeconfig "$admin" get --raw /readyz >/dev/null 2>&1; then fail "the API server does not answer; look at it with: crictl ps -a, journalctl -u kubelet"; fi
+  case $ACTION in
+    get)
+      object=$(kubectl --kubeconfig "$admin" get node "$NODE_NAME" -o json --ignore-not-found | tr -d '\n')
+      raw_member node "${object:-null}"
+      ;;
+    set)
+      lock
+      # shellcheck disable=SC2086
+      if [ -n "$LABELS" ]; then run kubectl --kubeconfig "$admin" label node "$NODE_NAME" --overwrite $LABELS; fi
+      for taint in $TAINTS; do run kubectl --kubeconfig "$admin" taint node "$NODE_NAME" --overwrite "$taint"; done
+      for taint in $TAINTS_REMOVED; do kubectl --kubeconfig "$admin" taint node "$NODE_NAME" "$taint-" >>"$log" 2>&1 || :; done
+      if [ "$UNCORDON" = yes ]; then run kubectl --kubeconfig "$admin" uncordon "$NODE_NAME"; fi
+      ;;
+    forget) kubectl --kubeconfig "$admin" delete node "$NODE_NAME" --ignore-not-found >/dev/null ;;
+    drain | remove)
+      if [ -n "$(kubectl --kubeconfig "$admin" get node "$NODE_NAME" -o name --ignore-not-found)" ]; then
+        drain
+        if [ "$ACTION" = remove ]; then kubectl --kubeconfig "$admin" delete node "$NODE_NAME" --ignore-not-found >/dev/null; fi
+      fi
+      ;;
+  esac
+  answer
+}
+
+# New pods go elsewhere; jobs that run end by themselves, and are never evicted.
+drain() {
+  kubectl --kubeconfig "$admin" cordon "$NODE_NAME" >/dev/null
+  until=$(($(date +%s) + DRAIN_SECONDS))
+  while :; do
+    jobs=$(kubectl --kubeconfig "$admin" get pods -A --field-selector "spec.nodeName=$NODE_NAME,status.phase=Running" -o 'jsonpath={range .items[?(@.metadata.ownerReferences[0].kind=="Job")]}{.metadata.namespace}/{.metadata.name} {end}')
+    if [ -z "$jobs" ]; then break; fi
+    [ "$(date +%s)" -lt "$until" ] || fail "jobs still run on $NODE_NAME: $jobs; wait for them or delete them, then run the command again (the node stays cordoned)"
+    say "waiting for jobs: $jobs"
+    sleep 10
+  done
+  output=$(kubectl --kubeconfig "$admin" drain "$NODE_NAME" --ignore-daemonsets --delete-emptydir-data --timeout="${DRAIN_SECONDS}s" 2>&1 9>&-) ||
+    fail "$NODE_NAME cannot be drained: $(printf '%s' "$output" | grep -iE 'error|cannot|budget' | tail -n 5)"
+}

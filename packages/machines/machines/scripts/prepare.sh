@@ -1,0 +1,154 @@
+# shellcheck shell=sh disable=SC2154
+# containerd, kubelet, kubeadm and kubectl, and what they need of the system.
+main() {
+  lock
+  snapshot
+  members=''
+  say "package sources"
+  sources
+  say "kernel settings"
+  kernel
+  say "containerd and Kubernetes $KUBERNETES_MINOR"
+  packages
+  containerd_configuration
+  if [ "$proxy_changed" = yes ]; then changed=yes; fi
+  start_containerd "$changed"
+  run systemctl enable kubelet
+  if [ -e /etc/kubernetes/kubelet.conf ]; then run systemctl start kubelet; fi
+  firewall
+  member kubernetesVersion "$(kubelet_version)"
+  member containerdVersion "$(containerd_version)"
+  answer
+}
+
+# How the machine was before; taken once, and in whole or not at all.
+snapshot() {
+  record_packages
+  if [ -e "$state/snapshot/done" ]; then return; fi
+  say "snapshot of the machine"
+  rm -rf "$state/snapshot"
+  mkdir -p "$state/snapshot" "$state/before"
+  touch "$state/files" "$state/sums" "$state/installed"
+  installed >"$state/snapshot/packages"
+  apt-mark showhold | sort >"$state/snapshot/holds"
+  ip -br link | awk '{ print $1 }' | sort >"$state/snapshot/links"
+  { nft list tables 2>/dev/null || :; } | sort >"$state/snapshot/tables"
+  { iptables-save 2>/dev/null || :; } | grep -v '^#' >"$state/snapshot/iptables" || :
+  cat /proc/sys/net/ipv4/ip_forward >"$state/snapshot/ip_forward"
+  # Packages bring these files and take them away.
+  for file in /etc/containerd/config.toml /etc/default/kubelet; do remember "$file"; done
+  for folder in /etc/containerd /etc/cni /etc/cni/net.d; do if [ ! -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/folders"; fi; done
+  for unit in containerd kubelet nvidia-persistenced; do printf '%s %s %s\n' "$unit" "$(systemctl is-enabled "$unit" 2>/dev/null || :)" "$(systemctl is-active "$unit" 2>/dev/null || :)"; done >"$state/snapshot/units"
+  printf '%s\n' "$OWNER" >"$state/owner"
+  printf '%s\n' "$SCRIPTS_VERSION" >"$state/version"
+  touch "$state/snapshot/done"
+}
+
+sources() {
+  proxy_changed=no changed=no
+  if [ -n "$PROXY" ]; then
+    put /etc/apt/apt.conf.d/95gpucluster-proxy 644 <<EOF
+Acquire::http::Proxy "$PROXY";
+Acquire::https::Proxy "$PROXY";
+$(printf '%s' "$NO_PROXY" | tr ',' '\n' | grep -E '^[A-Za-z0-9.-]+$' | sed 's/.*/Acquire::http::Proxy::& "DIRECT";\nAcquire::https::Proxy::& "DIRECT";/')
+EOF
+    changed=no
+    put /etc/systemd/system/containerd.service.d/gpucluster-proxy.conf 644 <<EOF
+[Service]
+Environment="HTTP_PROXY=$PROXY" "HTTPS_PROXY=$PROXY" "NO_PROXY=$NO_PROXY"
+EOF
+    proxy_changed=$changed
+    run systemctl daemon-reload
+  fi
+  # They need nothing of ours, and the source of Kubernetes needs them.
+  missing=''
+  for package in ca-certificates curl gpg openssl conntrack ethtool iptables socat; do if ! has "$package"; then missing="$missing $package"; fi; done
+  if [ -n "$missing" ]; then
+    apt update
+    # shellcheck disable=SC2086
+    install_packages $missing
+  fi
+  changed=no
+  apt_source kubernetes "$KUBERNETES_URL" "$KUBERNETES_SUITE" "$KUBERNETES_COMPONENTS" "$KUBERNETES_KEY" "$KUBERNETES_KEY_URL" "$KUBERNETES_KEY_FINGERPRINT"
+  sources_changed=$changed
+  # Upgrades of these belong to an update of the stack, machine by machine.
+  put /etc/apt/apt.conf.d/52gpucluster-unattended-upgrades 644 <<EOF
+Unattended-Upgrade::Package-Blacklist { "^linux-(image|headers|modules|generic)"; "^(lib)?nvidia"; "^cuda-drivers"; "^containerd"; "^runc"; "^kube"; };
+EOF
+}
+
+kernel() {
+  put /etc/modules-load.d/gpucluster.conf 644 <<EOF
+overlay
+br_netfilter
+EOF
+  modprobe overlay 2>>"$log" || :
+  modprobe br_netfilter 2>>"$log" || :
+  grep -qw overlay /proc/filesystems || fail "the kernel has no overlay file system; containerd needs it"
+  [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || fail "the kernel module br_netfilter cannot be loaded; install linux-modules-extra-$(uname -r) or another kernel"
+  put /etc/sysctl.d/99-gpucluster.conf 644 <<EOF
+net.ipv4.ip_forward = 1
+net.bridge.bridge-nf-call-iptables = 1
+net.bridge.bridge-nf-call-ip6tables = 1
+EOF
+  run sysctl -q -p /etc/sysctl.d/99-gpucluster.conf
+  if [ "$(wc -l </proc/swaps)" -gt 1 ]; then
+    [ "$DISABLE_SWAP" = yes ] || fail "swap is on; switch it off, or set disableSwap"
+    if [ -e /etc/fstab ]; then
+      changed=no
+      sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# gpucluster: \1/' /etc/fstab >"$state/fstab"
+      put /etc/fstab 644 <"$state/fstab"
+      rm -f "$state/fstab"
+    fi
+    run swapoff -a
+    touch "$state/swap"
+  fi
+}
+
+packages() {
+  version=$(dpkg-query -W -f '${db:Status-Status} ${Version}' kubelet 2>/dev/null | sed -n 's/^installed //p')
+  target=$KUBERNETES_PACKAGE
+  if [ -z "$target" ]; then case $version in "$KUBERNETES_MINOR".*) target=$version ;; esac; fi
+  missing=''
+  if ! has containerd; then missing=containerd; fi
+  if [ "$sources_changed" = yes ] || [ -n "$missing" ] || [ -z "$target" ] || [ "$version" != "$target" ]; then apt update; fi
+  if [ -z "$target" ]; then
+    target=$(apt-cache madison kubeadm | awk '{ print $3 }' | grep -E "^$(printf '%s' "$KUBERNETES_MINOR" | sed 's/\./\\./g')\." | sort -V | tail -n 1)
+    [ -n "$target" ] || fail "$KUBERNETES_URL offers no kubeadm $KUBERNETES_MINOR; check kubernetes.version and packages.kubernetes.url"
+  fi
+  for package in kubelet kubeadm kubectl; do
+    if [ "$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$package" 2>/dev/null || :)" != "installed $target" ]; then missing="$missing $package=$target"; fi
+  done
+  # shellcheck disable=SC2086
+  if [ -n "$missing" ]; then install_packages $missing; fi
+  run apt-mark hold kubelet kubeadm kubectl
+}
+
+# Only where ufw is on, and only what the cluster needs from its own machines; restore deletes what the list has.
+firewall() {
+  if [ -z "$FIREWALL_MACHINES" ] || ! ufw status 2>/dev/null | grep -q '^Status: active'; then return; fi
+  say "rules of ufw"
+  : >"$state/ufw.new"
+  for address in $FIREWALL_MACHINES; do
+    rule "allow from $address to any port 10250 proto tcp"
+    rule "allow from $address to any port 8472 proto udp"
+    if [ "$ROLE" = controlPlane ]; then rule "allow from $address to any port 6443 proto tcp"; fi
+  done
+  if [ "$ROLE" = controlPlane ]; then for address in $FIREWALL_CLIENTS; do rule "allow from $address to any port 6443 proto tcp"; done; fi
+  if [ -n "$FIREWALL_PODS" ]; then
+    rule "allow from $FIREWALL_PODS"
+    rule "route allow from $FIREWALL_PODS"
+    rule "route allow to $FIREWALL_PODS"
+  fi
+  touch "$state/ufw"
+  grep -vxFf "$state/ufw.new" "$state/ufw" | while read -r line; do
+    # shellcheck disable=SC2086
+    ufw_delete $line
+  done
+  mv -f "$state/ufw.new" "$state/ufw"
+}
+rule() {
+  # shellcheck disable=SC2086
+  run ufw $1 comment gpucluster
+  printf '%s\n' "$1" >>"$state/ufw.new"
+}

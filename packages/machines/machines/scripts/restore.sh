@@ -1,0 +1,53 @@
+# shellcheck shell=sh disable=SC2154
+# Packages, holds, files, units and firewall as they were before the first phase. Without a snapshot there is nothing to do.
+main() {
+  lock
+  members=''
+  if [ ! -e "$state/snapshot/done" ]; then
+    rm -rf "$state"
+    answer
+    return
+  fi
+  record_packages
+  say "packages"
+  if [ -s "$state/ufw" ]; then
+    while read -r line; do
+      # shellcheck disable=SC2086
+      ufw_delete $line
+    done <"$state/ufw"
+  fi
+  for package in kubelet kubeadm kubectl; do
+    if ! grep -qx "$package" "$state/snapshot/holds"; then apt-mark unhold "$package" >>"$log" 2>&1 || :; fi
+  done
+  remove=''
+  for package in $(sort -u "$state/installed" | comm -23 - "$state/snapshot/packages"); do if has "$package"; then remove="$remove $package"; fi; done
+  # shellcheck disable=SC2086
+  if [ -n "$remove" ]; then apt purge --allow-change-held-packages $remove; fi
+  if ! grep -qx containerd "$state/snapshot/packages"; then
+    awk 'index($2, "/var/lib/containerd/") == 1 || index($2, "/run/containerd/") == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount -l "$mounted" || :; done
+    for folder in /var/lib/containerd /run/containerd /opt/cni /opt/containerd; do
+      if [ -d "$folder" ]; then find "$folder" -xdev -mindepth 1 -delete 2>>"$log" || :; rmdir "$folder" 2>/dev/null || :; fi
+    done
+  fi
+  say "files"
+  while read -r file; do
+    if [ -e "$state/before$file" ]; then
+      mkdir -p "$(dirname "$file")"
+      cp -p "$state/before$file" "$file"
+    else
+      rm -f "$file"
+    fi
+  done <"$state/files"
+  if [ -e "$state/folders" ]; then sort -r "$state/folders" | while read -r folder; do rmdir "$folder" 2>/dev/null || :; done; fi
+  run systemctl daemon-reload
+  while read -r unit enabled active; do
+    case $enabled in disabled) systemctl disable "$unit" ;; enabled) systemctl enable "$unit" ;; esac >>"$log" 2>&1 || :
+    case $active in inactive) systemctl stop "$unit" ;; active) systemctl restart "$unit" ;; esac >>"$log" 2>&1 || :
+  done <"$state/snapshot/units"
+  cat "$state/snapshot/ip_forward" >/proc/sys/net/ipv4/ip_forward
+  if [ -e "$state/swap" ]; then run swapon -a; fi
+  apt update
+  if grep -q '^nvidia ' /proc/modules 2>/dev/null; then say "the NVIDIA module stays loaded until the next boot"; fi
+  rm -rf "$state"
+  answer
+}

@@ -1,0 +1,69 @@
+"""From the input ``software`` to the scripts' variables."""
+
+from __future__ import annotations
+
+import base64
+
+from machines.kubeadm import image_repository
+from machines.wire import Properties
+
+
+def prepare_variables(inputs: Properties, role: str) -> dict[str, str]:
+    """Of the phase prepare; ``role``: controlPlane or worker."""
+    software, firewall = inputs["software"], inputs.get("firewall") or {}
+    kubernetes = software["kubernetes"]
+    return {
+        **_sources(software, "kubernetes"),
+        "KUBERNETES_MINOR": kubernetes["version"],
+        "KUBERNETES_PACKAGE": kubernetes.get("package") or "",
+        "IMAGE_REPOSITORY": image_repository(inputs),
+        "DISABLE_SWAP": _flag(inputs.get("disableSwap")),
+        "OWNER": f"{role} {inputs['machine']['name']}",
+        "ROLE": role,
+        "FIREWALL_MACHINES": " ".join(firewall.get("machines") or []),
+        "FIREWALL_CLIENTS": " ".join(firewall.get("apiClients") or []),
+        "FIREWALL_PODS": firewall.get("podCidr") or "",
+    }
+
+
+def driver_variables(inputs: Properties, after_reboot: bool) -> dict[str, str]:
+    """Of the phase driver."""
+    nvidia = inputs["nvidia"]
+    return {
+        **_sources(inputs["software"], "nvidia", "toolkit"),
+        "DRIVER_BRANCH": str(nvidia["driver"]),
+        "KERNEL_MODULES": nvidia.get("kernelModules") or "open",
+        "GPUS": str(int(inputs.get("gpus") or 0)),
+        "IMAGE_REPOSITORY": image_repository(inputs),
+        "AFTER_REBOOT": _flag(after_reboot),
+    }
+
+
+def init_variables(inputs: Properties, documents: str) -> dict[str, str]:
+    """Of the phase init."""
+    files = inputs.get("files") or []
+    return {
+        "INIT_CONFIG": documents,
+        "ENCRYPT": _flag(inputs.get("encryptSecrets", True)),
+        "FILES": "\n".join(f"{file['path']} {base64.b64encode(file['content'].encode()).decode()}" for file in files),
+    }
+
+
+def _flag(value: object) -> str:
+    return "yes" if value else "no"
+
+
+def _sources(software: Properties, *names: str) -> dict[str, str]:
+    variables = {"PROXY": software.get("proxy") or "", "NO_PROXY": ",".join(software.get("noProxy") or [])}
+    for name in names:
+        source, prefix = software[name], name.upper()
+        url = source["url"]
+        variables |= {
+            f"{prefix}_URL": url,
+            f"{prefix}_SUITE": source.get("suite") or "/",
+            f"{prefix}_COMPONENTS": source.get("components") or "",
+            f"{prefix}_KEY": source.get("key") or "",
+            f"{prefix}_KEY_URL": source.get("keyUrl") or f"{url.rstrip('/')}/Release.key",
+            f"{prefix}_KEY_FINGERPRINT": (source.get("keyFingerprint") or "").replace(" ", "").upper(),
+        }
+    return variables

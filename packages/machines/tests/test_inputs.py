@@ -1,0 +1,215 @@
+"""What the engine's inputs must be, what of them may change, and what kubeadm gets."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import asyncssh
+import pytest
+
+from machines.differences import difference
+from machines.errors import OperationError
+from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER, configuration_problems, problems_of
+from machines.kubeadm import init_documents, join_documents
+from machines.preflight import Candidate, problems, warnings
+from machines.wire import UNKNOWN, marshal, unmarshal
+from packages.machines.tests.simulated import CA_HASH, FACTS, SimulatedMachine, control_plane, preflight, worker
+
+CP1, GPU1 = SimulatedMachine("cp1"), SimulatedMachine("gpu1")
+CP1.port = GPU1.port = 22
+KEY = asyncssh.generate_private_key("ssh-ed25519")
+
+
+def test_inputs_that_are_right_have_no_problem() -> None:
+    assert problems_of(CONTROL_PLANE, control_plane(CP1)) == []
+    assert problems_of(WORKER, worker(GPU1, CP1, nvidia={"driver": "580"}, gpus=2)) == []
+    assert problems_of(WORKER, {**worker(GPU1, CP1), "endpoint": UNKNOWN, "caHash": UNKNOWN}) == []
+    assert problems_of(PREFLIGHT, preflight(CP1, GPU1)) == []
+
+
+def test_all_problems_of_a_resource_are_reported_at_once() -> None:
+    machine = {"name": "GPU_1", "address": "a b", "hostKey": "ssh-ed25519 AAAA", "port": 99999}
+    inputs = worker(GPU1, CP1, labels={"a b": "c"}, taints=[{"key": "k", "effect": "Never"}])
+    inputs["software"]["kubernetes"] = {"version": "1.34.4", "url": "ftp://x"}
+    inputs |= {"machine": machine, "nvidia": {"driver": "latest"}, "password": "x"}
+    del inputs["caHash"]
+    assert {each.where for each in problems_of(WORKER, inputs)} == {
+        "caHash",
+        "password",
+        "machine.name",
+        "machine.address",
+        "machine.hostKey",
+        "machine.port",
+        "software.kubernetes.version",
+        "software.kubernetes.url",
+        "software.kubernetes.keyFingerprint",
+        "labels.a b",
+        "taints[0].effect",
+        "nvidia.driver",
+    }
+
+
+@pytest.mark.parametrize(
+    ("config", "where"),
+    [
+        ({"privateKey": "nonsense"}, ["privateKey"]),
+        ({"privateKey": KEY.export_private_key("pkcs8-pem", passphrase="x").decode()}, ["privateKey"]),
+        ({"user": "a b", "port": 0}, ["user", "port"]),
+        ({"jumpHost": {"address": "10.0.0.1"}}, ["jumpHost.hostKey"]),
+        ({"skipUnreachable": "gpu1"}, ["skipUnreachable"]),
+        ({"privateKey": KEY.export_private_key().decode(), "port": 2222, "skipUnreachable": ["gpu1"]}, []),
+        ({"privateKey": UNKNOWN, "jumpHost": UNKNOWN}, []),
+    ],
+)
+def test_the_providers_settings(config: dict[str, Any], where: list[str]) -> None:
+    assert [each.where for each in configuration_problems(config)] == where
+    assert "nonsense" not in str(configuration_problems(config))
+
+
+def test_a_passphrase_is_named() -> None:
+    key = KEY.export_private_key("pkcs8-pem", passphrase="x").decode()
+    assert "has a passphrase" in configuration_problems({"privateKey": key})[0].text
+
+
+def state(inputs: dict[str, Any], **facts: Any) -> dict[str, Any]:
+    return {**inputs, "facts": {**FACTS, **facts}, "drift": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "changes", "replaces"),
+    [
+        ({}, set(), set()),
+        ({"labels": {}}, {"labels"}, set()),
+        ({"caHash": "sha256:b"}, {"caHash"}, {"caHash"}),
+        ({"endpoint": UNKNOWN}, {"endpoint"}, {"endpoint"}),
+        ({"machine": {**GPU1.property, "address": "10.0.0.9"}}, {"machine.address"}, {"machine.address"}),
+        ({"machine": {**GPU1.property, "hostKey": "other"}}, {"machine.hostKey"}, set()),
+        ({"firewall": {"machines": ["10.0.0.9"]}}, set(), set()),
+    ],
+)
+def test_what_changes_in_place_and_what_is_made_anew(
+    change: dict[str, Any], changes: set[str], replaces: set[str]
+) -> None:
+    inputs = worker(GPU1, CP1, firewall={"machines": []})
+    diff = difference(WORKER, inputs, state(inputs), {**inputs, **change})
+    assert (diff.changes, diff.replaces) == (changes, replaces)
+
+
+def test_a_firewall_rule_changes_where_ufw_is_on() -> None:
+    inputs = worker(GPU1, CP1, firewall={"machines": []})
+    news = {**inputs, "firewall": {"machines": ["10.0.0.9"]}}
+    assert difference(WORKER, inputs, state(inputs, firewall="ufw"), news).changes == {"firewall"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "text"),
+    [
+        (CONTROL_PLANE, {"kubeadm": [{"kind": "ClusterConfiguration"}]}, "cp1: kubeadm cannot change"),
+        (CONTROL_PLANE, {"encryptSecrets": False}, "cp1: encryptSecrets cannot change"),
+        (
+            CONTROL_PLANE,
+            {"version": "1.35"},
+            "cp1: Kubernetes 1.34 runs there; upgrades in place are not",
+        ),
+        (WORKER, {"version": "1.35"}, "gpu1: Kubernetes 1.34 runs there"),
+        (WORKER, {"nvidia": None}, "gpu1: its NVIDIA driver is removed with the machine only"),
+    ],
+)
+def test_what_no_running_node_takes_is_refused_before_anything_happens(
+    kind: str, change: dict[str, Any], text: str
+) -> None:
+    inputs = control_plane(CP1) if kind == CONTROL_PLANE else worker(GPU1, CP1, nvidia={"driver": "580"})
+    news = json.loads(json.dumps({**inputs, **change}))
+    if version := news.pop("version", None):
+        news["software"]["kubernetes"]["version"] = version
+    with pytest.raises(OperationError, match=text):
+        difference(kind, inputs, state(inputs), news)
+    assert difference(kind, inputs, dict(inputs), news).changes, "a create that failed may be corrected"
+
+
+def documents(text: str) -> dict[str, Any]:
+    return {each["kind"]: each for each in map(json.loads, text.split("\n---\n"))}
+
+
+def test_kubeadm_init_gets_the_programs_documents_and_what_the_machine_knows() -> None:
+    mine = {"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "clusterName": "lab"}
+    made = documents(init_documents(control_plane(CP1, kubeadm=[mine]), "v1.34.4"))
+    cluster, init = made["ClusterConfiguration"], made["InitConfiguration"]
+    assert cluster["clusterName"] == "lab"
+    assert cluster["kubernetesVersion"] == "v1.34.4"
+    encryption = "/etc/kubernetes/gpucluster/encryption.yaml"
+    assert {"name": "encryption-provider-config", "value": encryption} in cluster["apiServer"]["extraArgs"]
+    assert init["nodeRegistration"]["name"] == "cp1"
+    assert init["nodeRegistration"]["taints"] == [
+        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    ]
+    assert init["localAPIEndpoint"] == {"advertiseAddress": "127.0.0.1"}
+    assert init["bootstrapTokens"][0]["ttl"] == "10m0s"
+    assert made["KubeletConfiguration"]["cgroupDriver"] == "systemd"
+    assert mine == {"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration", "clusterName": "lab"}
+
+
+def test_a_schedulable_control_plane_has_no_taint_and_unencrypted_secrets_no_argument() -> None:
+    made = documents(init_documents(control_plane(CP1, schedulable=True, encryptSecrets=False), "v1.34.4"))
+    assert made["InitConfiguration"]["nodeRegistration"]["taints"] == []
+    assert "extraArgs" not in made["ClusterConfiguration"]["apiServer"]
+
+
+def test_kubeadm_join_pins_the_ca_and_does_not_wait_long_for_an_expired_token() -> None:
+    join = documents(join_documents(worker(GPU1, CP1), "a.b"))["JoinConfiguration"]
+    assert join["discovery"]["bootstrapToken"] == {
+        "apiServerEndpoint": "127.0.0.1:6443",
+        "token": "a.b",
+        "caCertHashes": [CA_HASH],
+    }
+    assert join["timeouts"] == {"discovery": "1m0s"}
+    assert join["nodeRegistration"]["taints"][0]["key"] == "nvidia.com/gpu"
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"os": "ubuntu 20.04"}, "runs ubuntu 20.04; supported are ubuntu 22.04"),
+        ({"os": "debian 1"}, "runs debian 1;"),
+        ({"architecture": "riscv64"}, "has the architecture riscv64"),
+        ({"init": "runit"}, "not by systemd"),
+        ({"memoryMiB": 900}, "has 900 MiB of memory; 1700 are needed"),
+        ({"diskFreeMiB": 2000}, "has 2000 MiB free in /var"),
+        ({"swap": "/dev/sda2"}, "uses swap (/dev/sda2)"),
+        ({"time": 0}, "has a clock that is"),
+        ({"conflicts": "docker.io "}, "has docker.io installed"),
+        ({"joined": CA_HASH, "ours": ""}, "is a node of another cluster"),
+        ({"ports": "22 10250"}, "already has something listening on 10250"),
+        ({"gpus": 1}, "has 1 NVIDIA GPUs on PCI; 2 are declared"),
+        ({"gpus": 0}, "has no NVIDIA GPU on PCI"),
+        ({"secureBoot": "on"}, "has Secure Boot on and no machine owner key enrolled"),
+        ({"headers": "none"}, "offer no linux-headers-6.1.0-31-amd64"),
+    ],
+)
+def test_each_problem_of_a_machine_says_what_to_do(facts: dict[str, Any], text: str) -> None:
+    now = time.time()
+    good = {**FACTS, "time": now, "gpus": 2, "hostname": "gpu1", "machineId": "x"}
+    inputs = {"software": {"kubernetes": {"version": "1.34"}}}
+    assert problems([Candidate("gpu1", "worker", 2, good)], inputs, {}) == []
+    (problem,) = problems([Candidate("gpu1", "worker", 2, {**good, **facts})], inputs, {})
+    assert problem.where == "gpu1"
+    assert text in problem.text
+
+
+def test_cgroup_v1_is_a_warning_with_1_34_and_a_problem_from_1_35_on() -> None:
+    facts = {**FACTS, "time": time.time(), "cgroup": "v1"}
+    candidate = Candidate("gpu1", "worker", 0, facts)
+    assert problems([candidate], {"software": {"kubernetes": {"version": "1.34"}}}, {}) == []
+    assert "cgroup v1" in warnings([candidate])[0]
+    (problem,) = problems([candidate], {"software": {"kubernetes": {"version": "1.35"}}}, {})
+    assert "kubelet 1.35 refuses" in problem.text
+
+
+def test_values_survive_the_wire_and_secrets_are_marked() -> None:
+    value = {"a": [1, 2.5, None, True, {"b": "c"}], "s": "secret", "u": UNKNOWN}
+    struct = marshal(value, ["s", "absent"])
+    assert unmarshal(struct) == value
+    assert "1b47061264138c4ac30d75fd1eb44270" in str(struct.fields["s"])
+    assert "1b47061264138c4ac30d75fd1eb44270" not in str(struct.fields["a"])

@@ -1,0 +1,96 @@
+"""The scripts as such; what they do on a machine is tried in the rehearsal of own machines."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from machines import scripts
+from machines.scripts import Phase, answer, compose
+from machines.software import driver_variables, init_variables, prepare_variables
+from packages.machines.tests.simulated import SimulatedMachine, control_plane, software
+
+FOLDER = Path(scripts.__file__).with_name("scripts")
+PHASES = [each for each in vars(scripts).values() if isinstance(each, Phase)]
+NODE_VARIABLES = ("NODE_NAME", "ACTION", "DRAIN_SECONDS", "LABELS", "TAINTS", "TAINTS_REMOVED", "UNCORDON")
+
+
+def test_every_script_is_a_phase_and_every_phase_a_script() -> None:
+    assert {each.name for each in PHASES} | {"common"} == {file.stem for file in FOLDER.glob("*.sh")}
+    assert len(PHASES) == 9
+
+
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.name)
+def test_shellcheck_and_the_shells_parser_have_nothing_to_say(phase: Phase) -> None:
+    text = compose(phase, {})
+    assert subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True).stderr == ""
+    # 2034: a phase does not use all that is common; 2154: the plugin sends the variables; 2119, 2120: see 2034.
+    line = [Path(sys.prefix) / "bin" / "shellcheck", "-s", "sh", "-e", "SC2034,SC2154,SC2119,SC2120", "-"]
+    assert subprocess.run(line, input=text, text=True, capture_output=True).stdout == ""
+
+
+@pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.name)
+def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> None:
+    inputs = {**control_plane(SimulatedMachine("m")), "nvidia": {"driver": "580"}, "software": software()}
+    sent = {
+        "prepare": prepare_variables(inputs, "worker"),
+        "driver": driver_variables(inputs, False),
+        "init": init_variables(inputs, ""),
+        "join": ("CA_HASH", "JOIN_CONFIG", "RESTART"),
+        "token": ("NODE_NAME", "ACTION"),
+        "node": NODE_VARIABLES,
+    }.get(phase.name, ())
+    text = (FOLDER / f"{phase.name}.sh").read_text()
+    read = set(re.findall(r"\$\{?([A-Z][A-Z_]+)", text)) - {"SCRIPTS_VERSION", "ID", "VERSION_ID", "NF"}
+    assert read <= set(sent)
+    assert {*sent} - read <= {"PROXY", "NO_PROXY", "IMAGE_REPOSITORY"}, "these are read by what is common"
+
+
+def run_common(body: str, folder: Path) -> str:
+    """``body`` after the common part, as the tests' user, with state and log in ``folder``."""
+    text = (FOLDER / "common.sh").read_text().replace("/var/lib/gpucluster-machines", f"{folder}/state")
+    text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
+    answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
+    return answer.stdout + answer.stderr
+
+
+def test_an_answer_is_json_whatever_is_in_it(tmp_path: Path) -> None:
+    text = run_common('member a "$(printf \'x"y\\\\z\\tt\\nn\')"; raw_member b 3; answer', tmp_path)
+    assert json.loads(text) == {"a": 'x"y\\z t n', "b": 3}
+    assert answer("noise\n" + text) == {"a": 'x"y\\z t n', "b": 3}
+    assert answer("noise") is answer("") is answer("[1]") is None
+
+
+def test_a_failing_command_is_told_with_its_last_lines_and_without_tokens(tmp_path: Path) -> None:
+    output = run_common("lock; run sh -c 'echo token abcdef.0123456789abcdef; exit 3'; echo not reached", tmp_path)
+    assert json.loads(output)["error"].endswith("failed: token (token)")
+    assert "0123456789abcdef" not in (tmp_path / "gpucluster-machines.log").read_text()[60:]
+
+
+def test_a_file_is_written_once_and_the_one_from_before_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "etc" / "a.conf"
+    file.parent.mkdir()
+    file.write_text("before\n")
+    body = f"lock; touch $state/files; for n in 1 2; do changed=no; put {file} 600 <<X\nours\nX\necho $changed; done"
+    assert run_common(body, tmp_path).split() == ["yes", "no"]
+    assert file.read_text() == "ours\n"
+    assert oct(file.stat().st_mode)[-3:] == "600"
+    assert (tmp_path / "state" / "before" / str(file)[1:]).read_text() == "before\n"
+    assert (tmp_path / "state" / "sums").read_text().count(str(file)) == 1
+
+
+def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:
+    line = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=x", "-keyout"]
+    subprocess.run([*line, tmp_path / "key", "-out", tmp_path / "ca.crt"], check=True, capture_output=True)
+    public = subprocess.run(
+        f"openssl x509 -pubkey -noout -in {tmp_path}/ca.crt | openssl pkey -pubin -outform der | sha256sum",
+        shell=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()[0]
+    assert run_common(f"ca_hash {tmp_path}/ca.crt; ca_hash {tmp_path}/none", tmp_path) == f"sha256:{public}"

@@ -1,0 +1,1 @@
+"""Machines that are real, for the rehearsal of own machines."""

@@ -1,0 +1,157 @@
+"""The whole lab: machines that run, on a LAN with package sources, until the block ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol
+
+from rehearsal.cluster.processes import Processes
+from rehearsal.lab import images, isolation, leftovers
+from rehearsal.lab.isolation import LabUnavailable
+from rehearsal.lab.machine import LabMachine, Site, new_key
+from rehearsal.lab.network import Lan
+from rehearsal.lab.root import base_root
+from rehearsal.lab.specs import MachineSpec, free_address, lan
+
+USER: Final = "ubuntu"
+_USER_ID: Final = 1000
+_LAYER: Final = Path(__file__).parent / "files" / "layer"
+_KEYRING: Final = "usr/share/keyrings/lab.asc"
+
+
+class SoftwareFolders(Protocol):
+    """What the machines can install, and the images that they have."""
+
+    @property
+    def repository(self) -> Path:
+        """A folder with ``key.asc`` and the flat apt repository ``debian``; it is served whole."""
+        ...
+
+    @property
+    def images(self) -> tuple[Path, ...]:
+        """Archives of container images."""
+        ...
+
+
+class Lab:
+    """A context manager; ``folder`` gets ``logs/``, ``ssh/`` and, until the end, the machines' disks.
+
+    Entering raises SpecError, LabUnavailable, MachineError or ToolsError; the process has to be isolated.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        machines: Sequence[MachineSpec],
+        software: SoftwareFolders,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._lan = Lan(lan(machines), software.repository)
+        self._folder = folder.resolve()
+        self._specs = tuple(machines)
+        self._software = software
+        self._progress = progress
+        self._held = contextlib.ExitStack()
+        self._machines: dict[str, LabMachine] = {}
+
+    @property
+    def private_key(self) -> Path:
+        """The file with the private key of the user ``ubuntu`` of every machine."""
+        return self._folder / "ssh" / "id"
+
+    @property
+    def repository_url(self) -> str:
+        """Where machines reach the package sources."""
+        return self._lan.url
+
+    def machine(self, name: str) -> LabMachine:
+        """The machine of that name."""
+        return self._machines[name]
+
+    def __enter__(self) -> Lab:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Power on all machines and return when their SSH servers answer; after an error nothing is left."""
+        isolation.require()
+        if not isolation.isolated():
+            raise LabUnavailable("the lab needs namespaces of its own: call rehearsal.lab.isolation.enter() first")
+        with contextlib.ExitStack() as held:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lab = held.enter_context(leftovers.registered(self._folder))
+            isolation.require_overlay(self._folder)
+            root = base_root(self._progress)
+            logs, disks = self._folder / "logs", self._folder / leftovers.DISKS
+            held.callback(shutil.rmtree, disks, ignore_errors=True)
+            layer = self._layer(disks / "layer")
+            self._lan.start()
+            held.callback(self._lan.stop)
+            names = {spec.name: spec.address for spec in self._specs}
+            processes = held.enter_context(Processes(logs))
+            site = Site(lab, logs, (layer, root), self._lan.interface, names)
+
+            def new_machine(spec: MachineSpec) -> LabMachine:
+                machine = LabMachine(spec, disks / spec.name, site, processes)
+                held.callback(machine.remove)
+                return machine
+
+            store = self._image_store(new_machine)
+            for spec in self._specs:
+                self._machines[spec.name] = machine = new_machine(spec)
+                machine.install()
+                if store is not None:
+                    images.share(store, machine.containerd)
+            self.power_on()
+            self._held = held.pop_all()
+
+    def power_on(self) -> None:
+        """Power on all machines that are off and wait for their SSH servers."""
+        for machine in self._machines.values():
+            machine.power_on()
+        for machine in self._machines.values():
+            machine.wait_for_ssh()
+
+    def stop(self) -> None:
+        """Remove all machines, their disks, cgroups and the LAN; logs and keys stay. Safe to call twice."""
+        self._held.close()
+        self._machines.clear()
+
+    def _image_store(self, new_machine: Callable[[MachineSpec], LabMachine]) -> Path | None:
+        if not self._software.images:
+            return None
+        spec = MachineSpec("image-store", str(free_address(self._specs, self._lan.interface.ip)))
+        return images.store(self._software.images, lambda: new_machine(spec), self._progress)
+
+    def _layer(self, folder: Path) -> Path:
+        """What the machines of this lab have in common above the base root."""
+        shutil.copytree(_LAYER, folder, symlinks=True)
+        subprocess.run(["chmod", "-R", "go=u-w", str(folder)], check=True)  # the checkout may be its owner's only
+        subprocess.run(["chown", "-R", "0:0", str(folder)], check=True)
+        private, public = new_key()
+        self.private_key.parent.mkdir(exist_ok=True)
+        self.private_key.write_text(private)
+        self.private_key.chmod(0o600)
+        home = folder / "home" / USER
+        (home / ".ssh").mkdir(parents=True, mode=0o700)
+        (home / ".ssh" / "authorized_keys").write_text(f"{public}\n")
+        for path in (home, home / ".ssh", home / ".ssh" / "authorized_keys"):
+            os.chown(path, _USER_ID, _USER_ID)
+        source = folder / "etc" / "apt" / "sources.list.d" / "lab.sources"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(f"Types: deb\nURIs: {self.repository_url}/debian/\nSuites: ./\nSigned-By: /{_KEYRING}\n")
+        keyring = folder / _KEYRING
+        keyring.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(self._software.repository / "key.asc", keyring)
+        return folder

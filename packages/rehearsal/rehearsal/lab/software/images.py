@@ -1,0 +1,177 @@
+"""Container images as docker archives, written by hand: no registry, no builder, the same input gives the same bytes.
+
+The format: https://github.com/moby/docker-image-spec/blob/v1.3.1/spec.md#combined-image-json--filesystem-changeset-format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rehearsal.lab.software.debs import Link
+from rehearsal.tools.lab import COREDNS, FLANNEL, LOCAL_PATH
+from rehearsal.tools.modules import KUBERNETES
+
+DEVICE_PLUGIN: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
+"""The image that the program declares (``components/clouds/device_plugin.py``); a test compares them."""
+FLANNEL_CNI: Final = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"
+"""Of flannel's own manifest; inside is an older plugin, see ``rehearsal/tools/lab.py``.
+
+https://github.com/flannel-io/flannel/blob/v0.28.10/Documentation/kube-flannel.yml
+"""
+BUSYBOX: Final = "docker.io/library/busybox:1.37.0"
+"""What the program's local-path provisioner starts to make a folder; inside is Debian's busybox."""
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+Files = Mapping[str, "Path | str | Link | None"]
+"""Absolute path in the image → a program that is copied, a text (executable if it starts with ``#!``), a symbolic
+link, or None for a folder that everybody may write."""
+
+
+@dataclass(frozen=True)
+class ContainerImage:
+    """One image under all of ``names``; ``shell``: with the commands of the user land, above which ``files`` come."""
+
+    names: tuple[str, ...]
+    files: Files
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    shell: bool = False
+
+    @property
+    def file_name(self) -> str:
+        """The archive's name, e.g. ``kube-proxy.tar``."""
+        return f"{self.names[0].rpartition('/')[2].partition(':')[0]}.tar"
+
+
+def cluster_images(tools: Path) -> list[ContainerImage]:
+    """What kubeadm and flannel run, under the names of ``kubeadm config images list`` and of flannel's manifest."""
+    registry, version = "registry.k8s.io", KUBERNETES.version("k8s.io/kubernetes")
+    etcd = KUBERNETES.version("go.etcd.io/etcd/server/v3").lstrip("v")
+    lab = tools / "lab-image"
+    control_plane = [
+        ContainerImage((f"{registry}/{name}:{version}",), {f"/usr/local/bin/{name}": tools / name})
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    ]
+    coredns = COREDNS.version("github.com/coredns/coredns")
+    flannel = FLANNEL.version("github.com/flannel-io/flannel")
+    return [
+        *control_plane,
+        ContainerImage((f"{registry}/etcd:{etcd}-0",), {"/usr/local/bin/etcd": tools / "etcd"}),
+        ContainerImage(
+            (f"{registry}/kube-proxy:{version}",), {"/usr/local/bin/kube-proxy": tools / "kube-proxy"}, shell=True
+        ),
+        ContainerImage((f"{registry}/coredns/coredns:{coredns}",), {"/coredns": tools / "coredns"}, ("/coredns",)),
+        # containerd asks for the version of its own default when its configuration names none.
+        ContainerImage((f"{registry}/pause:3.10.1", f"{registry}/pause:3.6"), {"/pause": lab}, ("/pause",)),
+        ContainerImage(
+            (f"ghcr.io/flannel-io/flannel:{flannel}",),
+            {"/opt/bin/flanneld": tools / "flanneld", "/opt/bin/install-conf": tools / "install-conf"},
+            ("/opt/bin/flanneld",),
+            shell=True,
+        ),
+        ContainerImage((FLANNEL_CNI,), {"/flannel": tools / "flannel-cni"}, shell=True),
+        ContainerImage(
+            (
+                f"docker.io/rancher/local-path-provisioner:{LOCAL_PATH.version('github.com/rancher/local-path-provisioner')}",
+            ),
+            {"/usr/bin/local-path-provisioner": tools / "local-path-provisioner"},
+        ),
+        ContainerImage((BUSYBOX,), {}, shell=True),
+        ContainerImage((DEVICE_PLUGIN,), {"/usr/bin/nvidia-device-plugin": lab}, ("nvidia-device-plugin",)),
+    ]
+
+
+def workload_image(names: Sequence[str], tools: Path) -> ContainerImage:
+    """One image under all ``names``: it waits, or runs what its pod says with a shell and ``gpu-job``."""
+    files: Files = {"/usr/bin/lab-image": tools / "lab-image", "/usr/bin/gpu-job": Link("lab-image")}
+    return ContainerImage(tuple(names), files, command=("sleep", "infinity"), shell=True)
+
+
+def userland(root: Path) -> bytes:
+    """The layer of ``root``, into which Debian's packages were extracted; busybox and iptables get their links."""
+    sbin = root / "usr" / "sbin"
+    applets = subprocess.run([root / "bin" / "busybox", "--list"], check=True, capture_output=True, text=True).stdout
+    for name in {*applets.split(), "sh"} - {"busybox"}:
+        (root / "bin" / name).symlink_to("busybox")
+    for family in ("iptables", "ip6tables"):
+        for suffix in ("", "-save", "-restore"):
+            link = sbin / f"{family}{suffix}"
+            link.unlink(missing_ok=True)
+            link.symlink_to("xtables-nft-multi")
+    skipped = ("usr/share/", "etc/", "var/", "lib/systemd/", "usr/lib/systemd/")
+    return _layer(
+        {
+            f"/{path.relative_to(root)}": Link(str(path.readlink())) if path.is_symlink() else path
+            for path in sorted(root.rglob("*"))
+            if (path.is_symlink() or path.is_file()) and not str(path.relative_to(root)).startswith(skipped)
+        }
+    )
+
+
+def write(image: ContainerImage, folder: Path, userland_layer: bytes) -> Path:
+    """Write the archive of ``image`` into ``folder``."""
+    layers = [*([userland_layer] if image.shell else []), _layer({**image.files, "/tmp": None})]
+    digests = [hashlib.sha256(layer).hexdigest() for layer in layers]
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {
+            "Entrypoint": list(image.entrypoint) or None,
+            "Cmd": list(image.command) or None,
+            "Env": [f"PATH={_PATH}"],
+        },
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}" for digest in digests]},
+    }
+    content = json.dumps(config, sort_keys=True).encode()
+    config_name = f"{hashlib.sha256(content).hexdigest()}.json"
+    files = [f"{digest}.tar" for digest in digests]
+    manifest = json.dumps([{"Config": config_name, "RepoTags": list(image.names), "Layers": files}]).encode()
+    target = folder / image.file_name
+    with tarfile.open(target, "w") as archive:
+        for name, data in ((config_name, content), *zip(files, layers, strict=True), ("manifest.json", manifest)):
+            _add(archive, name, data)
+    return target
+
+
+def _layer(files: Files) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        folders: set[str] = set()
+        for path, source in sorted(files.items()):
+            name = path.lstrip("/")
+            parents = [str(parent) for parent in Path(name).parents if str(parent) != "."]
+            for parent in reversed(parents):
+                if parent not in folders:
+                    folders.add(parent)
+                    _add(tar, parent, None, 0o755)
+            if source is None:
+                _add(tar, name, None, 0o1777)
+            elif isinstance(source, Link):
+                _add(tar, name, source)
+            elif isinstance(source, str):
+                _add(tar, name, source.encode(), 0o755 if source.startswith("#!") else 0o644)
+            else:
+                _add(tar, name, source.read_bytes(), 0o755)
+    return buffer.getvalue()
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes | Link | None, mode: int = 0o644) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.mode = mode
+    if content is None:
+        entry.type = tarfile.DIRTYPE
+        tar.addfile(entry)
+    elif isinstance(content, Link):
+        entry.type, entry.linkname = tarfile.SYMTYPE, content.target
+        tar.addfile(entry)
+    else:
+        entry.size = len(content)
+        tar.addfile(entry, io.BytesIO(content))

@@ -1,0 +1,138 @@
+"""What a rehearsal of own machines looks at: nodes and pods of the cluster, and traces on the machines."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
+from rehearsal.lab.lab import Lab
+from rehearsal.lab.machine import LabMachine
+
+GPU: Final = "nvidia.com/gpu"
+PATIENCE_SECONDS: Final = 300.0
+"""Seconds after which a state that does not come is a failure. A node counts as lost 40 s after its last sign."""
+
+# What a machine must be again once it is given back. Fields that change by themselves are left out.
+_TRACES: Final[Mapping[str, str]] = {
+    "links": "ip -o link | sed 's/@.*//; s/^[0-9]*: //' | sort",
+    "routes": "ip route | sort",
+    "nftables": "nft list ruleset 2>/dev/null || true",
+    "CNI": "ls -A /etc/cni/net.d /opt/cni/bin 2>/dev/null || true",
+    "Kubernetes": "find /etc/kubernetes /var/lib/kubelet /var/lib/etcd -mindepth 1 2>/dev/null | sort || true",
+    "packages": "dpkg-query -W -f '${Package} ${Version} ${Status}\\n' | grep ' installed$' || true",
+    "holds": "apt-mark showhold",
+    "apt": "find /etc/apt -type f | sort",
+    "sysctls": "find /etc/sysctl.d /etc/modules-load.d /etc/modprobe.d -type f | sort",
+    "units": "ls /etc/systemd/system /etc/systemd/system/multi-user.target.wants",
+}
+
+
+class NotSeen(Exception):
+    """A state that was waited for did not come; the message says what was there instead."""
+
+
+def wait(what: str, condition: Callable[[], str], seconds: float = PATIENCE_SECONDS) -> None:
+    """Return once ``condition`` returns an empty string; else what it says is missing becomes a NotSeen."""
+    deadline, missing = time.monotonic() + seconds, "nothing was looked at"
+    while time.monotonic() < deadline:
+        try:
+            missing = condition()
+        except (ApiError, UnreachableError) as error:
+            missing = str(error)
+        if not missing:
+            return
+        time.sleep(1)
+    raise NotSeen(f"{what}: {missing}")
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """The cluster as its administrator sees it."""
+
+    api: Api
+
+    def nodes(self) -> dict[str, Object]:
+        """Node name → node."""
+        return {node["metadata"]["name"]: node for node in self.api.list("/api/v1/nodes")}
+
+    def not_ready(self, names: Sequence[str], gpus: Mapping[str, int]) -> str:
+        """What is missing until exactly these nodes are ready with their GPUs; empty if nothing is."""
+        nodes = self.nodes()
+        if sorted(nodes) != sorted(names):
+            return f"the nodes are {', '.join(sorted(nodes)) or 'none'}"
+        for name, node in sorted(nodes.items()):
+            if not is_ready(node):
+                return f"{name} is not ready"
+            offered = int(node["status"]["allocatable"].get(GPU, 0))
+            if offered != gpus.get(name, 0):
+                return f"{name} offers {offered} of {gpus.get(name, 0)} GPUs"
+        return ""
+
+    def pods(self, label: str, namespace: str = "default") -> list[Object]:
+        """Pods with a label, ``key=value``."""
+        return self.api.list(f"/api/v1/namespaces/{namespace}/pods", labelSelector=label)
+
+    def system_pods_waiting(self) -> str:
+        """System pods that do not run; empty if all do."""
+        waiting = [
+            f"{pod['metadata']['namespace']}/{pod['metadata']['name']} {pod['status']['phase']}{_why(pod)}"
+            for pod in self.api.list("/api/v1/pods")
+            if pod["metadata"]["namespace"] != "default" and pod["status"]["phase"] not in ("Running", "Succeeded")
+        ]
+        return ", ".join(waiting)
+
+    def join_tokens(self) -> list[str]:
+        """Names of the secrets with tokens by which machines join."""
+        secrets = self.api.list("/api/v1/namespaces/kube-system/secrets")
+        return [each["metadata"]["name"] for each in secrets if each["type"] == "bootstrap.kubernetes.io/token"]
+
+
+def is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether the node's condition says so."""
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"]["conditions"])
+
+
+def _why(pod: Mapping[str, Any]) -> str:
+    for status in (*pod["status"].get("initContainerStatuses", ()), *pod["status"].get("containerStatuses", ())):
+        waiting = status.get("state", {}).get("waiting")
+        if waiting:
+            return f" ({waiting.get('reason')})"
+    return ""
+
+
+def traces(machine: LabMachine) -> dict[str, str]:
+    """What the machine has of everything that the program might leave behind."""
+    return {what: machine.run(["sh", "-c", command]) for what, command in _TRACES.items()}
+
+
+def left_behind(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """How a machine differs from before, in words."""
+    differences = []
+    for what, text in before.items():
+        missing = sorted(set(text.splitlines()) - set(after[what].splitlines()))
+        new = sorted(set(after[what].splitlines()) - set(text.splitlines()))
+        if missing or new:
+            differences.append(
+                f"{what}: {', '.join([*(f'+{line}' for line in new[:5]), *(f'-{line}' for line in missing[:5])])}"
+            )
+    return differences
+
+
+def logins(machine: LabMachine) -> int:
+    """How often somebody has logged in by SSH since its last start."""
+    journal = machine.run(["journalctl", "-b", "-q", "-o", "cat", "-u", "ssh.service"], check=False)
+    return len(re.findall(r"^Accepted publickey", journal, re.MULTILINE))
+
+
+def versions(lab: Lab, node: Mapping[str, Any], machine: str) -> str:
+    """What of a node is real, in one line."""
+    info = node["status"]["nodeInfo"]
+    runc = lab.machine(machine).run(["runc", "--version"], check=False).split("\n")[0]
+    return (
+        f"kubelet {info['kubeletVersion']}, {info['containerRuntimeVersion']}, {runc}, {info['osImage']}, "
+        f"Linux {info['kernelVersion']}"
+    )

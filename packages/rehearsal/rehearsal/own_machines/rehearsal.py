@@ -1,0 +1,400 @@
+"""One rehearsal of own machines: update, a GPU job, drift, power cut, a machine fewer and more, destroy, report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from functools import partial
+from os import getpid
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from facts.concepts.counts import counted
+from rehearsal.cluster.api import Api, ApiError, UnreachableError
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.engine.engine import CommandResult, Engine, EngineError
+from rehearsal.engine.events import Step
+from rehearsal.engine.stack import Stack
+from rehearsal.lab.lab import USER, Lab
+from rehearsal.lab.machine import MachineError
+from rehearsal.lab.software import WORKLOAD_IMAGE, Software
+from rehearsal.own_machines import look
+from rehearsal.own_machines.look import ClusterView, NotSeen
+from rehearsal.own_machines.stack_file import LabStackFile, machines
+from rehearsal.report.report import StageTime, write_atomically
+from rehearsal.run.options import Options
+from rehearsal.sandbox.client import SandboxError, SandboxHandle
+from rehearsal.scenario.check import Check
+
+_SIMULATED: Final = {
+    "GPUs and driver": "NVIDIA's packages are ours: they make device files, and no GPU computes",
+    "the device plugin": "ours, on the real kubelet's socket",
+    "kernel": "one kernel for all machines: no module, no Secure Boot, no firmware, one clock; cgroups v1",
+    "distribution": "Debian 12 on every machine, whatever yours have",
+    "registry and Internet": "images and packages come from this machine; packages are signed by a key of its own",
+    "pods of charts": "images of workloads run a program that waits",
+    "protection from memory shortage": "containerd leaves out oom_score_adj, and AppArmor is off",
+}
+"""What a pass does not prove: subject → sentence."""
+
+
+@dataclass
+class _Record:
+    stack: str
+    stages: list[StageTime] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    real: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the verdict is not pass; empty if it is."""
+        return [*self.failures, *(f"{check.title}: {check.detail}" for check in self.checks if not check.passed)]
+
+
+class OwnRehearsal:
+    """Runs one stack once, in this process's own namespaces (``lab.isolation``)."""
+
+    def __init__(self, stack: Stack, options: Options, software: Software, console: Console) -> None:
+        """Nothing is started yet."""
+        self._stack, self._options, self._software, self._console = stack, options, software, console
+        self._record = _Record(stack.name)
+        self._folder = options.build / stack.name
+        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+        self.run_dir = (self._folder / "runs" / f"{stamp}-{getpid()}").absolute()
+        self._specs = machines(stack.settings)
+        self._gpus = {spec.name: spec.gpus for spec in self._specs}
+        self._workers = [spec.name for spec in self._specs[1:]]
+        self._started = time.monotonic()
+
+    def run(self) -> bool:
+        """Rehearse; whether all checks passed. The report says what happened, also after an interruption."""
+        record = self._record
+        self.run_dir.mkdir(parents=True)
+        try:
+            with ExitStack() as held:
+                self._stages(held)
+        except KeyboardInterrupt:
+            record.failures.append("interrupted")
+        except (
+            NotSeen,
+            MachineError,
+            EngineError,
+            SandboxError,
+            KubeconfigError,
+            ApiError,
+            UnreachableError,
+        ) as failure:
+            record.failures.append(str(failure))
+        self._report()
+        return not record.reasons
+
+    def _stages(self, held: ExitStack) -> None:
+        with self._stage("start the machines"):
+            lab = held.enter_context(Lab(self.run_dir / "lab", self._specs, self._software, self._say))
+            before = {name: look.traces(lab.machine(name)) for name in self._gpus}
+            engine, file = self._engine(held, lab)
+        held.callback(self._logs, lab)
+        with self._stage("pulumi up"):
+            self._engine_check("up", "`pulumi up` makes a cluster of the machines", engine.up(self._options.gate))
+        cluster, user = self._clients(engine)
+        with self._stage("cluster"):
+            self._cluster(lab, cluster, engine)
+        with self._stage("GPU job"):
+            self._gpu_job(user, cluster)
+        with self._stage("second update"):
+            self._nothing_to_do(lab, engine)
+        with self._stage("drift"):
+            self._drift(lab, engine, cluster)
+        with self._stage("power cut"):
+            self._power_cut(lab, cluster)
+        with self._stage("a machine fewer"):
+            self._fewer(lab, engine, file, cluster, before)
+        with self._stage("a machine more"):
+            file.write(engine.stack_file)
+            self._engine_check("worker-added", "A machine that is written again joins", engine.up(self._options.gate))
+            self._ready("worker-added-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))
+        with self._stage("secrets"):
+            self._secrets(lab, engine, cluster)
+        with self._stage("pulumi destroy"):
+            self._engine_check("destroy", "`pulumi destroy` succeeds", engine.destroy())
+            for name in self._gpus:
+                self._given_back(lab, name, before)
+
+    def _engine(self, held: ExitStack, lab: Lab) -> tuple[Engine, LabStackFile]:
+        keys = {name: lab.machine(name).host_key for name in self._gpus}
+        file = LabStackFile(self._stack.file, keys, USER, lab.repository_url, self._software.repository / "key.asc")
+        draft = self.run_dir / f"Pulumi.{self._stack.name}.yaml"
+        file.write(draft)
+        sandbox = held.enter_context(
+            SandboxHandle(self.run_dir, tools=self._options.tools, clouds=(), control_plane=False)
+        )
+        engine = Engine.create(
+            project=self._options.project,
+            stack=self._stack.name,
+            stack_file=draft,
+            run_dir=self.run_dir,
+            path=(self._options.tools,),
+            on_step=self._on_step,
+        )
+        facts = sandbox.ready()
+        engine = replace(engine, home=facts.pulumi_home, path=(facts.plugins, self._options.tools))
+        engine.set_secret("gpucluster:sshPrivateKey", lab.private_key.read_text())
+        return engine, file
+
+    def _clients(self, engine: Engine) -> tuple[ClusterView, Api]:
+        """The administrator, with the file on the control plane's own disk, and the user of the output."""
+        outputs = engine.outputs()
+        admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
+        return ClusterView(Api(Kubeconfig.parse(admin))), Api(Kubeconfig.parse(outputs["kubeconfig"]))
+
+    def _cluster(self, lab: Lab, cluster: ClusterView, engine: Engine) -> None:
+        self._ready("nodes-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))
+        for name, node in cluster.nodes().items():
+            self._record.real[name] = look.versions(lab, node, name)
+        self._observe("system-pods", "All system pods run", cluster.system_pods_waiting)
+        addresses = [
+            (pod["spec"]["nodeName"], pod["status"]["podIP"]) for pod in cluster.pods("k8s-app=kube-dns", "kube-system")
+        ]
+        for name in self._gpus:
+            targets = [("10.96.0.1", 443), *((address, 53) for _, address in addresses)]
+            self._observe(
+                f"network-{name}",
+                f"{name} reaches a service and pods on other machines",
+                partial(self._unreached, lab, name, targets),
+            )
+        tokens = cluster.join_tokens()
+        self._check("no-tokens", "No token by which machines join is left", not tokens, ", ".join(tokens) or "none")
+
+    @staticmethod
+    def _unreached(lab: Lab, name: str, targets: list[tuple[str, int]]) -> str:
+        failed = [
+            f"{address}:{port}"
+            for address, port in targets
+            if "ok"
+            not in lab.machine(name).run(["bash", "-c", f"exec 3<>/dev/tcp/{address}/{port} && echo ok"], check=False)
+        ]
+        return f"no answer from {', '.join(failed)}" if failed else ""
+
+    def _gpu_job(self, user: Api, cluster: ClusterView) -> None:
+        """One pod for each GPU of the stack, submitted by the user of the output kubeconfig."""
+        total = sum(self._gpus.values())
+        user.create("/apis/batch/v1/namespaces/default/jobs", _job("train", total))
+        title = f"A job of {counted(total, 'GPU pod')} runs on all GPUs, submitted by a user"
+        self._observe("gpu-job", title, partial(_unfinished, user, total))
+        opened = [_opened(user, pod["metadata"]["name"]) for pod in cluster.pods("job-name=train")]
+        alone = len(opened) == total and all(len(devices) == 1 for devices in opened)
+        detail = ", ".join(" and ".join(devices) or "none" for devices in opened)
+        self._check("gpu-alone", "Each pod can open its own GPU and no other", alone, detail)
+        review = {"verb": "delete", "resource": "nodes"}
+        refused = not cluster.api.permits("gpucluster:users", ["gpucluster:users"], review)
+        self._check(
+            "user-rights", "The output kubeconfig cannot delete nodes", refused, "refused" if refused else "allowed"
+        )
+        user.delete("/apis/batch/v1/namespaces/default/jobs/train")
+
+    def _nothing_to_do(self, lab: Lab, engine: Engine) -> None:
+        before = {name: look.logins(lab.machine(name)) for name in self._gpus}
+        again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
+        self._engine_check("second-up", "A second update changes nothing", again)
+        logins = {name: look.logins(lab.machine(name)) - before[name] for name in self._gpus}
+        self._check("second-up-silent", "It logs in to no machine", not any(logins.values()), _counts(logins))
+        self._engine_check("no-drift", "`pulumi refresh` finds no drift on the machines", engine.drift())
+
+    def _drift(self, lab: Lab, engine: Engine, cluster: ClusterView) -> None:
+        machine, name = lab.machine(self._workers[0]), self._workers[0]
+        machine.run(["systemctl", "stop", "kubelet"])
+        machine.run(["sh", "-c", "echo '# edited' >> /etc/containerd/config.toml"])
+        drift = engine.drift()
+        changed = [step.name for step in drift.outcome.done if step.alters]
+        only = bool(changed) and all(name in each for each in changed)
+        title = "A stopped kubelet and an edited file are drift of that machine alone"
+        self._check("drift", title, only, ", ".join(changed))
+        engine.refresh()
+        self._engine_check("drift-mended", "The next update mends it", engine.up(self._options.gate, name="mend"))
+        active = machine.run(["systemctl", "is-active", "kubelet"], check=False).strip()
+        edited = "# edited" in machine.run(["cat", "/etc/containerd/config.toml"])
+        detail = f"kubelet is {active}, the file is {'still edited' if edited else 'as declared'}"
+        self._check("drift-gone", "kubelet runs and the file is as declared", active == "active" and not edited, detail)
+        self._ready("drift-ready", "All nodes are ready again", cluster, list(self._gpus))
+
+    def _power_cut(self, lab: Lab, cluster: ClusterView) -> None:
+        name = self._workers[0]
+        machine = lab.machine(name)
+        machine.power_cut()
+        self._observe("power-cut", "A machine without power is seen", lambda: _while_ready(cluster, name))
+        machine.power_on()
+        machine.wait_for_ssh()
+        self._ready("power-on", "With power it comes back by itself, GPUs included", cluster, list(self._gpus))
+
+    def _fewer(
+        self, lab: Lab, engine: Engine, file: LabStackFile, cluster: ClusterView, before: dict[str, dict[str, str]]
+    ) -> None:
+        last = self._workers[-1]
+        others = [name for name in self._workers if name != last]
+        logins = {name: look.logins(lab.machine(name)) for name in others}
+        file.write(engine.stack_file, without=last)
+        self._engine_check(
+            "worker-removed", "A machine that is no longer written leaves", engine.up(self._options.gate)
+        )
+        touched = {name: look.logins(lab.machine(name)) - logins[name] for name in others}
+        self._check(
+            "worker-removed-alone", "No other worker is logged in to", not any(touched.values()), _counts(touched)
+        )
+        names = [name for name in self._gpus if name != last]
+        self._ready("worker-removed-node", "Its node is gone, the others are ready", cluster, names)
+        self._given_back(lab, last, before)
+
+    def _given_back(self, lab: Lab, name: str, before: dict[str, dict[str, str]]) -> None:
+        left = look.left_behind(before[name], look.traces(lab.machine(name)))
+        id, title = f"given-back-{len(self._record.checks)}", f"{name} is as it was before"
+        self._check(id, title, not left, "; ".join(left) or "equal")
+
+    def _secrets(self, lab: Lab, engine: Engine, cluster: ClusterView) -> None:
+        """The private key and the administrator's certificate are in no log, and in the state encrypted only."""
+        admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
+        key = next(line for line in lab.private_key.read_text().splitlines()[1:] if len(line) > 40)
+        words = {"the private key": key, "the administrator's key": _client_key(admin)}
+        files = [*self.run_dir.rglob("*.log"), *(self.run_dir / "stack").rglob("*.json"), *self.run_dir.glob("*.jsonl")]
+        texts = {file: file.read_text(errors="replace") for file in files if file.is_file()}
+        readable = [
+            f"{what} in {file.name}" for what, word in words.items() for file, text in texts.items() if word in text
+        ]
+        detail = "; ".join(readable) or f"looked at {counted(len(texts), 'file')}"
+        self._check("no-secrets", "No key is in a log or readable in the state", not readable, detail)
+
+    def _ready(self, id: str, title: str, cluster: ClusterView, names: list[str]) -> None:
+        self._observe(id, title, partial(cluster.not_ready, names, self._gpus))
+
+    def _observe(self, id: str, title: str, condition: Any) -> None:
+        started = time.monotonic()
+        try:
+            look.wait(title, condition)
+        except NotSeen as missing:
+            self._check(id, title, False, str(missing).removeprefix(f"{title}: "))
+            raise
+        self._check(id, title, True, f"after {time.monotonic() - started:.0f} s")
+
+    def _check(self, id: str, title: str, passed: bool, detail: str) -> None:
+        self._record.checks.append(Check(id, title, passed, detail))
+        mark = "[green]✓[/]" if passed else "[bold red]✗[/]"
+        self._console.print(f"{self._now()} {mark} {escape(title)}: {escape(detail)}", highlight=False, soft_wrap=True)
+
+    def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
+        self._check(id, title, result.ok, result.evidence)
+        if not result.ok:
+            raise EngineError(f"{title}: {result.reason}")
+
+    def _on_step(self, step: Step) -> None:
+        if step.alters and not step.planned and step.type.startswith("gpucluster-machines"):
+            self._say(f"{step.op} {step.name}")
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"{self._now()}    {escape(text)}", highlight=False, soft_wrap=True)
+
+    def _now(self) -> str:
+        return f"{time.monotonic() - self._started:6.1f} s"
+
+    def _logs(self, lab: Lab) -> None:
+        """What the machines themselves say about a failure, in the run's folder."""
+        if not self._record.reasons and sys.exc_info()[0] is None:
+            return
+        for name in self._gpus:
+            with suppress(MachineError, OSError):
+                text = lab.machine(name).run(["journalctl", "-b", "--no-pager", "-n", "400"], check=False)
+                (self.run_dir / f"{name}.journal.log").write_text(text)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._console.print(f"{self._now()} ── {name}", highlight=False)
+        started, failed = time.monotonic(), len(self._record.reasons)
+        try:
+            yield
+        finally:
+            passed = len(self._record.reasons) == failed
+            self._record.stages.append(StageTime(name, time.monotonic() - started, passed))
+
+    def _report(self) -> None:
+        record, console = self._record, self._console
+        record.failures = [text for text in record.failures if not any(check.title in text for check in record.checks)]
+        report = self._folder / "report.json"
+        verdict = "fail" if record.reasons else "pass"
+        content = {
+            "schemaVersion": 1,
+            "stack": record.stack,
+            "stackFile": str(self._stack.file),
+            "verdict": verdict,
+            "reasons": record.reasons,
+            "real": record.real,
+            "scope": {"notRehearsed": _SIMULATED},
+            "stages": [asdict(stage) for stage in record.stages],
+            "checks": [asdict(check) for check in record.checks],
+            "logs": str(self.run_dir) if record.reasons else None,
+        }
+        write_atomically(report, content)
+        console.print()
+        for name, text in record.real.items():
+            console.print(f"Real on {name}: {text}", highlight=False, soft_wrap=True)
+        console.print(f"[dim]Not rehearsed (why: report.json): {escape(', '.join(_SIMULATED))}.[/]", soft_wrap=True)
+        stages = ", ".join(f"{stage.name} {stage.seconds:.0f} s" for stage in record.stages)
+        console.print(f"Time: {stages}", highlight=False, soft_wrap=True)
+        if not record.reasons:
+            shutil.rmtree(self.run_dir, ignore_errors=True)
+            console.print(f"\n[bold green]PASS[/] {escape(record.stack)}: {counted(len(record.checks), 'check')}")
+        else:
+            console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
+            for reason in record.reasons:
+                console.print(f"  [red]•[/] {escape(reason)}", soft_wrap=True, highlight=False)
+            console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
+        console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+
+
+def _job(name: str, pods: int) -> dict[str, Any]:
+    container = {
+        "name": "gpu",
+        "image": WORKLOAD_IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["gpu-job"],
+        "resources": {"limits": {look.GPU: 1}, "requests": {"cpu": "10m"}},
+    }
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template},
+    }
+
+
+def _unfinished(user: Api, pods: int) -> str:
+    status = user.get("/apis/batch/v1/namespaces/default/jobs/train")["status"]
+    if status.get("failed"):
+        raise NotSeen(f"A pod of the job failed: {status}")
+    done = status.get("succeeded", 0)
+    return "" if done == pods else f"{done} of {counted(pods, 'pod')} ended"
+
+
+def _opened(user: Api, pod: str) -> list[str]:
+    """The GPUs that a pod of the job could open, as it printed them."""
+    devices: list[str] = json.loads(user.text(f"/api/v1/namespaces/default/pods/{pod}/log"))["opened"]
+    return devices
+
+
+def _while_ready(cluster: ClusterView, name: str) -> str:
+    return f"{name} still counts as ready" if look.is_ready(cluster.nodes()[name]) else ""
+
+
+def _client_key(kubeconfig: str) -> str:
+    return str(Kubeconfig.parse(kubeconfig).user["client-key-data"])
+
+
+def _counts(logins: dict[str, int]) -> str:
+    return ", ".join(f"{name}: {counted(count, 'login')}" for name, count in logins.items())

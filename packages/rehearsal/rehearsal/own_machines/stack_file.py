@@ -1,0 +1,91 @@
+"""The stack file of own machines as it is rehearsed: its machines by name and address, with the lab's keys.
+
+What is replaced, because only its owner has it: host keys, the private key and its user, jump hosts, package sources.
+"""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from components.settings import Settings
+from rehearsal.lab.specs import MachineSpec
+
+PREFIX: Final = "gpucluster:"
+_POOLS: Final = ("gpuPools", "cpuPools")
+# https://admin.pci-ids.ucw.cz/read/PC/10de: what the simulated driver is asked to find.
+_DEVICE_IDS: Final[Mapping[str, str]] = {"nvidia-t4": "0x1eb8", "nvidia-l4": "0x27b8", "nvidia-a100-40gb": "0x20b0"}
+_ANY_DEVICE: Final = "0x2330"
+
+
+def machines(settings: Settings) -> list[MachineSpec]:
+    """The machines of a stack, as a lab makes them."""
+    assert settings.own is not None
+    specs = []
+    for pool in (settings.admin_pool, *settings.pools):
+        gpu = pool.gpus.type if pool.gpus_per_node else ""
+        device = _DEVICE_IDS.get(gpu, _ANY_DEVICE) if gpu else ""
+        specs += [
+            MachineSpec(machine.name, machine.address, pool.gpus_per_node, device)
+            for machine in settings.own.machines[pool.name]
+        ]
+    return specs
+
+
+class LabStackFile:
+    """A copy of a stack file for the lab; ``without`` and ``write`` change the copy."""
+
+    def __init__(self, original: Path, host_keys: Mapping[str, str], user: str, sources: str, key: Path) -> None:
+        """``host_keys``: machine → public key. ``sources`` is the address of the package sources, signed by ``key``."""
+        content = yaml.safe_load(original.read_text(encoding="utf-8"))
+        self._config: dict[str, Any] = content["config"]
+        for machine in self._machines(self._config):
+            machine["hostKey"] = host_keys[machine["name"]]
+            machine.pop("user", None)
+            machine.pop("port", None)
+        self._config.pop(f"{PREFIX}sshPrivateKey", None)
+        self._config[f"{PREFIX}ssh"] = {"user": user}
+        signed = {"key": f"{sources}/key.asc", "fingerprint": _fingerprint(key)}
+        folders = {"kubernetes": "kubernetes", "driver": "nvidia", "toolkit": "toolkit"}
+        self._config[f"{PREFIX}packages"] = {
+            name: {"url": f"{sources}/{folder}/", **signed} for name, folder in folders.items()
+        }
+
+    def write(self, path: Path, *, without: str = "") -> None:
+        """Write it, without the machine of that name; then no team may have more GPUs than are left."""
+        config = copy.deepcopy(self._config)
+        for machines in self._lists(config):
+            machines[:] = [machine for machine in machines if machine["name"] != without]
+        for key in _POOLS:
+            pools = config.get(f"{PREFIX}{key}") or []
+            pools[:] = [pool for pool in pools if pool["machines"]]
+        gpus = sum(pool.get("gpusPerNode", 1) * len(pool["machines"]) for pool in config[f"{PREFIX}gpuPools"])
+        for team in config.get(f"{PREFIX}teams") or []:
+            team["gpus"] = min(team["gpus"], gpus)
+        existing = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        # The engine keeps its salt and the encrypted key in the same file.
+        secret = {key: value for key, value in (existing.get("config") or {}).items() if key.endswith("sshPrivateKey")}
+        path.write_text(yaml.safe_dump({**existing, "config": {**config, **secret}}, sort_keys=False), encoding="utf-8")
+
+    @staticmethod
+    def _lists(config: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:
+        yield config[f"{PREFIX}adminPool"]["machines"]
+        for key in _POOLS:
+            yield from (pool["machines"] for pool in config.get(f"{PREFIX}{key}") or ())
+
+    @classmethod
+    def _machines(cls, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        for machines in cls._lists(config):
+            yield from machines
+
+
+def _fingerprint(key: Path) -> str:
+    shown = subprocess.run(
+        ["gpg", "--show-keys", "--with-colons", str(key)], check=True, capture_output=True, text=True
+    ).stdout
+    return next(line.split(":")[9] for line in shown.splitlines() if line.startswith("fpr:"))

@@ -1,0 +1,1 @@
+"""Reads own machines, which kubeadm makes a cluster."""

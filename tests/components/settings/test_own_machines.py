@@ -1,0 +1,110 @@
+"""Settings of own machines: what a stack file becomes. What is refused: ``bad_stacks/own-*.yaml``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from components.settings import Settings, SettingsError
+from components.settings.own.sections import OwnStackFile
+from components.settings.read import OWN_KEYS, load
+from components.settings.stack_file import StackFile
+from facts.concepts.kubernetes import Taint
+from tests.stacks import OWN_MACHINES
+
+GPU_TAINT = Taint("nvidia.com/gpu", "present", "NoSchedule")
+
+
+def config(**changed: Any) -> dict[str, Any]:
+    keys = yaml.safe_load(OWN_MACHINES.read_text())["config"]
+    return {**{key.removeprefix("gpucluster:"): value for key, value in keys.items()}, **changed}
+
+
+def settings(**changed: Any) -> Settings:
+    return load(config(**changed), stack="lab", project=None)
+
+
+def pool(**changed: Any) -> dict[str, Any]:
+    return {**config()["gpuPools"][0], **changed}
+
+
+def test_each_pool_has_its_machines_and_none_scales() -> None:
+    lab = settings()
+    assert lab.own is not None
+    machines = {name: [machine.name for machine in each] for name, each in lab.own.machines.items()}
+    assert machines == {"admin": ["cp1"], "t4-2": ["gpu1", "gpu2"]}
+    for each, count in ((lab.admin_pool, 1), (lab.gpu_pools[0], 2)):
+        assert (each.min_nodes, each.max_nodes, each.autoscaled, each.owned) == (count, count, False, True)
+
+
+def test_labels_and_taints_are_those_of_any_cloud() -> None:
+    (t4,) = settings().gpu_pools
+    assert t4.taints == (GPU_TAINT,)
+    assert t4.labels == {
+        "skypilot.co/accelerator": "t4",
+        "nvidia.com/gpu.present": "true",
+        "gpucluster.dev/pool": "t4-2",
+        "gpucluster.dev/gpu": "nvidia-t4",
+        "gpucluster.dev/gpus-per-node": "2",
+    }
+
+
+def test_larger_machines_repel_pods_of_smaller_ones() -> None:
+    first, second = pool()["machines"]
+    small, large = settings(
+        teams=[], gpuPools=[pool(name="small", gpusPerNode=1, machines=[first]), pool(name="large", machines=[second])]
+    ).gpu_pools
+    assert small.taints == (GPU_TAINT,)
+    assert large.taints == (GPU_TAINT, Taint("gpucluster.dev/gpus-per-node", "2", "NoSchedule"))
+
+
+def test_a_gpu_that_no_cloud_has_is_welcome() -> None:
+    (rtx,) = settings(gpuPools=[pool(gpu="nvidia-rtx-4090")]).gpu_pools
+    assert rtx.gpus.type == "nvidia-rtx-4090"
+    assert "skypilot.co/accelerator" not in rtx.labels
+
+
+def test_the_driver_is_ours_unless_the_machines_have_one() -> None:
+    own = settings().own
+    assert own is not None
+    assert own.driver == {"t4-2": "580"}
+    other = settings(gpuPools=[pool(drivers="none")]).own
+    assert other is not None
+    assert other.driver == {}
+
+
+def test_a_price_is_the_machines_own_and_the_same_idle_or_not() -> None:
+    assert settings().cost_idle_hourly is None
+    priced = settings(gpuPools=[pool(hourlyUsd=1.5)])
+    assert (priced.cost_idle_hourly, priced.cost_max_hourly) == (3.0, 3.0)
+
+
+def test_the_private_key_is_a_secret_or_refused() -> None:
+    assert load(config(sshPrivateKey="key"), stack="lab", project=None, secrets=["sshPrivateKey"]).own is not None
+    with pytest.raises(SettingsError, match="pulumi config set --secret gpucluster:sshPrivateKey"):
+        settings(sshPrivateKey="key")
+
+
+def test_defaults_that_the_engine_adds_for_clouds_are_no_problem() -> None:
+    defaults = {"availability": "zonal", "zones": [], "tags": {}, "raw": {}, "autoscaling": {}, "ssh": {}}
+    assert settings(**defaults).own is not None
+    with pytest.raises(SettingsError, match="zones: there is no key"):
+        settings(zones=["a"])
+
+
+def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
+    names = [{field.alias or name for name, field in each.model_fields.items()} for each in (OwnStackFile, StackFile)]
+    assert names[0] - names[1] == set(OWN_KEYS) == {"ssh", "packages"}
+
+
+def test_mirrors_need_the_whole_fingerprint_of_their_key() -> None:
+    mirror = {"url": "https://mirror.example.com/k8s/", "key": "https://mirror.example.com/key.asc"}
+    with pytest.raises(SettingsError, match=r"packages\.kubernetes\.fingerprint.*40 hexadecimal digits"):
+        settings(packages={"kubernetes": {**mirror, "fingerprint": "9A296436"}})
+    whole = "DE15 B144 86CD 377B 9E87 6E1A 2346 54DA 9A29 6436"
+    own = settings(packages={"kubernetes": {**mirror, "fingerprint": whole}}).own
+    assert own is not None
+    assert own.packages.kubernetes is not None
+    assert own.packages.kubernetes.fingerprint == "DE15B14486CD377B9E876E1A234654DA9A296436"
