@@ -12,7 +12,7 @@ from components.clouds.kubeadm.context import Context
 from components.clouds.kubeadm.declare import PLUGIN, declare
 from components.resources import CustomResource
 from components.settings.own.resolve import OwnMachines
-from components.settings.own.sections import MachineSetting, PackageSource
+from components.settings.own.sections import MachineSetting
 from facts.catalog.kubeadm.packages import REPOSITORIES
 from facts.concepts.pool import Pool
 
@@ -103,16 +103,17 @@ def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, An
 
 def _software(own: OwnMachines) -> dict[str, Any]:
     """The version of Kubernetes and where packages come from: mirrors of the stack file before the owners' own."""
-    sources: dict[str, dict[str, str]] = {}
+    packages, sources = own.packages, dict[str, dict[str, str]]()
+    mirrors = {"kubernetes": packages.kubernetes, "driver": packages.driver, "toolkit": packages.toolkit}
     for name, repository in REPOSITORIES.items():
-        mirror: PackageSource | None = getattr(own.packages, name)
+        mirror = mirrors[name]
         url, key, fingerprint = (
             (repository.url, repository.key, repository.fingerprint)
             if mirror is None
             else (mirror.url, mirror.key, mirror.fingerprint)
         )
         sources[name] = {"url": url, "keyUrl": key, "keyFingerprint": fingerprint}
-    proxy = {} if own.packages.proxy is None else {"proxy": own.packages.proxy}
+    proxy = {} if packages.proxy is None else {"proxy": packages.proxy}
     kubernetes = {**sources["kubernetes"], "version": own.version}
     kubernetes |= {key: kubernetes[key].replace("{minor}", own.version) for key in ("url", "keyUrl")}
     return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **proxy}

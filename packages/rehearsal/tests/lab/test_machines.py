@@ -20,6 +20,7 @@ from rehearsal.sandbox.leftovers import processes
 
 pytestmark = [
     pytest.mark.rehearsal,
+    pytest.mark.exhaustive,
     pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root"),
 ]
 KINDS = ("cgroups", "processes", "mounts", "entries", "disks")

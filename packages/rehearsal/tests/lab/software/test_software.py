@@ -19,7 +19,7 @@ from rehearsal.tools.lab import LAB
 from rehearsal.tools.modules import KUBERNETES
 from rehearsal.tools.progress import Progress
 
-pytestmark = pytest.mark.rehearsal
+pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 
 @pytest.fixture(scope="module")

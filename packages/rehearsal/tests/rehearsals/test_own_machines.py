@@ -1,0 +1,23 @@
+"""Own machines: the unchanged program on machines that are real."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
+
+pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root")
+def test_three_machines_become_a_cluster_and_are_given_back() -> None:
+    output, _ = (process := rehearse("run", "--stack", "examples/kubeadm.yaml")).communicate(timeout=LONGEST)
+    assert process.returncode == 0, output
+    report = json.loads((REPORTS / "kubeadm" / "report.json").read_text())
+    assert report["verdict"] == "pass"
+    assert sorted(report["real"]) == ["cp1", "gpu1", "gpu2"]
+    checks = {check["id"] for check in report["checks"]}
+    assert {"gpu-job", "gpu-alone", "drift", "power-on", "second-up-silent", "no-secrets", "destroy"} <= checks
