@@ -59,6 +59,7 @@ class Lab:
         self._progress = progress
         self._held = contextlib.ExitStack()
         self._machines: dict[str, LabMachine] = {}
+        self._store: Path | None = None
 
     @property
     def private_key(self) -> Path:
@@ -107,7 +108,7 @@ class Lab:
                 held.callback(machine.remove)
                 return machine
 
-            store = self._image_store(new_machine)
+            self._store = store = self._image_store(new_machine)
             for spec in self._specs:
                 self._machines[spec.name] = machine = new_machine(spec)
                 machine.install()
@@ -122,6 +123,14 @@ class Lab:
             machine.power_on()
         for machine in self._machines.values():
             machine.wait_for_ssh()
+
+    def restock(self, name: str) -> None:
+        """Give a machine its images again, which went with its containerd: there is no registry to pull them from."""
+        folder = self._machines[name].containerd
+        for entry in folder.iterdir():
+            shutil.rmtree(entry)
+        if self._store is not None:
+            images.share(self._store, folder)
 
     def stop(self) -> None:
         """Remove all machines, their disks, cgroups and the LAN; logs and keys stay. Safe to call twice."""

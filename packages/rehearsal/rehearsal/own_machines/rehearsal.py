@@ -119,6 +119,7 @@ class OwnRehearsal:
         with self._stage("a machine fewer"):
             self._fewer(lab, engine, file, cluster, before)
         with self._stage("a machine more"):
+            lab.restock(self._workers[-1])
             file.write(engine.stack_file)
             self._engine_check("worker-added", "A machine that is written again joins", engine.up(self._options.gate))
             self._ready("worker-added-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))
