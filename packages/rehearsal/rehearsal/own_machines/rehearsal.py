@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -25,8 +24,8 @@ from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack
 from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.machine import MachineError
-from rehearsal.lab.software import WORKLOAD_IMAGE, Software
-from rehearsal.own_machines import look
+from rehearsal.lab.software import Software
+from rehearsal.own_machines import job, look
 from rehearsal.own_machines.look import ClusterView, NotSeen
 from rehearsal.own_machines.stack_file import LabStackFile, machines
 from rehearsal.report.report import StageTime, write_atomically
@@ -188,10 +187,10 @@ class OwnRehearsal:
     def _gpu_job(self, user: Api, cluster: ClusterView) -> None:
         """One pod for each GPU of the stack, submitted by the user of the output kubeconfig."""
         total = sum(self._gpus.values())
-        user.create("/apis/batch/v1/namespaces/default/jobs", _job("train", total))
+        user.create("/apis/batch/v1/namespaces/default/jobs", job.manifest("train", total))
         title = f"A job of {counted(total, 'GPU pod')} runs on all GPUs, submitted by a user"
-        self._observe("gpu-job", title, partial(_unfinished, user, total))
-        opened = [_opened(user, pod["metadata"]["name"]) for pod in cluster.pods("job-name=train")]
+        self._observe("gpu-job", title, partial(job.unfinished, user, total))
+        opened = [job.opened(user, pod["metadata"]["name"]) for pod in cluster.pods("job-name=train")]
         alone = len(opened) == total and all(len(devices) == 1 for devices in opened)
         detail = ", ".join(" and ".join(devices) or "none" for devices in opened)
         self._check("gpu-alone", "Each pod can open its own GPU and no other", alone, detail)
@@ -356,37 +355,6 @@ class OwnRehearsal:
                 console.print(f"  [red]•[/] {escape(reason)}", soft_wrap=True, highlight=False)
             console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
         console.print(f"Report: {report}", highlight=False, soft_wrap=True)
-
-
-def _job(name: str, pods: int) -> dict[str, Any]:
-    container = {
-        "name": "gpu",
-        "image": WORKLOAD_IMAGE,
-        "imagePullPolicy": "Never",
-        "command": ["gpu-job"],
-        "resources": {"limits": {look.GPU: 1}, "requests": {"cpu": "10m"}},
-    }
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template},
-    }
-
-
-def _unfinished(user: Api, pods: int) -> str:
-    status = user.get("/apis/batch/v1/namespaces/default/jobs/train")["status"]
-    if status.get("failed"):
-        raise NotSeen(f"A pod of the job failed: {status}")
-    done = status.get("succeeded", 0)
-    return "" if done == pods else f"{done} of {counted(pods, 'pod')} ended"
-
-
-def _opened(user: Api, pod: str) -> list[str]:
-    """The GPUs that a pod of the job could open, as it printed them."""
-    devices: list[str] = json.loads(user.text(f"/api/v1/namespaces/default/pods/{pod}/log"))["opened"]
-    return devices
 
 
 def _while_ready(cluster: ClusterView, name: str) -> str:

@@ -1,0 +1,44 @@
+"""The job of a rehearsal of own machines: a pod for each GPU, which prints the GPUs that it can open."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from facts.concepts.counts import counted
+from rehearsal.cluster.api import Api
+from rehearsal.lab.software import WORKLOAD_IMAGE
+from rehearsal.own_machines.look import GPU, NotSeen
+
+
+def manifest(name: str, pods: int) -> dict[str, Any]:
+    """A Job of so many pods with a GPU each."""
+    container = {
+        "name": "gpu",
+        "image": WORKLOAD_IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["gpu-job"],
+        "resources": {"limits": {GPU: 1}, "requests": {"cpu": "10m"}},
+    }
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template},
+    }
+
+
+def unfinished(user: Api, pods: int) -> str:
+    """How many of its pods have ended; empty if all have. Raises NotSeen if one failed."""
+    status = user.get("/apis/batch/v1/namespaces/default/jobs/train")["status"]
+    if status.get("failed"):
+        raise NotSeen(f"A pod of the job failed: {status}")
+    done = status.get("succeeded", 0)
+    return "" if done == pods else f"{done} of {counted(pods, 'pod')} ended"
+
+
+def opened(user: Api, pod: str) -> list[str]:
+    """The GPUs that a pod of the job could open, as it printed them."""
+    devices: list[str] = json.loads(user.text(f"/api/v1/namespaces/default/pods/{pod}/log"))["opened"]
+    return devices
