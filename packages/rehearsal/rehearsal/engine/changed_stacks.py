@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
+import yaml
+
+from facts.catalog import OWN_MACHINES
 from rehearsal.engine.stack import ROOT
 
 # What every stack runs through.
@@ -32,9 +36,13 @@ def to_rehearse(changed: Iterable[str], stacks: Sequence[str]) -> list[str]:
 
 
 def stack_files() -> list[str]:
-    """Every stack file of the project, examples included."""
+    """Every stack file of the project, examples included, but for own machines, which need root."""
     files = [*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")]
-    return sorted(str(file.relative_to(ROOT)) for file in files)
+    return sorted(str(file.relative_to(ROOT)) for file in files if _cloud(file) not in OWN_MACHINES)
+
+
+def _cloud(file: Path) -> str:
+    return str(yaml.safe_load(file.read_text(encoding="utf-8"))["config"].get("gpucluster:cloud"))
 
 
 def main(arguments: Sequence[str]) -> int:
