@@ -22,7 +22,7 @@ NODE_VARIABLES = ("NODE_NAME", "ACTION", "DRAIN_SECONDS", "LABELS", "TAINTS", "T
 
 def test_every_script_is_a_phase_and_every_phase_a_script() -> None:
     assert {each.name for each in PHASES} | {"common"} == {file.stem for file in FOLDER.glob("*.sh")}
-    assert len(PHASES) == 9
+    assert len(PHASES) == 10
 
 
 @pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.name)
@@ -44,6 +44,7 @@ def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> Non
         "join": ("CA_HASH", "JOIN_CONFIG", "RESTART"),
         "token": ("NODE_NAME", "ACTION"),
         "node": NODE_VARIABLES,
+        "user": ("ADDRESS", "USER_NAME", "GROUPS_OF_USER", "HOURS"),
     }.get(phase.name, ())
     text = (FOLDER / f"{phase.name}.sh").read_text()
     read = set(re.findall(r"\$\{?([A-Z][A-Z_]+)", text)) - {"SCRIPTS_VERSION", "ID", "VERSION_ID", "NF"}

@@ -281,6 +281,7 @@ def test_only_own_machines_need_the_modules_of_the_lab() -> None:
         "flannel",
         "flannel-cni",
         "kubeadm",
+        "local-path",
         "lab-image",
     }
     assert not {module.name for module in LAB} & {module.name for module in MODULES}

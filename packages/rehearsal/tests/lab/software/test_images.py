@@ -83,7 +83,7 @@ def test_an_image_without_a_shell_has_no_user_land(image: ContainerImage, tmp_pa
 def test_the_cluster_runs_the_device_plugin_that_the_program_declares(tmp_path: Path) -> None:
     names = [name for each in images.cluster_images(tmp_path) for name in each.names]
     assert device_plugin.IMAGE in names
-    assert len(names) == len(set(names)) == 11
+    assert len(names) == len(set(names)) == 13
     assert len({each.file_name for each in images.cluster_images(tmp_path)}) == 10
 
 
