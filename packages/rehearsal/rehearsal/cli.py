@@ -116,21 +116,25 @@ def run(
 def _on_own_machines(stack: Stack, console: Console) -> bool:
     """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
     from rehearsal.lab import isolation
+    from rehearsal.lab.root import base_root
     from rehearsal.lab.software import prepare
     from rehearsal.own_machines.rehearsal import OwnRehearsal
     from rehearsal.run.options import Options
     from rehearsal.tools import cache
     from rehearsal.tools.progress import Progress
 
+    progress = Progress()
     try:
         isolation.require()
+        # What is downloaded comes first: isolated there is no network.
+        root = base_root(progress.say)
+        options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
+        software = prepare(cache.root(), progress)
+        isolation.enter()
+        return OwnRehearsal(stack, options, root, software, console).run()
     except isolation.LabUnavailable as error:
         _say_error(str(error))
         raise typer.Exit(isolation.EXIT_UNAVAILABLE) from None
-    options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
-    software = prepare(cache.root(), Progress())
-    isolation.enter()
-    return OwnRehearsal(stack, options, software, console).run()
 
 
 @app.command()

@@ -16,7 +16,6 @@ from rehearsal.lab import images, isolation, leftovers
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.machine import LabMachine, Site, new_key
 from rehearsal.lab.network import Lan
-from rehearsal.lab.root import base_root
 from rehearsal.lab.specs import MachineSpec, free_address, lan
 
 USER: Final = "ubuntu"
@@ -42,18 +41,20 @@ class SoftwareFolders(Protocol):
 class Lab:
     """A context manager; ``folder`` gets ``logs/``, ``ssh/`` and, until the end, the machines' disks.
 
+    ``root`` is ``base_root``'s: it has to be there before the process is isolated, because its packages are downloaded.
     Entering raises SpecError, LabUnavailable, MachineError or ToolsError; the process has to be isolated.
     """
 
     def __init__(
         self,
         folder: Path,
+        root: Path,
         machines: Sequence[MachineSpec],
         software: SoftwareFolders,
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._lan = Lan(lan(machines), software.repository)
-        self._folder = folder.resolve()
+        self._folder, self._root = folder.resolve(), root
         self._specs = tuple(machines)
         self._software = software
         self._progress = progress
@@ -93,7 +94,6 @@ class Lab:
             self._folder.mkdir(parents=True, exist_ok=True)
             lab = held.enter_context(leftovers.registered(self._folder))
             isolation.require_overlay(self._folder)
-            root = base_root(self._progress)
             logs, disks = self._folder / "logs", self._folder / leftovers.DISKS
             held.callback(shutil.rmtree, disks, ignore_errors=True)
             layer = self._layer(disks / "layer")
@@ -101,7 +101,7 @@ class Lab:
             held.callback(self._lan.stop)
             names = {spec.name: spec.address for spec in self._specs}
             processes = held.enter_context(Processes(logs))
-            site = Site(lab, logs, (layer, root), self._lan.interface, names)
+            site = Site(lab, logs, (layer, self._root), self._lan.interface, names)
 
             def new_machine(spec: MachineSpec) -> LabMachine:
                 machine = LabMachine(spec, disks / spec.name, site, processes)

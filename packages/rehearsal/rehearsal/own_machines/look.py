@@ -35,7 +35,7 @@ class NotSeen(Exception):
     """A state that was waited for did not come; the message says what was there instead."""
 
 
-def wait(what: str, condition: Callable[[], str], seconds: float = PATIENCE_SECONDS) -> None:
+def wait(condition: Callable[[], str], seconds: float = PATIENCE_SECONDS) -> None:
     """Return once ``condition`` returns an empty string; else what it says is missing becomes a NotSeen."""
     deadline, missing = time.monotonic() + seconds, "nothing was looked at"
     while time.monotonic() < deadline:
@@ -46,7 +46,7 @@ def wait(what: str, condition: Callable[[], str], seconds: float = PATIENCE_SECO
         if not missing:
             return
         time.sleep(1)
-    raise NotSeen(f"{what}: {missing}")
+    raise NotSeen(missing)
 
 
 @dataclass(frozen=True)

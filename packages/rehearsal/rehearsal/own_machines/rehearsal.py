@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from os import getpid
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -22,9 +23,11 @@ from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.engine.engine import CommandResult, Engine, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack
+from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.machine import MachineError
 from rehearsal.lab.software import Software
+from rehearsal.lab.specs import SpecError
 from rehearsal.own_machines import job, look
 from rehearsal.own_machines.look import ClusterView, NotSeen
 from rehearsal.own_machines.stack_file import LabStackFile, machines
@@ -59,12 +62,17 @@ class _Record:
         return [*self.failures, *(f"{check.title}: {check.detail}" for check in self.checks if not check.passed)]
 
 
+class _Stopped(Exception):
+    """A check failed without which the following make no sense."""
+
+
 class OwnRehearsal:
     """Runs one stack once, in this process's own namespaces (``lab.isolation``)."""
 
-    def __init__(self, stack: Stack, options: Options, software: Software, console: Console) -> None:
-        """Nothing is started yet."""
-        self._stack, self._options, self._software, self._console = stack, options, software, console
+    def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
+        """Nothing is started yet; ``root`` and ``software`` are what machines are made of."""
+        self._stack, self._options, self._console = stack, options, console
+        self._root, self._software = root, software
         self._record = _Record(stack.name)
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
@@ -75,30 +83,41 @@ class OwnRehearsal:
         self._started = time.monotonic()
 
     def run(self) -> bool:
-        """Rehearse; whether all checks passed. The report says what happened, also after an interruption."""
+        """Rehearse; whether all checks passed. The report says what happened, also after an interruption.
+
+        Raises:
+            LabUnavailable: this host cannot run the machines.
+        """
         record = self._record
         self.run_dir.mkdir(parents=True)
         try:
             with ExitStack() as held:
                 self._stages(held)
+        except _Stopped:
+            pass  # the check that failed says why
         except KeyboardInterrupt:
             record.failures.append("interrupted")
         except (
-            NotSeen,
             MachineError,
             EngineError,
             SandboxError,
+            SpecError,
             KubeconfigError,
             ApiError,
             UnreachableError,
         ) as failure:
             record.failures.append(str(failure))
+        except LabUnavailable:
+            raise
+        except Exception as failure:  # after a bug there must still be a report
+            record.failures.append(f"{type(failure).__name__}: {failure}")
+            self._console.print_exception()
         self._report()
         return not record.reasons
 
     def _stages(self, held: ExitStack) -> None:
         with self._stage("start the machines"):
-            lab = held.enter_context(Lab(self.run_dir / "lab", self._specs, self._software, self._say))
+            lab = held.enter_context(Lab(self.run_dir / "lab", self._root, self._specs, self._software, self._say))
             before = {name: look.traces(lab.machine(name)) for name in self._gpus}
             engine, file = self._engine(held, lab)
         held.callback(self._logs, lab)
@@ -277,10 +296,10 @@ class OwnRehearsal:
     def _observe(self, id: str, title: str, condition: Any) -> None:
         started = time.monotonic()
         try:
-            look.wait(title, condition)
+            look.wait(condition)
         except NotSeen as missing:
-            self._check(id, title, False, str(missing).removeprefix(f"{title}: "))
-            raise
+            self._check(id, title, False, str(missing))
+            raise _Stopped from None
         self._check(id, title, True, f"after {time.monotonic() - started:.0f} s")
 
     def _check(self, id: str, title: str, passed: bool, detail: str) -> None:
@@ -291,7 +310,7 @@ class OwnRehearsal:
     def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
         self._check(id, title, result.ok, result.evidence)
         if not result.ok:
-            raise EngineError(f"{title}: {result.reason}")
+            raise _Stopped
 
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned and step.type.startswith("gpucluster-machines"):
@@ -324,7 +343,6 @@ class OwnRehearsal:
 
     def _report(self) -> None:
         record, console = self._record, self._console
-        record.failures = [text for text in record.failures if not any(check.title in text for check in record.checks)]
         report = self._folder / "report.json"
         verdict = "fail" if record.reasons else "pass"
         content = {

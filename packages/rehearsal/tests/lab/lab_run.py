@@ -17,6 +17,7 @@ from typing import Any
 from rehearsal.lab import cgroups, isolation, leftovers
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import LabMachine, MachineError, new_key
+from rehearsal.lab.root import base_root
 from rehearsal.lab.specs import MachineSpec
 
 MACHINES = (MachineSpec("cp1", "10.99.0.11"), MachineSpec("gpu1", "10.99.0.12", gpus=2, gpu_device_id="0x1eb8"))
@@ -111,7 +112,7 @@ def main() -> None:
     software = folder / "repository"
     software.mkdir(parents=True, exist_ok=True)
     (software / "key.asc").touch()
-    lab = Lab(folder / "lab", MACHINES, NoSoftware(software))
+    lab = Lab(folder / "lab", base_root(lambda _: None), MACHINES, NoSoftware(software))
     try:
         isolation.enter()
         with lab:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from rehearsal.lab import cgroups, isolation, leftovers
+from rehearsal.lab.root import base_root
 from rehearsal.sandbox.leftovers import processes
 
 pytestmark = [
@@ -62,6 +63,7 @@ def _mounts() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _start(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    base_root(lambda _: None)  # isolated it could not be downloaded
     module = "packages.rehearsal.tests.lab.lab_run"
     path = os.pathsep.join(str(ROOT / each) for each in ("", "packages/gpu", "packages/rehearsal"))
     with subprocess.Popen(
