@@ -15,27 +15,18 @@ from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE, uninterrupted_budget
+from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, DEFAULT_NAMESPACE, uninterrupted_budget
 
 _VIEWER: Final = "cluster-resource-viewer"
 _FORMER_VIEWER: Final = "surroundings"
 _API: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
 
-# Neither ``edit`` nor ``view`` includes cluster-scoped resources, but users need nodes to see why a job waits.
 CLUSTER_RESOURCE_VIEWER: Final[dict[str, Any]] = {
     "apiVersion": f"{_API}/v1",
     "kind": "ClusterRole",
     "metadata": {"name": f"gpucluster:{_VIEWER}"},
-    "rules": [
-        {"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["get", "list", "watch"]},
-        {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["get", "list"]},
-        {
-            "apiGroups": ["scheduling.k8s.io", "storage.k8s.io"],
-            "resources": ["priorityclasses", "storageclasses"],
-            "verbs": ["get", "list", "watch"],
-        },
-    ],
+    "rules": [*CLUSTER_RESOURCE_RULES],
 }
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from components.settings.access import Access
 from components.settings.cluster import Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
-from components.settings.own.resolve import OwnMachines
 from components.settings.teams import Team
 from components.settings.workloads import Identity, Workloads
 from facts import catalog
 from facts.concepts.pool import Pool
+
+if TYPE_CHECKING:
+    from components.settings.own.resolve import OwnMachines
 
 
 @dataclass(frozen=True, kw_only=True)

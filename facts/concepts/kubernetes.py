@@ -11,6 +11,17 @@ from typing import Any, Final, Literal
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
 
+# Neither ``edit`` nor ``view`` includes cluster-scoped resources, but users need nodes to see why a job waits.
+CLUSTER_RESOURCE_RULES: Final[tuple[Mapping[str, Any], ...]] = (
+    {"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["get", "list", "watch"]},
+    {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["get", "list"]},
+    {
+        "apiGroups": ["scheduling.k8s.io", "storage.k8s.io"],
+        "resources": ["priorityclasses", "storageclasses"],
+        "verbs": ["get", "list", "watch"],
+    },
+)
+"""Rules of a ClusterRole for users, beside Kubernetes' own roles for them."""
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace that every cluster has, and everybody uses who names none.
 

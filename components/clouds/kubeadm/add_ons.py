@@ -10,6 +10,7 @@ import pulumi
 import yaml
 
 from components.clouds.base import AdminObjects
+from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -26,7 +27,9 @@ def local_path(objects: AdminObjects) -> None:
 
 def users(objects: AdminObjects) -> None:
     """The rights of the user of the output ``kubeconfig``."""
-    _declare(objects, "users", manifests("users"))
+    by_name = manifests("users")
+    by_name["view-role"]["rules"] += CLUSTER_RESOURCE_RULES
+    _declare(objects, "users", by_name)
 
 
 def manifests(name: str, **values: str) -> Mapping[str, dict[str, Any]]:

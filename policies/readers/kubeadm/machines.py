@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from facts.concepts.declared import Cluster, NodeGroup
-from facts.concepts.kubernetes import Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, at, flag, texts, whole
+from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Reader
 
 CLOUD: Final = "kubeadm"
@@ -42,21 +42,10 @@ def _node(declared: Declared) -> NodeGroup:
         min_nodes=1,
         max_nodes=1,
         initial_nodes=1,
-        taints=_taints(at(inputs, "taints")),
+        taints=taints_of(at(inputs, "taints")),
         labels=texts(at(inputs, "labels")),
         resource=declared.urn,
     )
-
-
-def _taints(value: Any) -> Maybe[tuple[Taint, ...]]:
-    taints: list[Taint] = []
-    for entry in items(value):
-        key, effect = text(at(entry, "key")), text(at(entry, "effect"))
-        if key is UNKNOWN or effect is UNKNOWN or key is None:
-            return UNKNOWN
-        if effect in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
-            taints.append(Taint(key, str(at(entry, "value") or ""), effect))
-    return tuple(taints)
 
 
 READERS: Final[Mapping[str, Reader]] = {
