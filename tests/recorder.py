@@ -196,6 +196,7 @@ def run(
     project: str = "gpucluster",
     stack: str = "test",
     config: Mapping[str, str] | None = None,
+    secrets: Collection[str] = (),
     new: Collection[str] | None = None,
 ) -> Recording:
     """Run ``program`` as a stack and return what it registered; its exception, if it raises one.
@@ -208,7 +209,7 @@ def run(
     recording = Recording()
     # Which line declared a resource takes the SDK more than half of a run to find out, and no test asks.
     with ThreadPoolExecutor(1) as apart, mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace):
-        apart.submit(_run, recording, program, project, stack, config or {}, new).result()
+        apart.submit(_run, recording, program, project, stack, config or {}, secrets, new).result()
     return recording
 
 
@@ -232,6 +233,7 @@ def _run(
     project: str,
     stack: str,
     config: Mapping[str, str],
+    secrets: Collection[str],
     new: Collection[str] | None,
 ) -> None:
     loop = asyncio.new_event_loop()
@@ -241,7 +243,7 @@ def _run(
         monitor = RecordingMonitor(recording, new or ())
         settings.configure(_settings(monitor, project, stack, preview=new is not None))
         settings.set_root_resource(None)  # pyright: ignore[reportArgumentType]
-        pulumi.runtime.set_all_config(dict(config))
+        pulumi.runtime.set_all_config(dict(config), list(secrets))
         loop.run_until_complete(run_in_stack(program))
     finally:
         pulumi.runtime.set_all_config({})

@@ -6,7 +6,7 @@ import functools
 import json
 import runpy
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +51,15 @@ def settings_of(file: Path) -> Settings:
     return from_stack_file(file)
 
 
-def run_with(config: dict[str, Any], stack: str, program: Callable[[], None] | None = None) -> recorder.Recording:
-    """What ``__main__.py`` registers for these keys, handed over as the engine does: structured values as JSON."""
+def run_with(
+    config: dict[str, Any], stack: str, program: Callable[[], None] | None = None, secrets: Collection[str] = ()
+) -> recorder.Recording:
+    """What ``__main__.py`` registers for these keys, handed over as the engine does: structured values as JSON.
+
+    The keys ``secrets`` are encrypted in the stack file.
+    """
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
-    return recorder.run(program or _program, stack=stack, config=values)
+    return recorder.run(program or _program, stack=stack, config=values, secrets=secrets)
 
 
 def run_with_fault(file: Path, inject: Callable[[Callable[[], None]], None]) -> recorder.Recording:
