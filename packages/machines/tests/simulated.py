@@ -11,6 +11,7 @@ import json
 import shlex
 import time
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -37,8 +38,9 @@ FACTS: dict[str, Any] = {
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a test's coroutine to its end."""
-    return asyncio.run(asyncio.wait_for(work, 60))
+    """Run a test's coroutine to its end, in a thread of its own: it takes the event loop of its thread away."""
+    with ThreadPoolExecutor(1) as apart:
+        return apart.submit(asyncio.run, asyncio.wait_for(work, 60)).result()
 
 
 class Lines:
