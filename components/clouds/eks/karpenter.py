@@ -5,19 +5,19 @@ instances directly. https://karpenter.sh/v1.14/
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.base import AdminObjects
-from components.clouds.eks import karpenter_objects, node_reaper
+from components.clouds.eks import disk_key, karpenter_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity, associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
-from components.clouds.eks.karpenter_rights import RightsScope, rights
 from components.clouds.eks.version import release
-from components.resources import Chart, CustomResource
+from components.resources import Chart, CustomResource, documents
 from components.settings import Settings
 from facts.catalog.eks.versions import KARPENTERS
 from facts.concepts.pool import ROLE_LABEL, Pool
@@ -31,6 +31,7 @@ _DEFINITIONS: Final = "karpenter-crd"
 https://karpenter.sh/v1.14/upgrading/upgrade-guide/#crd-upgrades"""
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
+_HERE: Final = Path(__file__).parent
 
 
 def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[str]:
@@ -44,6 +45,21 @@ def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[
 def _node_role(settings: Settings) -> str:
     """The name, with its path."""
     return f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}"
+
+
+def _rights(settings: Settings, partition: str, account: str, *, spot: bool) -> str:
+    """The controller's policy document; by names, which are known before the resources exist."""
+    statements = policy.statements(
+        "karpenter",
+        partition=partition,
+        account=account,
+        region=settings.region,
+        cluster=settings.cluster_name,
+        queue=queue_name(settings.cluster_name),
+        node_role=_node_role(settings),
+    )
+    needed = (each for each in statements if spot or each["Sid"] != "AllowSpotServiceLinkedRole")
+    return policy.document(*needed, *disk_key.uses(settings.security.disk_key))
 
 
 class Karpenter:
@@ -82,18 +98,7 @@ class Karpenter:
             options,
         )
         policy_document = pulumi.Output.all(context.account.partition, context.account.id).apply(
-            lambda account: rights(
-                RightsScope(
-                    partition=account[0],
-                    account=account[1],
-                    region=settings.region,
-                    cluster=settings.cluster_name,
-                    queue=queue_name(settings.cluster_name),
-                    node_role=_node_role(settings),
-                    spot=any(pool.spot for pool in pools),
-                    disk_key=settings.security.disk_key,
-                )
-            )
+            lambda account: _rights(settings, account[0], account[1], spot=any(pool.spot for pool in pools))
         )
         role = pod_role(name, "karpenter", settings, context.account, parent, document=policy_document)
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
@@ -112,7 +117,8 @@ class Karpenter:
             *queue.ready,
         )
         self._classes = self._node_classes(name, pools, profile, parent)
-        for manifest in node_reaper.manifests():
+        script = (_HERE / "stuck_nodes.py").read_text()
+        for manifest in documents(_HERE / "node-reaper.yaml", script=script):
             objects.declare(f"reaper-{manifest['kind'].lower()}", manifest, self._release)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
