@@ -5,19 +5,18 @@ instances directly. https://karpenter.sh/v1.14/
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.base import AdminObjects
-from components.clouds.eks import disk_key, karpenter_objects, policy
+from components.clouds.eks import disk_key, karpenter_objects, node_reaper, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity, associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.version import release
-from components.resources import Chart, CustomResource, documents
+from components.resources import Chart, CustomResource
 from components.settings import Settings
 from facts.catalog.eks.versions import KARPENTERS
 from facts.concepts.pool import ROLE_LABEL, Pool
@@ -31,7 +30,6 @@ _DEFINITIONS: Final = "karpenter-crd"
 https://karpenter.sh/v1.14/upgrading/upgrade-guide/#crd-upgrades"""
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
-_HERE: Final = Path(__file__).parent
 
 
 def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[str]:
@@ -117,8 +115,7 @@ class Karpenter:
             *queue.ready,
         )
         self._classes = self._node_classes(name, pools, profile, parent)
-        script = (_HERE / "stuck_nodes.py").read_text()
-        for manifest in documents(_HERE / "node-reaper.yaml", script=script):
+        for manifest in node_reaper.manifests():
             objects.declare(f"reaper-{manifest['kind'].lower()}", manifest, self._release)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:

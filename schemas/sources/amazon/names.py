@@ -47,7 +47,8 @@ def _request(raw: Mapping[str, Any]) -> Request:
         structure: {key: To(rule) if isinstance(rule, str) else Local(**rule) for key, rule in rules.items()}
         for structure, rules in raw.get("names", {}).items()
     }
-    return Request(*raw["request"].split(), raw.get("body", ""), names)
+    service, operation = raw["request"].split()
+    return Request(service, operation, raw.get("body", ""), names)
 
 
 REQUESTS: Final[Mapping[str, Request]] = {

@@ -51,11 +51,13 @@ def _rule(raw: str | Mapping[str, Any]) -> Rule:
     return RefusedInput(raw["refused"]) if "refused" in raw else Local(tuple(raw.get("values", ())))
 
 
+def _request(raw: Mapping[str, Any]) -> Request:
+    api, schema = raw["request"].split()
+    objects = {name: {key: _rule(rule) for key, rule in rules.items()} for name, rules in raw["table"].items()}
+    return Request(api, schema, objects)
+
+
 REQUESTS: Final[Mapping[str, Request]] = {
-    token: Request(
-        *raw["request"].split(),
-        {name: {key: _rule(rule) for key, rule in rules.items()} for name, rules in raw["table"].items()},
-    )
-    for token, raw in table(Path(__file__).with_name("names.yaml")).items()
+    token: _request(raw) for token, raw in table(Path(__file__).with_name("names.yaml")).items()
 }
 """Type token → the request."""
