@@ -48,15 +48,14 @@ def present(stack: Stack) -> list[Violation]:
         if not any(rented(group) for group in groups):
             continue  # nothing to add or remove
         scales = {workload.scales_nodes for workload in stack.workloads if workload.unknown_reason is None}
-        if cluster.managed_autoscaler is True or not scales:
+        if cluster.managed_autoscaler is True or not scales or True in scales:
             continue
-        if True in scales:
-            continue
-        not_evaluated = UNKNOWN in scales or cluster.managed_autoscaler is UNKNOWN
-        message = f"Cluster '{cluster.name}' has GPU node groups and no autoscaler: nothing adds or removes GPU nodes."
-        if not_evaluated:
-            message = f"Cluster '{cluster.name}': unknown at preview, checked at update: whether it has an autoscaler."
-        violations.append(present.violation(message, cluster.resource, not_evaluated=not_evaluated))
+        name = f"Cluster '{cluster.name}'"
+        if UNKNOWN in scales or cluster.managed_autoscaler is UNKNOWN:
+            violations.append(present.unknown(name, "whether it has an autoscaler", cluster.resource))
+        else:
+            message = f"{name} has GPU node groups and no autoscaler: nothing adds or removes GPU nodes."
+            violations.append(present.violation(message, cluster.resource))
     return violations
 
 

@@ -27,11 +27,11 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violati
         within = "some minutes" if max_idle_minutes is None else f"{max_idle_minutes:g} minutes"
         remedy = f"Set {idle.where} so that an idle node is removed within {within}, at any time of day."
         if idle.minutes is UNKNOWN or not certain:
-            message = f"{owner}: unknown at preview, checked at update: how long an idle GPU node runs ({idle.where})."
+            what = f"how long an idle GPU node runs ({idle.where})"
+            violations.append(idle_time.unknown(owner, what, resource, remedy=remedy))
         else:
             message = f"{owner} keeps an idle GPU node {_span(idle.minutes)} ({idle.where})."
-        not_evaluated = idle.minutes is UNKNOWN or not certain
-        violations.append(idle_time.violation(message, resource, remedy=remedy, not_evaluated=not_evaluated))
+            violations.append(idle_time.violation(message, resource, remedy=remedy))
     return violations
 
 

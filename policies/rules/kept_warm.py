@@ -18,7 +18,6 @@ _UNKNOWN_NODE = UnknownReason(
     "the node's name does not say to which node group it belongs",
     "Remove the annotation, or exempt the patch by name if the node has no GPUs.",
 )
-_UNKNOWN_YET = "unknown at preview, checked at update"
 
 
 @gate_rule(
@@ -44,8 +43,8 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
-            message = f"The {minimum.what}: {_UNKNOWN_YET}: whether it keeps nodes of GPU node group '{group.name}'."
-            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, not_evaluated=True)
+            what = f"whether it keeps nodes of GPU node group '{group.name}'"
+            violation = minimum_elsewhere.unknown(f"The {minimum.what}", what, minimum.resource, remedy=remedy)
         else:
             message = (
                 f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group '{group.name}' "
@@ -71,8 +70,8 @@ def placeholders(stack: Stack) -> list[Violation]:
             continue
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
-            message = f"{name}: {_UNKNOWN_YET}: whether its pods are placeholders on GPU nodes."
-            violation = placeholders.violation(message, workload.resource, not_evaluated=True)
+            what = "whether its pods are placeholders on GPU nodes"
+            violation = placeholders.unknown(name, what, workload.resource)
         else:
             message = f"{name} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
             message += f"nodes run without work{_price(workload, count * workload.gpus, stack)}."
@@ -115,8 +114,8 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
     if reservation.gpus_per_machine == 0 or reservation.machines == 0:
         return []
     if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
-        message = f"The {reservation.what}: {_UNKNOWN_YET}: how many GPUs it reserves."
-        return [reserved_capacity.violation(message, reservation.resource, not_evaluated=True)]
+        what = "how many GPUs it reserves"
+        return [reserved_capacity.unknown(f"The {reservation.what}", what, reservation.resource)]
     message = (
         f"The {reservation.what} reserves {counted(reservation.machines, 'machine')} "
         f"with {counted(reservation.gpus_per_machine, 'GPU')} "

@@ -190,11 +190,8 @@ def accelerator_minimum(group: NodeGroup) -> list[Violation]:
     if nodes == 0:
         return []
     if nodes is UNKNOWN:
-        message = (
-            f"Node group '{group.name}': unknown at preview, checked at update: how many of its nodes are always up."
-        )
-        reason = group.unknown_reasons.get("min_nodes")
-        return [accelerator_minimum.violation(message, group.resource, not_evaluated=True, unknown_reason=reason)]
+        reason, what = group.unknown_reasons.get("min_nodes"), "how many of its nodes are always up"
+        return [accelerator_minimum.unknown(f"Node group '{group.name}'", what, group.resource, reason=reason)]
     message = f"Node group '{group.name}' always has {counted(nodes, 'node')} with {group.accelerators}, idle or not."
     return [accelerator_minimum.violation(message, group.resource)]
 
@@ -231,6 +228,5 @@ def _violation(rule: Rule[...], group: NodeGroup, message: str, remedy: str = ""
 
 
 def _unknown(rule: Rule[...], group: NodeGroup, field: str, subject: str, remedy: str = "") -> Violation:
-    message = f"GPU node group '{group.name}': unknown at preview, checked at update: {subject}."
     reason = group.unknown_reasons.get(field)
-    return rule.violation(message, group.resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)
+    return rule.unknown(f"GPU node group '{group.name}'", subject, group.resource, remedy=remedy, reason=reason)

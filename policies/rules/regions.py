@@ -18,8 +18,7 @@ def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[V
     if not regions or subject.region is None:
         return []
     if subject.region is UNKNOWN:
-        message = f"{kind} '{subject.name}': unknown at preview, checked at update: its region."
-        return [allowed.violation(message, subject.resource, not_evaluated=True)]
+        return [allowed.unknown(f"{kind} '{subject.name}'", "its region", subject.resource)]
     if subject.region in regions:
         return []
     message = f"{kind} '{subject.name}' is in region '{subject.region}', which is not allowed."

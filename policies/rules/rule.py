@@ -89,11 +89,17 @@ class Rule(Generic[P]):
             unknown_reason=unknown_reason,
         )
 
+    def unknown(
+        self, subject: str, what: str, resource: str, *, remedy: str = "", reason: UnknownReason | None = None
+    ) -> Violation:
+        """That ``what`` of ``subject`` the update must show; ``reason``: why it may not show it either."""
+        message = f"{subject}: unknown at preview, checked at update: {what}."
+        return self.violation(message, resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)
+
     def decide(self, broken: Maybe[bool], subject: str, predicate: str, resource: str) -> list[Violation]:
         """The violation "``subject`` ``predicate``" if the rule is ``broken``; not evaluated while that is unknown."""
         if broken is UNKNOWN:
-            message = f"{subject}: unknown at preview, checked at update: whether it {predicate}."
-            return [self.violation(message, resource, not_evaluated=True)]
+            return [self.unknown(subject, f"whether it {predicate}", resource)]
         return [self.violation(f"{subject} {predicate}.", resource)] if broken else []
 
     @cached_property

@@ -38,8 +38,8 @@ def system_pods_evictable(stack: Stack) -> list[Violation]:
             continue
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if UNKNOWN in (on, allowed) or workload.safe_to_evict is UNKNOWN:
-            message = f"{name}: unknown at preview, checked at update: whether its pods keep an idle node running."
-            violations.append(system_pods_evictable.violation(message, workload.resource, not_evaluated=True))
+            what = "whether its pods keep an idle node running"
+            violations.append(system_pods_evictable.unknown(name, what, workload.resource))
             continue
         message = f"{name} has no PodDisruptionBudget that allows eviction: the autoscaler cannot remove its node."
         violations.append(system_pods_evictable.violation(message, workload.resource))

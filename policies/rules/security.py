@@ -36,13 +36,11 @@ def gpu_nodes_private(stack: Stack) -> list[Violation]:
             answers = tuple(cluster.private_nodes for cluster in stack.clusters if belongs(group, cluster, stack))
         if False not in answers and UNKNOWN not in answers:
             continue
-        not_evaluated = False not in answers or group.gpus_per_node is UNKNOWN
-        message = f"GPU node group '{group.name}' gives its nodes public addresses."
-        if not_evaluated:
-            message = (
-                f"GPU node group '{group.name}': unknown at preview, checked at update: whether its nodes are private."
-            )
-        violations.append(gpu_nodes_private.violation(message, group.resource, not_evaluated=not_evaluated))
+        name = f"GPU node group '{group.name}'"
+        if False not in answers or group.gpus_per_node is UNKNOWN:
+            violations.append(gpu_nodes_private.unknown(name, "whether its nodes are private", group.resource))
+        else:
+            violations.append(gpu_nodes_private.violation(f"{name} gives its nodes public addresses.", group.resource))
     return violations
 
 
@@ -75,8 +73,7 @@ def no_local_accounts(cluster: Cluster) -> list[Violation]:
 def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violation]:
     """Node disks are encrypted; with ``customer_key``, with a key of the customer's."""
     if group.disk_encrypted is UNKNOWN:
-        message = f"Node group '{group.name}': unknown at preview, checked at update: disk encryption."
-        return [disk_encryption.violation(message, group.resource, not_evaluated=True)]
+        return [disk_encryption.unknown(f"Node group '{group.name}'", "disk encryption", group.resource)]
     if not group.disk_encrypted:
         message = f"Node group '{group.name}' has unencrypted disks."
         return [disk_encryption.violation(message, group.resource)]

@@ -37,8 +37,7 @@ def visible(stack: Stack) -> list[Violation]:
             )
             violations.append(visible.violation(message, sharing.resource))
         elif unplanned or any(answer is UNKNOWN for _, answer in answers):
-            message = f"{sharing.what}: unknown at preview, checked at update: how many pods share a GPU."
-            violations.append(visible.violation(message, sharing.resource, not_evaluated=True))
+            violations.append(visible.unknown(sharing.what, "how many pods share a GPU", sharing.resource))
     return violations
 
 
