@@ -24,82 +24,27 @@ import yaml
 
 from components.clouds.base import load_cloud
 from components.gpu_admission import manifests, templates
+from components.resources import documents
 from components.settings.problems import SettingsError
 from components.settings.read import from_stack_file
-from facts.concepts.kubernetes import GPU_RESOURCE
 
 BLANKET_POLICY: Final = "no-blanket-toleration.gpucluster.dev"
 RESERVED_POLICY: Final = "gpu-nodes-for-gpus.gpucluster.dev"
 
-# A toleration of eviction alone (NoExecute), or of a preference, gives access to no node.
-_GIVES_ACCESS: Final = "o.?effect.orValue('') in ['', 'NoSchedule']"
-_TOLERATES_ALL: Final = (
-    "variables.tolerations.exists(o, o.?key.orValue('') == '' && o.?operator.orValue('Equal') == 'Exists' && "
-    f"{_GIVES_ACCESS})"
-)
-_TOLERATES_GPUS: Final = f"variables.tolerations.exists(o, o.?key.orValue('') == '{GPU_RESOURCE}' && {_GIVES_ACCESS})"
-# GPUs, shares of a GPU under any name, and claims of dynamic resource allocation, which may be for a GPU.
-_REQUESTS_GPUS: Final = " || ".join(
-    (
-        *(
-            f"variables.pod.?{part}.orValue([]).exists(c, "
-            "dyn(c).?resources.limits.orValue({}).exists(k, k.startsWith('nvidia.com/')))"
-            for part in ("containers", "initContainers")
-        ),
-        "size(variables.pod.?resourceClaims.orValue([])) > 0",
-    )
-)
-_PLACEMENT, _, _ISOLATION, _ = templates()
-_MATCHED: Final = _PLACEMENT["spec"]["matchConstraints"]
-_PODS, *_WORKLOADS = _MATCHED["resourceRules"]
-_NOT_OF_A_DAEMON_SET: Final = _ISOLATION["spec"]["matchConditions"][-1]
-_NEEDED: Final = ("template", "pod", "where", "tolerations")
-_VARIABLES: Final = [variable for variable in _PLACEMENT["spec"]["variables"] if variable["name"] in _NEEDED]
-
 
 def pod_rules() -> Iterator[Mapping[str, Any]]:
     """The two policies that need no facts about the cluster's pools, each with its bindings."""
-    yield from _policy(
-        BLANKET_POLICY,
-        f"!{_TOLERATES_ALL}",
-        "tolerates all taints, including those of GPU nodes",
-        "name the taints that it needs to tolerate, one toleration with a key for each",
+    placement, _, isolation, _ = (template["spec"] for template in templates())
+    pods, *workloads = placement["matchConstraints"]["resourceRules"]
+    needed = ("template", "pod", "where", "tolerations")
+    yield from documents(
+        Path(__file__).with_name("pod-rules.yaml"),
+        matched=placement["matchConstraints"],
+        pods=[pods],
+        workloads=workloads,
+        not_of_a_daemon_set=isolation["matchConditions"][-1],
+        variables=[variable for variable in placement["variables"] if variable["name"] in needed],
     )
-    yield from _policy(
-        RESERVED_POLICY,
-        f"!{_TOLERATES_GPUS} || {_REQUESTS_GPUS}",
-        f"tolerates {GPU_RESOURCE} without a GPU request",
-        f"remove the toleration, or request {GPU_RESOURCE} in the limits of a container",
-    )
-
-
-def _policy(name: str, expression: str, what: str, remedy: str) -> Iterator[Mapping[str, Any]]:
-    yield {
-        "apiVersion": _PLACEMENT["apiVersion"],
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": _MATCHED,
-            "matchConditions": [_NOT_OF_A_DAEMON_SET],
-            "variables": _VARIABLES,
-            "validations": [
-                {
-                    "expression": expression,
-                    "message": what,
-                    "messageExpression": f"'{what}; in ' + variables.where + '.tolerations {remedy}'",
-                    "reason": "Forbidden",
-                }
-            ],
-        },
-    }
-    for action, rules in (("Deny", [_PODS]), ("Warn", _WORKLOADS)):
-        yield {
-            "apiVersion": _PLACEMENT["apiVersion"],
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "metadata": {"name": f"{action.lower()}.{name}"},
-            "spec": {"policyName": name, "validationActions": [action], "matchResources": {"resourceRules": rules}},
-        }
 
 
 def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:

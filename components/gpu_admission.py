@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
-import yaml
 
 from components.cluster import Cluster
 from components.gpu_admission_facts import facts
+from components.resources import documents
 from facts import catalog
 from facts.catalog.model import Resources
 from facts.concepts.pool import OPT_OUT_LABEL, Pool
@@ -112,7 +112,8 @@ def manifests(
 @functools.cache
 def templates() -> Sequence[Mapping[str, Any]]:
     """The manifests in ``gpu-placement.yaml``: two policies without facts, each followed by its binding."""
-    return yaml.safe_load(_FILE.read_text(encoding="utf-8"))["items"]
+    (listed,) = documents(_FILE)
+    return listed["items"]
 
 
 def _with(

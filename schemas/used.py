@@ -1,95 +1,15 @@
-"""The resource types that the program declares or the simulated providers hold: those that the schemas describe."""
+"""The resource types that the schemas describe: ``used.yaml``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
+import yaml
+
 USED: Final[Mapping[str, tuple[str, ...]]] = {
-    "gke": (
-        "gcp:artifactregistry/repository:Repository",
-        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
-        "gcp:compute/address:Address",
-        "gcp:compute/firewall:Firewall",
-        "gcp:compute/network:Network",
-        "gcp:compute/router:Router",
-        "gcp:compute/routerNat:RouterNat",
-        "gcp:compute/subnetwork:Subnetwork",
-        "gcp:container/cluster:Cluster",
-        "gcp:container/nodePool:NodePool",
-        "gcp:filestore/instance:Instance",
-        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
-        "gcp:projects/iAMMember:IAMMember",
-        "gcp:projects/service:Service",
-        "gcp:secretmanager/secretIamMember:SecretIamMember",
-        "gcp:serviceaccount/account:Account",
-        "gcp:storage/bucket:Bucket",
-        "gcp:storage/bucketIAMMember:BucketIAMMember",
-    ),
-    "eks": (
-        "aws:autoscaling/tag:Tag",
-        "aws:cloudwatch/eventRule:EventRule",
-        "aws:cloudwatch/eventTarget:EventTarget",
-        "aws:cloudwatch/logGroup:LogGroup",
-        "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
-        "aws:ec2/eip:Eip",
-        "aws:ec2/internetGateway:InternetGateway",
-        "aws:ec2/launchTemplate:LaunchTemplate",
-        "aws:ec2/natGateway:NatGateway",
-        "aws:ec2/route:Route",
-        "aws:ec2/routeTable:RouteTable",
-        "aws:ec2/routeTableAssociation:RouteTableAssociation",
-        "aws:ec2/securityGroup:SecurityGroup",
-        "aws:ec2/subnet:Subnet",
-        "aws:ec2/vpc:Vpc",
-        "aws:ec2/vpcEndpoint:VpcEndpoint",
-        "aws:ecr/lifecyclePolicy:LifecyclePolicy",
-        "aws:ecr/repository:Repository",
-        "aws:efs/fileSystem:FileSystem",
-        "aws:efs/fileSystemPolicy:FileSystemPolicy",
-        "aws:efs/mountTarget:MountTarget",
-        "aws:eks/accessEntry:AccessEntry",
-        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
-        "aws:eks/addon:Addon",
-        "aws:eks/cluster:Cluster",
-        "aws:eks/nodeGroup:NodeGroup",
-        "aws:eks/podIdentityAssociation:PodIdentityAssociation",
-        "aws:iam/instanceProfile:InstanceProfile",
-        "aws:iam/role:Role",
-        "aws:iam/rolePolicy:RolePolicy",
-        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
-        "aws:kms/alias:Alias",
-        "aws:kms/grant:Grant",
-        "aws:kms/key:Key",
-        "aws:s3/bucket:Bucket",
-        "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
-        "aws:s3/bucketPolicy:BucketPolicy",
-        "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
-        "aws:s3/bucketVersioning:BucketVersioning",
-        "aws:sqs/queue:Queue",
-        "aws:sqs/queuePolicy:QueuePolicy",
-    ),
-    "aks": (
-        "azure-native:authorization:RoleAssignment",
-        "azure-native:compute:DiskEncryptionSet",
-        "azure-native:containerregistry:Registry",
-        "azure-native:containerservice:AgentPool",
-        "azure-native:containerservice:MaintenanceConfiguration",
-        "azure-native:containerservice:ManagedCluster",
-        "azure-native:managedidentity:FederatedIdentityCredential",
-        "azure-native:managedidentity:UserAssignedIdentity",
-        "azure-native:network:NatGateway",
-        "azure-native:network:NetworkSecurityGroup",
-        "azure-native:network:PrivateEndpoint",
-        "azure-native:network:PublicIPAddress",
-        "azure-native:network:RouteTable",
-        "azure-native:network:Subnet",
-        "azure-native:network:VirtualNetwork",
-        "azure-native:resources:ResourceGroup",
-        "azure-native:storage:BlobContainer",
-        "azure-native:storage:BlobServiceProperties",
-        "azure-native:storage:FileShare",
-        "azure-native:storage:StorageAccount",
-    ),
+    cloud: tuple(tokens)
+    for cloud, tokens in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).items()
 }
 """Cloud → type tokens."""

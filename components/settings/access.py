@@ -15,21 +15,10 @@ Role = Literal["admin", "developer", "viewer"]
 class Access(Section):
     """A user, a group or a pipeline, and its role in the cluster."""
 
-    name: PoolName = Field(description="prefix of the names of the objects that grant the access")
-    who: Annotated[StrictStr, Field(min_length=1)] = Field(
-        description="the user, group or identity, as the cloud names it (see below). The identity that "
-        "creates the cluster is always admin"
-    )
-    role: Role = Field(
-        description="`admin`: everything. `developer`: workloads in `namespaces`. `viewer`: read access "
-        "without secrets. All roles can read nodes"
-    )
-    namespaces: tuple[Namespace, ...] = Field(
-        default=(),
-        validate_default=True,
-        description="namespaces of a `developer` (required) or a `viewer` (default: all). Missing ones are "
-        "created. A namespace that is removed from the list is not deleted",
-    )
+    name: PoolName
+    who: Annotated[StrictStr, Field(min_length=1)]
+    role: Role
+    namespaces: tuple[Namespace, ...] = Field(default=(), validate_default=True)
 
     @field_validator("namespaces")
     @classmethod

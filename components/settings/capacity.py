@@ -61,11 +61,11 @@ FallbackOrder = Annotated[tuple[StrictStr, ...], BeforeValidator(_fallback_order
 class Reservation(Section):
     """Reserved machines, billed whether they are used or not. With dates, the reservation is a capacity block."""
 
-    name: StrictStr = Field(min_length=1, description="the cloud's name or ID of the reservation")
-    zone: StrictStr | None = Field(default=None, description="zone of the reservation. Default: the pool's only zone")
-    nodes: StrictInt | None = Field(default=None, ge=1, description="reserved machines, if fewer than `maxNodes`")
-    first: Date | None = Field(default=None, description="first day of a capacity block, UTC, such as `'2027-03-01'`")
-    last: Date | None = Field(default=None, description="last day of a capacity block, UTC")
+    name: StrictStr = Field(min_length=1)
+    zone: StrictStr | None = None
+    nodes: StrictInt | None = Field(default=None, ge=1)
+    first: Date | None = None
+    last: Date | None = None
 
     @field_validator("zone")
     @classmethod
@@ -111,9 +111,7 @@ Reservations = Annotated[tuple[Reservation, ...], BeforeValidator(_reservations)
 class FlexStart(Section):
     """Flex-start (DWS): nodes start once capacity is available, and run for a limited time."""
 
-    max_run_hours: StrictInt = Field(
-        default=168, ge=1, le=168, description="hours after which the cloud reclaims a node, 1 to 168 (7 days)"
-    )
+    max_run_hours: StrictInt = Field(default=168, ge=1, le=168)
 
 
 def of_gpus(

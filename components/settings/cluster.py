@@ -19,13 +19,8 @@ _EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
 class Kubernetes(Section):
     """Version of Kubernetes."""
 
-    channel: Literal["rapid", "regular", "stable", "extended"] = Field(
-        default="regular", description="release channel, one that the cloud has (see below)"
-    )
-    version: StrictStr | None = Field(
-        default=None,
-        description="pinned version, such as `'1.35'`. Default: the channel's. Raising it upgrades the nodes too",
-    )
+    channel: Literal["rapid", "regular", "stable", "extended"] = "regular"
+    version: StrictStr | None = None
 
     @field_validator("channel")
     @classmethod
@@ -44,82 +39,34 @@ class Kubernetes(Section):
 class AuthorizedNetworkSetting(Section):
     """An address range that may reach the control plane."""
 
-    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(
-        description="a name for the range, such as its owner"
-    )
-    cidr: Cidr = Field(description="IPv4 range. `0.0.0.0/0` admits every address")
+    name: Annotated[StrictStr, Field(min_length=1, max_length=50)]
+    cidr: Cidr
 
 
 class ExistingNetwork(Section):
     """An existing network. The program reads and checks it, never changes it, and creates no network of its own."""
 
-    network: Annotated[StrictStr, Field(min_length=1)] = Field(
-        description="name or ID of the network, as the cloud writes it. It may belong to another account "
-        "if the cloud can share networks"
-    )
-    subnets: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)] = Field(
-        description="names or IDs of the nodes' subnets"
-    )
-    pod_range: StrictStr | None = Field(
-        default=None, description="name of the subnet's secondary range for pods, where ranges have names"
-    )
-    service_range: StrictStr | None = Field(
-        default=None, description="name of the subnet's secondary range for services, where ranges have names"
-    )
-    private_dns_zone: Annotated[StrictStr, Field(min_length=1)] | None = Field(
-        default=None,
-        description="where the cloud keeps a private control plane's name in a private DNS zone: the ID of an existing "
-        "zone (hub and spoke), or `none` for a public DNS name of the private address",
-    )
+    network: Annotated[StrictStr, Field(min_length=1)]
+    subnets: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)]
+    pod_range: StrictStr | None = None
+    service_range: StrictStr | None = None
+    private_dns_zone: Annotated[StrictStr, Field(min_length=1)] | None = None
 
 
 class Network(Section):
     """The cluster's network."""
 
-    existing: ExistingNetwork | None = Field(
-        default=None, description="an existing network to use instead of a new one"
-    )
-    private_endpoint: Flag = Field(
-        default=False, description="the control plane is reachable only from inside the network (VPN, bastion)"
-    )
-    dns_endpoint: Flag = Field(
-        default=False,
-        description="adds a DNS name by which the control plane is reachable from anywhere; the cloud's "
-        "IAM decides who has access. The kubeconfig in the outputs uses it",
-    )
-    authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(
-        default=(),
-        validate_default=True,
-        description="address ranges that may reach the control plane. Required unless `privateEndpoint` or "
-        "`dnsEndpoint`",
-    )
-    node_cidr: StrictStr = Field(
-        default="",
-        validate_default=True,
-        description="address range of the nodes. Default: see [below](#what-differs-between-the-clouds)",
-    )
-    pod_cidr: StrictStr | None = Field(
-        default=None,
-        validate_default=True,
-        description="address range of the pods, where they do not share the nodes' range. Default: see below",
-    )
-    service_cidr: StrictStr = Field(
-        default="", validate_default=True, description="address range of the services. Default: see below"
-    )
-    control_plane_cidr: Cidr | None = Field(
-        default=None, description="address range of the control plane. Default: the cloud chooses"
-    )
+    existing: ExistingNetwork | None = None
+    private_endpoint: Flag = False
+    dns_endpoint: Flag = False
+    authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(default=(), validate_default=True)
+    node_cidr: StrictStr = Field(default="", validate_default=True)
+    pod_cidr: StrictStr | None = Field(default=None, validate_default=True)
+    service_cidr: StrictStr = Field(default="", validate_default=True)
+    control_plane_cidr: Cidr | None = None
 
-    dataplane: StrictStr | None = Field(
-        default=None,
-        description="network dataplane, where the cloud has several. Default for a new cluster: the first in "
-        "the table below. Changing it replaces the cluster",
-    )
-    nat: Literal["single", "per-zone"] | None = Field(
-        default=None,
-        description="NAT gateways of the private nodes. Default: `per-zone` if the availability is "
-        "regional, else `single`",
-    )
+    dataplane: StrictStr | None = None
+    nat: Literal["single", "per-zone"] | None = None
 
     @property
     def private_dns_zone(self) -> str | None:
@@ -186,18 +133,10 @@ class Network(Section):
 class Monitoring(Section):
     """Metrics and logs that the cloud collects."""
 
-    gpu_metrics: Flag | None = Field(
-        default=None,
-        description="collect utilisation, memory and temperature of the GPUs (DCGM). Default: `true` where "
-        "the cloud supports it",
-    )
+    gpu_metrics: Flag | None = None
 
-    control_plane_logs: tuple[StrictStr, ...] | None = Field(
-        default=None, description="logs of the control plane, where they are a choice. Default: all; `[]`: none"
-    )
-    control_plane_log_days: StrictInt | None = Field(
-        default=None, description="days for which the control plane's logs are retained, where they are a choice"
-    )
+    control_plane_logs: tuple[StrictStr, ...] | None = None
+    control_plane_log_days: StrictInt | None = None
 
     @field_validator("control_plane_logs", "control_plane_log_days")
     @classmethod
@@ -233,19 +172,8 @@ class Monitoring(Section):
 class Security(Section):
     """Encryption keys, IAM restrictions and deletion protection."""
 
-    kms_key: StrictStr | None = Field(default=None, description="full name of the key that encrypts Kubernetes secrets")
-    disk_key: StrictStr | None = Field(
-        default=None,
-        description="full name of the key that encrypts node disks and persistent volumes "
-        "(docs/operations.md). Default: the cloud's own key",
-    )
-    permissions_boundary: StrictStr | None = Field(
-        default=None,
-        description="full name of the permissions boundary of all IAM roles of the stack, where the cloud has that",
-    )
-    role_path: StrictStr | None = Field(
-        default=None,
-        description="path of all IAM roles of the stack, such as `/platform/`, where the cloud has paths. "
-        "Changing it replaces the roles and the cluster",
-    )
-    deletion_protection: Flag = Field(default=False, description="the cluster cannot be deleted")
+    kms_key: StrictStr | None = None
+    disk_key: StrictStr | None = None
+    permissions_boundary: StrictStr | None = None
+    role_path: StrictStr | None = None
+    deletion_protection: Flag = False

@@ -7,9 +7,11 @@ Sources: https://kubernetes.io/docs/concepts/overview/working-with-objects/names
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -45,10 +47,25 @@ NO_ZONE: Final = "none"
 """The value of ``zones`` for nodes without a zone."""
 
 
+_MEANINGS: Final[Mapping[str, Mapping[str, str]]] = json.loads(
+    Path(__file__).with_name("meanings.json").read_text(encoding="utf-8")
+)
+"""Class of a section → key → what it means, for the reference and for messages."""
+
+
 class Section(BaseModel):
-    """A mapping in the stack file: camelCase keys, frozen; unknown keys and type coercion are refused."""
+    """A mapping in the stack file: camelCase keys, frozen; unknown keys and type coercion are refused.
+
+    ``meanings.json`` describes each key whose field has no description of its own.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_alias=True)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        for name, field in cls.model_fields.items():
+            if field.description is None:
+                field.description = _MEANINGS[cls.__name__][field.alias or name]
 
 
 @dataclass(frozen=True)
@@ -239,11 +256,9 @@ DiskGb = Annotated[StrictInt, Field(ge=20, le=65536)]
 class TaintSetting(Section):
     """A node taint."""
 
-    key: Annotated[StrictStr, AfterValidator(label_key)] = Field(description="key, outside the reserved domains")
-    value: Annotated[StrictStr, AfterValidator(label_value)] = Field(default="", description="value; may be empty")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
-        description="effect on pods that do not tolerate it"
-    )
+    key: Annotated[StrictStr, AfterValidator(label_key)]
+    value: Annotated[StrictStr, AfterValidator(label_value)] = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
     def node_taint(self) -> NodeTaint:
         """The Kubernetes taint."""

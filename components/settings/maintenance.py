@@ -33,9 +33,9 @@ Date = Annotated[StrictStr, AfterValidator(_day)]
 class Exclusion(Section):
     """Days without upgrades, such as those before a deadline."""
 
-    name: PoolName = Field(description="a name, such as the deadline")
-    first: Date = Field(description="first day, UTC, such as `'2027-03-01'`")
-    last: Date = Field(description="last day, UTC")
+    name: PoolName
+    first: Date
+    last: Date
 
     @field_validator("last")
     @classmethod
@@ -59,14 +59,10 @@ class Exclusion(Section):
 class Maintenance(Section):
     """The weekly window in which the cloud may upgrade. GPU jobs keep their nodes (docs/operations.md)."""
 
-    day: Day = Field(default="sunday", description="weekday on which the window opens, UTC")
-    start: Annotated[StrictStr, AfterValidator(_hour)] = Field(
-        default="02:00", description="hour at which the window opens, UTC"
-    )
-    hours: Annotated[StrictInt, Field(ge=4, le=24)] = Field(
-        default=12, description="length of the window in hours, 4 to 24"
-    )
-    exclusions: tuple[Exclusion, ...] = Field(default=(), description="days without upgrades")
+    day: Day = "sunday"
+    start: Annotated[StrictStr, AfterValidator(_hour)] = "02:00"
+    hours: Annotated[StrictInt, Field(ge=4, le=24)] = 12
+    exclusions: tuple[Exclusion, ...] = ()
 
     @field_validator("exclusions")
     @classmethod

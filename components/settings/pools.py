@@ -37,19 +37,15 @@ from policies.rules import node_groups
 class TimeSharingSetting(Section):
     """Several pods share one GPU in turns (time-sharing)."""
 
-    clients_per_gpu: StrictInt = Field(ge=2, le=48, description="pods that share one GPU, 2 to 48")
+    clients_per_gpu: StrictInt = Field(ge=2, le=48)
 
 
 class UpgradeSetting(Section):
     """How nodes are upgraded, where the cloud has a setting per pool (docs/operations.md)."""
 
-    max_surge: StrictInt | None = Field(default=None, ge=0, le=20, description="extra nodes during an upgrade, 0 to 20")
-    max_unavailable: StrictInt | None = Field(
-        default=None, ge=0, le=20, description="nodes that may be unavailable during an upgrade, 0 to 20"
-    )
-    drain_minutes: StrictInt | None = Field(
-        default=None, ge=1, le=1440, description="minutes in which pods must leave a node, 1 to 1440"
-    )
+    max_surge: StrictInt | None = Field(default=None, ge=0, le=20)
+    max_unavailable: StrictInt | None = Field(default=None, ge=0, le=20)
+    drain_minutes: StrictInt | None = Field(default=None, ge=1, le=1440)
 
     @field_validator("max_unavailable")
     @classmethod
@@ -62,69 +58,34 @@ class UpgradeSetting(Section):
 class GpuPool(Section):
     """A pool of nodes with one GPU type. Nodes are created for pending pods and removed when idle."""
 
-    name: PoolName = Field(description="prefix of the names of the resulting pools")
-    gpu: StrictStr = Field(description="GPU type, such as `nvidia-t4`, `nvidia-l4` or `nvidia-a100-40gb`")
-    gpus_per_node: Sizes = Field(default=(1,), description="GPUs per node. A list creates one pool per size")
-    machine_type: MachineTypes = Field(
-        default=(),
-        validate_default=True,
-        description="machine type, or a list for spot nodes of several types. Default: the smallest with "
-        "these GPUs; spot nodes also use larger ones where cloud and autoscaler can mix types",
-    )
-    reservation: Reservations = Field(
-        default=(), description="reserved machines that the pool uses: a name, a mapping, or a list of them"
-    )
-    flex_start: FlexStart | None = Field(default=None, description="how long flex-start nodes run")
+    name: PoolName
+    gpu: StrictStr
+    gpus_per_node: Sizes = (1,)
+    machine_type: MachineTypes = Field(default=(), validate_default=True)
+    reservation: Reservations = ()
+    flex_start: FlexStart | None = None
     capacity: FallbackOrder = Field(
         default=("on-demand",),
         validate_default=True,
         description=capacity.DESCRIPTION.format(words=", ".join(f"`{each}`" for each in capacity.CAPACITY_TYPES)),
     )
-    min_nodes: StrictInt = Field(default=0, ge=0, description="always 0: GPU pools scale to zero")
-    max_nodes: StrictInt = Field(description="maximum nodes of each resulting pool, over all its zones; 1 or more")
-    zones: Zones = Field(
-        default=(),
-        validate_default=True,
-        description="zones of the pool. Default: the stack's zones that have the GPU. `none`: as in the stack's zones",
-    )
-    location_policy: StrictStr | None = Field(
-        default=None,
-        description="`any`: any zone that has capacity, unused reservations first. `balanced`: spread over the zones",
-    )
-    disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
-    image: StrictStr | None = Field(
-        default=None,
-        description="operating system of the nodes, with `@` and a version to pin it where the cloud can "
-        "(`al2023@v20261101`). Default: the newest of the first that the cloud offers",
-    )
-    drivers: Literal["managed", "daemonset", "none"] = Field(
-        default="managed",
-        description="who installs the GPU driver: the cloud or its image (`managed`), a DaemonSet in the "
-        "cluster, or you (`none`)",
-    )
-    driver_version: Literal["default", "latest"] = Field(
-        default="default", description="driver version that the cloud installs"
-    )
-    time_sharing: TimeSharingSetting | None = Field(default=None, description="lets several pods share a GPU")
-    mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = Field(
-        default=None, description="size of the MIG slices into which each GPU is partitioned"
-    )
-    unneeded_minutes: Minutes | None = Field(
-        default=None, description="minutes after which an idle node is removed. Default: the stack's"
-    )
-    placement: Literal["compact"] | None = Field(
-        default=None,
-        description="`compact`: nodes close to each other, for jobs on several nodes. Default: no placement policy",
-    )
-    image_streaming: Flag = Field(
-        default=False, description="start containers before their image is fully pulled, where the cloud supports it"
-    )
-    upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
-    labels: GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
-    taints: Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
-    raw: RawInputs = Field(
-        default_factory=dict, description="additional inputs of the pool's own resource, like `raw` of the stack"
-    )
+    min_nodes: StrictInt = Field(default=0, ge=0)
+    max_nodes: StrictInt
+    zones: Zones = Field(default=(), validate_default=True)
+    location_policy: StrictStr | None = None
+    disk_gb: DiskGb = 100
+    image: StrictStr | None = None
+    drivers: Literal["managed", "daemonset", "none"] = "managed"
+    driver_version: Literal["default", "latest"] = "default"
+    time_sharing: TimeSharingSetting | None = None
+    mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = None
+    unneeded_minutes: Minutes | None = None
+    placement: Literal["compact"] | None = None
+    image_streaming: Flag = False
+    upgrade: UpgradeSetting | None = None
+    labels: GpuNodeLabels = Field(default_factory=dict)
+    taints: Taints = ()
+    raw: RawInputs = Field(default_factory=dict)
 
     @field_validator("gpu")
     @classmethod
@@ -219,34 +180,22 @@ class GpuPool(Section):
 class CpuPool(Section):
     """Nodes without GPUs in addition to the admin pool: for inference front ends, preprocessing and general work."""
 
-    name: PoolName = Field(description="prefix of the names of the resulting pools")
-    machine_type: MachineTypes = Field(
-        default=(),
-        description="machine type without GPUs, or a list for spot nodes of several types. Default: 4 "
-        "vCPUs with 16 GiB",
-    )
+    name: PoolName
+    machine_type: MachineTypes = ()
     capacity: FallbackOrder = Field(
         default=("on-demand",),
         validate_default=True,
         description=capacity.DESCRIPTION.format(words="`spot`, `on-demand`"),
     )
-    min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that always run, over all zones")
-    max_nodes: StrictInt = Field(
-        ge=1, description="maximum nodes of each resulting pool, over all its zones; 1 or more"
-    )
-    zones: Zones = Field(
-        default=(), description="zones of the pool. Default: the stack's zones. `none`: as in the stack's zones"
-    )
-    disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
-    unneeded_minutes: Minutes | None = Field(
-        default=None, description="minutes after which an idle node is removed. Default: the stack's"
-    )
-    upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
-    labels: NodeLabels = Field(default_factory=dict, description="additional node labels")
-    taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
-    raw: RawInputs = Field(
-        default_factory=dict, description="additional inputs of the pool's own resource, like `raw` of the stack"
-    )
+    min_nodes: StrictInt = Field(default=0, ge=0)
+    max_nodes: StrictInt = Field(ge=1)
+    zones: Zones = ()
+    disk_gb: DiskGb = 50
+    unneeded_minutes: Minutes | None = None
+    upgrade: UpgradeSetting | None = None
+    labels: NodeLabels = Field(default_factory=dict)
+    taints: Taints = ()
+    raw: RawInputs = Field(default_factory=dict)
 
     @field_validator("machine_type")
     @classmethod
@@ -277,23 +226,11 @@ class CpuPool(Section):
 class AdminPool(Section):
     """The pool that always has nodes. System pods run on it."""
 
-    machine_type: MachineTypes = Field(
-        default=(),
-        description="machine type, or a list for spot nodes of several types. Default: a small machine that "
-        "system pods fit on (see below)",
-    )
-    capacity: Literal["on-demand", "spot"] = Field(
-        default="on-demand",
-        validate_default=True,
-        description="capacity type. `spot` is cheaper, but the cloud may reclaim the nodes with the pods on them",
-    )
-    nodes: StrictInt = Field(default=1, ge=1, le=10, description="nodes per zone of the control plane")
-    max_nodes: StrictInt | None = Field(
-        default=None,
-        ge=1,
-        description="maximum nodes over all zones; setting it enables autoscaling. Default: a fixed size",
-    )
-    disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
+    machine_type: MachineTypes = ()
+    capacity: Literal["on-demand", "spot"] = Field(default="on-demand", validate_default=True)
+    nodes: StrictInt = Field(default=1, ge=1, le=10)
+    max_nodes: StrictInt | None = Field(default=None, ge=1)
+    disk_gb: DiskGb = 50
 
     @field_validator("machine_type")
     @classmethod

@@ -27,36 +27,21 @@ def _name(text: str) -> str:
 class InferenceService(Section):
     """An HTTP server on the cheapest pool that fits, at `http://<name>.<namespace>:8080`."""
 
-    name: Annotated[StrictStr, AfterValidator(_name)] = Field(description="name of the service in the cluster")
-    image: StrictStr = Field(description="container image; nodes must be able to pull it")
-    command: tuple[StrictStr, ...] = Field(default=(), description="command that replaces the image's own")
-    namespace: Namespace = Field(default="default", description="namespace of the service; the program creates it")
-    gpu: StrictStr | None = Field(default=None, description="GPU type, or part of its name. Default: any GPU")
-    gpus: Annotated[StrictInt, Field(ge=1, le=16)] = Field(default=1, description="GPUs per replica")
-    memory_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, description="memory per replica in GiB")
-    spot: Flag | None = Field(
-        default=None, description="`true`: spot nodes only. `false`: no spot nodes. Default: either"
-    )
-    port: Annotated[StrictInt, Field(ge=1, le=65535)] = Field(
-        default=8000, description="port that the container listens on"
-    )
-    health: Annotated[StrictStr, Field(pattern=r"^/")] = Field(
-        default="/", description="path that answers 200 when the container is ready, and only then"
-    )
-    min: Annotated[StrictInt, Field(ge=0, le=100)] = Field(
-        default=0, description="replicas that always run. Their GPU nodes never scale to zero (output `cost`)"
-    )
-    max: Annotated[StrictInt, Field(ge=1, le=100)] = Field(default=1, description="maximum replicas")
-    concurrency: Annotated[StrictInt, Field(ge=1, le=10000)] = Field(
-        default=8, description="concurrent requests per replica above which another replica starts"
-    )
-    idle_minutes: Minutes = Field(
-        default=10, description="minutes without a request after which the last replica stops"
-    )
-    checkpoint: StrictStr | None = Field(
-        default=None,
-        description="job whose checkpoints the service loads. `CHECKPOINTS` holds their location, as in the job",
-    )
+    name: Annotated[StrictStr, AfterValidator(_name)]
+    image: StrictStr
+    command: tuple[StrictStr, ...] = ()
+    namespace: Namespace = "default"
+    gpu: StrictStr | None = None
+    gpus: Annotated[StrictInt, Field(ge=1, le=16)] = 1
+    memory_gib: Annotated[StrictInt, Field(ge=1)] | None = None
+    spot: Flag | None = None
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] = 8000
+    health: Annotated[StrictStr, Field(pattern=r"^/")] = "/"
+    min: Annotated[StrictInt, Field(ge=0, le=100)] = 0
+    max: Annotated[StrictInt, Field(ge=1, le=100)] = 1
+    concurrency: Annotated[StrictInt, Field(ge=1, le=10000)] = 8
+    idle_minutes: Minutes = 10
+    checkpoint: StrictStr | None = None
 
     @model_validator(mode="after")
     def _floor(self) -> Self:

@@ -31,15 +31,9 @@ from facts import catalog
 class Autoscaling(Section):
     """The autoscaler, and how soon it removes idle nodes."""
 
-    profile: Literal["optimize-utilization", "balanced"] = Field(
-        default="optimize-utilization", description="`optimize-utilization` removes idle nodes sooner"
-    )
-    autoscaler: StrictStr | None = Field(
-        default=None, description="which autoscaler. Default: the first that the cloud offers"
-    )
-    unneeded_minutes: Minutes | None = Field(
-        default=None, description="minutes after which an idle node is removed, 1 to 1440. Default: the profile's"
-    )
+    profile: Literal["optimize-utilization", "balanced"] = "optimize-utilization"
+    autoscaler: StrictStr | None = None
+    unneeded_minutes: Minutes | None = None
 
     @field_validator("autoscaler")
     @classmethod
@@ -53,9 +47,7 @@ class Autoscaling(Section):
 class Budget(Section):
     """A limit on the stack's cost."""
 
-    max_hourly_usd: Annotated[StrictFloat | StrictInt, Field(gt=0)] | None = Field(
-        default=None, description="refuse a stack whose list price per hour is higher with all pools at their maximum"
-    )
+    max_hourly_usd: Annotated[StrictFloat | StrictInt, Field(gt=0)] | None = None
 
 
 class StackFile(Section):
@@ -65,49 +57,28 @@ class StackFile(Section):
         description=f"the cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}; or "
         f"`{'` or `'.join(catalog.OWN_MACHINES)}` for own machines, with the keys of own-machines-configuration.md"
     )
-    region: StrictStr = Field(description="region of all resources, as the cloud names it")
-    zones: Zones = Field(
-        default=(),
-        description="zones for nodes. Default: all zones of the region. `none`: nodes in no zone, started wherever "
-        "the region has capacity, where the cloud has such machines",
-    )
-    availability: Literal["zonal", "regional"] = Field(
-        default="zonal",
-        description="zones of the control plane. `zonal`: the first of `zones`. `regional`: several zones",
-    )
-    cluster_name: StrictStr | None = Field(default=None, description="the cluster's name. Default: `gpu-<stack>`")
-    kubernetes: Kubernetes = Field(default=Kubernetes(), description="release channel and version")
-    network: Network = Field(description="access to the control plane, address ranges")
-    security: Security = Field(default=Security(), description="encryption keys, deletion protection")
-    monitoring: Monitoring = Field(default=Monitoring(), description="metrics that the cloud collects")
-    maintenance: Maintenance = Field(
-        default=Maintenance(), description="when the cloud may upgrade the cluster. Default: a weekly window"
-    )
-    autoscaling: Autoscaling = Field(
-        default=Autoscaling(), description="which autoscaler, and how soon it removes idle nodes"
-    )
-    admin_pool: AdminPool = Field(default=AdminPool(), description="the pool that always has nodes")
-    gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True, description="GPU pools, at least one")
-    cpu_pools: tuple[CpuPool, ...] = Field(default=(), description="CPU pools, in addition to the admin pool")
-    addons: tuple[StrictStr, ...] = Field(default=(), description="the cloud's add-ons to install, by name")
-    workloads: Workloads = Field(default=Workloads(), description="what jobs need besides GPUs")
-    identities: tuple[Identity, ...] = Field(
-        default=(), description="Kubernetes service accounts with access to buckets and secrets of the cloud"
-    )
-    budget: Budget = Field(default=Budget(), description="limit on the stack's cost per hour")
-    access: AccessList = Field(default=(), description="users, groups and pipelines, and their roles in the cluster")
-    teams: Teams = Field(default=(), description="namespaces with a quota of GPUs")
-    labels: ResourceLabels = Field(default_factory=dict, description="labels (tags) of every cloud resource")
-    tags: ResourceTags = Field(
-        default_factory=dict,
-        validate_default=True,
-        description="tags in the cloud's own syntax, such as `CostCenter`, which `labels` does not allow",
-    )
-    raw: RawInputs = Field(
-        default_factory=dict,
-        description="additional inputs of the cluster resource, named as in the Pulumi provider, for features "
-        "that have no setting yet",
-    )
+    region: StrictStr
+    zones: Zones = ()
+    availability: Literal["zonal", "regional"] = "zonal"
+    cluster_name: StrictStr | None = None
+    kubernetes: Kubernetes = Kubernetes()
+    network: Network
+    security: Security = Security()
+    monitoring: Monitoring = Monitoring()
+    maintenance: Maintenance = Maintenance()
+    autoscaling: Autoscaling = Autoscaling()
+    admin_pool: AdminPool = AdminPool()
+    gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True)
+    cpu_pools: tuple[CpuPool, ...] = ()
+    addons: tuple[StrictStr, ...] = ()
+    workloads: Workloads = Workloads()
+    identities: tuple[Identity, ...] = ()
+    budget: Budget = Budget()
+    access: AccessList = ()
+    teams: Teams = ()
+    labels: ResourceLabels = Field(default_factory=dict)
+    tags: ResourceTags = Field(default_factory=dict, validate_default=True)
+    raw: RawInputs = Field(default_factory=dict)
 
     @field_validator("cloud")
     @classmethod

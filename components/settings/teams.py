@@ -48,30 +48,12 @@ Slices = dict[Annotated[StrictStr, AfterValidator(_slice)], Annotated[StrictInt,
 class Team(Section):
     """A namespace with a resource quota. Its members are developers of the namespace in `access`."""
 
-    name: Annotated[StrictStr, AfterValidator(_name)] = Field(
-        description="namespace of the team. It is created if missing, and not deleted when the team is removed"
-    )
-    gpus: Annotated[StrictInt, Field(ge=0)] = Field(
-        description="maximum GPUs that its pods may request at once (of shared or partitioned GPUs: shares or slices)"
-    )
-    mig_slices: Slices = Field(
-        default_factory=dict,
-        description="maximum slices of each MIG profile, such as `{1g.10gb: 4}`, if your own device plugin advertises "
-        "profiles by name",
-    )
-    cpus: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="maximum CPUs. A pod without a request counts as 100m. Default: no limit"
-    )
-    memory: Annotated[StrictStr, AfterValidator(_memory)] | None = Field(
-        default=None,
-        description="maximum memory, such as `512Gi`. A pod without a request counts as 256Mi. Default: no limit",
-    )
-    priority: Priority = Field(
-        default="normal",
-        description="highest priority of its pods. Pods with `priorityClassName: gpucluster-high` get the "
-        "next free node first, pods with `gpucluster-low` (required in a low team) last. No "
-        "priority preempts a running pod",
-    )
+    name: Annotated[StrictStr, AfterValidator(_name)]
+    gpus: Annotated[StrictInt, Field(ge=0)]
+    mig_slices: Slices = Field(default_factory=dict)
+    cpus: Annotated[StrictInt, Field(ge=1)] | None = None
+    memory: Annotated[StrictStr, AfterValidator(_memory)] | None = None
+    priority: Priority = "normal"
 
 
 def each_once(value: tuple[Team, ...]) -> tuple[Team, ...]:

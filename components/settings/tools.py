@@ -57,17 +57,9 @@ class Prometheus(Tool):
         "alertmanager": Resources(milli_cpu=20, memory_mib=64),
     }
 
-    retention_days: Annotated[StrictInt, Field(ge=1, le=365)] = Field(
-        default=15, description="days for which metrics are kept, if the volume has room"
-    )
-    disk: Annotated[StrictInt, Field(ge=10, le=16384)] = Field(
-        default=50, alias="diskGb", description="size of the metrics volume in GB, 10 to 16384"
-    )
-    alertmanager_secret: ObjectName | None = Field(
-        default=None,
-        description="Secret in namespace `monitoring` whose `alertmanager.yaml` names the receivers of "
-        "alerts. Default: alerts are visible only in Grafana and Prometheus",
-    )
+    retention_days: Annotated[StrictInt, Field(ge=1, le=365)] = 15
+    disk: Annotated[StrictInt, Field(ge=10, le=16384)] = Field(default=50, alias="diskGb")
+    alertmanager_secret: ObjectName | None = None
 
     @property
     def asked(self) -> tuple[Resources, ...]:
@@ -99,29 +91,14 @@ class Notebook(Tool):
     volume_gb: ClassVar[int] = 1
 
     login: Literal["shared-password", "native", "github", "gitlab", "google", "azuread", "generic-oauth", "ldap"] = (
-        Field(
-            default=_SHARED,
-            description="how users log in. `shared-password`: one generated password, with any user name",
-        )
+        _SHARED
     )
-    login_secret: ObjectName | None = Field(
-        default=None,
-        description="Secret in namespace `notebook` whose `values.yaml` holds `hub.config` of that login, "
-        "with client ID and secret",
-    )
+    login_secret: ObjectName | None = None
     image: Annotated[StrictStr, Field(min_length=1)] = Field(
-        # Of the hub's own version. CUDA's comes first in a tag:
-        # https://jupyter-docker-stacks.readthedocs.io/en/latest/using/selecting.html#cuda-enabled-variants
-        default="quay.io/jupyter/pytorch-notebook:cuda12-hub-5.5.0",
-        description="image of a notebook; needs JupyterHub's single-user server",
+        default="quay.io/jupyter/pytorch-notebook:cuda12-hub-5.5.0"
     )
-    idle_minutes: Annotated[StrictInt, Field(ge=5, le=1440)] = Field(
-        default=60,
-        description="minutes after which a notebook without running cells and terminal output is stopped, 5 to 1440",
-    )
-    home_gb: Annotated[StrictInt, Field(ge=1, le=16384)] = Field(
-        default=10, description="size in GB of each user's home volume, which is kept when the notebook stops"
-    )
+    idle_minutes: Annotated[StrictInt, Field(ge=5, le=1440)] = 60
+    home_gb: Annotated[StrictInt, Field(ge=1, le=16384)] = 10
 
     @model_validator(mode="after")
     def _login(self) -> Self:

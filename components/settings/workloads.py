@@ -86,18 +86,9 @@ Adopt = Annotated[
 class Registry(Section):
     """A private registry for images of jobs. Nodes can pull; any principal with write access can push."""
 
-    images: Annotated[tuple[Annotated[StrictStr, AfterValidator(_image)], ...], AfterValidator(_some)] = Field(
-        default=("jobs",),
-        description="names of images, for a cloud where each needs a repository. Elsewhere any name can be pushed",
-    )
-    mutable_tags: Flag = Field(
-        default=False,
-        description="allow pushing another image to an existing tag. By default the registry refuses it, where it can",
-    )
-    untagged_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
-        default=None,
-        description="days after which an untagged image is deleted. Default: 30, where the registry can delete them",
-    )
+    images: Annotated[tuple[Annotated[StrictStr, AfterValidator(_image)], ...], AfterValidator(_some)] = ("jobs",)
+    mutable_tags: Flag = False
+    untagged_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = None
     on_destroy: OnDestroy = "keep"
     adopt: Adopt = False
 
@@ -105,13 +96,8 @@ class Registry(Section):
 class Checkpoints(Section):
     """A private, encrypted bucket that pods of one service account read and write without a key."""
 
-    service_account: ServiceAccount = Field(
-        default="default/trainer",
-        description="namespace/name of the service account with access; the program creates it",
-    )
-    undelete_days: Annotated[StrictInt, Field(ge=7, le=90)] = Field(
-        default=7, description="days for which deleted or overwritten objects can be restored, 7 to 90"
-    )
+    service_account: ServiceAccount = "default/trainer"
+    undelete_days: Annotated[StrictInt, Field(ge=7, le=90)] = 7
     on_destroy: OnDestroy = "keep"
     adopt: Adopt = False
 
@@ -119,10 +105,8 @@ class Checkpoints(Section):
 class SharedVolume(Section):
     """A file system that all pods of a namespace can mount at once (ReadWriteMany), as claim `shared`."""
 
-    namespace: Namespace = Field(default="default", description="namespace of the claim; the program creates it")
-    size_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="size in GiB, where the cloud has sizes. Default: its smallest"
-    )
+    namespace: Namespace = "default"
+    size_gib: Annotated[StrictInt, Field(ge=1)] | None = None
     on_destroy: OnDestroy = "keep"
     adopt: Adopt = False
 
@@ -134,30 +118,15 @@ Lasting = Registry | Checkpoints | SharedVolume
 class Workloads(Section):
     """What jobs need besides GPUs. Everything is off by default; `{}` enables an item with its defaults."""
 
-    registry: Registry | None = Field(
-        default=None, description="container registry for images of jobs. Output `registry`"
-    )
-    pull_from: Annotated[tuple[StrictStr, ...], AfterValidator(_pulled)] = Field(
-        default=(),
-        description="registries of other projects or accounts from which nodes can pull, as the cloud names them",
-    )
-    checkpoints: Checkpoints | None = Field(
-        default=None, description="bucket for checkpoints of training jobs. Output `checkpoints`"
-    )
-    shared_volume: SharedVolume | None = Field(
-        default=None, description="file system for all jobs of a namespace. Output `sharedVolume`"
-    )
-    services: Annotated[tuple[InferenceService, ...], AfterValidator(distinct_names)] = Field(
-        default=(), description="inference services. Output `services`: name → address"
-    )
-    monitoring: Prometheus | None = Field(
-        default=None, description="GPU metrics, dashboards and alerts. Output `monitoring`"
-    )
-    queue: Queue | None = Field(
-        default=None, description="a job queue: jobs wait for GPUs and start with all of their pods"
-    )
-    notebook: Notebook | None = Field(default=None, description="notebooks on GPUs in a browser")
-    dashboard: Dashboard | None = Field(default=None, description="a web page that shows the cluster")
+    registry: Registry | None = None
+    pull_from: Annotated[tuple[StrictStr, ...], AfterValidator(_pulled)] = ()
+    checkpoints: Checkpoints | None = None
+    shared_volume: SharedVolume | None = None
+    services: Annotated[tuple[InferenceService, ...], AfterValidator(distinct_names)] = ()
+    monitoring: Prometheus | None = None
+    queue: Queue | None = None
+    notebook: Notebook | None = None
+    dashboard: Dashboard | None = None
 
     @model_validator(mode="after")
     def _served(self) -> Self:
@@ -192,14 +161,10 @@ class Workloads(Section):
 class Identity(Section):
     """A Kubernetes service account with an identity in the cloud, without a key."""
 
-    service_account: ServiceAccount = Field(
-        description="namespace/name of the service account; the program creates both"
-    )
-    read: tuple[StrictStr, ...] = Field(default=(), description="buckets whose objects it may read")
-    write: tuple[StrictStr, ...] = Field(default=(), description="buckets whose objects it may read, write and delete")
-    secrets: tuple[StrictStr, ...] = Field(
-        default=(), description="secrets in the cloud's secret store that it may read"
-    )
+    service_account: ServiceAccount
+    read: tuple[StrictStr, ...] = ()
+    write: tuple[StrictStr, ...] = ()
+    secrets: tuple[StrictStr, ...] = ()
 
     @model_validator(mode="after")
     def _something(self) -> Self:

@@ -1,4 +1,4 @@
-"""What becomes of a running job when a setting changes: one table per cloud, in ``<cloud>/changes.py``.
+"""What becomes of a running job when a setting changes: one table per cloud, ``<cloud>/data/changes.csv``.
 
 Its keys are the changes that a rehearsal makes on day two (``rehearsal/day_two/edits.py``), which holds each row to
 what it sees; ``docs/operations.md`` is generated from it.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
+
+from facts.catalog import tables
 
 Job = Literal["runs", "waits", "ends", "others"]
 """Of a job on the pool that changes: it ``runs`` on; it runs on, and the change ``waits`` until the pool is empty, or
@@ -28,3 +30,12 @@ class Effect:
 
 Effects = Mapping[str, Effect]
 """Change → its effect."""
+
+
+def effects(cloud: str) -> dict[str, Effects]:
+    """Autoscaler → change → its effect."""
+    by_autoscaler: dict[str, dict[str, Effect]] = {}
+    for row in tables.rows(cloud, "changes"):
+        effect = Effect(row["preview"], cast(Job, row["job"]), row["meaning"], row["source"])
+        by_autoscaler.setdefault(row["autoscaler"], {})[row["change"]] = effect
+    return dict(by_autoscaler)

@@ -230,6 +230,24 @@ def _accelerator(row: tables.Row) -> Accelerator:
     )
 
 
+def system_pods(cloud: str, *where: str) -> tuple[SystemPod, ...]:
+    """The cloud's own pods in these places (``node``, ``gpu-node``, ``cluster``), from ``system_pods.csv``."""
+    return tuple(
+        SystemPod(
+            name=row["name"],
+            request=Resources(milli_cpu=int(row["milli_cpu"]), memory_mib=int(row["memory_mib"])),
+            per_node=row["where"] != "cluster",
+        )
+        for row in tables.rows(cloud, "system_pods")
+        if row["where"] in where
+    )
+
+
+def withdrawn_gpus(cloud: str) -> dict[str, WithdrawnGpu]:
+    """GPUs that the cloud had once, by their names, from ``withdrawn_gpus.csv``."""
+    return {row["name"]: WithdrawnGpu(**row) for row in tables.rows(cloud, "withdrawn_gpus")}
+
+
 def clouds() -> tuple[str, ...]:
     """The names of all clouds that rent machines."""
     return tuple(PLUGINS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from facts.catalog import tables
+
 
 @dataclass(frozen=True, kw_only=True)
 class Raw:
@@ -31,3 +33,22 @@ class RawInputs:
     cluster: Raw
     pool: Raw
     pool_of: Mapping[str, Raw] = field(default_factory=dict)
+
+
+def raw_inputs(cloud: str, *, cluster: str, pool: str, **pool_of: str) -> RawInputs:
+    """What ``<cloud>/data/raw.csv`` says of the resource types with these tokens.
+
+    Its rows say what to write instead of an ``input`` that the program owns; an input that anybody may set, of a
+    resource type without a provider's schema, has an empty cell there.
+    """
+    return RawInputs(
+        cluster=_raw(cloud, "cluster", cluster),
+        pool=_raw(cloud, "pool", pool),
+        pool_of={name: _raw(cloud, name, token) for name, token in pool_of.items()},
+    )
+
+
+def _raw(cloud: str, resource: str, token: str) -> Raw:
+    rows = [(row["input"], row["instead"]) for row in tables.rows(cloud, "raw") if row["resource"] == resource]
+    owned = {path: instead for path, instead in rows if instead}
+    return Raw(token=token, owned=owned, inputs=tuple(path for path, instead in rows if not instead))

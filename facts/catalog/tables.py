@@ -1,5 +1,7 @@
 """The one reader of the tables below ``facts/catalog/<cloud>/data``, which have the same columns on every cloud.
 
+Lines that begin with ``#`` say where a table, or the row below, comes from.
+
 =====================  ============================================================================================
 table                  columns
 =====================  ============================================================================================
@@ -14,6 +16,11 @@ table                  columns
 ``disk_prices.csv``    region, gib, usd_month: a boot disk of that size (1: the price is by GiB)
 ``versions.csv``       version (of Kubernetes), extended (first day of its extended support), until (its last day)
 ``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
+``system_pods.csv``    name, milli_cpu, memory_mib: what the cloud's pods request; where: one on each ``node``, on
+                       each ``gpu-node`` at most, or in the ``cluster``
+``withdrawn_gpus.csv`` name (that people still write), reason, successor
+``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
+``raw.csv``            resource, input (a path), instead: see ``raw.py``
 ``other_gpu_machines`` type, gpu, gpus, arch, part (``yes``: of one GPU): those that no stack file offers (``.csv``)
 =====================  ============================================================================================
 
@@ -32,11 +39,12 @@ Row = Mapping[str, str]
 
 @cache
 def rows(cloud: str, table: str) -> tuple[Row, ...]:
-    """The table's rows in their order; none if the cloud has no such table."""
-    file = files(f"facts.catalog.{cloud}") / "data" / f"{table}.csv"
+    """The table's rows in their order; none if the cloud has no such table. ``cloud`` is empty for those of all."""
+    file = files("facts.catalog") / cloud / "data" / f"{table}.csv"
     if not file.is_file():
         return ()
-    columns, *lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    text = file.read_text(encoding="utf-8")
+    columns, *lines = csv.reader(line for line in text.splitlines() if not line.startswith("#"))
     return tuple(dict(zip(columns, row, strict=True)) for row in lines if row)
 
 

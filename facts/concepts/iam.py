@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from facts.concepts.unknown import UNKNOWN, Maybe, Unknown, at, both, either, items
+from facts.concepts.unknown import UNKNOWN, Maybe, Unknown, at, both, either, items, negation
 
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 ANY_RESOURCE: Final = ""
@@ -139,7 +139,7 @@ def _covers(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
 def _names_action(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     excepted = at(statement, "NotAction")
     if excepted is not None:
-        return _not(either(_like(pattern, call.action, True) for pattern in _listed(excepted)))
+        return negation(either(_like(pattern, call.action, True) for pattern in _listed(excepted)))
     return either(_like(pattern, call.action, True) for pattern in _listed(at(statement, "Action")))
 
 
@@ -148,7 +148,7 @@ def _names_resource(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     if excepted is not None:
         if call.resource == ANY_RESOURCE or "?" in call.resource:
             return UNKNOWN
-        return _not(either(_names(_filled(pattern, call), call.resource) for pattern in _listed(excepted)))
+        return negation(either(_names(_filled(pattern, call), call.resource) for pattern in _listed(excepted)))
     named = _listed(at(statement, "Resource"))
     if call.resource == ANY_RESOURCE or not named:
         return True  # a trust policy names none
@@ -220,7 +220,7 @@ def _judge(operator: str, actual: Value | None, expected: list[Any]) -> Maybe[bo
     matches = (
         either(same(each, value) for each in expected) for value in ((actual,) if isinstance(actual, str) else actual)
     )
-    answers = [_not(answer) if negated else answer for answer in matches]
+    answers = [negation(answer) if negated else answer for answer in matches]
     return either(answers) if operator.startswith("ForAnyValue:") else both(answers)
 
 
@@ -279,10 +279,6 @@ def _listed(value: Any) -> list[Any]:
     if value is None:
         return []
     return items(value) if value is UNKNOWN or isinstance(value, (list, tuple)) else [value]
-
-
-def _not(answer: Maybe[bool]) -> Maybe[bool]:
-    return UNKNOWN if answer is UNKNOWN else not answer
 
 
 _OPERATORS: Final[Mapping[str, Callable[[Any, str], Maybe[bool]]]] = {

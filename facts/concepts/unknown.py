@@ -61,6 +61,12 @@ def whole(value: Any, default: int | None = None) -> Maybe[int | None]:
         return UNKNOWN
 
 
+def amount(value: Any, default: int = 0) -> Maybe[int]:
+    """A whole number, read as :func:`whole`."""
+    number = whole(value, default)
+    return default if number is None else number
+
+
 def items(value: Any) -> list[Any]:
     """A list's elements; one ``UNKNOWN`` for an unknown list, nothing for a missing one."""
     if value is UNKNOWN:
@@ -128,3 +134,8 @@ def either(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
             return True
         unknown = unknown or answer is UNKNOWN
     return UNKNOWN if unknown else False
+
+
+def negation(answer: Maybe[bool]) -> Maybe[bool]:
+    """Yes for no, no for yes."""
+    return UNKNOWN if answer is UNKNOWN else not answer

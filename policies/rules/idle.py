@@ -10,26 +10,11 @@ from facts.concepts.declared import IdleTime, NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.clusters import clusters_with_gpus, name_of
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import rule
+from policies.rules.rule import gate_rule
 from policies.rules.samples import GPUS, program
 
 
-@rule(
-    "gpu-idle-time",
-    title="Idle GPU nodes are removed soon",
-    why="A minimum of 0 saves nothing if an idle node runs for days.",
-    remedy="Remove idle nodes after some minutes, at any time of day.",
-    level="mandatory",
-    severity="high",
-    limits={
-        "maxIdleMinutes": {
-            "type": ["number", "null"],
-            "minimum": 0,
-            "description": "Maximum minutes that a GPU node may be idle; null allows any limit except never.",
-        }
-    },
-    example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))),
-)
+@gate_rule("gpu-idle-time", example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))))
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violation]:
     """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler.
 
@@ -42,23 +27,15 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violati
         within = "some minutes" if max_idle_minutes is None else f"{max_idle_minutes:g} minutes"
         remedy = f"Set {idle.where} so that an idle node is removed within {within}, at any time of day."
         if idle.minutes is UNKNOWN or not certain:
-            message = f"{owner}: unknown at preview, checked at update: how long an idle GPU node runs ({idle.where})."
+            what = f"how long an idle GPU node runs ({idle.where})"
+            violations.append(idle_time.unknown(owner, what, resource, remedy=remedy))
         else:
             message = f"{owner} keeps an idle GPU node {_span(idle.minutes)} ({idle.where})."
-        not_evaluated = idle.minutes is UNKNOWN or not certain
-        violations.append(idle_time.violation(message, resource, remedy=remedy, not_evaluated=not_evaluated))
+            violations.append(idle_time.violation(message, resource, remedy=remedy))
     return violations
 
 
-@rule(
-    "gpu-nodes-deleted",
-    title="Scale-down deletes GPU nodes",
-    why="A stopped node still costs its disks and counts against the GPU quota.",
-    remedy="Let scale-down delete the nodes (scaleDownMode: Delete).",
-    level="advisory",
-    severity="medium",
-    example=replace(GPUS, deletes_nodes=False),
-)
+@gate_rule("gpu-nodes-deleted", example=replace(GPUS, deletes_nodes=False))
 def nodes_deleted(group: NodeGroup) -> list[Violation]:
     """Scale-down deletes the nodes of a GPU group instead of stopping them.
 

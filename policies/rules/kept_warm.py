@@ -10,7 +10,7 @@ from facts.concepts.counts import counted
 from facts.concepts.declared import Minimum, NodeGroup, Reservation, Stack, UnknownReason, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import rule
+from policies.rules.rule import gate_rule
 from policies.rules.samples import GPUS, JOB, program
 from policies.rules.scheduling import distinct, selects, untolerated
 
@@ -18,16 +18,10 @@ _UNKNOWN_NODE = UnknownReason(
     "the node's name does not say to which node group it belongs",
     "Remove the annotation, or exempt the patch by name if the node has no GPUs.",
 )
-_UNKNOWN_YET = "unknown at preview, checked at update"
 
 
-@rule(
+@gate_rule(
     "gpu-minimum-elsewhere",
-    title="No schedule or flag sets a minimum of GPU nodes",
-    why="A schedule or a flag keeps GPU nodes running although their group has the minimum 0.",
-    remedy="Set every minimum of the group to 0: nodes are added when a pod requests a GPU.",
-    level="mandatory",
-    severity="critical",
     example=replace(program(GPUS), minimums=(Minimum("schedule 'morning'", 2, "l4", where="minSize"),)),
 )
 def minimum_elsewhere(stack: Stack) -> list[Violation]:
@@ -49,8 +43,8 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
-            message = f"The {minimum.what}: {_UNKNOWN_YET}: whether it keeps nodes of GPU node group '{group.name}'."
-            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, not_evaluated=True)
+            what = f"whether it keeps nodes of GPU node group '{group.name}'"
+            violation = minimum_elsewhere.unknown(f"The {minimum.what}", what, minimum.resource, remedy=remedy)
         else:
             message = (
                 f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group '{group.name}' "
@@ -61,14 +55,8 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
     return violations
 
 
-@rule(
-    "gpu-placeholders",
-    title="No placeholder pods on GPU nodes",
-    why="A placeholder pod makes the autoscaler keep a GPU node that does no work.",
-    remedy="Remove the placeholder or its GPU request. The first job then waits some minutes for its node.",
-    level="mandatory",
-    severity="critical",
-    example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True)),
+@gate_rule(
+    "gpu-placeholders", example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True))
 )
 def placeholders(stack: Stack) -> list[Violation]:
     """No pods of negative priority and no capacity buffers hold GPUs."""
@@ -82,8 +70,8 @@ def placeholders(stack: Stack) -> list[Violation]:
             continue
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
-            message = f"{name}: {_UNKNOWN_YET}: whether its pods are placeholders on GPU nodes."
-            violation = placeholders.violation(message, workload.resource, not_evaluated=True)
+            what = "whether its pods are placeholders on GPU nodes"
+            violation = placeholders.unknown(name, what, workload.resource)
         else:
             message = f"{name} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
             message += f"nodes run without work{_price(workload, count * workload.gpus, stack)}."
@@ -92,15 +80,7 @@ def placeholders(stack: Stack) -> list[Violation]:
     return violations
 
 
-@rule(
-    "gpu-daemonset-asks",
-    title="DaemonSets request no GPUs",
-    why="A DaemonSet's pod takes a GPU of every node before any job.",
-    remedy="Remove the DaemonSet's GPU request: drivers and monitoring can use GPUs without one.",
-    level="mandatory",
-    severity="high",
-    example=replace(JOB, kind="DaemonSet", name="burn-in"),
-)
+@gate_rule("gpu-daemonset-asks", example=replace(JOB, kind="DaemonSet", name="burn-in"))
 def daemon_set_asks(workload: Workload) -> list[Violation]:
     """No DaemonSet requests GPUs."""
     if workload.kind != "DaemonSet" or workload.gpus is UNKNOWN or workload.gpus == 0:
@@ -110,15 +90,7 @@ def daemon_set_asks(workload: Workload) -> list[Violation]:
     return [daemon_set_asks.violation(message, workload.resource)]
 
 
-@rule(
-    "gpu-held-for-ever",
-    title="Report always-on GPU workloads",
-    why="A service with a permanent GPU pod keeps its node running, even if the minimum of the node group is 0.",
-    remedy="Scale it to zero while it is idle (KEDA, Knative, a Job), or exempt it with a reason.",
-    level="advisory",
-    severity="medium",
-    example=program(GPUS, replace(JOB, kind="Deployment", name="serve", always=2)),
-)
+@gate_rule("gpu-held-for-ever", example=program(GPUS, replace(JOB, kind="Deployment", name="serve", always=2)))
 def held_for_ever(stack: Stack) -> list[Violation]:
     """Reports workloads that hold GPUs whether or not there is work, with their price."""
     violations = []
@@ -136,22 +108,14 @@ def held_for_ever(stack: Stack) -> list[Violation]:
     return violations
 
 
-@rule(
-    "gpu-reserved-capacity",
-    title="Report reserved GPUs",
-    why="Reserved machines are billed until the reservation ends, used or not.",
-    remedy="End the reservation with the work that needs it, and let a node group use it.",
-    level="advisory",
-    severity="medium",
-    example=Reservation("capacity reservation 'h100'", 2, 8, "p5.48xlarge"),
-)
+@gate_rule("gpu-reserved-capacity", example=Reservation("capacity reservation 'h100'", 2, 8, "p5.48xlarge"))
 def reserved_capacity(reservation: Reservation) -> list[Violation]:
     """Reports machines with GPUs that are billed whether or not they are used."""
     if reservation.gpus_per_machine == 0 or reservation.machines == 0:
         return []
     if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
-        message = f"The {reservation.what}: {_UNKNOWN_YET}: how many GPUs it reserves."
-        return [reserved_capacity.violation(message, reservation.resource, not_evaluated=True)]
+        what = "how many GPUs it reserves"
+        return [reserved_capacity.unknown(f"The {reservation.what}", what, reservation.resource)]
     message = (
         f"The {reservation.what} reserves {counted(reservation.machines, 'machine')} "
         f"with {counted(reservation.gpus_per_machine, 'GPU')} "

@@ -1,15 +1,18 @@
 """A rule of the gate: a pure function with a text, a level, limits and an example.
 
-``@rule`` turns a function into a rule. It can still be called as a function, as settings do (``zero_minimum(group)``).
-The pack calls ``zero_minimum.check(subject, limits)``, with the limits of the stack's configuration.
+``@gate_rule`` turns a function into a rule, ``@rule`` one of a user's own, with its text. It can still be called as a
+function, as settings do (``zero_minimum(group)``). The pack calls ``zero_minimum.check(subject, limits)``, with the
+limits of the stack's configuration.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
@@ -29,6 +32,11 @@ LEVELS: Final[tuple[Level, ...]] = ("advisory", "mandatory", "disabled")
 """The levels of every rule."""
 
 _NONE: Final[Limits] = MappingProxyType({})
+
+_TEXTS: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
+    Path(__file__).with_name("rules.json").read_text(encoding="utf-8")
+)
+"""Id of a rule of the gate → the arguments of ``rule`` that are text, level, severity and limits."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,11 +89,17 @@ class Rule(Generic[P]):
             unknown_reason=unknown_reason,
         )
 
+    def unknown(
+        self, subject: str, what: str, resource: str, *, remedy: str = "", reason: UnknownReason | None = None
+    ) -> Violation:
+        """That ``what`` of ``subject`` the update must show; ``reason``: why it may not show it either."""
+        message = f"{subject}: unknown at preview, checked at update: {what}."
+        return self.violation(message, resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)
+
     def decide(self, broken: Maybe[bool], subject: str, predicate: str, resource: str) -> list[Violation]:
         """The violation "``subject`` ``predicate``" if the rule is ``broken``; not evaluated while that is unknown."""
         if broken is UNKNOWN:
-            message = f"{subject}: unknown at preview, checked at update: whether it {predicate}."
-            return [self.violation(message, resource, not_evaluated=True)]
+            return [self.unknown(subject, f"whether it {predicate}", resource)]
         return [self.violation(f"{subject} {predicate}.", resource)] if broken else []
 
     @cached_property
@@ -154,6 +168,13 @@ def rule(
         )
 
     return made
+
+
+def gate_rule(
+    id: str, *, example: object, example_limits: Limits = _NONE
+) -> Callable[[Callable[P, list[Violation]]], Rule[P]]:
+    """Makes a function a rule of the gate, whose text, level and limits are in ``rules.json``."""
+    return rule(id, **_TEXTS[id], example=example, example_limits=example_limits)
 
 
 def _parameter(limit: str) -> str:

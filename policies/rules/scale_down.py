@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from facts.concepts.declared import DisruptionBudget, NodeGroup, Stack, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
-from policies.rules.rule import rule
+from policies.rules.rule import gate_rule
 from policies.rules.samples import CPUS, WEB, program
 from policies.rules.scheduling import distinct, selects, untolerated
 
@@ -19,16 +19,7 @@ _SYSTEM: frozenset[str] = frozenset({"kube-system"})
 _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
 
 
-@rule(
-    "system-pods-evictable",
-    title="System pods can be evicted from autoscaled nodes",
-    why="The cluster autoscaler does not remove a node with a kube-system pod unless a PodDisruptionBudget allows it.",
-    remedy="Add a PodDisruptionBudget with maxUnavailable: 1 that selects its pods, or the pod annotation "
-    'cluster-autoscaler.kubernetes.io/safe-to-evict: "true".',
-    level="advisory",
-    severity="medium",
-    example=program(CPUS, replace(WEB, name="metrics", namespace="kube-system")),
-)
+@gate_rule("system-pods-evictable", example=program(CPUS, replace(WEB, name="metrics", namespace="kube-system")))
 def system_pods_evictable(stack: Stack) -> list[Violation]:
     """A long-running kube-system workload that may run on autoscaled nodes has a budget that allows eviction."""
     violations = []
@@ -47,8 +38,8 @@ def system_pods_evictable(stack: Stack) -> list[Violation]:
             continue
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if UNKNOWN in (on, allowed) or workload.safe_to_evict is UNKNOWN:
-            message = f"{name}: unknown at preview, checked at update: whether its pods keep an idle node running."
-            violations.append(system_pods_evictable.violation(message, workload.resource, not_evaluated=True))
+            what = "whether its pods keep an idle node running"
+            violations.append(system_pods_evictable.unknown(name, what, workload.resource))
             continue
         message = f"{name} has no PodDisruptionBudget that allows eviction: the autoscaler cannot remove its node."
         violations.append(system_pods_evictable.violation(message, workload.resource))

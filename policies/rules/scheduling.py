@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, Stack, Workload
 from facts.concepts.kubernetes import Taint, Toleration
-from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, items
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, items, negation
 
 _ABSENT: Final = object()
 _MAYBE: Final = object()
@@ -152,7 +152,7 @@ def _expression_admits(expression: Any, group: NodeGroup) -> Maybe[bool]:
     if operator == "In":
         return _equals(label, values)
     if operator == "NotIn":
-        return _not(_equals(label, values))
+        return negation(_equals(label, values))
     if operator in ("Gt", "Lt"):
         return _compares(label, operator, values)
     return UNKNOWN
@@ -188,7 +188,3 @@ def _compares(label: object, operator: str, values: list[Any]) -> Maybe[bool]:
     except (ValueError, IndexError):
         return False  # the scheduler also treats a value that is not a number as no match
     return number > bound if operator == "Gt" else number < bound
-
-
-def _not(answer: Maybe[bool]) -> Maybe[bool]:
-    return UNKNOWN if answer is UNKNOWN else not answer

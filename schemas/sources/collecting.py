@@ -6,7 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from schemas.sources import sdk
 from schemas.sources.sdk import Raw
@@ -71,6 +74,12 @@ class Collection:
             raise ValueError(f"objects of one name: {[name for name, n in Counter(names.values()).items() if n > 1]}")
         final = {names[key]: _renamed(each, names) for key, each in objects.items()}
         return {token: {**each, "object": names[each["object"]]} for token, each in resources.items()}, final
+
+
+def table(file: Path) -> Mapping[str, Any]:
+    """What a YAML file next to a source says; the comment at its top says what it means."""
+    content: Mapping[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return content
 
 
 def required(raw: Raw, needed: bool) -> Raw:

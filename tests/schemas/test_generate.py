@@ -44,7 +44,7 @@ def test_an_input_that_nobody_accounts_for_stops_the_generator(monkeypatch: pyte
 
 @pytest.mark.parametrize(("source", "token"), [(google, "gcp:a/b:B"), (amazon, "aws:a/b:B")])
 def test_a_type_whose_request_nobody_names_is_named_with_the_place_to_say_it(source: ModuleType, token: str) -> None:
-    with pytest.raises(ValueError, match=f"{token}: say in names.py which request makes it"):
+    with pytest.raises(ValueError, match=f"{token}: say in names.yaml which request makes it"):
         source.made([token])
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
-
-import pulumi
 
 from components.clouds.aks import access, autoscaling, drivers
 from components.clouds.aks.cluster import AksCluster
-from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
+from components.clouds.base import Cloud
 from components.clouds.gpu_exporter import gpu_exporter
-from components.settings import Settings
-from components.settings.access import Access
-from facts.concepts.pool import Pool
 
 
 class Aks:
@@ -28,25 +22,13 @@ class Aks:
     # https://learn.microsoft.com/azure/aks/cluster-autoscaler
     ends_running_pods: bool = True
 
-    def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
-        """A cluster with its own resource group, network and managed identities."""
-        return AksCluster(name, settings, parent)
-
-    def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """The device plugin, for pools whose driver AKS installs."""
-        return drivers.gpu_daemons(pools)
-
-    def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """NVIDIA's exporter; the runtime of the images gives it the GPUs."""
-        return gpu_exporter(pools)
-
-    def subject(self, entry: Access) -> Subject:
-        """A group of Entra by its object id."""
-        return access.subject(entry)
-
-    def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """How the managed autoscaler treats ``pool``."""
-        return autoscaling.governance(pool, settings)
+    cluster = AksCluster
+    # The device plugin, for pools whose driver AKS installs.
+    gpu_daemons = staticmethod(drivers.gpu_daemons)
+    # The runtime of the images gives it the GPUs.
+    gpu_exporters = staticmethod(gpu_exporter)
+    subject = staticmethod(access.subject)
+    governance = staticmethod(autoscaling.governance)
 
 
 CLOUD: Final[Cloud] = Aks()

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
-import pulumi
-
-from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
+from components.clouds.base import Cloud
 from components.clouds.eks import access, autoscaling, drivers
 from components.clouds.eks.cluster import EksCluster
 from components.clouds.gpu_exporter import gpu_exporter
-from components.settings import Settings
-from components.settings.access import Access
-from facts.concepts.pool import Pool
 
 
 class Eks:
@@ -28,26 +23,14 @@ class Eks:
     # Karpenter takes empty GPU nodes only, and cluster-autoscaler gets a threshold of nearly 0 (cluster_autoscaler.py).
     ends_running_pods: bool = False
 
-    def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
-        """A cluster with its own VPC, identities and encryption key."""
-        return EksCluster(name, settings, parent)
-
-    def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """NVIDIA's device plugin, where the image does not have it."""
-        return drivers.gpu_daemons(pools)
-
-    def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """NVIDIA's exporter; the runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:
-        https://github.com/bottlerocket-os/bottlerocket/issues/3992."""
-        return gpu_exporter(pools, strict=("bottlerocket",))
-
-    def subject(self, entry: Access) -> Subject:
-        """The group that its access entry is in."""
-        return access.subject(entry)
-
-    def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """How the autoscaler in the cluster treats ``pool``."""
-        return autoscaling.governance(pool, settings)
+    cluster = EksCluster
+    # NVIDIA's device plugin, where the image does not have it.
+    gpu_daemons = staticmethod(drivers.gpu_daemons)
+    # The runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:
+    # https://github.com/bottlerocket-os/bottlerocket/issues/3992
+    gpu_exporters = staticmethod(partial(gpu_exporter, strict=("bottlerocket",)))
+    subject = staticmethod(access.subject)
+    governance = staticmethod(autoscaling.governance)
 
 
 CLOUD: Final[Cloud] = Eks()

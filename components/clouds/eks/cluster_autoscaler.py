@@ -1,4 +1,4 @@
-"""Kubernetes' cluster-autoscaler on the admin pool: its IAM permissions, and its command line.
+"""Kubernetes' cluster-autoscaler on the admin pool: its IAM role, its objects in the cluster and its command line.
 
 https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
 """
@@ -6,37 +6,26 @@ https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudpro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import pulumi
 
 from components.clouds.base import AdminObjects
-from components.clouds.eks import autoscaler_objects, policy
+from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
-from components.clouds.eks.in_cluster import NAMESPACE
 from components.clouds.eks.version import release
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
+from components.resources import documents
 from components.settings import Settings
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS
 from facts.concepts.pool import POOL_LABEL
 
 IMAGE: Final = "registry.k8s.io/autoscaling/cluster-autoscaler"
-
-READ_ACTIONS: Final = (
-    "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeAutoScalingInstances",
-    "autoscaling:DescribeLaunchConfigurations",
-    "autoscaling:DescribeScalingActivities",
-    "ec2:DescribeImages",
-    "ec2:DescribeInstanceTypes",
-    "ec2:DescribeLaunchTemplateVersions",
-    "ec2:GetInstanceTypesFromInstanceRequirements",
-)
-"""These cannot be limited to one group."""
-
-WRITE_ACTIONS: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
+_ACCOUNT: Final = ("kube-system", "cluster-autoscaler")
+"""Namespace and service account, as in ``cluster-autoscaler.yaml``."""
 
 # EKS's labels that differ between groups; by default the autoscaler ignores only ``nodegroup``:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodegroupset/aws_nodegroups.go
@@ -52,46 +41,32 @@ def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> N
     settings, name, parent = context.settings, objects.name, objects.parent
     partition_and_account = pulumi.Output.all(context.account.partition, context.account.id)
     document = partition_and_account.apply(
-        lambda known: rights(known[0], known[1], settings.region, settings.cluster_name)
+        lambda known: policy.document(
+            *policy.statements(
+                "cluster-autoscaler",
+                partition=known[0],
+                account=known[1],
+                region=settings.region,
+                cluster=settings.cluster_name,
+            )
+        )
     )
     role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
-    account = (NAMESPACE, autoscaler_objects.NAME)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
     identity = associate(
-        f"{name}-identity", role, context.name, account, settings, pulumi.ResourceOptions(parent=parent)
+        f"{name}-identity", role, context.name, _ACCOUNT, settings, pulumi.ResourceOptions(parent=parent)
     )
-    before = [
-        objects.declare(manifest["kind"].lower(), manifest, objects.admin_pool)
-        for manifest in autoscaler_objects.access()
-    ]
+    *access, deployment, budget = documents(
+        Path(__file__).with_name("cluster-autoscaler.yaml"),
+        image=f"{IMAGE}:{release(CLUSTER_AUTOSCALERS, context.minor)}",
+        command=["./cluster-autoscaler", *flags(settings)],
+        region=settings.region,
+    )
+    before = [objects.declare(manifest["kind"].lower(), manifest, objects.admin_pool) for manifest in access]
     order = priority_config_map(priorities(pools, group_pattern))
     before.append(objects.declare("order", order, objects.admin_pool))
-    image = f"{IMAGE}:{release(CLUSTER_AUTOSCALERS, context.minor)}"
-    deployment = autoscaler_objects.deployment(image, flags(settings), settings.region)
     objects.declare("deployment", deployment, identity, *before)
-    objects.declare("budget", autoscaler_objects.disruption_budget(), objects.admin_pool)
-
-
-def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
-    """The policy document: describe groups and instances, describe the cluster's node groups, scale the tagged ones.
-
-    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
-    """
-    owned = {
-        "StringEquals": {
-            f"aws:ResourceTag/{node_tags.ENABLED}": "true",
-            f"aws:ResourceTag/{node_tags.owned(cluster_name)}": "owned",
-        }
-    }
-    return policy.document(
-        policy.allow("AllowRead", READ_ACTIONS, "*"),
-        policy.allow(
-            "AllowDescribingNodeGroups",
-            ["eks:DescribeNodegroup"],
-            f"arn:{partition}:eks:{region}:{account}:nodegroup/{cluster_name}/*",
-        ),
-        policy.allow("AllowScaling", WRITE_ACTIONS, "*", owned),
-    )
+    objects.declare("budget", budget, objects.admin_pool)
 
 
 def flags(settings: Settings) -> list[str]:
@@ -102,7 +77,7 @@ def flags(settings: Settings) -> list[str]:
         "--v=2",
         "--stderrthreshold=info",
         "--cloud-provider=aws",
-        f"--namespace={NAMESPACE}",
+        f"--namespace={_ACCOUNT[0]}",
         f"--cluster-name={settings.cluster_name}",
         f"--node-group-auto-discovery=asg:tag={tags}",
         # Among equal priorities (zones of one pool), the node with the least waste.

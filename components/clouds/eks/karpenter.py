@@ -10,12 +10,11 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.base import AdminObjects
-from components.clouds.eks import karpenter_objects, node_reaper
+from components.clouds.eks import disk_key, karpenter_objects, node_reaper, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity, associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
-from components.clouds.eks.karpenter_rights import RightsScope, rights
 from components.clouds.eks.version import release
 from components.resources import Chart, CustomResource
 from components.settings import Settings
@@ -44,6 +43,21 @@ def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[
 def _node_role(settings: Settings) -> str:
     """The name, with its path."""
     return f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}"
+
+
+def _rights(settings: Settings, partition: str, account: str, *, spot: bool) -> str:
+    """The controller's policy document; by names, which are known before the resources exist."""
+    statements = policy.statements(
+        "karpenter",
+        partition=partition,
+        account=account,
+        region=settings.region,
+        cluster=settings.cluster_name,
+        queue=queue_name(settings.cluster_name),
+        node_role=_node_role(settings),
+    )
+    needed = (each for each in statements if spot or each["Sid"] != "AllowSpotServiceLinkedRole")
+    return policy.document(*needed, *disk_key.uses(settings.security.disk_key))
 
 
 class Karpenter:
@@ -82,18 +96,7 @@ class Karpenter:
             options,
         )
         policy_document = pulumi.Output.all(context.account.partition, context.account.id).apply(
-            lambda account: rights(
-                RightsScope(
-                    partition=account[0],
-                    account=account[1],
-                    region=settings.region,
-                    cluster=settings.cluster_name,
-                    queue=queue_name(settings.cluster_name),
-                    node_role=_node_role(settings),
-                    spot=any(pool.spot for pool in pools),
-                    disk_key=settings.security.disk_key,
-                )
-            )
+            lambda account: _rights(settings, account[0], account[1], spot=any(pool.spot for pool in pools))
         )
         role = pod_role(name, "karpenter", settings, context.account, parent, document=policy_document)
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)

@@ -1,4 +1,4 @@
-"""IAM policy documents: who may assume a role, and what a role may do. Pure; the documents become JSON here.
+"""IAM policy documents: who may assume a role, and what a role may do. The documents become JSON here.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.html
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
+
+from components.resources import documents
 
 _VERSION: Final = "2012-10-17"
 POD_IDENTITY: Final = "pods.eks.amazonaws.com"
@@ -34,6 +37,12 @@ def allow(
         "Resource": resources if isinstance(resources, str) else list(resources),
     }
     return statement if condition is None else {**statement, "Condition": dict(condition)}
+
+
+def statements(name: str, **values: str) -> list[Statement]:
+    """Those of ``<name>-policy.yaml``, with ``values`` in place of ``${…}``."""
+    (listed,) = documents(Path(__file__).with_name(f"{name}-policy.yaml"), **values)
+    return listed
 
 
 def trust(service: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 from components.clouds.base import PoolGovernance, reaches_zero
 from components.clouds.gke.pools import location_policy
+from components.settings import Settings
 from facts.concepts.pool import Pool
 
 # Google publishes no figure per profile; the open source autoscaler waits 10 minutes (--scale-down-unneeded-time):
@@ -28,8 +29,9 @@ _MINIMUM_NOTE: Final = (
 )
 
 
-def governance(pool: Pool, profile: str) -> PoolGovernance:
+def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     """Limits and behaviour of the autoscaler for ``pool``."""
+    profile = settings.autoscaling_profile
     return PoolGovernance(
         governed_by=f"GKE managed cluster autoscaler, profile {profile}",
         min_nodes=pool.min_nodes,

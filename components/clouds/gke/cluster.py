@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
-import yaml
 
 from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
@@ -25,7 +24,7 @@ from components.clouds.gke.workloads.pod_identity import pod_identity
 from components.clouds.gke.workloads.registry import grant_pull, registry
 from components.clouds.gke.workloads.share import share
 from components.clouds.raw import beside
-from components.resources import CustomResource
+from components.resources import CustomResource, documents
 from components.settings import Settings
 from facts.concepts.pool import Pool
 
@@ -122,7 +121,7 @@ class GkeCluster(ControlPlaneOutputs):
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Google runs the autoscaler, and a pool's limits are all it needs; pods get no nodes past the pools."""
-        policy, binding = yaml.safe_load_all(_COMPUTE_CLASSES.read_text(encoding="utf-8"))
+        policy, binding = documents(_COMPUTE_CLASSES)
         objects.declare("compute-classes-binding", binding, objects.declare("compute-classes", policy))
         return self
 

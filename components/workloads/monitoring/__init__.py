@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi
-import yaml
 
 from components.clouds.gpu_exporter import APP, PORT
 from components.cluster import Cluster
 from components.driver_daemon_set import NAMESPACE, config_map, daemon_set
-from components.resources import Chart
+from components.resources import Chart, documents
 from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.workloads.charts import ON_ADMIN, password, release, requests
@@ -73,7 +72,7 @@ class GpuMonitoring(pulumi.ComponentResource):
 
 def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
     """Prometheus' rules for these pools: those of ``rules.yaml``, and the prices of their nodes."""
-    document: dict[str, Any] = yaml.safe_load((_HERE / "rules.yaml").read_text(encoding="utf-8"))
+    (document,) = documents(_HERE / "rules.yaml")
     for group in document["groups"]:
         for rule in group["rules"]:
             if rule.get("alert") == "GpuPoolNotBackAtZero":

@@ -1,54 +1,18 @@
-"""Azure Kubernetes Service in the catalogue. Where its tables in ``data`` come from:
-
-- ``gpus.csv``: the names that Azure uses in its sizes; a size's name says which GPU it has, its series' page below
-  https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ says how many (sources of 2024 to 2026). The
-  PCIe card of NCads_H100_v5 and the SXM module of ND_H100_v5 differ in memory, so they differ in name. Azure counts
-  quota by vCPUs of a family of sizes, not by GPU: https://learn.microsoft.com/azure/virtual-machines/quotas.
-  Partitions (MIG) are of A100, H100 and H200: https://learn.microsoft.com/azure/aks/gpu-multi-instance.
-- ``machines.csv``, sizes with GPUs: those pages and the list of AKS sizes that is made from Azure's API,
-  https://aspire.dev/reference/api/csharp/aspire.hosting.azure.kubernetes/ (2026). Where they differ (ND96amsr_A100_v4:
-  1900 and 1800 GiB) the API's figure, as others list it, stands. Which of them AKS installs a driver on,
-  ``supported-gpus.yaml`` of https://github.com/Azure/karpenter-provider-azure (2026-07). The others: the same list of
-  AKS sizes. Burstable sizes (B) lend their vCPUs, and AKS discourages them for system pods.
-  The fractions of an A10 (NV6ads to NV18ads_A10_v5: a sixth to a half) are left out: Kubernetes would count each as one
-  whole GPU. So are the sizes with a quarter or a half of an RTX PRO 6000, those that were its preview (NC128, NC256,
-  NC320: https://github.com/Azure/karpenter-provider-azure/pull/1772), the GB200 and GB300 sizes, whose CPUs are Arm,
-  sizes that differ only in their network (ND96is_H100_v5), and E96, which has not its family's ratio.
-- ``zones.csv``, regions: https://learn.microsoft.com/azure/reliability/regions-list (its source of 2026-08). Those
-  without zones, of which the restricted ones are left out, have ``<region>-0`` alone; their prices and GPUs are not
-  known. A zone is written as the node label ``topology.kubernetes.io/zone`` has it, ``<region>-<number>``; the API
-  itself wants the number alone (https://learn.microsoft.com/azure/aks/availability-zones).
-- ``zones.csv``, GPUs: which zones have a size depends on the subscription (``az vm list-skus --zone``), and Azure
-  publishes no list. So all zones of the regions count where Azure lists a price for one of the GPU's sizes: an upper
-  bound, and a test holds it.
-- ``machine_prices.csv``: Linux machines with GPUs and burstable ones; ``family_prices.csv``: one vCPU with its memory
-  (within a family prices are in proportion to vCPUs). Azure's retail prices of 2026-06-18. Spot prices are not in them:
-  Azure changes them by size and region, and no dated list was found that covers both. A spot node never costs more than
-  the same node on demand (https://learn.microsoft.com/azure/aks/spot-node-pool). The source mixes Windows prices, 0.046
-  a vCPU higher, into families of AMD machines. So a family's price is the lowest that its sizes agree on, and a family
-  is left out in regions where it does not fit its Intel sibling's. The RTX PRO 6000 machines with more memory
-  (NC144ds, NC288ds) cost the same there as those with less, and others note more (6.38 instead of 5.50 in eastus, in
-  October 2026): here they have the dearer price, that of NC132ds and NC264ds in the same source.
-- ``versions.csv``: https://learn.microsoft.com/azure/aks/supported-kubernetes-versions (read 2026-08-21), whose months
-  count to their last day. The extended support is long-term support, in the channel ``extended``:
-  https://learn.microsoft.com/azure/aks/long-term-support.
-- ``disk_prices.csv``: premium SSD. Azure bills the next larger size:
-  https://learn.microsoft.com/azure/virtual-machines/disks-understand-billing
-"""
+"""Azure Kubernetes Service in the catalogue. Its tables in ``data`` say where they come from."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from facts.catalog.aks.changes import CHANGES
-from facts.catalog.aks.nodes import SYSTEM_PODS, allocatable
+from facts.catalog.aks.nodes import allocatable
 from facts.catalog.aks.quotas import quotas
-from facts.catalog.aks.raw import RAW
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin
+from facts.catalog.changes import effects
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
 from facts.catalog.machines import Machines
-from facts.catalog.model import Price, WithdrawnGpu
+from facts.catalog.model import Price
 from facts.catalog.prices import Prices, Source
+from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
 
@@ -85,29 +49,6 @@ _LOAD_BALANCER_USD: Final = 0.025
 _NAT_ADDRESS_USD: Final = 0.005
 
 _SERIES: Final = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated"
-_WITHDRAWN: Final = (
-    WithdrawnGpu(
-        name="nvidia-v100",
-        reason=f"Azure retired the NCv3 series on 30 September 2025 ({_SERIES}/ncv3-series)",
-        successor="nvidia-a100-80gb",
-    ),
-    WithdrawnGpu(
-        name="nvidia-m60",
-        reason=f"Azure retired the NVv3 series on 30 September 2026 ({_SERIES}/nvv3-series-retirement)",
-        successor="nvidia-a10",
-    ),
-    WithdrawnGpu(
-        name="nvidia-k80",
-        reason="Azure retired the NC series (https://learn.microsoft.com/azure/virtual-machines/nc-series-retirement)",
-        successor="nvidia-t4",
-    ),
-    WithdrawnGpu(
-        name="nvidia-p100",
-        reason="Azure retired the NCv2 series "
-        "(https://learn.microsoft.com/azure/virtual-machines/ncv2-series-retirement)",
-        successor="nvidia-t4",
-    ),
-)
 
 
 def nat_price(nodes: int, gateways: int) -> Price:
@@ -161,7 +102,11 @@ CATALOG: Final = CloudCatalog(
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
     tags=_TAGS,
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
-    raw=RAW,
+    raw=raw_inputs(
+        "aks",
+        cluster="azure-native:containerservice:ManagedCluster",
+        pool="azure-native:containerservice:AgentPool",
+    ),
     registry_name=RegistryName(
         written=REGISTRY,
         example="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.ContainerRegistry/registries/<name>",
@@ -173,7 +118,7 @@ CATALOG: Final = CloudCatalog(
     # https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
     reserved_addresses=5,
     reference_region="westus2",
-    withdrawn_gpus={gpu.name: gpu for gpu in _WITHDRAWN},
+    withdrawn_gpus=withdrawn_gpus("aks"),
     machines=Machines(cloud="aks"),
     prices=Prices(
         cloud="aks",
@@ -211,8 +156,8 @@ CATALOG: Final = CloudCatalog(
         disk_sizes=tuple(32 << step for step in range(11)),
     ),
     allocatable=allocatable,
-    changes={"managed": CHANGES},
-    system_pods=SYSTEM_PODS,
+    changes=effects("aks"),
+    system_pods=system_pods("aks", "node", "cluster"),
     # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
     unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
     # Azure's own ignores NetworkPolicies: https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium

@@ -1,10 +1,6 @@
-"""What an AKS node leaves for pods, and what AKS's own pods ask for.
+"""What an AKS node leaves for pods.
 
 Reservations: https://learn.microsoft.com/azure/aks/node-resource-reservations (AKS 1.29 and later, read 2026-08).
-
-The requests of system pods are not published. What users show of their nodes says cloud-node-manager, the two CSI
-drivers, azure-ip-masq-agent, konnectivity-agent and kube-proxy (``kubectl describe node``, AKS 1.25); all others are
-general knowledge, not verified. Deployments of two replicas are listed with both replicas' requests.
 """
 
 from __future__ import annotations
@@ -12,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from facts.catalog.model import Machine, Resources, SystemPod
+from facts.catalog.model import Machine, Resources
 
 MAX_PODS: Final = 110
 """Pods on a node, for every pool. Azure CNI Overlay allows 250, but each costs 20 MiB of reserved memory."""
@@ -23,20 +19,6 @@ _MEMORY_PER_POD_MIB: Final = 20
 _MEMORY_BASE_MIB: Final = 50
 _MEMORY_AT_MOST: Final = 0.25
 _EVICTION_MIB: Final = 100
-
-SYSTEM_PODS: Final = (
-    SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
-    SystemPod(name="azure-ip-masq-agent", request=Resources(milli_cpu=100, memory_mib=50), per_node=True),
-    SystemPod(name="azure-cns", request=Resources(milli_cpu=40, memory_mib=250), per_node=True),
-    SystemPod(name="cloud-node-manager", request=Resources(milli_cpu=50, memory_mib=50), per_node=True),
-    SystemPod(name="csi-azuredisk-node", request=Resources(milli_cpu=30, memory_mib=60), per_node=True),
-    SystemPod(name="csi-azurefile-node", request=Resources(milli_cpu=30, memory_mib=60), per_node=True),
-    SystemPod(name="coredns", request=Resources(milli_cpu=200, memory_mib=140), per_node=False),
-    SystemPod(name="coredns-autoscaler", request=Resources(milli_cpu=20, memory_mib=10), per_node=False),
-    SystemPod(name="konnectivity-agent", request=Resources(milli_cpu=40, memory_mib=40), per_node=False),
-    SystemPod(name="metrics-server", request=Resources(milli_cpu=100, memory_mib=200), per_node=False),
-    SystemPod(name="azure-wi-webhook", request=Resources(milli_cpu=200, memory_mib=40), per_node=False),
-)
 
 
 # The letter r: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions

@@ -1,50 +1,19 @@
-"""Amazon Elastic Kubernetes Service in the catalogue. Where its tables in ``data`` come from:
-
-- ``gpus.csv``: names are values of the label below, NVIDIA's names as other clouds write them (Amazon leaves them
-  free). Quotas count vCPUs of a group of families, not GPUs:
-  https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html. GPUs that only ARM machines have (T4G)
-  and parts of a GPU (g6f, gr6f) are left out.
-- ``machines.csv``: all x86 types with whole NVIDIA GPUs and the general-purpose, compute and memory families that node
-  groups commonly use (C, M, R from the fourth generation on, and T), without bare metal for CPU types. Taken from
-  Amazon's ``DescribeInstanceTypes`` as kept in https://github.com/getmoto/moto/tree/5.2.5/moto/ec2/resources
-  (``instance_types.json.gz``), and a test holds every row against it. ``memory_mib`` is nominal. T machines earn CPU
-  credits for the time that they idle: a fraction of a core, as Amazon's own pages say. How a type can be bought (large
-  types often only with a capacity block) is not in that listing, so it is not refused.
-- ``zones.csv``, regions: https://github.com/getmoto/moto/blob/5.2.5/moto/ec2/models/availability_zones_and_regions.py,
-  without the partitions of China and of the US government, which are other clouds to an account. A control plane takes
-  no subnet in the zones use1-az3, usw1-az2 and cac1-az3
-  (https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html); of these us-east-1e is listed there, and left
-  out here.
-- ``zones.csv``, GPUs: Amazon's ``DescribeInstanceTypeOfferings`` per zone as kept in
-  https://github.com/getmoto/moto/tree/5.2.5/moto/ec2/resources/instance_type_offerings (2026); a GPU is in a zone if
-  any machine with it is. In older regions each account has its own order of zone letters
-  (https://docs.aws.amazon.com/ram/latest/userguide/working-with-az-ids.html), so another account may find a GPU
-  under another letter: settings let a pool name its own zones. Not known: the regions that the listing lacks.
-- ``machine_prices.csv``: Linux, shared tenancy. us-east-1 is Amazon's price list of 2026-07-20 as Karpenter keeps it.
-  us-west-2 and eu-west-1 have the types that were read in SkyPilot's catalogue; that copy has no date, but its
-  us-east-1 prices are those of 2026-07-20. There is no list price of a Spot machine: it differs by zone and changes
-  during the day, so it is not known. It is never above the on-demand price (https://aws.amazon.com/ec2/spot/pricing).
-- ``versions.csv``: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html. Amazon's mail to its
-  customers says "starting this date" of the one day and "after" of the other
-  (https://github.com/CredentialEngine/CredentialRegistry/issues/982). The days of 1.36 were in no copy that was read
-  (14 and 26 months after EKS got it), so it counts as in standard support.
-- ``disk_prices.csv``: gp3 with the 3,000 IOPS and 125 MiB/s that are part of it.
-"""
+"""Amazon Elastic Kubernetes Service in the catalogue. Its tables in ``data`` say where they come from."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin
+from facts.catalog.changes import effects
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
 from facts.catalog.eks import node_tags
-from facts.catalog.eks.changes import CHANGES
-from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
+from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, allocatable, disk_mib
 from facts.catalog.eks.quotas import quotas
-from facts.catalog.eks.raw import RAW
 from facts.catalog.machines import Machines
-from facts.catalog.model import Price, WithdrawnGpu
+from facts.catalog.model import Price
 from facts.catalog.prices import Prices, Source
+from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
 
 # The day that readers noted each fee.
@@ -62,23 +31,6 @@ _NAT_ADDRESS_USD: Final = 0.005
 # No machine with these GPUs is in Amazon's own listing any more (``DescribeInstanceTypes`` of all regions as kept in
 # https://github.com/getmoto/moto/blob/5.2.5/moto/ec2/resources/instance_types.json.gz).
 _LISTING: Final = "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"
-_WITHDRAWN: Final = (
-    WithdrawnGpu(
-        name="nvidia-k80",
-        reason=f"Amazon no longer lists the P2 machines that had the K80 ({_LISTING})",
-        successor="nvidia-t4",
-    ),
-    WithdrawnGpu(
-        name="nvidia-m60",
-        reason=f"Amazon no longer lists the G3 machines that had the M60 ({_LISTING})",
-        successor="nvidia-t4",
-    ),
-    WithdrawnGpu(
-        name="nvidia-v100",
-        reason=f"Amazon no longer lists the P3 machines that had the V100 with 16 GB ({_LISTING})",
-        successor="nvidia-v100-32gb",
-    ),
-)
 
 
 def nat_price(nodes: int, gateways: int) -> Price:
@@ -117,7 +69,12 @@ CATALOG: Final = CloudCatalog(
     default_cpu_machine="m6i.xlarge",
     existing_network="vpc-<id>",
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
-    raw=RAW,
+    raw=raw_inputs(
+        "eks",
+        cluster="aws:eks/cluster:Cluster",
+        pool="aws:eks/nodeGroup:NodeGroup",
+        karpenter="karpenter.k8s.aws/v1:EC2NodeClass",
+    ),
     # https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
     control_plane_logs=("api", "audit", "authenticator", "controllerManager", "scheduler"),
     # https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
@@ -137,7 +94,7 @@ CATALOG: Final = CloudCatalog(
     # The first four and the last: https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html
     reserved_addresses=5,
     reference_region="us-east-1",
-    withdrawn_gpus={gpu.name: gpu for gpu in _WITHDRAWN},
+    withdrawn_gpus=withdrawn_gpus("eks"),
     # Amazon's price list has no on-demand price for p5e: it is sold in capacity blocks, and p5en is the same size.
     machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge"})),
     prices=Prices(
@@ -155,8 +112,8 @@ CATALOG: Final = CloudCatalog(
         nat=nat_price,
     ),
     allocatable=allocatable,
-    changes=CHANGES,
-    system_pods=SYSTEM_PODS,
+    changes=effects("eks"),
+    system_pods=system_pods("eks", "node", "cluster"),
     disk_mib=disk_mib,
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
     spot_notice_seconds=120,

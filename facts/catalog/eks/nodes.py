@@ -1,4 +1,4 @@
-"""What an EKS node leaves for pods, and what EKS's own pods ask for.
+"""What an EKS node leaves for pods.
 
 Reservations: ``nodeadm/internal/kubelet/config.go`` of https://github.com/awslabs/amazon-eks-ami (July 2026). There
 memory depends on the pods that a node's network interfaces could address one by one, which is mostly fewer than the
@@ -6,22 +6,13 @@ pods it may run with prefix delegation; this module reserves for all of them, so
 Memory is nominal: the firmware and kernel take a part first (Karpenter's ``vmMemoryOverheadPercent``, 7.5 %).
 
 Pods per node: https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
-
-Requests of system pods, charts of August 2026: 25m for both containers of aws-node
-(https://github.com/aws/amazon-vpc-cni-k8s), 10m and 40 MiB for each of the 6 and 3 containers of the EBS driver's two
-controllers and its node pod (https://github.com/kubernetes-sigs/aws-ebs-csi-driver), nothing for
-https://github.com/aws/eks-pod-identity-agent. The cluster autoscaler's are its own manifest's
-(https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws/examples), Karpenter's are
-what the program asks for, because its chart asks for nothing; the node monitoring agent's are its chart's
-(https://github.com/aws/eks-node-monitoring-agent). It and the node reaper run with Karpenter only. Those of CoreDNS
-and kube-proxy, and that EKS's add-ons keep their charts' defaults, are general knowledge.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from facts.catalog.model import Machine, Resources, SystemPod
+from facts.catalog.model import Machine, Resources
 from facts.concepts.pool import Image
 
 ADDRESSES_PER_PREFIX: Final = 16
@@ -42,20 +33,6 @@ _DISK_FREE: Final = 0.9
 # Shares of a volume that its file system makes usable.
 _FILE_SYSTEM: Final = 0.999
 _BOTTLEROCKET_FILE_SYSTEM: Final = 0.983
-
-SYSTEM_PODS: Final = (
-    SystemPod(name="aws-node", request=Resources(milli_cpu=50, memory_mib=0), per_node=True),
-    SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
-    SystemPod(name="eks-pod-identity-agent", request=Resources(milli_cpu=0, memory_mib=0), per_node=True),
-    SystemPod(name="ebs-csi-node", request=Resources(milli_cpu=30, memory_mib=120), per_node=True),
-    SystemPod(name="eks-node-monitoring-agent", request=Resources(milli_cpu=10, memory_mib=30), per_node=True),
-    # Two replicas each.
-    SystemPod(name="coredns", request=Resources(milli_cpu=200, memory_mib=140), per_node=False),
-    SystemPod(name="ebs-csi-controller", request=Resources(milli_cpu=120, memory_mib=480), per_node=False),
-    # One of two: cluster-autoscaler asks for 100m and 600 MiB, Karpenter for 200m and 512 MiB.
-    SystemPod(name="autoscaler", request=Resources(milli_cpu=200, memory_mib=600), per_node=False),
-    SystemPod(name="node-reaper", request=Resources(milli_cpu=10, memory_mib=64), per_node=False),
-)
 
 
 SOLD_IN_BLOCKS: Final = frozenset({"p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300"})

@@ -1,46 +1,19 @@
-"""Google Kubernetes Engine in the catalogue. Where its tables in ``data`` come from:
-
-- ``gpus.csv``, stored copies read 2026-11-20: names, https://cloud.google.com/compute/docs/gpus and the API's listing
-  of 2026-08-10 (https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator, ``tools/acceleratortypes.csv``);
-  quotas, the enum ``Quota.metric`` of the Compute Engine API; families, see ``quotas``. Partitions (MIG):
-  https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi; of two sizes with one compute slice the table has
-  the smaller, of which a GPU has more.
-- ``machines.csv``: see ``machines``.
-- ``zones.csv``, regions: the Compute Engine API's listing of 2026-08-17 (``tools/machinetyperegion.csv`` of
-  https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator). Their zones: its listing of 2023; those of the six
-  regions added since are a, b and c, as others quote https://cloud.google.com/compute/docs/regions-zones
-  (europe-west10: general knowledge).
-- ``zones.csv``, GPUs: the API's listing of September 2025 (https://github.com/skypilot-org/skypilot-catalog,
-  ``gcp/vms.csv``), made to agree with the regions of August 2026. Not known: the zone of the H100 in
-  australia-southeast2 and of the B200 in europe-west1, and all of the RTX PRO 6000. Zones gain GPUs over time, so
-  settings let a pool name its own zones.
-- ``versions.csv``: 14 and 24 months from the Regular channel, the last ten in the channel ``extended`` alone
-  (https://cloud.google.com/kubernetes-engine/versioning). 1.32 is dated in
-  https://endoflife.date/api/v1/products/google-kubernetes-engine (read 2026-11-25), 1.33 is counted from its day in
-  Regular. Google's dates are estimates (https://cloud.google.com/kubernetes-engine/docs/release-schedule); those of
-  later versions were in no copy that was read.
-- Prices: Google's SKU prices of 2026-07-30; a3-mega, a3-ultra and a4 in us-central1 as others read them on 2026-09-17
-  (https://cloud.google.com/products/compute/gpus-pricing; of a4, which has no on-demand price, the one of Calendar
-  Mode, its dearest; that page's a3-high is the SKUs' price too); those of GPUs attached to an N1 machine of September
-  2025, which on demand in us-central1 agree with the cluster autoscaler's ``gce_price_info.go`` (read 2026-11-20).
-  Disks are balanced persistent ones. Google may change a spot price every day; on-demand prices change rarely
-  (https://cloud.google.com/spot-vms/pricing).
-"""
+"""Google Kubernetes Engine in the catalogue. Its tables in ``data`` say where they come from."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin
-from facts.catalog.gke.changes import CHANGES
+from facts.catalog.changes import effects
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
 from facts.catalog.gke.machines import GkeMachines, is_custom
-from facts.catalog.gke.nodes import GPU_NODE_PODS, SYSTEM_PODS, allocatable, disk_mib
+from facts.catalog.gke.nodes import allocatable, disk_mib
 from facts.catalog.gke.quotas import quotas
-from facts.catalog.gke.raw import RAW
 from facts.catalog.gke.rights import needed
-from facts.catalog.model import Price, WithdrawnGpu
+from facts.catalog.model import Price
 from facts.catalog.prices import Prices, Source
+from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName
 
 _SKUS: Final = Source(
@@ -113,7 +86,11 @@ CATALOG: Final = CloudCatalog(
     existing_network="projects/<host project>/global/networks/<name>",
     # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
     # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
-    raw=RAW,
+    raw=raw_inputs(
+        "gke",
+        cluster="gcp:container/cluster:Cluster",
+        pool="gcp:container/nodePool:NodePool",
+    ),
     registry_name=RegistryName(
         written=re.compile(
             r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+)"
@@ -127,14 +104,7 @@ CATALOG: Final = CloudCatalog(
     # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
     reserved_addresses=4,
     reference_region="us-central1",
-    withdrawn_gpus={
-        "nvidia-k80": WithdrawnGpu(
-            name="nvidia-k80",
-            # https://github.com/GoogleCloudPlatform/magic-modules/pull/10309
-            reason="Google withdrew the K80 on 1 May 2024 (https://cloud.google.com/compute/docs/eol/k80-eol)",
-            successor="nvidia-t4",
-        ),
-    },
+    withdrawn_gpus=withdrawn_gpus("gke"),
     machines=GkeMachines(cloud="gke"),
     prices=Prices(
         cloud="gke",
@@ -150,9 +120,9 @@ CATALOG: Final = CloudCatalog(
         premium=lambda type: _CUSTOM_PREMIUM if is_custom(type) else 1.0,
     ),
     allocatable=allocatable,
-    changes={"managed": CHANGES},
-    system_pods=SYSTEM_PODS,
-    gpu_node_pods=GPU_NODE_PODS,
+    changes=effects("gke"),
+    system_pods=system_pods("gke", "node", "cluster"),
+    gpu_node_pods=system_pods("gke", "gpu-node"),
     disk_mib=disk_mib,
     # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms

@@ -1,6 +1,6 @@
 """The APIs that a stack needs in its project, and the roles of the principal that runs Pulumi.
 
-Roles: https://cloud.google.com/iam/docs/roles-permissions. The role Owner has all of them but those on resources of
+``data/rights.csv`` lists them. The role Owner has all of them but those on resources of
 other projects.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
+
+from facts.catalog import tables
 
 
 class Need(NamedTuple):
@@ -18,28 +20,9 @@ class Need(NamedTuple):
     on: str = "the project"
 
 
-EVERY_STACK: Final = (
-    Need("compute.googleapis.com", "roles/compute.networkAdmin"),
-    Need("container.googleapis.com", "roles/container.admin"),
-    Need("iam.googleapis.com", "roles/iam.serviceAccountAdmin"),
-    Need("iam.googleapis.com", "roles/iam.serviceAccountUser"),
-    Need("cloudresourcemanager.googleapis.com", "roles/resourcemanager.projectIamAdmin"),
-    Need("logging.googleapis.com"),
-    Need("monitoring.googleapis.com"),
-)
-
-OF_SETTINGS: Final[Mapping[str, Need]] = {
-    "security.kmsKey": Need("cloudkms.googleapis.com", "roles/cloudkms.admin", "the key"),
-    "security.diskKey": Need("cloudkms.googleapis.com", "roles/cloudkms.admin", "the key"),
-    "gpuPools[].imageStreaming": Need("containerfilesystem.googleapis.com"),
-    "workloads.registry": Need("artifactregistry.googleapis.com", "roles/artifactregistry.admin"),
-    "workloads.pullFrom": Need("artifactregistry.googleapis.com", "roles/artifactregistry.admin", "each registry"),
-    "workloads.checkpoints": Need("storage.googleapis.com", "roles/storage.admin"),
-    "workloads.sharedVolume": Need("file.googleapis.com", "roles/file.editor"),
-    "identities[].read": Need("storage.googleapis.com", "roles/storage.admin", "each bucket"),
-    "identities[].write": Need("storage.googleapis.com", "roles/storage.admin", "each bucket"),
-    "identities[].secrets": Need("secretmanager.googleapis.com", "roles/secretmanager.admin", "each secret"),
-}
+_NEEDS: Final = [(row["setting"], Need(row["api"], row["role"], row["on"])) for row in tables.rows("gke", "rights")]
+EVERY_STACK: Final = tuple(need for setting, need in _NEEDS if not setting)
+OF_SETTINGS: Final[Mapping[str, Need]] = {setting: need for setting, need in _NEEDS if setting}
 """Setting → what it needs beside ``EVERY_STACK``."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast, get_args
 
 from facts.concepts.declared import Cluster, NodeGroup, Reservation, UnknownReason
 from facts.concepts.kubernetes import Effect, Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, flag, items, mapping, negation, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.addresses import open_to_all
 from policies.readers.aks.facts import CLOUD, gpus_of_size
@@ -43,7 +43,7 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
         managed_nodes=UNKNOWN if at(inputs, "sku", "name") is UNKNOWN else at(inputs, "sku", "name") == "Automatic",
         secrets_key=None if flag(at(kms, "enabled")) is False else key,
         open_api=_open_api(inputs),
-        local_accounts=_not(flag(inputs.get("disableLocalAccounts"))),
+        local_accounts=negation(flag(inputs.get("disableLocalAccounts"))),
         idle=idle_of_profile(inputs.get("autoScalerProfile"), "autoScalerProfile"),
         resource=declared.urn,
     )
@@ -83,18 +83,18 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         *(text(at(mix, "name")) for mix in items(at(inputs, "skuProfile", "vmSizes"))),
     ]
     size = max(sizes, key=_by_gpus)
-    capacity = _number(at(inputs, "sku", "capacity"))
+    capacity = amount(at(inputs, "sku", "capacity"))
     priority = at(inputs, "virtualMachineProfile", "priority")
     tags = inputs.get("tags")
     if not isinstance(tags, Mapping) or "min" not in tags or "max" not in tags:
-        yield from _machines(declared, size, _number(at(inputs, "sku", "capacity"), 1), priority)
+        yield from _machines(declared, size, amount(at(inputs, "sku", "capacity"), 1), priority)
         return
     yield NodeGroup(
         name=declared.name,
         cloud=CLOUD,
         gpus_per_node=_gpus(size),
         autoscaled=True,
-        min_nodes=_number(tags["min"]),
+        min_nodes=amount(tags["min"]),
         max_nodes=whole(tags["max"]),
         initial_nodes=capacity,
         taints=_tagged_taints(tags),
@@ -113,9 +113,8 @@ def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
     https://learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview#pricing-and-billing
     """
     sku = declared.properties.get("sku")
-    size, count = text(at(sku, "name")), whole(at(sku, "capacity"), default=0)
+    size, held = text(at(sku, "name")), amount(at(sku, "capacity"))
     gpus = UNKNOWN if size is UNKNOWN else gpus_of_size(size)
-    held = UNKNOWN if count is None else count
     yield Reservation(f"capacity reservation '{declared.name}'", held, gpus, size, declared.urn)
 
 
@@ -219,18 +218,18 @@ def _group(
         cloud=CLOUD,
         gpus_per_node=gpus,
         autoscaled=flag(pool.get("enableAutoScaling")),
-        min_nodes=_least(system, _number(pool.get("minCount"))),
+        min_nodes=_least(system, amount(pool.get("minCount"))),
         for_system_pods=system,
         max_nodes=whole(pool.get("maxCount")),
-        initial_nodes=_number(pool.get("count"), _DEFAULT_COUNT),
-        deletes_nodes=_not(_is(pool.get("scaleDownMode"), "Deallocate")),
+        initial_nodes=amount(pool.get("count"), _DEFAULT_COUNT),
+        deletes_nodes=negation(_is(pool.get("scaleDownMode"), "Deallocate")),
         taints=_taints(pool.get("nodeTaints"), spot),
         labels=_labels(pool, name, gpus, spot),
         spot=spot,
         region=region,
         zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
         machine_type=text(size),
-        private=_not(flag(pool.get("enableNodePublicIP"))),
+        private=negation(flag(pool.get("enableNodePublicIP"))),
         disk_key=disk_key,
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
@@ -343,17 +342,8 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
     return open_to_all(items(ranges)) if ranges else True
 
 
-def _number(value: Any, default: int = 0) -> Maybe[int]:
-    number = whole(value, default)
-    return 0 if number is None else number
-
-
 def _is(value: Any, expected: str) -> Maybe[bool]:
     return UNKNOWN if value is UNKNOWN else str(value).lower() == expected.lower()
-
-
-def _not(answer: Maybe[bool]) -> Maybe[bool]:
-    return UNKNOWN if answer is UNKNOWN else not answer
 
 
 def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:

@@ -13,7 +13,20 @@ from facts.catalog.carbon import carbon
 from facts.concepts.declared import Cluster, Credential, NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    amount,
+    at,
+    either,
+    flag,
+    holds_unknown,
+    items,
+    mapping,
+    text,
+    texts,
+    whole,
+)
 from policies.readers.additions import Additions, add, put
 from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
@@ -50,9 +63,8 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         cloud=CLOUD,
         region=region,
         managed_nodes=autopilot,
-        private_nodes=_either(
-            flag(at(inputs, "privateClusterConfig", "enablePrivateNodes")),
-            flag(at(inputs, "networkConfig", "enablePrivateNodes")),
+        private_nodes=either(
+            flag(at(inputs, key, "enablePrivateNodes")) for key in ("privateClusterConfig", "networkConfig")
         ),
         secrets_key=text(at(inputs, "databaseEncryption", "keyName")),
         open_api=_open_api(inputs),
@@ -130,7 +142,7 @@ def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Mayb
             kind="auto-provisioned",
             gpus_per_node=UNKNOWN if kind is UNKNOWN else 1,
             autoscaled=True,
-            min_nodes=_number(at(limit, "minimum")),
+            min_nodes=amount(at(limit, "minimum")),
             max_nodes=whole(at(limit, "maximum")),
             # GKE taints such pools: https://cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
             taints=(GPU_TAINT,),
@@ -150,12 +162,12 @@ def _group(
     zones = _zones(pool, located)
     per_zone = len(zones) if zones else _zone_count(located.get("location"))
     gpus = gpus_of(config)
-    spot = _either(flag(at(config, "spot")), flag(at(config, "preemptible")))
+    spot = either((flag(at(config, "spot")), flag(at(config, "preemptible"))))
     region = region_of(located.get("location"))
     machine = text(at(config, "machineType"))
     max_nodes = _bound(scaling, "totalMaxNodeCount", "maxNodeCount", per_zone)
     fixed = pool.get("nodeCount") if pool.get("nodeCount") is not None else pool.get("initialNodeCount")
-    initial = _times(_number(fixed), per_zone)
+    initial = _times(amount(fixed), per_zone)
     own_private = at(pool, "networkConfig", "enablePrivateNodes")
     return NodeGroup(
         name=name,
@@ -192,7 +204,7 @@ def unknown_reasons_of(config: Any) -> dict[str, UnknownReason]:
 def gpus_of(config: Any) -> Maybe[int]:
     """GPUs per node: attached ones, or those of the machine type."""
     listed = items(at(config, "guestAccelerators"))
-    counts = [UNKNOWN if entry is UNKNOWN else _number(at(entry, "count")) for entry in listed]
+    counts = [amount(at(entry, "count")) for entry in listed]
     total = 0
     for count in counts:
         if count is UNKNOWN:
@@ -264,10 +276,6 @@ def region_of(location: Any) -> Maybe[str | None]:
     return location.rpartition("-")[0] if _ZONE.match(location) else location
 
 
-def _number(value: Any) -> Maybe[int]:
-    return _or_zero(whole(value, default=0))
-
-
 def _or_zero(value: Maybe[int | None]) -> Maybe[int]:
     return 0 if value is None else value
 
@@ -277,12 +285,6 @@ def _times(count: Maybe[int], zones: Maybe[int]) -> Maybe[int]:
     if count is UNKNOWN or count == 0:
         return count
     return count if zones is UNKNOWN else count * zones
-
-
-def _either(one: Maybe[bool], other: Maybe[bool]) -> Maybe[bool]:
-    if True in (one, other):
-        return True
-    return UNKNOWN if UNKNOWN in (one, other) else False
 
 
 def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:

@@ -36,13 +36,13 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
     """The schema of the resource types ``tokens``, in the form of the JSON file.
 
     Raises:
-        ValueError: a type of which ``names.py`` does not say which request makes it.
+        ValueError: a type of which ``names.yaml`` does not say which request makes it.
     """
     collection, resources = Collection(), {}
     for token in tokens:
         request = REQUESTS.get(token)
         if request is None:
-            raise ValueError(f"{token}: say in names.py which request makes it")
+            raise ValueError(f"{token}: say in names.yaml which request makes it")
         model = _service(request.service)
         shape = model.shape_for(request.body or model.operation_model(request.operation).input_shape.name)
         root = _Merging(collection, request).root(sdk.inputs_of(token), shape)

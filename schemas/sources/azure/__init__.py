@@ -67,7 +67,7 @@ def _require_limited(objects: Mapping[str, Any]) -> None:
     known = {(each["name"], key) for each in objects.values() for key in each["properties"]}
     missing = {(name, key) for name, limits in LIMITS.items() for key in limits} - known
     if missing:
-        raise ValueError(f"limits.py: there is no {', '.join(sorted('.'.join(each) for each in missing))}")
+        raise ValueError(f"limits.yaml: there is no {', '.join(sorted('.'.join(each) for each in missing))}")
 
 
 def _root(collection: Collection, token: str) -> str:

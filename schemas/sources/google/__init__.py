@@ -28,14 +28,14 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
     """The schema of the resource types ``tokens``, in the form of the JSON file.
 
     Raises:
-        ValueError: a type or an input of which ``names.py`` does not say what becomes of it.
+        ValueError: a type or an input of which ``names.yaml`` does not say what becomes of it.
     """
     collection, resources = Collection(), {}
     revisions = {}
     for token in tokens:
         request = REQUESTS.get(token)
         if request is None:
-            raise ValueError(f"{token}: say in names.py which request makes it")
+            raise ValueError(f"{token}: say in names.yaml which request makes it")
         merging = _Merging(collection, _document(request.api), request.table)
         revisions[request.api] = f"revision {_document(request.api)['revision']}"
         root = merging.object(sdk.inputs_of(token), merging.schema(request.schema), request.schema)
@@ -88,7 +88,7 @@ class _Merging:
     def _property(self, argument: sdk.Argument, schema: Mapping[str, Any], name: str) -> Raw:
         rule = self.table.get(name, {}).get(argument.name)
         if rule is None and argument.name not in schema.get("properties", {}):
-            raise ValueError(f"{name} has no {argument.name}: say in names.py what becomes of it")
+            raise ValueError(f"{name} has no {argument.name}: say in names.yaml what becomes of it")
         if isinstance(rule, RefusedInput):
             return {**sdk.scalar(argument.type), "refused": rule.reason}
         if isinstance(rule, Local):

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from components.settings import docs
+from components.settings.fields import Section
+from components.settings.stack_file import StackFile
+
+MEANINGS = json.loads(Path(docs.__file__).with_name("meanings.json").read_text())
+
+
+def sections(section: type[Section] = Section) -> Iterator[type[Section]]:
+    for each in section.__subclasses__():
+        yield each
+        yield from sections(each)
+
+
+def test_every_meaning_is_of_a_key_that_exists() -> None:
+    assert StackFile in sections()
+    keys = {each.__name__: {field.alias or name for name, field in each.model_fields.items()} for each in sections()}
+    assert [(name, key) for name, each in MEANINGS.items() for key in each if key not in keys.get(name, ())] == []
 
 
 @pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")

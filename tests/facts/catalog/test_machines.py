@@ -7,6 +7,7 @@ import re
 import pytest
 
 from facts import catalog
+from facts.catalog import tables
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
 TYPES = [(cloud, name) for cloud in catalog.clouds() for name in catalog.of(cloud).machines.types]
@@ -67,3 +68,12 @@ def test_zones_belong_to_their_regions_and_gpus_to_zones(cloud: str) -> None:
     assert known.reference_region in known.regions
     for gpu in known.accelerators:
         assert set(known.gpu_zones(gpu) or ()) <= set(zones)
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_every_row_of_the_system_pods_counts(cloud: str) -> None:
+    known = catalog.of(cloud)
+    counted = [pod.name for pod in (*known.system_pods, *known.gpu_node_pods)]
+    assert sorted(counted) == sorted(row["name"] for row in tables.rows(cloud, "system_pods"))
+    assert any(pod.per_node for pod in known.system_pods)
+    assert not all(pod.per_node for pod in known.system_pods)
