@@ -21,7 +21,7 @@ from facts.concepts.declared import (
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import rented
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, GPUS, TAGS, WEB, program, scaler
 
 _HINT: Final = "k8s.io/cluster-autoscaler/node-template/"
@@ -37,7 +37,15 @@ _Hint = tuple[str, str, str]
 """What is missing in words, the tag's key, and its value."""
 
 
-@gate_rule("autoscaler-present", example=program(replace(CLUSTER, managed_autoscaler=False), GPUS, WEB))
+@rule(
+    "autoscaler-present",
+    title="The cluster has a node autoscaler",
+    why="Where the cloud runs no autoscaler, a minimum of 0 means that no GPU node is ever added.",
+    remedy="Deploy cluster-autoscaler or Karpenter on the always-on CPU nodes.",
+    level="advisory",
+    severity="high",
+    example=program(replace(CLUSTER, managed_autoscaler=False), GPUS, WEB),
+)
 def present(stack: Stack) -> list[Violation]:
     """A cluster whose cloud runs no autoscaler has one among the stack's workloads.
 
@@ -59,7 +67,15 @@ def present(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("autoscaler-sees-group", example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("other")))
+@rule(
+    "autoscaler-sees-group",
+    title="The autoscaler discovers every GPU node group",
+    why="A group that no autoscaler discovers keeps its size: zero nodes, or idle nodes forever.",
+    remedy="Give the group the tags that the autoscaler discovers groups by.",
+    level="mandatory",
+    severity="high",
+    example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("other")),
+)
 def sees_each_group(stack: Stack) -> list[Violation]:
     """The autoscaler of the cluster discovers each GPU group.
 
@@ -93,7 +109,15 @@ def sees_each_group(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("autoscaler-knows-template", example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("ml")))
+@rule(
+    "autoscaler-knows-template",
+    title="The autoscaler knows labels and taints of empty node groups",
+    why="It plans the first node of a group by tags. A label or taint that has no tag is ignored.",
+    remedy="Add a node-template tag for each label and taint to the Auto Scaling group.",
+    level="mandatory",
+    severity="high",
+    example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("ml")),
+)
 def knows_each_template(stack: Stack) -> list[Violation]:
     """The tags of each GPU group tell the autoscaler every label and taint of its nodes.
 
@@ -122,8 +146,13 @@ def knows_each_template(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule(
+@rule(
     "autoscaler-permitted",
+    title="The autoscaler has the permissions it needs",
+    why="If one permission is missing, groups keep their size: pods stay Pending or idle nodes keep running.",
+    remedy="Allow the autoscaler's role every action that it needs on the groups of this cluster.",
+    level="mandatory",
+    severity="high",
     example=replace(
         program(GPUS, scaler("ml")),
         pod_roles=(PodRole("scaler", "kube-system", "scaler", ({"Statement": []},)),),

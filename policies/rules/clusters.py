@@ -8,14 +8,22 @@ from typing import Final
 from facts.concepts.declared import Cluster, NodeGroup, Stack, Violation, same_place
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, CPUS, GPUS, program
 from policies.rules.scheduling import repelling_taints
 
 _FOR_SYSTEM_PODS: Final = "CriticalAddonsOnly"
 
 
-@gate_rule("gpu-not-only-pool", example=program(CLUSTER, GPUS))
+@rule(
+    "gpu-not-only-pool",
+    title="A cluster with GPUs also has a CPU node group",
+    why="Some clouds taint GPU nodes only if there is a CPU group, and DNS should not need a GPU node.",
+    remedy="Add a small CPU node group that is always on.",
+    level="mandatory",
+    severity="high",
+    example=program(CLUSTER, GPUS),
+)
 def not_alone(stack: Stack) -> list[Violation]:
     """A cluster with GPU groups has a group without GPUs too."""
     violations = []
@@ -28,7 +36,15 @@ def not_alone(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("system-pods-home", example=program(CLUSTER, GPUS, CPUS))
+@rule(
+    "system-pods-home",
+    title="System pods have a CPU node group that is always on",
+    why="Without an always-on, untainted CPU node, system pods stay Pending or keep a GPU node up.",
+    remedy="Add a CPU node group with at least 1 node at all times and no NoSchedule or NoExecute taint.",
+    level="mandatory",
+    severity="high",
+    example=program(CLUSTER, GPUS, CPUS),
+)
 def system_pods_home(stack: Stack) -> list[Violation]:
     """A cluster with GPU groups has a CPU group that is always on and whose taints system pods tolerate.
 

@@ -10,11 +10,26 @@ from facts.concepts.declared import IdleTime, NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.clusters import clusters_with_gpus, name_of
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import GPUS, program
 
 
-@gate_rule("gpu-idle-time", example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))))
+@rule(
+    "gpu-idle-time",
+    title="Idle GPU nodes are removed soon",
+    why="A minimum of 0 saves nothing if an idle node runs for days.",
+    remedy="Remove idle nodes after some minutes, at any time of day.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxIdleMinutes": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "Maximum minutes that a GPU node may be idle; null allows any limit except never.",
+        }
+    },
+    example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))),
+)
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violation]:
     """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler.
 
@@ -35,7 +50,15 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violati
     return violations
 
 
-@gate_rule("gpu-nodes-deleted", example=replace(GPUS, deletes_nodes=False))
+@rule(
+    "gpu-nodes-deleted",
+    title="Scale-down deletes GPU nodes",
+    why="A stopped node still costs its disks and counts against the GPU quota.",
+    remedy="Let scale-down delete the nodes (scaleDownMode: Delete).",
+    level="advisory",
+    severity="medium",
+    example=replace(GPUS, deletes_nodes=False),
+)
 def nodes_deleted(group: NodeGroup) -> list[Violation]:
     """Scale-down deletes the nodes of a GPU group instead of stopping them.
 

@@ -10,7 +10,7 @@ from facts.concepts.counts import counted
 from facts.concepts.declared import Minimum, NodeGroup, Reservation, Stack, UnknownReason, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
 from policies.rules.scheduling import distinct, selects, untolerated
 
@@ -20,8 +20,13 @@ _UNKNOWN_NODE = UnknownReason(
 )
 
 
-@gate_rule(
+@rule(
     "gpu-minimum-elsewhere",
+    title="No schedule or flag sets a minimum of GPU nodes",
+    why="A schedule or a flag keeps GPU nodes running although their group has the minimum 0.",
+    remedy="Set every minimum of the group to 0: nodes are added when a pod requests a GPU.",
+    level="mandatory",
+    severity="critical",
     example=replace(program(GPUS), minimums=(Minimum("schedule 'morning'", 2, "l4", where="minSize"),)),
 )
 def minimum_elsewhere(stack: Stack) -> list[Violation]:
@@ -55,8 +60,14 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule(
-    "gpu-placeholders", example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True))
+@rule(
+    "gpu-placeholders",
+    title="No placeholder pods on GPU nodes",
+    why="A placeholder pod makes the autoscaler keep a GPU node that does no work.",
+    remedy="Remove the placeholder or its GPU request. The first job then waits some minutes for its node.",
+    level="mandatory",
+    severity="critical",
+    example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True)),
 )
 def placeholders(stack: Stack) -> list[Violation]:
     """No pods of negative priority and no capacity buffers hold GPUs."""
@@ -80,7 +91,15 @@ def placeholders(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("gpu-daemonset-asks", example=replace(JOB, kind="DaemonSet", name="burn-in"))
+@rule(
+    "gpu-daemonset-asks",
+    title="DaemonSets request no GPUs",
+    why="A DaemonSet's pod takes a GPU of every node before any job.",
+    remedy="Remove the DaemonSet's GPU request: drivers and monitoring can use GPUs without one.",
+    level="mandatory",
+    severity="high",
+    example=replace(JOB, kind="DaemonSet", name="burn-in"),
+)
 def daemon_set_asks(workload: Workload) -> list[Violation]:
     """No DaemonSet requests GPUs."""
     if workload.kind != "DaemonSet" or workload.gpus is UNKNOWN or workload.gpus == 0:
@@ -90,7 +109,15 @@ def daemon_set_asks(workload: Workload) -> list[Violation]:
     return [daemon_set_asks.violation(message, workload.resource)]
 
 
-@gate_rule("gpu-held-for-ever", example=program(GPUS, replace(JOB, kind="Deployment", name="serve", always=2)))
+@rule(
+    "gpu-held-for-ever",
+    title="Report always-on GPU workloads",
+    why="A service with a permanent GPU pod keeps its node running, even if the minimum of the node group is 0.",
+    remedy="Scale it to zero while it is idle (KEDA, Knative, a Job), or exempt it with a reason.",
+    level="advisory",
+    severity="medium",
+    example=program(GPUS, replace(JOB, kind="Deployment", name="serve", always=2)),
+)
 def held_for_ever(stack: Stack) -> list[Violation]:
     """Reports workloads that hold GPUs whether or not there is work, with their price."""
     violations = []
@@ -108,7 +135,15 @@ def held_for_ever(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("gpu-reserved-capacity", example=Reservation("capacity reservation 'h100'", 2, 8, "p5.48xlarge"))
+@rule(
+    "gpu-reserved-capacity",
+    title="Report reserved GPUs",
+    why="Reserved machines are billed until the reservation ends, used or not.",
+    remedy="End the reservation with the work that needs it, and let a node group use it.",
+    level="advisory",
+    severity="medium",
+    example=Reservation("capacity reservation 'h100'", 2, 8, "p5.48xlarge"),
+)
 def reserved_capacity(reservation: Reservation) -> list[Violation]:
     """Reports machines with GPUs that are billed whether or not they are used."""
     if reservation.gpus_per_machine == 0 or reservation.machines == 0:

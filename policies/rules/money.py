@@ -7,12 +7,28 @@ from dataclasses import replace
 from facts.concepts.declared import NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.kept_warm import permanent_pods, usd_of_gpus
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import CPUS, GPUS, program
 from policies.rules.scheduling import distinct
 
 
-@gate_rule("hourly-cost-ceiling", example=program(GPUS, CPUS), example_limits={"maxHourlyUsd": 5})
+@rule(
+    "hourly-cost-ceiling",
+    title="The stack's hourly cost has a limit",
+    why="All node groups at their maximum are what the stack can cost in the worst case.",
+    remedy="Lower the maximum of a node group, choose a cheaper machine, or raise maxHourlyUsd.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxHourlyUsd": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "Maximum US dollars per hour with all node groups at their maximum; null for no limit.",
+        }
+    },
+    example=program(GPUS, CPUS),
+    example_limits={"maxHourlyUsd": 5},
+)
 def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Violation]:
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
     if max_hourly_usd is None or not stack.groups:
@@ -36,7 +52,27 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     return []
 
 
-@gate_rule("idle-cost-ceiling", example=program(GPUS, replace(CPUS, min_nodes=3)), example_limits={"maxIdleUsd": 0.5})
+@rule(
+    "idle-cost-ceiling",
+    title="The stack's idle cost has a limit",
+    why="Idle nodes are billed 168 hours a week.",
+    remedy=(
+        "Lower the minimum of a node group, scale down pods that hold GPUs, choose a smaller machine, "
+        "or raise maxIdleUsd."
+    ),
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxIdleUsd": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "Maximum US dollars per hour for nodes that are always up, and for GPUs that permanent pods "
+            "hold on other nodes, where their price is known; null for no limit.",
+        }
+    },
+    example=program(GPUS, replace(CPUS, min_nodes=3)),
+    example_limits={"maxIdleUsd": 0.5},
+)
 def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
     """The idle stack costs at most ``max_idle_usd`` an hour (None: no limit).
 

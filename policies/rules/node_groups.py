@@ -12,8 +12,9 @@ from dataclasses import replace
 from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
+from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
-from policies.rules.rule import Rule, gate_rule
+from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS
 
 _REPELLING = ("NoSchedule", "NoExecute")
@@ -32,7 +33,15 @@ def rented(group: NodeGroup) -> bool:
     return has_gpus(group) and group.kind != "owned"
 
 
-@gate_rule("gpu-zero-minimum", example=replace(GPUS, min_nodes=1))
+@rule(
+    "gpu-zero-minimum",
+    title="GPU node groups scale to zero",
+    why="An idle GPU node is the most expensive idle machine in the cluster.",
+    remedy="Set the minimum to 0: the autoscaler adds nodes when a pod requests a GPU.",
+    level="mandatory",
+    severity="critical",
+    example=replace(GPUS, min_nodes=1),
+)
 def zero_minimum(group: NodeGroup) -> list[Violation]:
     """A GPU group's autoscaler may scale it to zero nodes."""
     if not rented(group) or group.min_nodes == 0:
@@ -50,7 +59,15 @@ def zero_minimum(group: NodeGroup) -> list[Violation]:
     return [_violation(zero_minimum, group, message, remedy)]
 
 
-@gate_rule("gpu-starts-empty", example=replace(GPUS, initial_nodes=2))
+@rule(
+    "gpu-starts-empty",
+    title="GPU node groups start without nodes",
+    why="Initial nodes are billed before the first job, and a fixed count conflicts with the autoscaler.",
+    remedy="Set the initial or fixed node count to 0 and let the autoscaler set the size.",
+    level="advisory",
+    severity="medium",
+    example=replace(GPUS, initial_nodes=2),
+)
 def starts_empty(group: NodeGroup) -> list[Violation]:
     """A GPU group has no nodes when it is created.
 
@@ -64,7 +81,15 @@ def starts_empty(group: NodeGroup) -> list[Violation]:
     return [_violation(starts_empty, group, message)]
 
 
-@gate_rule("gpu-autoscaled", example=replace(GPUS, autoscaled=False))
+@rule(
+    "gpu-autoscaled",
+    title="GPU node groups are autoscaled",
+    why="Only an autoscaler removes idle nodes and adds nodes when a pod requests a GPU.",
+    remedy="Enable autoscaling with a minimum of 0 and a maximum.",
+    level="mandatory",
+    severity="critical",
+    example=replace(GPUS, autoscaled=False),
+)
 def autoscaled(group: NodeGroup) -> list[Violation]:
     """An autoscaler sets the size of a GPU group; it is never fixed."""
     if not rented(group) or group.autoscaled is True:
@@ -84,7 +109,23 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
     return [_violation(autoscaled, group, message)]
 
 
-@gate_rule("gpu-ceiling", example=replace(GPUS, max_nodes=100), example_limits={"maxGpus": 64})
+@rule(
+    "gpu-ceiling",
+    title="GPU node groups have a maximum size",
+    why="A job that requests a thousand GPUs by mistake must not get them.",
+    remedy="Set the group's maximum number of nodes.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxGpus": {
+            "type": ["integer", "null"],
+            "minimum": 1,
+            "description": "Maximum GPUs of one node group; null for no limit except the group's maximum.",
+        }
+    },
+    example=replace(GPUS, max_nodes=100),
+    example_limits={"maxGpus": 64},
+)
 def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     """A GPU group has a maximum of at least one node and, with ``max_gpus``, at most that many GPUs in all."""
     remedy = f"Set the group's maximum number of nodes, at most {max_gpus} GPUs in all." if max_gpus else ""
@@ -111,7 +152,16 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     return [_violation(ceiling, group, message, remedy)]
 
 
-@gate_rule("gpu-taint", example=replace(GPUS, taints=()))
+@rule(
+    "gpu-taint",
+    title="GPU nodes carry the GPU taint",
+    why="Without it, system pods and CPU jobs run on GPU nodes, and the autoscaler cannot remove these nodes.",
+    remedy=f"Add the taint {GPU_TAINT} to the group.",
+    level="mandatory",
+    severity="critical",
+    remediable=True,
+    example=replace(GPUS, taints=()),
+)
 def gpu_taint(group: NodeGroup) -> list[Violation]:
     """A GPU group repels every pod that does not tolerate the GPU taint (key ``nvidia.com/gpu``), or one of its own."""
     if not has_gpus(group) or group.kind == "machine":
@@ -130,7 +180,22 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     return [_violation(gpu_taint, group, message)]
 
 
-@gate_rule("gpu-taint-key", example=replace(GPUS, taints=(Taint("sku", "gpu", "NoSchedule"),)))
+@rule(
+    "gpu-taint-key",
+    title="GPU nodes carry the taint that clouds and charts know",
+    why="NVIDIA's charts and the clouds tolerate nvidia.com/gpu only. Another taint keeps GPU pods away as well.",
+    remedy=f"Add the taint {GPU_TAINT}, or name your own key in taintKeys and tolerate it in every GPU pod.",
+    level="advisory",
+    severity="medium",
+    limits={
+        "taintKeys": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Keys of taints by which your GPU nodes repel other pods, instead of nvidia.com/gpu.",
+        }
+    },
+    example=replace(GPUS, taints=(Taint("sku", "gpu", "NoSchedule"),)),
+)
 def taint_key(group: NodeGroup, taint_keys: tuple[str, ...] = ()) -> list[Violation]:
     """A GPU group that repels pods does so with the key ``nvidia.com/gpu``, or with one of ``taint_keys``."""
     if not has_gpus(group) or group.kind == "machine" or group.taints is UNKNOWN:
@@ -146,7 +211,16 @@ def taint_key(group: NodeGroup, taint_keys: tuple[str, ...] = ()) -> list[Violat
     return [_violation(taint_key, group, message)]
 
 
-@gate_rule("gpu-present-label", example=GPUS)
+@rule(
+    "gpu-present-label",
+    title="GPU nodes have the label nvidia.com/gpu.present",
+    why="NVIDIA's charts select it. Without it and without node feature discovery, no pod gets a GPU.",
+    remedy=f"Add the label {GPU_PRESENT_LABEL}=true to the group.",
+    level="advisory",
+    severity="low",
+    remediable=True,
+    example=GPUS,
+)
 def present_label(group: NodeGroup) -> list[Violation]:
     """A GPU group's nodes have the label by which NVIDIA's chart places the device plugin.
 
@@ -166,7 +240,15 @@ def present_label(group: NodeGroup) -> list[Violation]:
     return [_violation(present_label, group, message)]
 
 
-@gate_rule("gpu-uniform-sizes", example=replace(GPUS, other_gpus_per_node=(4,)))
+@rule(
+    "gpu-uniform-sizes",
+    title="All nodes of a GPU node group have the same number of GPUs",
+    why="The autoscaler assumes that all nodes of a group are equal. A mix adds nodes that are too small or too large.",
+    remedy="Create one node group for each number of GPUs per node.",
+    level="mandatory",
+    severity="high",
+    example=replace(GPUS, other_gpus_per_node=(4,)),
+)
 def uniform_sizes(group: NodeGroup) -> list[Violation]:
     """All machine types of a GPU group have the same number of GPUs: the autoscaler assumes so."""
     if group.gpus_per_node is UNKNOWN or not group.other_gpus_per_node:
@@ -179,8 +261,14 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
     return [_violation(uniform_sizes, group, message)]
 
 
-@gate_rule(
-    "accelerator-zero-minimum", example=replace(GPUS, name="tpu", gpus_per_node=0, accelerators="TPUs", min_nodes=1)
+@rule(
+    "accelerator-zero-minimum",
+    title="Node groups with other accelerators scale to zero",
+    why="An idle node with TPUs, Trainium, Gaudi or AMD GPUs costs as much as one with NVIDIA GPUs.",
+    remedy="Let an autoscaler set the group's size, with a minimum of 0.",
+    level="advisory",
+    severity="high",
+    example=replace(GPUS, name="tpu", gpus_per_node=0, accelerators="TPUs", min_nodes=1),
 )
 def accelerator_minimum(group: NodeGroup) -> list[Violation]:
     """Reports always-on nodes with accelerators other than NVIDIA's."""
@@ -196,7 +284,15 @@ def accelerator_minimum(group: NodeGroup) -> list[Violation]:
     return [accelerator_minimum.violation(message, group.resource)]
 
 
-@gate_rule("gpu-uniform-models", example=replace(GPUS, gpu_models=("L4", "T4")))
+@rule(
+    "gpu-uniform-models",
+    title="All nodes of a GPU node group have the same GPU model",
+    why="A job that fits the memory of one model may fail on the other, and no label tells them apart.",
+    remedy="Create one node group for each GPU model.",
+    level="mandatory",
+    severity="high",
+    example=replace(GPUS, gpu_models=("L4", "T4")),
+)
 def uniform_models(group: NodeGroup) -> list[Violation]:
     """All machine types of a GPU group have the same GPU model, so that a job gets the memory and speed it expects."""
     if len(group.gpu_models) < 2:

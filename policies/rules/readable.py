@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from facts.concepts.declared import Unreadable, Violation
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 
 
-@gate_rule(
+@rule(
     "resource-readable",
+    title="The gate can read every resource",
+    why="No rule checks a resource that cannot be read; it would pass without a message.",
+    remedy=(
+        "Write the value as the provider documents it. If it already is, report this message as a bug of the gate "
+        "and exempt the resource until it is fixed."
+    ),
+    level="mandatory",
+    severity="high",
     example=Unreadable("aws:eks/nodeGroup:NodeGroup 'gpu'", "TypeError: 'int' object is not iterable"),
 )
 def resource_readable(resource: Unreadable) -> list[Violation]:

@@ -7,11 +7,27 @@ from dataclasses import replace
 
 from facts.concepts.declared import Carbon, Cluster, NodeGroup, Violation
 from facts.concepts.unknown import UNKNOWN
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER
 
 
-@gate_rule("allowed-regions", example=CLUSTER, example_limits={"regions": ["europe-west4"]})
+@rule(
+    "allowed-regions",
+    title="Only allowed regions",
+    why="Data residency, quota and reservations are per region.",
+    remedy="Use an allowed region, or add the region to regions.",
+    level="mandatory",
+    severity="medium",
+    limits={
+        "regions": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Regions that may be used; empty for all.",
+        }
+    },
+    example=CLUSTER,
+    example_limits={"regions": ["europe-west4"]},
+)
 def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[Violation]:
     """The cluster or group is in one of ``regions``; an empty list allows all."""
     kind = "Cluster" if isinstance(subject, Cluster) else "Node group"
@@ -25,7 +41,28 @@ def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[V
     return [allowed.violation(message, subject.resource, remedy=f"Use one of: {', '.join(regions)}.")]
 
 
-@gate_rule("low-carbon-region", example=replace(CLUSTER, carbon=Carbon(42, 590, 2025, "the cloud's table")))
+@rule(
+    "low-carbon-region",
+    title="The region has clean energy",
+    why="GPUs draw hundreds of watts; the same job emits ten times more CO2 in one region than in another.",
+    remedy="Choose a region with more carbon-free energy where latency and quota allow it.",
+    level="advisory",
+    severity="low",
+    limits={
+        "minCarbonFreePercent": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 100,
+            "description": "Share of carbon-free energy from which a region counts as clean.",
+        },
+        "maxGramsPerKwh": {
+            "type": "number",
+            "minimum": 0,
+            "description": "Grid emissions (gCO2eq/kWh) up to which a region counts as clean.",
+        },
+    },
+    example=replace(CLUSTER, carbon=Carbon(42, 590, 2025, "the cloud's table")),
+)
 def low_carbon(cluster: Cluster, min_carbon_free_percent: int = 75, max_grams_per_kwh: float = 200) -> list[Violation]:
     """The region's energy is carbon-free most of the time, or its grid emits little.
 

@@ -1,18 +1,15 @@
 """A rule of the gate: a pure function with a text, a level, limits and an example.
 
-``@gate_rule`` turns a function into a rule, ``@rule`` one of a user's own, with its text. It can still be called as a
-function, as settings do (``zero_minimum(group)``). The pack calls ``zero_minimum.check(subject, limits)``, with the
-limits of the stack's configuration.
+``@rule`` turns a function into a rule. It can still be called as a function, as settings do (``zero_minimum(group)``).
+The pack calls ``zero_minimum.check(subject, limits)``, with the limits of the stack's configuration.
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
@@ -32,11 +29,6 @@ LEVELS: Final[tuple[Level, ...]] = ("advisory", "mandatory", "disabled")
 """The levels of every rule."""
 
 _NONE: Final[Limits] = MappingProxyType({})
-
-_TEXTS: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
-    Path(__file__).with_name("rules.json").read_text(encoding="utf-8")
-)
-"""Id of a rule of the gate → the arguments of ``rule`` that are text, level, severity and limits."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -168,13 +160,6 @@ def rule(
         )
 
     return made
-
-
-def gate_rule(
-    id: str, *, example: object, example_limits: Limits = _NONE
-) -> Callable[[Callable[P, list[Violation]]], Rule[P]]:
-    """Makes a function a rule of the gate, whose text, level and limits are in ``rules.json``."""
-    return rule(id, **_TEXTS[id], example=example, example_limits=example_limits)
 
 
 def _parameter(limit: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from facts.concepts.declared import DisruptionBudget, NodeGroup, Stack, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import CPUS, WEB, program
 from policies.rules.scheduling import distinct, selects, untolerated
 
@@ -19,7 +19,18 @@ _SYSTEM: frozenset[str] = frozenset({"kube-system"})
 _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
 
 
-@gate_rule("system-pods-evictable", example=program(CPUS, replace(WEB, name="metrics", namespace="kube-system")))
+@rule(
+    "system-pods-evictable",
+    title="System pods can be evicted from autoscaled nodes",
+    why="The cluster autoscaler does not remove a node with a kube-system pod unless a PodDisruptionBudget allows it.",
+    remedy=(
+        "Add a PodDisruptionBudget with maxUnavailable: 1 that selects its pods, or the pod annotation "
+        'cluster-autoscaler.kubernetes.io/safe-to-evict: "true".'
+    ),
+    level="advisory",
+    severity="medium",
+    example=program(CPUS, replace(WEB, name="metrics", namespace="kube-system")),
+)
 def system_pods_evictable(stack: Stack) -> list[Violation]:
     """A long-running kube-system workload that may run on autoscaled nodes has a budget that allows eviction."""
     violations = []

@@ -8,11 +8,19 @@ from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, St
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.clusters import belongs, name_of
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, GPUS, program
 
 
-@gate_rule("private-nodes", example=replace(CLUSTER, private_nodes=False))
+@rule(
+    "private-nodes",
+    title="Nodes have no public addresses",
+    why="A node with a public address can be reached and scanned from anywhere.",
+    remedy="Give the nodes private addresses only, with a NAT gateway for outgoing traffic.",
+    level="advisory",
+    severity="medium",
+    example=replace(CLUSTER, private_nodes=False),
+)
 def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     """Nodes have no public addresses."""
     kind, private = (
@@ -24,7 +32,15 @@ def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     )
 
 
-@gate_rule("gpu-nodes-private", example=program(replace(GPUS, private=False)))
+@rule(
+    "gpu-nodes-private",
+    title="GPU nodes have no public addresses",
+    why="Cryptocurrency miners scan for GPU nodes with public addresses.",
+    remedy="Give the group's nodes private addresses only, with a NAT gateway for outgoing traffic.",
+    level="advisory",
+    severity="high",
+    example=program(replace(GPUS, private=False)),
+)
 def gpu_nodes_private(stack: Stack) -> list[Violation]:
     """No GPU node has a public address, by its group's declaration or, where that says nothing, its cluster's."""
     violations = []
@@ -44,7 +60,15 @@ def gpu_nodes_private(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("secrets-encryption", example=CLUSTER)
+@rule(
+    "secrets-encryption",
+    title="Kubernetes Secrets are encrypted with your own key",
+    why="You can rotate, audit and revoke your own key.",
+    remedy="Set a KMS key for the encryption of Kubernetes Secrets.",
+    level="advisory",
+    severity="low",
+    example=CLUSTER,
+)
 def secrets_encryption(cluster: Cluster) -> list[Violation]:
     """Kubernetes Secrets are encrypted with a key of the customer's."""
     if cluster.secrets_key is UNKNOWN or cluster.secrets_key or cluster.managed_nodes is True:
@@ -53,14 +77,30 @@ def secrets_encryption(cluster: Cluster) -> list[Violation]:
     return [secrets_encryption.violation(message, cluster.resource)]
 
 
-@gate_rule("control-plane-access", example=replace(CLUSTER, open_api=True))
+@rule(
+    "control-plane-access",
+    title="The control plane is not open to the internet",
+    why="With a public API server, one stolen token or one bug is enough to take over the cluster.",
+    remedy="Make the control plane private, or list the address ranges that can reach it.",
+    level="advisory",
+    severity="medium",
+    example=replace(CLUSTER, open_api=True),
+)
 def control_plane_access(cluster: Cluster) -> list[Violation]:
     """The API server is private, or answers known address ranges only."""
     predicate = "allows the whole internet to reach its API server"
     return control_plane_access.decide(cluster.open_api, f"Cluster '{name_of(cluster)}'", predicate, cluster.resource)
 
 
-@gate_rule("no-local-accounts", example=replace(CLUSTER, local_accounts=True))
+@rule(
+    "no-local-accounts",
+    title="No local administrator accounts",
+    why="Local administrator keys outlive the people who hold them, and no audit log names their user.",
+    remedy="Disable local accounts and grant administrators access through the cloud's identities.",
+    level="advisory",
+    severity="medium",
+    example=replace(CLUSTER, local_accounts=True),
+)
 def no_local_accounts(cluster: Cluster) -> list[Violation]:
     """Every user, administrators included, signs in with an identity of the cloud."""
     predicate = "has local administrator accounts"
@@ -69,7 +109,22 @@ def no_local_accounts(cluster: Cluster) -> list[Violation]:
     )
 
 
-@gate_rule("disk-encryption", example=GPUS, example_limits={"customerKey": True})
+@rule(
+    "disk-encryption",
+    title="Node disks are encrypted",
+    why="Training data and checkpoints are stored on node disks.",
+    remedy="Encrypt the disks; with customerKey, with your own key.",
+    level="advisory",
+    severity="medium",
+    limits={
+        "customerKey": {
+            "type": "boolean",
+            "description": "Whether the disks need your own key instead of the cloud's.",
+        }
+    },
+    example=GPUS,
+    example_limits={"customerKey": True},
+)
 def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violation]:
     """Node disks are encrypted; with ``customer_key``, with a key of the customer's."""
     if group.disk_encrypted is UNKNOWN:
@@ -83,7 +138,15 @@ def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violat
     return []
 
 
-@gate_rule("no-static-keys", example=Credential("the service account key 'ci'", True, ""))
+@rule(
+    "no-static-keys",
+    title="No static keys",
+    why="Anyone who gets a key from a program or its state can use it until it is revoked.",
+    remedy="Use an identity instead: workload identity, OIDC, or an exec credential plugin in the kubeconfig.",
+    level="mandatory",
+    severity="critical",
+    example=Credential("the service account key 'ci'", True, ""),
+)
 def no_static_keys(credential: Credential) -> list[Violation]:
     """Credentials are short-lived: workload identity, OIDC, an exec credential plugin."""
     if credential.static is UNKNOWN:
@@ -95,8 +158,14 @@ def no_static_keys(credential: Credential) -> list[Violation]:
     return [no_static_keys.violation(message, credential.resource)]
 
 
-@gate_rule(
-    "no-admin-for-everybody", example=Exposure("rights", "ClusterRoleBinding 'open' with role 'cluster-admin'", True)
+@rule(
+    "no-admin-for-everybody",
+    title="Not everybody may change the cluster",
+    why="On GKE every Google account is in the group system:authenticated; elsewhere every pod and user is.",
+    remedy="Name the users, groups or service accounts that need the role.",
+    level="mandatory",
+    severity="critical",
+    example=Exposure("rights", "ClusterRoleBinding 'open' with role 'cluster-admin'", True),
 )
 def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
     """No binding gives cluster-admin, admin or edit to all accounts, or to requests without one."""
@@ -104,7 +173,15 @@ def no_admin_for_everybody(exposure: Exposure) -> list[Violation]:
     return no_admin_for_everybody.decide(broken, exposure.what, "lets everybody change the cluster", exposure.resource)
 
 
-@gate_rule("private-load-balancers", example=Exposure("network", "Service 'llm'", True))
+@rule(
+    "private-load-balancers",
+    title="Load balancers are not on the internet",
+    why="An inference server or a notebook on the internet works for anybody who finds it, at your cost.",
+    remedy="Make the load balancer internal by its cloud's annotation, or list loadBalancerSourceRanges.",
+    level="advisory",
+    severity="high",
+    example=Exposure("network", "Service 'llm'", True),
+)
 def private_load_balancers(exposure: Exposure) -> list[Violation]:
     """A Service of type LoadBalancer is internal, or limited to address ranges."""
     broken = exposure.kind == "network" and exposure.open

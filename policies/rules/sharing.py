@@ -8,7 +8,7 @@ from facts.concepts.declared import GpuSharing, NodeGroup, Stack, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import GPUS, program
 from policies.rules.scheduling import selects
 
@@ -16,7 +16,15 @@ from policies.rules.scheduling import selects
 PLANNED_GPUS: Final = f"k8s.io/cluster-autoscaler/node-template/resources/{GPU_RESOURCE}"
 
 
-@gate_rule("gpu-sharing-visible", example=program(GPUS, GpuSharing("ConfigMap 'device-plugin'", 4)))
+@rule(
+    "gpu-sharing-visible",
+    title="The autoscaler knows how GPUs are shared",
+    why="GPU replicas of a device plugin exist on running nodes only. From zero, too many nodes are added, or none.",
+    remedy="Declare the sharing on the node group where the cloud offers that, or give each pod a whole GPU.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, GpuSharing("ConfigMap 'device-plugin'", 4)),
+)
 def visible(stack: Stack) -> list[Violation]:
     """No device plugin shares GPUs without the autoscaler's knowledge.
 

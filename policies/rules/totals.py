@@ -8,12 +8,24 @@ from facts.concepts.declared import GpuQuota, NodeGroup, Stack, Violation
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 from policies.rules.samples import GPUS, program
 
 
-@gate_rule(
+@rule(
     "gpu-stack-ceiling",
+    title="The stack's number of GPUs has a limit",
+    why="Many small groups can add up to more GPUs than intended.",
+    remedy="Lower the maximum of a GPU node group, or raise maxGpus.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxGpus": {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "description": "Maximum GPUs with all node groups at their maximum; null for no limit.",
+        }
+    },
     example=program(GPUS, replace(GPUS, name="l4-4", gpus_per_node=4, taints=(GPU_TAINT, size_taint(4)))),
     example_limits={"maxGpus": 16},
 )
@@ -41,7 +53,23 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     return []
 
 
-@gate_rule("gpu-quotas-kept", example=program(GPUS, GpuQuota("research", 4), GpuQuota("vision", 2)))
+@rule(
+    "gpu-quotas-kept",
+    title="GPU quotas of all namespaces fit the node groups",
+    why="If quotas grant more GPUs than the node groups have, a job within its quota may wait forever.",
+    remedy="Lower a namespace's quota, raise the maximum of a GPU node group, or raise mostPromised.",
+    level="advisory",
+    severity="medium",
+    limits={
+        "mostPromised": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "GPUs that all quotas together may grant, per GPU of the node groups at their maximum, "
+            "for example 1.5; null for no limit.",
+        }
+    },
+    example=program(GPUS, GpuQuota("research", 4), GpuQuota("vision", 2)),
+)
 def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation]:
     """The GPU quotas of all namespaces together are at most ``most_promised`` times the GPUs of all groups at their
     maximum, which the ceilings on GPUs and dollars hold.

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from facts.concepts.declared import NotEvaluated, UnknownReason, Violation
-from policies.rules.rule import gate_rule
+from policies.rules.rule import rule
 
 _LISTED = 6
 
 
-@gate_rule(
+@rule(
     "unjudged",
+    title="Report what the gate cannot evaluate",
+    why="An unlisted machine type, a template of another program or a script may still keep GPUs running.",
+    remedy="Declare it in a form that the gate reads, or exempt it by name, with a reason.",
+    level="advisory",
+    severity="high",
+    limits={
+        "opaque": {
+            "type": "boolean",
+            "description": "Whether commands, dynamic resources and the like are reported even where nothing in their "
+            "properties looks like GPUs or node groups.",
+        }
+    },
     example=NotEvaluated(
         "Node group 'big'",
         UnknownReason(

@@ -17,7 +17,7 @@ from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, To
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
-from policies.rules.rule import Rule, gate_rule
+from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS, JOB, WEB, program
 from policies.rules.scheduling import distinct, labels_of, offers_gpus, picks_nodes, selectable, selects, untolerated
 
@@ -40,7 +40,15 @@ _MAX_NAMED: Final = 8
 """Groups in one message, those that fit best."""
 
 
-@gate_rule("gpu-workload-placeable", example=program(GPUS, replace(JOB, gpus=8)))
+@rule(
+    "gpu-workload-placeable",
+    title="GPU workloads fit a GPU node group",
+    why="A pod that fits no group stays Pending, and no node is ever added for it.",
+    remedy="Request at most the GPUs of one node, select existing labels, tolerate the group's taints.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, replace(JOB, gpus=8)),
+)
 def placeable(stack: Stack) -> list[Violation]:
     """A workload that requests GPUs fits at least one GPU group: labels, taints and GPUs per node.
 
@@ -80,7 +88,15 @@ def placeable(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("gpu-workload-tolerates", example=program(GPUS, replace(JOB, tolerations=())))
+@rule(
+    "gpu-workload-tolerates",
+    title="GPU workloads tolerate the GPU taint themselves",
+    why="Some clouds add the toleration at admission; on other clouds the pod stays Pending.",
+    remedy=f"Add the toleration {{key: {GPU_RESOURCE}, operator: Exists, effect: NoSchedule}}.",
+    level="advisory",
+    severity="low",
+    example=program(GPUS, replace(JOB, tolerations=())),
+)
 def tolerates(stack: Stack) -> list[Violation]:
     """A workload that requests GPUs tolerates the GPU taint itself and does not rely on the cloud to add it."""
     groups = {group.taints: group for group in _gpu_groups(_with_other_programs_pools(stack))}.values()
@@ -97,8 +113,13 @@ def tolerates(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule(
+@rule(
     "gpu-daemonset-tolerates",
+    title="GPU DaemonSets tolerate every taint of their node groups",
+    why="If a taint repels the driver installer or device plugin, no pod can use the node's GPUs.",
+    remedy="Give the DaemonSet a toleration for each taint, or `operator: Exists` alone.",
+    level="mandatory",
+    severity="critical",
     example=program(
         replace(GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule"))),
         Workload("drivers", "kube-system", "DaemonSet", tolerations=JOB.tolerations, device_plugin=True),
@@ -132,7 +153,15 @@ def daemon_sets(stack: Stack) -> list[Violation]:
     return violations
 
 
-@gate_rule("no-blanket-toleration", example=program(GPUS, replace(WEB, tolerations=(Toleration(None, "Exists"),))))
+@rule(
+    "no-blanket-toleration",
+    title="Only DaemonSets tolerate all taints",
+    why="A pod that tolerates all taints may run on a GPU node, which then cannot be removed.",
+    remedy="Name the taints that the pod needs to tolerate, one toleration with a key for each.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, replace(WEB, tolerations=(Toleration(None, "Exists"),))),
+)
 def blanket_toleration(stack: Stack) -> list[Violation]:
     """No workload but a DaemonSet tolerates all taints: its pods could run on GPU nodes and keep them up.
 
@@ -175,7 +204,15 @@ def _admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
     return both((selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
 
 
-@gate_rule("gpu-nodes-for-gpus", example=program(GPUS, replace(WEB, tolerations=JOB.tolerations)))
+@rule(
+    "gpu-nodes-for-gpus",
+    title="Only pods that request GPUs run on GPU nodes",
+    why="A pod without a GPU request keeps a GPU node running without using its GPUs.",
+    remedy=f"Remove the node selector and tolerations for GPU nodes, or request {GPU_RESOURCE}.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, replace(WEB, tolerations=JOB.tolerations)),
+)
 def reserved(stack: Stack) -> list[Violation]:
     """No workload without a GPU request, except DaemonSets, selects GPU nodes or could run on them."""
     violations = []
