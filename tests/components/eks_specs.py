@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from components.cluster import Cluster, ClusterArgs
-from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from components.settings import Settings
 from facts.concepts.pool import Pool, gpu_pool_labels
 from tests import recorder
@@ -69,7 +66,7 @@ def run(
     """A whole cluster with these pools, declared in the program's order; ``new`` as of ``recorder.run``."""
     zones = (cluster or {}).get("zones", (ZONE,))
     settings = cluster_settings(**{"admin_pool": admin or admin_pool(zones=zones), **(cluster or {})})
-    return recorder.run(lambda: _declare(settings, pools), new=new)
+    return recorder.run(specs.declare(settings, pools), new=new)
 
 
 recorded = recorder.remembered(run)
@@ -85,14 +82,3 @@ def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
     """Who may assume the role, and by which actions."""
     (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
     return statement["Principal"]["Service"], statement["Action"]
-
-
-def _declare(settings: Settings, pools: Sequence[Pool]) -> None:
-    cluster = Cluster("cluster", ClusterArgs(settings=settings))
-    admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool))
-    autoscaler = ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=pools))
-    for pool in pools:
-        if pool.role == "gpu":
-            GpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))
-        else:
-            CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
 from typing import Any
 
+from components.cluster import Cluster, ClusterArgs
+from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
+from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
@@ -138,6 +142,34 @@ def gpu_pool(
         "taints": gpu_pool_taints(size, smallest, extra_taints),
     }
     return Pool(**{**usual, **changes})
+
+
+def declare_cluster(settings: Settings) -> Callable[[], None]:
+    """The program of a cluster without any pool, but where the cloud has one in the cluster itself."""
+
+    def program() -> None:
+        Cluster("cluster", ClusterArgs(settings=settings))
+
+    return program
+
+
+def declare(settings: Settings, pools: Sequence[Pool] = (), *, drivers: bool = False) -> Callable[[], None]:
+    """The program of a whole cluster with these pools, in the program's order."""
+
+    def program() -> None:
+        cluster = Cluster("cluster", ClusterArgs(settings=settings))
+        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool))
+        autoscaler = ClusterAutoscaler(
+            "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=pools)
+        )
+        for pool in pools:
+            component = GpuNodePool if pool.role == "gpu" else CpuNodePool
+            component(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))
+        if drivers:
+            with_gpus = [pool for pool in pools if pool.role == "gpu"]
+            DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=with_gpus))
+
+    return program
 
 
 def with_gpus(pool: Pool, **changes: Any) -> Pool:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from components.clouds.base import load_cloud
-from components.cluster import Cluster, ClusterArgs
-from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.node_pool import AdminPool, AdminPoolArgs
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from tests import recorder
@@ -15,14 +12,7 @@ from tests.components import specs
 
 
 def test_it_creates_no_autoscaler_where_the_cloud_manages_it() -> None:
-    def program() -> None:
-        cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
-        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=specs.admin_pool()))
-        ClusterAutoscaler(
-            "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=[specs.gpu_pool()])
-        )
-
-    recording = recorder.run(program)
+    recording = recorder.run(specs.declare(specs.cluster_settings(), [specs.gpu_pool()]))
     autoscaler = recording.only("gpucluster:index:ClusterAutoscaler")
     kinds = {child.type.rpartition(":")[2] for child in recording.resources if child.parent == autoscaler.urn}
     assert kinds == {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}

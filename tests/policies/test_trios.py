@@ -9,7 +9,9 @@ import pytest
 from facts.concepts.declared import Violation
 from policies.rules.table import RULES
 from tests.policies.corpus.case import Case, doubts, judged
-from tests.policies.corpus.trios import TRIOS, WITHOUT, Trio
+from tests.policies.corpus.programs import Trio, read_trios
+
+TRIOS, WITHOUT = read_trios()
 
 PER_RULE = pytest.mark.parametrize("trio", TRIOS, ids=lambda trio: trio.rule)
 
@@ -21,7 +23,7 @@ def violations(case: Case) -> list[Violation]:
 def test_every_rule_has_its_three_cases() -> None:
     known = {trio.rule for trio in TRIOS} | set(WITHOUT)
     missing = [f"{rule.id}: refused, allowed, unknown" for rule in RULES if rule.id not in known]
-    assert missing == [], "add a Trio to tests/policies/corpus/trios.py"
+    assert missing == [], "add one to tests/policies/corpus/trios.yaml"
     assert [rule for rule, times in Counter(trio.rule for trio in TRIOS).items() if times > 1] == []
     assert set(WITHOUT) & {trio.rule for trio in TRIOS} == set()
 

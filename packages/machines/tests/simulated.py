@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import json
 import shlex
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ParamSpec
 
 import asyncssh
 
 from machines.resources import MachineResources
 
-T = TypeVar("T")
+P = ParamSpec("P")
 CA_HASH = "sha256:" + "a" * 64
 TOKEN = "abcdef.0123456789abcdef"
 KUBECONFIG = "apiVersion: v1\nclient-key-data: c2VjcmV0\n"
@@ -37,10 +38,15 @@ FACTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a test's coroutine to its end, in a thread of its own: it takes the event loop of its thread away."""
-    with ThreadPoolExecutor(1) as apart:
-        return apart.submit(asyncio.run, asyncio.wait_for(work, 60)).result()
+def asynchronous(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A coroutine as a test, in a thread of its own: it takes the event loop of its thread away."""
+
+    @functools.wraps(test)
+    def to_its_end(*args: P.args, **kwargs: P.kwargs) -> None:
+        with ThreadPoolExecutor(1) as apart:
+            apart.submit(asyncio.run, asyncio.wait_for(test(*args, **kwargs), 60)).result()
+
+    return to_its_end
 
 
 class Lines:

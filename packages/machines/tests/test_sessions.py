@@ -12,7 +12,7 @@ from machines import ssh
 from machines.errors import OperationError, Unreachable
 from machines.scripts import FACTS, NODE, PREPARE, Phase, compose
 from machines.ssh import Sessions, SshAccess, SshMachine
-from packages.machines.tests.simulated import SimulatedMachine, Site, run
+from packages.machines.tests.simulated import SimulatedMachine, Site, asynchronous
 
 
 async def refused(machine: dict[str, object], private_key: str | None, **config: object) -> str:
@@ -23,44 +23,38 @@ async def refused(machine: dict[str, object], private_key: str | None, **config:
     return str(failure.value)
 
 
-def test_a_host_key_that_is_not_the_pinned_one_is_refused() -> None:
-    async def work() -> None:
-        gpu1, other = SimulatedMachine("gpu1"), SimulatedMachine("other")
-        async with Site(gpu1, other) as site:
-            text = await refused({**gpu1.property, "hostKey": other.property["hostKey"]}, site.private_key)
-        assert text.startswith(f"gpu1: 127.0.0.1:{gpu1.port} shows another host key")
-        assert gpu1.phases == []
-
-    run(work())
+@asynchronous
+async def test_a_host_key_that_is_not_the_pinned_one_is_refused() -> None:
+    gpu1, other = SimulatedMachine("gpu1"), SimulatedMachine("other")
+    async with Site(gpu1, other) as site:
+        text = await refused({**gpu1.property, "hostKey": other.property["hostKey"]}, site.private_key)
+    assert text.startswith(f"gpu1: 127.0.0.1:{gpu1.port} shows another host key")
+    assert gpu1.phases == []
 
 
-def test_a_key_that_the_machine_does_not_know_is_refused_and_not_shown() -> None:
-    async def work() -> None:
-        gpu1 = SimulatedMachine("gpu1")
-        stranger = asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
-        async with Site(gpu1):
-            text = await refused(gpu1.property, stranger)
-        assert "refuses the key of gpucluster:sshPrivateKey for ubuntu" in text
-        assert "PRIVATE" not in text
-
-    run(work())
+@asynchronous
+async def test_a_key_that_the_machine_does_not_know_is_refused_and_not_shown() -> None:
+    gpu1 = SimulatedMachine("gpu1")
+    stranger = asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
+    async with Site(gpu1):
+        text = await refused(gpu1.property, stranger)
+    assert "refuses the key of gpucluster:sshPrivateKey for ubuntu" in text
+    assert "PRIVATE" not in text
 
 
-def test_without_a_key_and_an_agent_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+@asynchronous
+async def test_without_a_key_and_an_agent_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     gpu1 = SimulatedMachine("gpu1")
-    assert "needs an SSH key" in run(refused({**gpu1.property, "port": 22}, None))
+    assert "needs an SSH key" in await refused({**gpu1.property, "port": 22}, None)
 
 
-def test_an_agent_is_used_where_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+@asynchronous
+async def test_an_agent_is_used_where_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_AUTH_SOCK", "/nonexistent/agent")
-
-    async def work() -> None:
-        gpu1 = SimulatedMachine("gpu1")
-        async with Site(gpu1):
-            assert "the key of the SSH agent" in await refused(gpu1.property, None)
-
-    run(work())
+    gpu1 = SimulatedMachine("gpu1")
+    async with Site(gpu1):
+        assert "the key of the SSH agent" in await refused(gpu1.property, None)
 
 
 @pytest.mark.parametrize(
@@ -74,72 +68,65 @@ def test_an_agent_is_used_where_there_is_no_key(monkeypatch: pytest.MonkeyPatch)
         (asyncssh.ConnectionLost("x"), "ended the SSH handshake"),
     ],
 )
-def test_what_the_network_does(monkeypatch: pytest.MonkeyPatch, error: Exception, text: str) -> None:
+@asynchronous
+async def test_what_the_network_does(monkeypatch: pytest.MonkeyPatch, error: Exception, text: str) -> None:
     async def connect(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(ssh.asyncssh, "connect", connect)
     key = asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
-    message = run(refused({**SimulatedMachine("gpu1").property, "port": 2222}, key))
+    message = await refused({**SimulatedMachine("gpu1").property, "port": 2222}, key)
     assert message.startswith("gpu1: 127.0.0.1:2222 ")
     assert text in message
 
 
-def test_sudo_with_a_password_is_named() -> None:
-    async def work() -> None:
-        gpu1 = SimulatedMachine("gpu1", sudo=False)
-        async with Site(gpu1) as site:
-            text = await refused(gpu1.property, site.private_key)
-        assert "ubuntu may not use sudo without a password" in text
-        assert "NOPASSWD" in text
-
-    run(work())
+@asynchronous
+async def test_sudo_with_a_password_is_named() -> None:
+    gpu1 = SimulatedMachine("gpu1", sudo=False)
+    async with Site(gpu1) as site:
+        text = await refused(gpu1.property, site.private_key)
+    assert "ubuntu may not use sudo without a password" in text
+    assert "NOPASSWD" in text
 
 
-def test_a_phase_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
-        async with Site(gpu1) as site:
-            sessions = Sessions(SshAccess.of({"privateKey": site.private_key}))
-            with pytest.raises(OperationError, match="gpu1: prepare has not ended"):
-                await sessions.run(SshMachine.of(gpu1.property), Phase("prepare", 1), {})
-            assert gpu1.slow is not None
-            gpu1.slow.set()
-            await sessions.close()
-
-    run(work())
+@asynchronous
+async def test_a_phase_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
+    async with Site(gpu1) as site:
+        sessions = Sessions(SshAccess.of({"privateKey": site.private_key}))
+        with pytest.raises(OperationError, match="gpu1: prepare has not ended"):
+            await sessions.run(SshMachine.of(gpu1.property), Phase("prepare", 1), {})
+        assert gpu1.slow is not None
+        gpu1.slow.set()
+        await sessions.close()
 
 
-def test_writing_phases_of_one_machine_run_one_after_the_other_and_looks_at_once() -> None:
-    async def work() -> None:
-        gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
-        async with Site(gpu1) as site:
-            sessions = Sessions(SshAccess.of({"privateKey": site.private_key}))
-            machine = SshMachine.of(gpu1.property)
-            writing = [asyncio.create_task(sessions.run(machine, PREPARE, {})) for _ in range(2)]
-            while gpu1.names != ["prepare"]:
-                await asyncio.sleep(0.01)
-            await asyncio.gather(*(sessions.run(machine, NODE, {"NODE_NAME": "x", "ACTION": "get"}) for _ in range(20)))
-            assert gpu1.names == ["prepare"], "the second waits"
-            assert gpu1.slow is not None
-            gpu1.slow.set()
-            await asyncio.gather(*writing)
-            await sessions.close()
-        assert gpu1.names == ["prepare", "prepare"]
-
-    run(work())
+@asynchronous
+async def test_writing_phases_of_one_machine_run_one_after_the_other_and_looks_at_once() -> None:
+    gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
+    async with Site(gpu1) as site:
+        sessions = Sessions(SshAccess.of({"privateKey": site.private_key}))
+        machine = SshMachine.of(gpu1.property)
+        writing = [asyncio.create_task(sessions.run(machine, PREPARE, {})) for _ in range(2)]
+        while gpu1.names != ["prepare"]:
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*(sessions.run(machine, NODE, {"NODE_NAME": "x", "ACTION": "get"}) for _ in range(20)))
+        assert gpu1.names == ["prepare"], "the second waits"
+        assert gpu1.slow is not None
+        gpu1.slow.set()
+        await asyncio.gather(*writing)
+        await sessions.close()
+    assert gpu1.names == ["prepare", "prepare"]
 
 
-def test_a_session_through_a_jump_host() -> None:
-    async def work() -> None:
-        jump, gpu1 = SimulatedMachine("jump"), SimulatedMachine("gpu1")
-        async with Site(jump, gpu1) as site:
-            host = {key: value for key, value in jump.property.items() if key != "name"}
-            sessions = Sessions(SshAccess.of({"privateKey": site.private_key, "jumpHost": host}))
-            assert (await sessions.run(SshMachine.of(gpu1.property), FACTS, {}))["hostname"] == "gpu1"
-            await sessions.close()
-
-    run(work())
+@asynchronous
+async def test_a_session_through_a_jump_host() -> None:
+    jump, gpu1 = SimulatedMachine("jump"), SimulatedMachine("gpu1")
+    async with Site(jump, gpu1) as site:
+        host = {key: value for key, value in jump.property.items() if key != "name"}
+        sessions = Sessions(SshAccess.of({"privateKey": site.private_key, "jumpHost": host}))
+        assert (await sessions.run(SshMachine.of(gpu1.property), FACTS, {}))["hostname"] == "gpu1"
+        await sessions.close()
 
 
 def test_values_with_quotes_and_lines_reach_the_script_as_they_are() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from facts.concepts.declared import Violation
 from policies import pools
@@ -20,61 +20,17 @@ Program = tuple[Resource, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A program's resources as ``(type token, name, properties)``, in the provider's spelling.
-
-    ``story`` says how a person comes to write this. ``rule`` is the rule that must find something in it, and blocks it
-    if it is mandatory; ``None`` if nothing mandatory may. ``limits`` are those of that rule. ``links`` says, as the
-    engine does, where a value that is not known yet comes from: ``(name of the resource, property, name of the
-    resource whose output it is)``.
-    """
+    """A program's resources as ``(type token, name, properties)``, in the provider's spelling; see ``programs.py``."""
 
     id: str
-    story: str
     resources: Program
+    verdict: Literal["refused", "not evaluated", "allowed"]
     rule: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[tuple[str, str, str], ...] = ()
+    """Where a value that is not known yet comes from, as the engine says: ``(resource, property, its source)``."""
     pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What the gate's configuration says of the cluster's pools that another program declares."""
-    unjudged: str = ""
-    """Words of the reason for which the gate says that it cannot judge it; empty where it must not say so."""
-
-
-def resource(token: str, name: str = "gpu", /, **properties: Any) -> Resource:
-    """One resource of a program; most cases have one that matters, whose name is as good as any."""
-    return token, name, properties
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A case that waits for its program. ``around`` adds the resources that every program of its kind has."""
-
-    case: Case
-    around: Callable[[Program], Program]
-
-    def of(self, *resources: Resource) -> Case:
-        """The case with these resources."""
-        return replace(self.case, resources=self.around(resources))
-
-
-def draft(id: str, story: str, *, around: Callable[[Program], Program] = tuple, **more: Any) -> Draft:
-    """A case without its program; ``more`` as in :class:`Case`."""
-    return Draft(Case(id=id, story=story, resources=(), **more), around)
-
-
-def blocked(id: str, rule: str, story: str, **more: Any) -> Draft:
-    """A program in which the rule must find something."""
-    return draft(id, story, rule=rule, **more)
-
-
-def allowed(id: str, story: str, **more: Any) -> Draft:
-    """One that must pass."""
-    return draft(id, story, **more)
-
-
-def undecided(id: str, reason: str, story: str, **more: Any) -> Draft:
-    """One that the gate cannot judge, for a reason with these words."""
-    return draft(id, story, unjudged=reason, **more)
+    reason: str = ""
 
 
 def declared_by(case: Case) -> list[Declared]:

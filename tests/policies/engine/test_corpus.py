@@ -8,17 +8,13 @@ import pytest
 
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Outcome, Project
 from policies.rules.table import BY_ID
-from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes, split_stacks
 from tests.policies.corpus.case import Case, blockers
+from tests.policies.corpus.programs import read_cases
 from tests.policies.gated_project import BY_TOKEN, gated, gated_project, rewrite
 
 pytestmark = REAL_ENGINE
 
-_CASES = {
-    case.id: case
-    for module in (aws, azure, gke, helm, karpenter, kubernetes, split_stacks)
-    for case in (*module.BLOCKED, *module.ALLOWED)
-}
+_CASES = {case.id: case for case in read_cases()}
 BLOCKED = (
     "gke-total-minimum",
     "aks-old-api-version",

@@ -14,7 +14,7 @@ import pytest
 from components.clouds.aks import roles
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.cluster import Cluster, ClusterArgs
-from components.node_pool import AdminPool, AdminPoolArgs
+from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting
 from facts.catalog.aks.keys import parse_key
 from facts.concepts.pool import Pool
@@ -34,7 +34,7 @@ def admin_spec(**changes: Any) -> Pool:
     return specs.admin_pool(**{**usual, **changes})
 
 
-def cluster_args(**changes: Any) -> ClusterArgs:
+def settings(**changes: Any) -> Settings:
     usual: dict[str, Any] = {
         "cloud": "aks",
         "project": SUBSCRIPTION,
@@ -42,17 +42,12 @@ def cluster_args(**changes: Any) -> ClusterArgs:
         "zones": ("eastus-1",),
         "admin_pool": admin_spec(),
     }
-    return ClusterArgs(settings=specs.cluster_settings(**{**usual, **changes}))
+    return specs.cluster_settings(**{**usual, **changes})
 
 
 @recorder.remembered
 def run_cluster(**changes: Any) -> recorder.Recording:
-    return recorder.run(lambda: _declare(cluster_args(**changes)))
-
-
-def _declare(args: ClusterArgs) -> None:
-    cluster = Cluster("cluster", args)
-    AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=args.settings.admin_pool))
+    return recorder.run(specs.declare(settings(**changes)))
 
 
 def inputs_of(**changes: Any) -> dict[str, Any]:
@@ -93,7 +88,7 @@ def test_a_new_private_control_plane_that_nobody_could_reach_is_refused(monkeypa
     none: dict[str, Any] = {}
     monkeypatch.setitem(aks_answers.CALLS, "azure-native:containerservice:getManagedCluster", none)
     with pytest.raises(pulumi.RunError, match=r"network\.privateEndpoint: .*authorizedNetworks"):
-        recorder.run(lambda: _declare(cluster_args(private_endpoint=True)))
+        recorder.run(specs.declare(settings(private_endpoint=True)))
 
 
 def test_people_come_from_entra_and_there_is_no_other_account() -> None:
@@ -179,7 +174,7 @@ def test_what_is_granted_beside_the_cluster_knows_its_nodes_and_its_issuer() -> 
     network: dict[str, Any] = {}
 
     def program() -> None:
-        cluster = Cluster("cluster", cluster_args())
+        cluster = Cluster("cluster", ClusterArgs(settings=settings()))
         pulumi.Output.all(**cluster.handle.network).apply(network.update)
 
     recorder.run(program)

@@ -8,7 +8,6 @@ import pulumi
 import pytest
 
 from components.clouds.aks import roles
-from components.cluster import Cluster, ClusterArgs
 from components.settings.cluster import ExistingNetwork
 from tests import aks_answers, recorder
 from tests.components import specs
@@ -33,11 +32,7 @@ def run_cluster(subnet: str = "gpu-nodes", **changes: Any) -> recorder.Recording
         "admin_pool": specs.admin_pool(**machine, max_nodes=changes.pop("max_nodes", None)),
     }
     settings = specs.cluster_settings(**{**usual, **changes})
-    return recorder.run(lambda: _declare(ClusterArgs(settings=settings)))
-
-
-def _declare(args: ClusterArgs) -> None:
-    Cluster("cluster", args)
+    return recorder.run(specs.declare_cluster(settings))
 
 
 def test_the_cluster_is_in_the_subnet_which_it_may_use_and_no_network_is_made() -> None:

@@ -12,17 +12,15 @@ import yaml
 
 from components.clouds.aks import roles
 from components.clouds.base import load_cloud
-from components.cluster import Cluster
-from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.cluster import Cluster, ClusterArgs
+from components.node_pool import AdminPool, AdminPoolArgs
 from facts.catalog.aks.nodes import MAX_PODS
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool, Upgrade
 from rehearsal.providers.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
-from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, cluster_args
+from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, settings
 from tests.components.test_provider_schema import problems_of
 
 AGENT_POOL = "azure-native:containerservice:AgentPool"
@@ -34,23 +32,8 @@ SPOT = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
 def run(
     *pools: Pool, admin: Pool | None = None, new: Collection[str] | None = None, **cluster_changes: Any
 ) -> recorder.Recording:
-    home = admin or admin_spec()
-
-    def program() -> None:
-        cluster = Cluster("cluster", cluster_args(admin_pool=home, **cluster_changes))
-        admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=home))
-        autoscaler = ClusterAutoscaler(
-            "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin_pool, pools=pools)
-        )
-        gpu_pools = [pool for pool in pools if pool.role == "gpu"]
-        for pool in pools:
-            if pool.role == "gpu":
-                GpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))
-            else:
-                CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))
-        DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools))
-
-    return recorder.run(program, new=new)
+    its = settings(admin_pool=admin or admin_spec(), **cluster_changes)
+    return recorder.run(specs.declare(its, pools, drivers=True), new=new)
 
 
 def gpu_spec(name: str = "t4-1", **changes: Any) -> Pool:
@@ -198,16 +181,16 @@ def test_spot_machines_are_deleted_and_paid_up_to_the_price_on_demand() -> None:
 
 
 def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
-    settings = gpu_inputs(spot=False)["upgradeSettings"]
-    assert (settings["maxSurge"], settings["maxUnavailable"]) == ("0", "1")
+    sent = gpu_inputs(spot=False)["upgradeSettings"]
+    assert (sent["maxSurge"], sent["maxUnavailable"]) == ("0", "1")
     # Azure takes no such settings for spot, which has no surplus nodes anyway.
     assert "upgradeSettings" not in gpu_inputs(spot=True)
 
 
 def test_an_upgrade_never_ends_what_a_budget_keeps_on_a_gpu_node() -> None:
-    settings = gpu_inputs(spot=False)["upgradeSettings"]
-    assert settings["drainTimeoutInMinutes"] == 30
-    assert settings["undrainableNodeBehavior"] == "Cordon"
+    sent = gpu_inputs(spot=False)["upgradeSettings"]
+    assert sent["drainTimeoutInMinutes"] == 30
+    assert sent["undrainableNodeBehavior"] == "Cordon"
 
 
 def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None:
@@ -284,7 +267,7 @@ def test_the_autoscaler_owns_the_size_of_an_admin_pool_that_may_grow() -> None:
 
 def test_an_admin_pool_other_than_the_clusters_own_is_refused() -> None:
     def program() -> None:
-        cluster = Cluster("cluster", cluster_args())
+        cluster = Cluster("cluster", ClusterArgs(settings=settings()))
         AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=admin_spec(nodes=3)))
 
     with pytest.raises(ValueError, match="differs"):
@@ -383,5 +366,5 @@ def test_only_managed_drivers_get_a_device_plugin(drivers: str) -> None:
     ],
 )
 def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade, expected: dict[str, Any]) -> None:
-    settings = gpu_inputs(upgrade=upgrade)["upgradeSettings"]
-    assert {key: settings[key] for key in expected} == expected
+    sent = gpu_inputs(upgrade=upgrade)["upgradeSettings"]
+    assert {key: sent[key] for key in expected} == expected

@@ -10,12 +10,11 @@ import pytest
 
 from components.clouds.eks import identity
 from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
-from components.cluster import Cluster, ClusterArgs
-from components.settings import SettingsError, load
+from components.settings import load
 from components.settings.cluster import AuthorizedNetworkSetting
 from tests import eks_answers, recorder
-from tests.components import eks_specs
-from tests.components.settings.test_clouds import account, own_keys
+from tests.components import eks_specs, specs
+from tests.components.settings.test_clouds import own_keys
 from tests.components.test_provider_schema import problems_of
 
 CLUSTER = "aws:eks/cluster:Cluster"
@@ -32,8 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_aws")
 
 @recorder.remembered
 def run_cluster(**changes: Any) -> recorder.Recording:
-    args = ClusterArgs(settings=eks_specs.cluster_settings(**changes))
-    return recorder.run(lambda: _declare(args))
+    return recorder.run(specs.declare_cluster(eks_specs.cluster_settings(**changes)))
 
 
 @pytest.fixture
@@ -41,10 +39,6 @@ def existing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The account has the cluster already; no node groups."""
     monkeypatch.setitem(eks_answers.CALLS, "aws:eks/getClusters:getClusters", {"names": ["gpu-test"]})
     monkeypatch.setitem(eks_answers.CALLS, "aws:eks/getNodeGroups:getNodeGroups", {"names": []})
-
-
-def _declare(args: ClusterArgs) -> None:
-    Cluster("cluster", args)
 
 
 @pytest.mark.usefixtures("existing")
@@ -146,22 +140,6 @@ def test_a_company_chooses_logs_and_how_long_they_are_retained() -> None:
     assert recording.only(CLUSTER).inputs["enabledClusterLogTypes"] == ["audit"]
     assert recording.only("aws:cloudwatch/logGroup:LogGroup").inputs["retentionInDays"] == 365
     assert len(load(own_keys("eks"), stack="one", project="us-west-2").control_plane_logs) == 5
-
-
-@pytest.mark.parametrize(
-    ("cloud", "monitoring", "words"),
-    [
-        ("eks", {"controlPlaneLogs": ["audits"]}, "eks has no log 'audits'"),
-        ("eks", {"controlPlaneLogDays": 100}, "logs cannot be retained for 100 days. Write 120"),
-        ("eks", {"controlPlaneLogDays": 9999}, "Write 3653"),
-        ("gke", {"controlPlaneLogDays": 30}, "gke has no such choice. Leave it out"),
-        ("aks", {"controlPlaneLogs": []}, "aks has no such choice. Leave it out"),
-    ],
-)
-def test_logs_that_a_cloud_does_not_have_are_refused(cloud: str, monitoring: dict[str, Any], words: str) -> None:
-    with pytest.raises(SettingsError) as refused:
-        load(own_keys(cloud, monitoring=monitoring), stack="one", project=account(cloud))
-    assert words in str(refused.value)
 
 
 def test_secrets_are_in_an_envelope_of_a_key_of_the_clusters_own() -> None:
@@ -278,8 +256,7 @@ ONE_ROLE = {"aws:assumeRoles": json.dumps([{"roleArn": ROLE_OF_CI}])}
 def test_the_kubeconfig_logs_in_as_the_provider_does(
     config: dict[str, str], profile: str | None, role: str | None
 ) -> None:
-    args = ClusterArgs(settings=eks_specs.cluster_settings())
-    recording = recorder.run(lambda: _declare(args), config=config)
+    recording = recorder.run(specs.declare_cluster(eks_specs.cluster_settings()), config=config)
     (outputs,) = [values for urn, values in recording.outputs.items() if urn.endswith("::cluster")]
     plugin = json.loads(outputs["kubeconfig"])["users"][0]["user"]["exec"]
     assert plugin.get("env") == ([{"name": "AWS_PROFILE", "value": profile}] if profile else None)
@@ -289,6 +266,5 @@ def test_the_kubeconfig_logs_in_as_the_provider_does(
 
 def test_a_chain_of_roles_is_refused() -> None:
     chain = {"aws:assumeRoles": json.dumps([{"roleArn": ROLE_OF_CI}, {"roleArn": ROLE_OF_CI}])}
-    args = ClusterArgs(settings=eks_specs.cluster_settings())
     with pytest.raises(pulumi.RunError, match="aws:assumeRoles: 2 roles"):
-        recorder.run(lambda: _declare(args), config=chain)
+        recorder.run(specs.declare_cluster(eks_specs.cluster_settings()), config=chain)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from components.settings import SettingsError, load
+from components.settings import load
 from facts import catalog
 from facts.concepts.pool import Pool
 from tests.components import eks_specs
-from tests.components.settings.test_clouds import account, own_keys, t4
+from tests.components.settings.test_clouds import own_keys, t4
 
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 GPU = eks_specs.gpu_pool("t4-1", spot=False)
@@ -38,29 +38,6 @@ def test_an_image_can_be_pinned(image: str | None, alias: str, family: str) -> N
     assert spec_of(replace(GPU, image=pool.image, image_version=pool.image_version))["amiSelectorTerms"] == [
         {"alias": alias}
     ]
-
-
-@pytest.mark.parametrize(
-    ("pool", "more", "words"),
-    [
-        ({"image": "al2023@newest"}, {}, "'newest' is not a version of an image. Write for example al2023@v20261101"),
-        ({"image": "ubuntu@v1"}, {}, "eks has no image 'ubuntu'"),
-        ({"image": "cos@1"}, {"cloud": "gke"}, "gke chooses the version of the image itself. Write image: cos"),
-        (
-            {"image": "al2023@v20261101"},
-            {"autoscaling": {"autoscaler": "cluster-autoscaler"}},
-            "Write image: al2023, or autoscaling.autoscaler: karpenter",
-        ),
-        ({"raw": {"role": "mine"}}, {}, "raw.role: the program sets it. Leave it out"),
-        ({"raw": {"userdata": "x"}}, {}, "EC2NodeClass has no field 'userdata'. Did you mean 'userData'"),
-        ({"raw": {"metadataOptions": {}}}, {}, "a pod must not get the permissions of its node"),
-    ],
-)
-def test_what_a_node_class_cannot_have_is_refused(pool: dict[str, Any], more: dict[str, Any], words: str) -> None:
-    cloud = more.pop("cloud", "eks")
-    with pytest.raises(SettingsError) as refused:
-        load(own_keys(cloud, gpuPools=t4(**pool), **more), stack="one", project=account(cloud))
-    assert words in str(refused.value)
 
 
 def test_raw_adds_to_the_node_class_and_replaces_the_image() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from components.clouds.gke.identity import account_id
 from components.clouds.gke.kubeconfig import kubeconfig
-from components.cluster import Cluster, ClusterArgs
 from components.settings.cluster import AuthorizedNetworkSetting
 from components.settings.maintenance import Exclusion, Maintenance
 from tests import recorder
@@ -21,12 +20,7 @@ KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
 
 @recorder.remembered
 def run_cluster(**changes: Any) -> recorder.Recording:
-    args = ClusterArgs(settings=specs.cluster_settings(**changes))
-    return recorder.run(lambda: _declare(args))
-
-
-def _declare(args: ClusterArgs) -> None:
-    Cluster("cluster", args)
+    return recorder.run(specs.declare_cluster(specs.cluster_settings(**changes)))
 
 
 def test_only_the_written_networks_reach_the_control_plane() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.cluster import Cluster, ClusterArgs
 from components.settings.cluster import ExistingNetwork
 from tests import gke_answers, recorder
 from tests.components import specs
@@ -27,11 +26,7 @@ def run_cluster(**changes: Any) -> recorder.Recording:
         }
     )
     settings = specs.cluster_settings(existing=existing, **changes)
-    return recorder.run(lambda: _declare(ClusterArgs(settings=settings)))
-
-
-def _declare(args: ClusterArgs) -> None:
-    Cluster("cluster", args)
+    return recorder.run(specs.declare_cluster(settings))
 
 
 def test_the_cluster_is_in_the_hosts_subnet_and_no_network_is_made() -> None:

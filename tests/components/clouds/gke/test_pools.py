@@ -8,9 +8,6 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.cluster import Cluster, ClusterArgs
-from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from facts import catalog
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import FlexStart, Pool, TimeSharing, Upgrade
@@ -31,20 +28,9 @@ def declared(spec: Pool) -> recorder.Registration:
 @recorder.remembered
 def recording(spec: Pool) -> recorder.Recording:
     """All that is declared for the spec's pool, beside an admin pool."""
-
-    def program() -> None:
-        cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
-        home = spec if spec.role == "admin" else specs.admin_pool()
-        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=home))
-        autoscaler = ClusterAutoscaler(
-            "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=[spec])
-        )
-        if spec.role == "gpu":
-            GpuNodePool(spec.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=spec))
-        if spec.role == "cpu":
-            CpuNodePool(spec.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=spec))
-
-    return recorder.run(program)
+    if spec.role == "admin":
+        return recorder.run(specs.declare(specs.cluster_settings(admin_pool=spec)))
+    return recorder.run(specs.declare(specs.cluster_settings(), [spec]))
 
 
 def node_config(**changes: Any) -> dict[str, Any]:

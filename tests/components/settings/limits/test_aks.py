@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date
 from typing import Any
 
 import pytest
 
-from components.settings import Settings, SettingsError, load
-from components.settings.limits import refusals as refusals_of
+from components.settings import Settings, load
 from components.settings.limits.aks import refusals
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
 from facts.concepts.kubernetes import Taint
@@ -18,9 +16,6 @@ from facts.concepts.pool import TimeSharing
 from tests.components.specs import with_gpus
 
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
-KEY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v/keys/k/versions/" + "0" * 32
-
-WIDE = {"network": {"nodeCidr": "10.0.0.0/16", "podCidr": "10.64.0.0/10", "serviceCidr": "10.1.0.0/20"}}
 
 
 def config(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -38,105 +33,6 @@ def config(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = Non
 
 def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = None) -> Settings:
     return load(config(pool, rest), stack="dev", project=SUBSCRIPTION)
-
-
-@pytest.mark.parametrize(
-    ("pool", "rest", "path", "remedy"),
-    [
-        ({"timeSharing": {"clientsPerGpu": 4}}, {}, "gpuPools[0].timeSharing", "mig"),
-        ({"mig": "1g"}, {}, "gpuPools[0].mig", "nvidia-a100-80gb"),
-        ({"drivers": "daemonset"}, {}, "gpuPools[0].drivers", "drivers: managed"),
-        ({"driverVersion": "latest"}, {}, "gpuPools[0].driverVersion", "drivers: none"),
-        ({"reservation": "a-group"}, {}, "gpuPools[0].reservation", "capacityReservationGroups"),
-        ({"unneededMinutes": 20}, {}, "gpuPools[0].unneededMinutes", "autoscaling.unneededMinutes: 20"),
-        ({"diskGb": 29}, {}, "gpuPools[0].diskGb", "Write 30"),
-        ({"diskGb": 2049}, {}, "gpuPools[0].diskGb", "Write 2048"),
-        ({}, {"adminPool": {"diskGb": 20}}, "adminPool.diskGb", "Write 30"),
-        ({}, {"cpuPools": [{"name": "cpu", "maxNodes": 1, "diskGb": 20}]}, "cpuPools[0].diskGb", "Write 30"),
-        ({"maxNodes": 1001}, {}, "gpuPools[0].maxNodes", "1000 or less"),
-        ({"gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 101}, WIDE, "gpuPools[0].maxNodes", "100 or less"),
-        ({"gpu": "nvidia-rtx-pro-6000", "image": "azurelinux"}, {}, "gpuPools[0].image", "image: ubuntu"),
-        (
-            {"labels": {"kubernetes.azure.com/accelerator": "nvidia"}},
-            {},
-            "gpuPools[0].labels.kubernetes.azure.com/accelerator",
-            "example.com/accelerator",
-        ),
-        (
-            {"taints": [{"key": "kubernetes.azure.com/mine", "value": "x", "effect": "NoSchedule"}]},
-            {},
-            "gpuPools[0].taints",
-            "domain of your own",
-        ),
-        ({}, {"adminPool": {"capacity": "spot"}}, "adminPool.capacity", "on-demand"),
-        ({}, {"network": {"controlPlaneCidr": "172.16.0.0/28"}}, "network.controlPlaneCidr", "Leave it out"),
-        ({}, {"network": {"privateEndpoint": True}}, "network.authorizedNetworks", "privateEndpoint"),
-        ({}, {"network": {"nodeCidr": "172.30.4.0/22"}}, "network.nodeCidr", "another range"),
-        ({}, {"network": {"podCidr": "172.16.0.0/12"}}, "network.podCidr", "another range"),
-        ({}, {"network": {"podCidr": "10.128.0.0/14", "serviceCidr": "10.16.0.0/12"}}, "network.serviceCidr", "/13"),
-        ({}, {"security": {"kmsKey": "https://v.vault.azure.net/keys/k/0"}}, "security.kmsKey", "/vaults/<vault>/keys"),
-    ],
-)
-def test_what_aks_cannot_do_is_refused_with_the_reason(
-    pool: dict[str, Any], rest: dict[str, Any], path: str, remedy: str
-) -> None:
-    with pytest.raises(SettingsError) as caught:
-        settings(pool, rest)
-    (problem,) = caught.value.problems
-    assert path in problem.path
-    assert remedy in problem.remedy
-
-
-@pytest.mark.parametrize(
-    ("pool", "rest"),
-    [
-        ({}, {}),
-        ({"gpu": "nvidia-a100-80gb", "mig": "1g"}, {}),
-        ({"drivers": "none"}, {}),
-        ({"diskGb": 30}, {"adminPool": {"diskGb": 2048}}),
-        ({"capacity": "spot-with-fallback"}, {}),
-        ({"unneededMinutes": 20}, {"autoscaling": {"unneededMinutes": 20}}),
-        ({"unneededMinutes": 5}, {}),
-        ({"maxNodes": 1000}, WIDE),
-        ({"gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 100}, WIDE),
-        ({"gpu": "nvidia-h100-nvl-94gb", "gpusPerNode": 2, "maxNodes": 101}, WIDE),  # without InfiniBand
-        ({"gpu": "nvidia-rtx-pro-6000", "gpusPerNode": [1, 2]}, {}),
-        ({"gpu": "nvidia-rtx-pro-6000", "image": "azurelinux", "drivers": "none"}, {}),
-        ({"gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "image": "azurelinux"}, {}),
-        ({}, {"adminPool": {"machineType": "Standard_D4s_v6"}}),
-        ({"labels": {"example.com/accelerator": "nvidia"}}, {}),
-        ({}, {"network": {"nodeCidr": "172.29.0.0/20", "podCidr": "10.128.0.0/14", "serviceCidr": "10.16.0.0/13"}}),
-        ({}, {"adminPool": {"capacity": "on-demand", "maxNodes": 3}}),
-        ({}, {"security": {"kmsKey": KEY}}),
-        ({}, {"availability": "regional", "zones": ["eastus-1", "eastus-2"]}),
-    ],
-)
-def test_what_aks_can_do_is_not_refused(pool: dict[str, Any], rest: dict[str, Any]) -> None:
-    assert refusals_of(settings(pool, rest)) == []
-
-
-@pytest.mark.parametrize(
-    ("version", "channel", "problem"),
-    [
-        ("1.30", "extended", "AKS no longer supports Kubernetes 1.30"),
-        ("1.33", "regular", "in extended support"),
-        ("1.33", "extended", None),
-        ("1.34.4", "stable", None),
-    ],
-)
-def test_a_version_is_one_that_its_channel_still_has(version: str, channel: str, problem: str | None) -> None:
-    keys = config(rest={"kubernetes": {"version": version, "channel": channel}})
-    if problem is None:
-        assert load(keys, stack="dev", project=SUBSCRIPTION, day=date(2026, 11, 25)).kubernetes.version == version
-        return
-    with pytest.raises(SettingsError, match=problem):
-        load(keys, stack="dev", project=SUBSCRIPTION, day=date(2026, 11, 25))
-
-
-def test_a_private_control_plane_needs_no_networks() -> None:
-    alone = config()
-    alone["network"] = {"privateEndpoint": True}
-    assert refusals(load(alone, stack="dev", project=SUBSCRIPTION)) == []
 
 
 def test_a_problem_of_both_fallback_pools_is_reported_once() -> None:
@@ -246,21 +142,3 @@ def test_a_pool_may_be_outside_of_the_stacks_zones() -> None:
     assert zone_numbers(loaded.zones) == ["1"]
     (pool,) = loaded.gpu_pools
     assert zone_numbers(pool.zones) == []
-
-
-@pytest.mark.parametrize(
-    ("pool", "stack", "path", "words"),
-    [
-        # Which GPUs a region without zones has is not known, and is said by naming its place.
-        ({}, NO_ZONES, "gpuPools[0].zones", "no zone of northcentralus is known to have nvidia-t4"),
-        ({}, {"zones": ["eastus-1", "eastus-0"]}, "zones", "'eastus-0' is not a zone of eastus"),
-        ({}, {"region": "northcentralus", "zones": ["northcentralus-1"]}, "zones", "not a zone of northcentralus"),
-        ({}, {"region": "mars"}, "region", "the catalogue has no region 'mars' of aks"),
-    ],
-)
-def test_a_place_that_is_not_there_is_said_to_be_unknown(
-    pool: dict[str, Any], stack: dict[str, Any], path: str, words: str
-) -> None:
-    with pytest.raises(SettingsError) as caught:
-        settings(pool, stack)
-    assert words in {problem.path: problem.message for problem in caught.value.problems}[path]

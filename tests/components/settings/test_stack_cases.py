@@ -1,0 +1,74 @@
+"""What people write in a stack file is accepted, or refused with exactly these problems: ``stack_cases/*.yaml``.
+
+A case is the file's ``base`` (the one stack, where there is none) with other ``keys`` (a mapping is merged with the
+base's; null removes) and other values of its only GPU pool (``pool``). ``refused``: key path of each problem → a phrase
+of its message or remedy. ``day`` is today.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.settings import SettingsError, load
+from tests import one_stack
+from tests.components.settings.test_clouds import account, own_keys, t4
+
+FILES = {
+    file.stem: yaml.safe_load(file.read_text()) for file in sorted((Path(__file__).parent / "stack_cases").glob("*"))
+}
+
+
+def with_changes(base: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
+    config = dict(base)
+    for key, value in case.get("keys", {}).items():
+        if isinstance(value, dict):
+            merged = {**config.get(key, {}), **value}
+            value = {inner: part for inner, part in merged.items() if part is not None}
+        config[key] = value
+    return {**config, "gpuPools": t4(**case["pool"])} if "pool" in case else config
+
+
+def problems(config: dict[str, Any], project: str, **more: Any) -> list[tuple[str, str]]:
+    """Key path and the whole line of each problem."""
+    try:
+        load(config, stack="one", project=project, **more)
+    except SettingsError as refused:
+        return [(problem.path, str(problem)) for problem in refused.problems]
+    return []
+
+
+def check(refused: list[tuple[str, str]], case: dict[str, Any]) -> None:
+    expected = case.get("refused", {})
+    assert sorted(path for path, _ in refused) == sorted(expected), refused
+    for path, line in refused:
+        assert expected[path] in line
+        assert "Did you mean" in expected[path] or "Did you mean" not in line
+
+
+@pytest.mark.parametrize(
+    ("cloud", "case"),
+    [
+        pytest.param(cloud, case, id=f"{cloud}-{number}-{next(iter(case.get('refused', ())), 'accepted')}")
+        for cloud in one_stack.CLOUDS
+        for number, case in enumerate(FILES[cloud]["cases"])
+    ],
+)
+def test_what_a_cloud_does_not_support_is_refused(cloud: str, case: dict[str, Any]) -> None:
+    file = FILES[cloud]
+    check(problems(with_changes(file["base"], case), case.get("account", file["account"]), day=file["day"]), case)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "case"),
+    [
+        pytest.param(cloud, case, id=f"{cloud}: {case['id']}")
+        for case in FILES["wishes"]["cases"]
+        for cloud in case.get("clouds", one_stack.CLOUDS)
+    ],
+)
+def test_a_wish_is_expressed_or_answered(cloud: str, case: dict[str, Any]) -> None:
+    check(problems(with_changes(own_keys(cloud), case), account(cloud)), case)
