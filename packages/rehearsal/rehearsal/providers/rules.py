@@ -82,9 +82,9 @@ def refusal(case: Properties, inputs: Properties) -> str | None:
     """The ``message`` about inputs that a row of a table refuses, ``None`` if it does not.
 
     It refuses inputs that are as one of ``when`` says, and not as ``unless`` says. With ``permits`` it refuses of these
-    only inputs with another value at one of its paths. All three map a dotted path to a value, a list of values, ``true``
-    (given, and not empty or zero), ``false``, or to tests (``_TESTS``). A message may name inputs: ``{a.b}``, ``{a|b}``
-    (the first that is given), and what is not permitted: ``{path}`` and ``{value}``.
+    only inputs with another value at one of its paths. All three map a dotted path to a value, a list of values,
+    ``true`` (given, and not empty or zero), ``false``, or to tests (``_TESTS``). A message may name inputs: ``{a.b}``,
+    ``{a|b}`` (the first that is given), and what is not permitted: ``{path}`` and ``{value}``.
     """
     *when, unless, permits = _parts(case)
     if not any(_holds(each, inputs) for each in when) or (unless and _holds(unless, inputs)):
@@ -98,7 +98,7 @@ def refusal(case: Properties, inputs: Properties) -> str | None:
     def field(match: re.Match[str]) -> str:
         paths = match[1].split("|")
         value = next((each for path in paths if (each := named.get(path, at(inputs, path))) is not None), None)
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
     return _FIELD.sub(field, case["message"])
 

@@ -24,7 +24,6 @@ NAT: Final = "gcp:compute/routerNat:RouterNat"
 CREATED: Final = "2026-11-01T00:00:00.000-07:00"
 
 SUBNETWORK_RULES: Final = TABLE.rules("subnetwork")
-RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
 
 
 def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:

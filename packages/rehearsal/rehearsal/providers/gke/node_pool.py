@@ -25,7 +25,7 @@ POOL: Final = "gcp:container/nodePool:NodePool"
 _MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/instanceGroupManagers/{}"
 
 
-_NODES_RECREATED: Final = (
+NODES_RECREATED: Final = (
     "nodeConfig.containerdConfig",
     "nodeConfig.diskSizeGb",
     "nodeConfig.diskType",
@@ -203,7 +203,7 @@ def _start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record
             raise not_registered(first, problem)
         group = replace(group, autoscaled=False, not_scaled_because=problem)
     cloud.machines().apply_group(group)
-    if before is not None and any(at(before.inputs, field) != at(pool.inputs, field) for field in _NODES_RECREATED):
+    if before is not None and any(at(before.inputs, field) != at(pool.inputs, field) for field in NODES_RECREATED):
         cloud.machines().recreate_nodes(name, pool.inputs["name"])
     return pool
 
