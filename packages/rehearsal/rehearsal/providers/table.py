@@ -35,7 +35,8 @@ class Table(Generic[CloudT]):
         - ``answers``: outputs that are the input, or this value if it is omitted;
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
-        - ``imported``: what an import finds for omitted inputs.
+        - ``imported``: what an import finds for omitted inputs;
+        - ``rules``: their name in ``rules.yaml``, where none of them needs code.
         """
         entry = dict(self._resources[token])
         outputs = {key: _output(value) for key, value in entry.pop("outputs", {}).items()}
@@ -45,6 +46,8 @@ class Table(Generic[CloudT]):
         if "imported" in entry:
             found = entry["imported"]
             entry["imported"] = lambda inputs: {**found, **inputs}
+        if "rules" in entry:
+            entry["rules"] = self.rules(entry["rules"]).rules
         lists = {key: tuple(_flat(value)) for key, value in entry.items() if isinstance(value, list)}
         return SimulatedResource(token=token, **{**entry, **lists, **code})
 

@@ -13,8 +13,6 @@ from rehearsal.providers.values import at
 ACCOUNT: Final = "azure-native:storage:StorageAccount"
 CONTAINER: Final = "azure-native:storage:BlobContainer"
 BLOBS: Final = "azure-native:storage:BlobServiceProperties"
-ACCOUNT_RULES: Final = TABLE.rules("storage")
-BLOB_RULES: Final = TABLE.rules("blobs")
 
 ACCOUNT_ID: Final = TABLE.id(ACCOUNT)
 TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
@@ -47,7 +45,7 @@ def _endpoints(pending: Pending[Subscription]) -> dict[str, str]:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    TABLE.row(ACCOUNT, outputs={"primaryEndpoints": _endpoints}, rules=ACCOUNT_RULES.rules, requires=_available),
-    TABLE.row(BLOBS, rules=BLOB_RULES.rules, idempotent=lambda _: True),
+    TABLE.row(ACCOUNT, outputs={"primaryEndpoints": _endpoints}, requires=_available),
+    TABLE.row(BLOBS, idempotent=lambda _: True),
     TABLE.row(CONTAINER, requires=_public),
 )

@@ -12,7 +12,6 @@ from typing_extensions import override
 from rehearsal.providers.aks.errors import not_found
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.resource import SimulatedResource
-from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 from rehearsal.providers.table import Table
 
@@ -64,8 +63,6 @@ def require(cloud: Subscription, id: str, type: str) -> Record:
         raise not_found(id)
     return record
 
-
-Rules = RuleBook[Subscription]
 
 TABLE: Final[Table[Subscription]] = Table(Path(__file__).parent)
 GROUP: Final = "azure-native:resources:ResourceGroup"

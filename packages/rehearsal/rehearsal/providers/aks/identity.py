@@ -46,9 +46,7 @@ SIMULATED: Final = (
 PRIVATE_ZONES: Final = "microsoft.network/privatednszones/"
 _DEFINITIONS: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 
-ROLE_RULES: Final = TABLE.rules("role")
 FEDERATED_RULES: Final = TABLE.rules("federated")
-ENCRYPTION_RULES: Final = TABLE.rules("encryption")
 
 
 def _grantable(pending: Pending[Subscription]) -> None:
@@ -194,7 +192,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         ROLE_ASSIGNMENT,
         outputs={"createdBy": _caller, "updatedBy": _caller},
-        rules=ROLE_RULES.rules,
         requires=_grantable,
     ),
     TABLE.row(FEDERATED, rules=FEDERATED_RULES.rules, requires=_one_subject),
@@ -203,7 +200,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         outputs={
             "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id)
         },
-        rules=ENCRYPTION_RULES.rules,
         requires=_key_there,
     ),
 )

@@ -23,8 +23,6 @@ ROUTE_TABLE: Final = "azure-native:network:RouteTable"
 
 NETWORK_RULES: Final = TABLE.rules("network")
 SUBNET_RULES: Final = TABLE.rules("subnet")
-NAT_RULES: Final = TABLE.rules("nat")
-ADDRESS_RULES: Final = TABLE.rules("address")
 
 
 def _guid(pending: Pending[Subscription]) -> str:
@@ -135,8 +133,8 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         nested=_inline_subnets,
     ),
     TABLE.row(SUBNET, rules=SUBNET_RULES.rules, requires=_fits_its_network),
-    TABLE.row(NAT, outputs={"resourceGuid": _guid}, rules=NAT_RULES.rules, requires=_standard_addresses),
-    TABLE.row(ADDRESS, outputs={"ipAddress": _address, "resourceGuid": _guid}, rules=ADDRESS_RULES.rules),
+    TABLE.row(NAT, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
+    TABLE.row(ADDRESS, outputs={"ipAddress": _address, "resourceGuid": _guid}),
     TABLE.row("azure-native:network:NetworkSecurityGroup"),
     TABLE.row(ROUTE_TABLE),
 )

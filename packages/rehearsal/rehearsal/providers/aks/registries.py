@@ -10,7 +10,6 @@ from rehearsal.providers.aks.errors import api_error
 from rehearsal.providers.resource import Pending, SimulatedResource
 
 REGISTRY: Final = "azure-native:containerregistry:Registry"
-REGISTRY_RULES: Final = TABLE.rules("registry")
 
 TAKEN: Final = ("checkpoints", "images", "models", "registry", "training")
 """Names that other accounts own: NAME.azurecr.io is globally unique
@@ -30,7 +29,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         REGISTRY,
         outputs={"loginServer": lambda pending: f"{pending.inputs['registryName'].lower()}.azurecr.io"},
-        rules=REGISTRY_RULES.rules,
         requires=_available,
     ),
 )

@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.table import Table
-
-Rules = RuleBook[SimulatedCloud]
 
 TABLE: Final[Table[SimulatedCloud]] = Table(Path(__file__).parent)
 

@@ -16,9 +16,6 @@ from rehearsal.providers.values import at
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 ACCOUNT: Final = "gcp:serviceaccount/account:Account"
-ACCOUNT_RULES: Final = TABLE.rules("account")
-MEMBER_RULES: Final = TABLE.rules("member")
-SERVICE_RULES: Final = TABLE.rules("service")
 
 # https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#principal-id-examples
 POD_PRINCIPAL: Final = re.compile(
@@ -68,9 +65,7 @@ def _account_number(pending: Pending[SimulatedCloud]) -> str:
 
 
 def _grant(token: str, **code: Any) -> SimulatedResource[SimulatedCloud]:
-    return TABLE.row(
-        token, **{"rules": MEMBER_RULES.rules, "requires": _known_member, "idempotent": lambda _: True, **code}
-    )
+    return TABLE.row(token, **{"requires": _known_member, "idempotent": lambda _: True, **code})
 
 
 def _known_key(pending: Pending[SimulatedCloud]) -> None:
@@ -99,7 +94,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         ACCOUNT,
         outputs={"uniqueId": _account_number},
-        rules=ACCOUNT_RULES.rules,
         idempotent=lambda inputs: bool(inputs.get("createIgnoreAlreadyExists")),
     ),
     _grant("gcp:projects/iAMMember:IAMMember"),
@@ -108,5 +102,5 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     _grant("gcp:storage/bucketIAMMember:BucketIAMMember"),
     _grant("gcp:secretmanager/secretIamMember:SecretIamMember"),
     # Enabling an enabled service succeeds.
-    TABLE.row("gcp:projects/service:Service", rules=SERVICE_RULES.rules, idempotent=lambda _: True),
+    TABLE.row("gcp:projects/service:Service", idempotent=lambda _: True),
 )
