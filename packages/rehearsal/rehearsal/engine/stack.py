@@ -66,7 +66,7 @@ class Stack:
 
     @property
     def tools(self) -> tuple[Module, ...]:
-        """The upstream programs that a rehearsal of the stack runs; those of own machines are ``tools.lab``'s."""
+        """The upstream programs that a rehearsal of the stack runs; those of own machines are ``tools.modules.LAB``."""
         if self.own_machines:
             return PREVIEW
         own = OF_AUTOSCALER.get(self.settings.autoscaler, ())

@@ -30,6 +30,9 @@ class Pending(Generic[CloudT]):
     answer: Mapping[str, Any] = field(default_factory=dict)
 
 
+Tie = Literal["uses", "names", "part"]
+
+
 @dataclass(frozen=True)
 class Reference:
     """An input that names a resource of type ``token``, which must exist.
@@ -38,7 +41,7 @@ class Reference:
     """
 
     token: str
-    tie: Literal["uses", "names", "part"] = "uses"
+    tie: Tie = "uses"
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class SimulatedResource(Generic[CloudT]):
 
     Args:
         id: its id as a template of inputs; a change of those inputs means another resource.
+        permission: what the user needs to make, change or delete it: a template with ``{action}``, where it is data.
         outputs: what the cloud adds: a template of inputs and ``{id}``, or a function; ``None`` is left out.
         early: outputs that the provider knows before it asks the cloud.
         unknown: outputs that are inputs, too: in a preview they are known only if the program gives a value that the
@@ -97,6 +101,7 @@ class SimulatedResource(Generic[CloudT]):
 
     token: str
     id: str
+    permission: str = ""
     outputs: Mapping[str, str | Callable[[Pending[CloudT]], Any]] = field(default_factory=dict)
     early: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()

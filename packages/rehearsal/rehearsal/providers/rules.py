@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, TypeVar
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.values import at, has_unknown
@@ -39,19 +39,92 @@ def broken(rules: Sequence[ServerRule[CloudT]], inputs: Properties, cloud: Cloud
 
 
 class RuleBook(Generic[CloudT]):
-    """Collects the rules of one resource type: ``@rules.add("id", source, reads…)`` above each check."""
+    """The rules of one resource type: ``@rules.add("id", source, reads…)`` above each check.
 
-    def __init__(self) -> None:
-        self.rules: list[ServerRule[CloudT]] = []
+    With a ``table`` (an entry of a cloud's ``rules.yaml``: id → rule) it has the table's rules in the table's order.
+    A rule's ``refuses`` says all (``refusal``); one that needs code has ``reads``, and ``add("id")`` brings its check.
+    """
 
-    def add(self, id: str, source: str, *reads: str) -> Callable[[Check[CloudT]], Check[CloudT]]:
-        """Register the decorated check under ``id``."""
+    def __init__(self, table: Mapping[str, Properties] | None = None) -> None:
+        self._rules = {id: _rule(id, row) for id, row in (table or {}).items()}
+
+    @property
+    def rules(self) -> list[ServerRule[CloudT]]:
+        """Every rule, in order."""
+        return list(self._rules.values())
+
+    def add(self, id: str, source: str = "", *reads: str) -> Callable[[Check[CloudT]], Check[CloudT]]:
+        """Register the decorated check under ``id``; without a source it is that of the table's row."""
 
         def register(check: Check[CloudT]) -> Check[CloudT]:
-            self.rules.append(ServerRule(id, source, reads, check))
+            rule = self._rules[id] if not source else ServerRule(id, source, reads, check)
+            self._rules[id] = replace(rule, check=check)
             return check
 
         return register
+
+
+def _rule(id: str, row: Properties) -> ServerRule[Any]:
+    cases = row.get("refuses") or []
+    paths = (path for case in cases for part in _parts(case) for path in part)
+    reads = tuple(row.get("reads") or dict.fromkeys(paths))
+    return ServerRule(
+        id, row["source"], reads, lambda inputs, _: next(filter(None, (refusal(c, inputs) for c in cases)), None)
+    )
+
+
+def _parts(case: Properties) -> list[Properties]:
+    when = case.get("when") or {}
+    return [*(when if isinstance(when, list) else [when]), case.get("unless") or {}, case.get("permits") or {}]
+
+
+def refusal(case: Properties, inputs: Properties) -> str | None:
+    """The ``message`` about inputs that a row of a table refuses, ``None`` if it does not.
+
+    It refuses inputs that are as one of ``when`` says, and not as ``unless`` says. With ``permits`` it refuses of these
+    only inputs with another value at one of its paths. All three map a dotted path to a value, a list of values,
+    ``true`` (given, and not empty or zero), ``false``, or to tests (``_TESTS``). A message may name inputs: ``{a.b}``,
+    ``{a|b}`` (the first that is given), and what is not permitted: ``{path}`` and ``{value}``.
+    """
+    *when, unless, permits = _parts(case)
+    if not any(_holds(each, inputs) for each in when) or (unless and _holds(unless, inputs)):
+        return None
+    values = {path: at(inputs, path) for path in permits}
+    bad = [path for path, value in values.items() if value is not None and not _is(value, permits[path])]
+    if permits and not bad:
+        return None
+    named = {"path": bad[0], "value": values[bad[0]]} if bad else {}
+
+    def field(match: re.Match[str]) -> str:
+        paths = match[1].split("|")
+        value = next((each for path in paths if (each := named.get(path, at(inputs, path))) is not None), None)
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+    return _FIELD.sub(field, case["message"])
+
+
+def _holds(tests: Properties, inputs: Properties) -> bool:
+    return all(_is(at(inputs, path), test) for path, test in tests.items())
+
+
+def _is(value: Any, test: Any) -> bool:
+    if isinstance(test, bool):
+        return bool(value) is test
+    if isinstance(test, list):
+        return value in test
+    return all(_TESTS[name](value, each) for name, each in test.items()) if isinstance(test, dict) else value == test
+
+
+_FIELD: Final = re.compile(r"\{([a-zA-Z][\w.|]*)\}")
+_TESTS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "given": lambda value, test: (value is not None) is test,
+    "not": lambda value, test: not _is(value, test),
+    "pattern": lambda value, test: value is not None and re.fullmatch(test, str(value)) is not None,
+    "least": lambda value, test: float(value) >= test,
+    "most": lambda value, test: float(value) <= test,
+    "shortest": lambda value, test: len(value or ()) >= test,
+    "longest": lambda value, test: len(value or ()) <= test,
+}
 
 
 def tag_rules(

@@ -13,8 +13,7 @@ import time
 
 from rehearsal.tools.command import ToolsError
 from rehearsal.tools.install import install
-from rehearsal.tools.lab import LAB
-from rehearsal.tools.modules import MODULES, Module
+from rehearsal.tools.modules import LAB, MODULES, Module
 from rehearsal.tools.progress import Progress, duration
 
 

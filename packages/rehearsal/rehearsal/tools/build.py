@@ -220,7 +220,7 @@ def _with_edits(module: Module, go: Go, folder: Path) -> list[str]:
         if text.count(edit.old) != 1:
             raise ToolsError(
                 f"{edit.module} {module.version(edit.module)}: {edit.path} has {text.count(edit.old)} times\n"
-                f"  {edit.old}\nand should have it once. Say in rehearsal/tools/modules.py what this version has there."
+                f"  {edit.old}\nand should have it once. Say in {module.directory}/module.json what is there now."
             )
         file.write_text(text.replace(edit.old, edit.new))
     (folder / "go.mod").write_text(go_mod)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+
+import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.noting_fleet import NotingFleet
@@ -37,6 +39,25 @@ class Step:
     update: Properties | None
     replace: Properties | None
     again: Literal["refused", "same", "another"] = "refused"
+
+
+class Examples:
+    """The ``account.yaml`` of a cloud's folder: its ``inputs``, by name, and its ``steps``."""
+
+    def __init__(self, folder: Path) -> None:
+        content = yaml.safe_load((folder / "account.yaml").read_text())
+        self._inputs: dict[str, Properties] = content["inputs"]
+        self.steps = tuple(map(_step, content["steps"]))
+
+    def inputs(self, name: str) -> Callable[..., Properties]:
+        """A function that gives the inputs of that name; its keyword arguments replace whole blocks."""
+        return lambda **changes: {**copy.deepcopy(self._inputs[name]), **changes}
+
+
+def _step(row: dict[str, Any]) -> Step:
+    inputs = row["inputs"]
+    update, replace = ({**inputs, **row[key]} if key in row else None for key in ("update", "replace"))
+    return Step(row["type"], inputs, update, replace, row.get("again", "refused"))
 
 
 class Account:
@@ -136,6 +157,15 @@ class Account:
 
     def read(self, type: str, id: str, inputs: Properties | None = None) -> Created:
         return self.provider.read(self.request(type), id, inputs or {}, {})
+
+
+def changed(inputs: Properties, changes: Properties) -> Properties:
+    """A copy of ``inputs`` with values at dotted paths replaced."""
+    result: Properties = {**inputs}
+    for path, value in changes.items():
+        key, dot, rest = path.partition(".")
+        result[key] = changed(result.get(key) or {}, {rest: value}) if dot else value
+    return result
 
 
 def with_one_unknown(value: Any) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 
 from components.settings import from_stack_file
 from components.settings.quotas import quotas
@@ -58,52 +59,11 @@ class Case:
         return fleet.groups[group.name]
 
 
-CASES = (
-    Case(
-        cloud="gke",
-        account=google.Google,
-        machine="n1-standard-4",
-        zone="us-central1-a",
-        gpu="nvidia-tesla-t4",
-        on_demand="NVIDIA_T4_GPUS",
-        spot="PREEMPTIBLE_NVIDIA_T4_GPUS",
-        per_node=1,
-        words="Quota '{name}' exceeded. Limit: {limit}.0 in region us-central1.",
-        creates=(google.NETWORK, {"name": "net", "autoCreateSubnetworks": False}),
-        right="compute.networks.create",
-        forbidden="Error 403: Required 'compute.networks.create' permission for 'projects/",
-    ),
-    Case(
-        cloud="eks",
-        account=amazon.Amazon,
-        machine="g4dn.xlarge",
-        zone="us-west-2a",
-        gpu="nvidia-t4",
-        on_demand="Running On-Demand G and VT instances (L-DB2E81BA)",
-        spot="All G and VT Spot Instance Requests (L-3819A6DF)",
-        per_node=4,
-        words="({name}",
-        creates=(amazon.VPC, {"cidrBlock": "10.0.0.0/16"}),
-        right="ec2:CreateVpc",
-        forbidden="UnauthorizedOperation: User: arn:aws:iam::123456789012:user/simulated is not authorized to perform: "
-        "ec2:CreateVpc",
-    ),
-    Case(
-        cloud="aks",
-        account=azure.Microsoft,
-        machine="Standard_NC4as_T4_v3",
-        zone="eastus-1",
-        gpu="nvidia-t4",
-        on_demand="StandardNCASv3_T4Family",
-        spot="Total Regional Spot vCPUs (lowPriorityCores)",
-        per_node=4,
-        words="exceeding approved {name} quota. Additional details - Deployment Model: Resource Manager, Location: "
-        "eastus, Current Limit: {limit}, ",
-        creates=(azure.GROUP, {"resourceGroupName": "gpu-dev"}),
-        right="Microsoft.Resources/subscriptions/resourceGroups/write",
-        forbidden="AuthorizationFailed",
-    ),
-)
+ACCOUNTS: dict[str, type[Account]] = {"gke": google.Google, "eks": amazon.Amazon, "aks": azure.Microsoft}
+CASES = [
+    Case(account=ACCOUNTS[row["cloud"]], **row)
+    for row in yaml.safe_load(Path(__file__).with_name("account_limits.yaml").read_text())
+]
 every_cloud = pytest.mark.parametrize("case", CASES, ids=lambda case: case.cloud)
 
 

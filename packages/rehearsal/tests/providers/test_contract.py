@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks.account import Microsoft
@@ -197,31 +198,8 @@ def test_a_deletion_removes_the_resource_and_its_machines_and_nothing_else(case:
     assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
 
 
-# A type that the inventory does not list by itself → the type that it is part of.
-PART_OF: dict[str, str] = {
-    **dict.fromkeys(
-        ("aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable", "aws:ec2/vpcEndpoint:VpcEndpoint"), "VPC"
-    ),
-    **dict.fromkeys(("aws:ec2/route:Route", "aws:ec2/routeTableAssociation:RouteTableAssociation"), "VPC"),
-    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": "VPC",
-    **dict.fromkeys(("aws:kms/grant:Grant", "aws:kms/alias:Alias"), "KMS key"),
-    **dict.fromkeys(("aws:iam/rolePolicy:RolePolicy", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), "IAM role"),
-    **dict.fromkeys(
-        ("aws:efs/fileSystemPolicy:FileSystemPolicy", "aws:efs/mountTarget:MountTarget"), "EFS file system"
-    ),
-    "aws:sqs/queuePolicy:QueuePolicy": "SQS queue",
-    "aws:ecr/lifecyclePolicy:LifecyclePolicy": "ECR repository",
-    **{
-        f"aws:s3/{name[0].lower()}{name[1:]}:{name}": "S3 bucket"
-        for name in ("BucketLifecycleConfiguration", "BucketPolicy", "BucketPublicAccessBlock", "BucketVersioning")
-    },
-    "aws:cloudwatch/eventTarget:EventTarget": "EventBridge rule",
-    "aws:autoscaling/tag:Tag": "Auto Scaling group",
-    **{
-        f"aws:eks/{name[0].lower()}{name[1:]}:{name}": "EKS cluster"
-        for name in ("Addon", "AccessEntry", "AccessPolicyAssociation", "PodIdentityAssociation")
-    },
-}
+WHOLES = yaml.safe_load(Path(__file__).with_name("part_of.yaml").read_text())
+PART_OF = {type: whole for whole, types in WHOLES.items() for type in types}
 
 
 @every_row

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account
@@ -21,21 +21,6 @@ from tests.components.workloads.stacks import only
 
 GKE, EKS, AKS = google.Google, Amazon, azure.Microsoft
 STORAGE = {"resourceGroupName": "gpu-dev", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
-REGISTRY = {"resourceGroupName": "gpu-dev", "registryName": "gpudevimages", "sku": {"name": "Basic"}}
-BUCKET = {"name": "gpu-dev-checkpoints", "location": "US-CENTRAL1"}
-IMAGES = {"repositoryId": "images", "format": "DOCKER"}
-CLEANUP = {"id": "untagged", "action": "DELETE", "condition": {"tagState": "UNTAGGED", "olderThan": "86400s"}}
-
-
-@dataclass(frozen=True)
-class Refused:
-    """``changes`` of ``inputs`` that a cloud takes are refused in these ``words``."""
-
-    cloud: type[Account]
-    type: str
-    inputs: dict[str, Any]
-    changes: dict[str, Any]
-    words: str
 
 
 def expiring(**selection: Any) -> str:
@@ -44,35 +29,8 @@ def expiring(**selection: Any) -> str:
     return json.dumps(policy)
 
 
-CASES = (
-    Refused(GKE, google.BUCKET, BUCKET, {"name": "checkpoints"}, "not available"),
-    Refused(GKE, google.BUCKET, BUCKET, {"name": "Upper"}, "Invalid bucket name"),
-    Refused(GKE, google.BUCKET, BUCKET, {"name": "my-google-bucket"}, "Invalid bucket name"),
-    Refused(GKE, google.BUCKET, BUCKET, {"location": "NOWHERE"}, "location constraint"),
-    Refused(GKE, google.BUCKET, BUCKET, {"softDeletePolicy": {"retentionDurationSeconds": 86400}}, "7 to 90 days"),
-    Refused(GKE, google.BUCKET, BUCKET, {"hierarchicalNamespace": {"enabled": True}}, "uniform bucket-level access"),
-    Refused(GKE, google.REPOSITORY, IMAGES, {"repositoryId": "Images"}, "repository ID"),
-    Refused(GKE, google.REPOSITORY, IMAGES, {"location": "us-central9"}, "not found"),
-    Refused(GKE, google.REPOSITORY, IMAGES, {"cleanupPolicies": [{"id": "x", "action": "DELETE"}]}, "needs one of"),
-    Refused(GKE, google.REPOSITORY, IMAGES, {"cleanupPolicies": [CLEANUP, CLEANUP]}, "twice"),
-    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "checkpoints"}, "BucketAlreadyExists"),
-    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "gpu..dev"}, "InvalidBucketName"),
-    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "10.0.0.1"}, "InvalidBucketName"),
-    Refused(EKS, data.REPOSITORY, {"name": "gpu-dev/jobs"}, {"name": "gpu-dev/Jobs"}, "does not match"),
-    Refused(AKS, azure.REGISTRY, REGISTRY, {"registryName": "training"}, "already in use"),
-    Refused(AKS, azure.REGISTRY, REGISTRY, {"zoneRedundancy": "Enabled"}, "needs the SKU Premium"),
-    Refused(AKS, azure.REGISTRY, REGISTRY, {"anonymousPullEnabled": True}, "needs Standard or Premium"),
-    Refused(AKS, azure.REGISTRY, REGISTRY, {"registryName": "gpu-dev"}, "registryName"),
-    Refused(AKS, azure.STORAGE, {**STORAGE, "accountName": "gpudev"}, {"accountName": "data"}, "already taken"),
-    Refused(AKS, azure.STORAGE, {**STORAGE, "accountName": "gpudev"}, {"accountName": "gpu-dev"}, "accountName"),
-    Refused(
-        AKS,
-        azure.STORAGE,
-        {**STORAGE, "accountName": "gpudev"},
-        {"kind": "Storage", "isHnsEnabled": True},
-        "isHnsEnabled",
-    ),
-)
+CLOUDS: dict[str, type[Account]] = {"gke": GKE, "eks": EKS, "aks": AKS}
+CASES = yaml.safe_load(Path(__file__).with_name("data_refused.yaml").read_text())
 
 
 def account(cloud: type[Account], directory: Path) -> Account:
@@ -82,12 +40,12 @@ def account(cloud: type[Account], directory: Path) -> Account:
     return made
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.type.rpartition(':')[2]}-{case.words}")
-def test_what_a_cloud_refuses(case: Refused, tmp_path: Path) -> None:
-    made = account(case.cloud, tmp_path)
-    with pytest.raises(ProviderError, match=case.words):
-        made.create(case.type, {**case.inputs, **case.changes})
-    assert made.create(case.type, case.inputs).id
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['type'].rpartition(':')[2]}-{case['words']}")
+def test_what_a_cloud_refuses(case: dict[str, Any], tmp_path: Path) -> None:
+    made = account(CLOUDS[case["cloud"]], tmp_path)
+    with pytest.raises(ProviderError, match=case["words"]):
+        made.create(case["type"], {**case["inputs"], **case["changes"]})
+    assert made.create(case["type"], case["inputs"]).id
     made.stop()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.providers.aks.account import MAINTENANCE, Microsoft, gpu_pool
+from packages.rehearsal.tests.providers.aks.account import MAINTENANCE, Microsoft, gpu_pool, window
 from packages.rehearsal.tests.providers.aks.account import POOL as AKS_POOL
 from rehearsal.providers.gke.cluster import night
 from rehearsal.providers.store import Record
@@ -17,16 +17,7 @@ from rehearsal.simulation import Night
 from rehearsal.work.maintenance import problems
 
 REGULAR = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
-IMAGES = {
-    "resourceGroupName": "gpu-dev",
-    "resourceName": "gpu-dev",
-    "configName": "aksManagedNodeOSUpgradeSchedule",
-    "maintenanceWindow": {
-        "schedule": {"weekly": {"dayOfWeek": "Sunday", "intervalWeeks": 1}},
-        "startTime": "02:00",
-        "durationHours": 12,
-    },
-}
+IMAGES = window(maintenanceWindow={**window()["maintenanceWindow"], "durationHours": 12})
 
 
 def budget(expected: int = 0, namespace: str = "team", **spec: Any) -> dict[str, Any]:

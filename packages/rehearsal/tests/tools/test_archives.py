@@ -19,8 +19,7 @@ from packages.rehearsal.tests.fake_go import FakeGo
 from rehearsal.tools import ToolsError, download
 from rehearsal.tools.download import Archive, Downloads, Unavailable, archives_of, unpacked_folder
 from rehearsal.tools.install import install
-from rehearsal.tools.lab import LAB
-from rehearsal.tools.modules import MODULES, Module
+from rehearsal.tools.modules import LAB, MODULES, Module
 from rehearsal.tools.plan import make_plan
 from rehearsal.tools.progress import Progress, RunningStage
 

@@ -21,8 +21,7 @@ from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
 from rehearsal.tools.command import NoSpace
 from rehearsal.tools.install import install
-from rehearsal.tools.lab import LAB
-from rehearsal.tools.modules import MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
+from rehearsal.tools.modules import LAB, MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.progress import Progress
 
 pytestmark = pytest.mark.slow

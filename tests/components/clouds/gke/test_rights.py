@@ -8,7 +8,7 @@ import pytest
 
 from components.settings.quotas import listed, used
 from facts.catalog.gke.rights import OF_SETTINGS
-from rehearsal.providers.gke.iam import RIGHTS
+from rehearsal.providers.gke import GcpProvider
 from tests.components.settings.test_clouds import load_stack
 from tests.stacks import ROOT, STACK_FILES, run_program, settings_of
 
@@ -38,8 +38,8 @@ def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
     roles = {line.partition(" on ")[0] for line in text.splitlines() if line.startswith("roles/")}
     (enable,) = [line for line in text.splitlines() if line.startswith("gcloud services enable")]
     assert f"--project {settings.project} " in enable
-    for token in {each.type for each in run_program(file).resources if each.type in RIGHTS}:
-        permission = RIGHTS[token].format(action="create")
+    for token in {each.type for each in run_program(file).resources if each.type in GcpProvider.rows}:
+        permission = GcpProvider.rows[token].permission.format(action="create")
         granting = {role for role in roles if permission.startswith(ROLES[role][0])}
         assert granting, f"{token}: {permission}"
         assert all(f" {ROLES[role][1]}.googleapis.com" in enable for role in granting)

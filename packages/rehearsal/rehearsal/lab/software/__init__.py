@@ -20,8 +20,7 @@ from rehearsal.lab.software.debs import Package, build
 from rehearsal.lab.software.repository import publish, signing_key
 from rehearsal.tools import cache as folders
 from rehearsal.tools.install import install
-from rehearsal.tools.lab import LAB
-from rehearsal.tools.modules import KUBERNETES
+from rehearsal.tools.modules import KUBERNETES, LAB
 from rehearsal.tools.progress import Progress
 
 __all__ = ["WORKLOAD_IMAGE", "Software", "prepare"]

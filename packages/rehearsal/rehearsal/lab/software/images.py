@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.lab.software.debs import Link
-from rehearsal.tools.lab import COREDNS, FLANNEL, LOCAL_PATH
-from rehearsal.tools.modules import KUBERNETES
+from rehearsal.tools.modules import COREDNS, FLANNEL, KUBERNETES, LOCAL_PATH
 
 DEVICE_PLUGIN: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
 """The image that the program declares (``components/clouds/device_plugin.py``); a test compares them."""
 FLANNEL_CNI: Final = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"
-"""Of flannel's own manifest; inside is an older plugin, see ``rehearsal/tools/lab.py``.
+"""Of flannel's own manifest; inside is an older plugin, see ``rehearsal/tools/flannel-cni/module.json``.
 
 https://github.com/flannel-io/flannel/blob/v0.28.10/Documentation/kube-flannel.yml
 """

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.lab.software.debs import Package
-from rehearsal.tools.lab import CNI_PLUGINS, CRICTL
-from rehearsal.tools.modules import KUBERNETES
+from rehearsal.tools.modules import CNI_PLUGINS, CRICTL, KUBERNETES
 
 FILES: Final = Path(__file__).resolve().parent / "files"
 _SYSTEMD: Final = "/lib/systemd/system"

@@ -10,14 +10,14 @@ the Terraform provider takes a lock on the subnet
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
 from facts.catalog.aks.naming import zone_numbers
-from rehearsal.providers.aks.cloud import IN_GROUP, Subscription, require, same
+from rehearsal.providers.aks.cloud import TABLE, Subscription, require, same
 from rehearsal.providers.aks.cluster_rules import inline_pools
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.expander import rank_of
@@ -28,17 +28,13 @@ from rehearsal.providers.aks.pool_rules import POOL_RULES, count_at_creation, is
 from rehearsal.providers.aks.versions import newer_minor, run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Lifecycle, Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _VERSION: Final = "currentOrchestratorVersion"
 POOL: Final = "azure-native:containerservice:AgentPool"
-CLUSTER_ID: Final = (
-    "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
-    "/managedClusters/{resourceName}"
-)
 
 
 def _require(pending: Pending[Subscription]) -> None:
@@ -226,88 +222,25 @@ def _stop(cloud: Subscription, pool: Record) -> None:
         cloud.store.remove(POOL, pool.id)
 
 
-def _or(key: str, default: Any) -> Callable[[Pending[Subscription]], Any]:
-    """The input, else AKS's default."""
-    return lambda pending: pending.inputs.get(key) or default
-
-
 def _pods(pending: Pending[Subscription]) -> int:
     return max_pods(require(pending.cloud, cluster_of(pending.id), CLUSTER).inputs, pending.inputs)
 
 
-# What an import reads for inputs that the program omits: https://github.com/pulumi/pulumi-azure-native/issues/4401
-_ANSWERED: Final = {
-    "enableFIPS": False,
-    "enableNodePublicIP": False,
-    "kubeletDiskType": "OS",
-    "osDiskType": "Managed",
-    "osType": "Linux",
-    "scaleDownMode": "Delete",
-    "type": "VirtualMachineScaleSets",
-}
-
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    # What AKS cannot change of a pool is what Terraform's provider cycles or replaces it for; azure-native itself knows
-    # only two of them and leaves the others to the API, which refuses:
-    # https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kubernetesclusternodepool/
-    SimulatedResource(
-        token=POOL,
-        id=CLUSTER_ID + "/agentPools/{agentPoolName}",
+    TABLE.row(
+        POOL,
         outputs={
             "count": lambda pending: 1 if pending.inputs.get("count") is None else pending.inputs["count"],
             "currentOrchestratorVersion": _runs,
-            "eTag": "",
-            "kubeletDiskType": _or("kubeletDiskType", "OS"),
             "maxPods": _pods,
-            "mode": _or("mode", "User"),
             "nodeImageVersion": lambda pending: f"AKS{pending.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
             "nodeLabels": lambda pending: effective_labels(pending.inputs, new=pending.before is None) or None,
             "nodeTaints": lambda pending: effective_taints(pending.inputs) or None,
             "orchestratorVersion": lambda pending: pending.inputs.get("orchestratorVersion") or _runs(pending),
-            "osDiskType": _or("osDiskType", "Managed"),
-            "osSKU": _or("osSKU", "Ubuntu"),
-            "osType": _or("osType", "Linux"),
-            "powerState": lambda pending: {"code": "Running"},
-            "type": _or("type", "VirtualMachineScaleSets"),
         },
-        unknown=("powerState",),
-        name="agentPoolName",
         rules=POOL_RULES.rules,
-        references={
-            **IN_GROUP,
-            "resourceName": Reference(CLUSTER, "part"),
-            "vnetSubnetID": Reference(SUBNET),
-            "podSubnetID": Reference(SUBNET),
-        },
         requires=_require,
         require_deletable=_not_the_last,
-        replaces=("gpuInstanceProfile", "vmSize", "networkProfile.nodePublicIPTags"),
-        immutable={
-            "availabilityZones": [],
-            "capacityReservationGroupID": None,
-            "enableEncryptionAtHost": False,
-            "enableNodePublicIP": False,
-            "enableUltraSSD": False,
-            "gpuProfile.driver": "Install",
-            "hostGroupID": None,
-            "kubeletConfig": None,
-            "kubeletDiskType": "OS",
-            "linuxOSConfig": None,
-            "maxPods": None,
-            "nodePublicIPPrefixID": None,
-            "osDiskSizeGB": 0,
-            "osDiskType": "Managed",
-            "osType": "Linux",
-            "podSubnetID": None,
-            "proximityPlacementGroupID": None,
-            "scaleSetEvictionPolicy": "Delete",
-            "scaleSetPriority": "Regular",
-            "spotMaxPrice": -1,
-            "type": "VirtualMachineScaleSets",
-            "vnetSubnetID": None,
-        },
-        unordered=("availabilityZones", "nodeTaints"),
-        imported=lambda inputs: {**_ANSWERED, **inputs},
         lifecycle=Lifecycle("agent pool", _start, _stop),
     ),
 )

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from typing_extensions import override
 
 from rehearsal.providers.aks.errors import not_found
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.resource import Reference, SimulatedResource
-from rehearsal.providers.rules import RuleBook
+from rehearsal.providers.resource import SimulatedResource
 from rehearsal.providers.store import Record
+from rehearsal.providers.table import Table
 
 # A namespace of this provider's own; any constant UUID would do.
 _NAMESPACE: Final = uuid.UUID("5a0f9b54-58b6-4f5c-8a2b-6f0e6f1a7d10")
 DEFAULT_SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
-GROUP_ID: Final = "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}"
-"""The template of a resource group's id, with which most ids begin."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +64,9 @@ def require(cloud: Subscription, id: str, type: str) -> Record:
     return record
 
 
-Rules = RuleBook[Subscription]
-
-
+TABLE: Final[Table[Subscription]] = Table(Path(__file__).parent)
 GROUP: Final = "azure-native:resources:ResourceGroup"
-IN_GROUP: Final = {"resourceGroupName": Reference(GROUP, "part")}
+GROUP_ID: Final = TABLE.id(GROUP)
+"""The template of a resource group's id, with which most ids begin."""
 
-ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(token=GROUP, id=GROUP_ID, name="resourceGroupName"),
-)
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (TABLE.row(GROUP),)

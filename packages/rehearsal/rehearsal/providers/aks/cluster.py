@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from rehearsal.providers.aks.agent_pool import (
     CLUSTER,
-    CLUSTER_ID,
     POOL,
     pools_of,
     require_its_size,
@@ -23,12 +22,11 @@ from rehearsal.providers.aks.agent_pool import (
     require_zones,
     start_nodes,
 )
-from rehearsal.providers.aks.cloud import IN_GROUP, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import TABLE, Subscription, identifier, require, same
 from rehearsal.providers.aks.cluster_rules import CLUSTER_RULES, inline_pools
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.expander import uses_priorities
 from rehearsal.providers.aks.identity import (
-    ENCRYPTION_SET,
     IDENTITY,
     NETWORKERS,
     RBAC_CLUSTER_ADMIN,
@@ -44,7 +42,7 @@ from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 from rehearsal.simulation import UserInfo, makers_rights
@@ -316,64 +314,23 @@ def find_cluster(cloud: Subscription, group: str, name: str) -> Record:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(
-        token=CLUSTER,
-        id=CLUSTER_ID,
+    TABLE.row(
+        CLUSTER,
         outputs={
             "azurePortalFQDN": lambda pending: f"{_prefix(pending)}.portal.hcp.{pending.inputs['location']}.azmk8s.io",
             "currentKubernetesVersion": _runs,
-            "eTag": "",
             "fqdn": _host,
             "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id),
             "identityProfile": lambda pending: {"kubeletidentity": _kubelet(pending)},
             "kubernetesVersion": lambda pending: pending.inputs.get("kubernetesVersion") or _runs(pending),
-            "maxAgentPools": lambda pending: 100,
             "nodeResourceGroup": _made_in,
             "oidcIssuerProfile": _issuer,
-            "powerState": lambda pending: {"code": "Running"},
             "privateFQDN": _private_host,
             "resourceUID": lambda pending: identifier("uid", pending.id).replace("-", ""),
         },
-        unknown=("identity", "identityProfile", "nodeResourceGroup", "oidcIssuerProfile"),
-        name="resourceName",
         rules=CLUSTER_RULES.rules,
-        references={
-            **IN_GROUP,
-            "identity.userAssignedIdentities": Reference(IDENTITY, "names"),
-            "diskEncryptionSetID": Reference(ENCRYPTION_SET),
-            "identityProfile.kubeletidentity.resourceId": Reference(IDENTITY, "names"),
-        },
         requires=_require,
         nested=_pools,
-        replaces=(
-            "diskEncryptionSetID",
-            "dnsPrefix",
-            "fqdnSubdomain",
-            "linuxProfile",
-            "nodeResourceGroup",
-            "windowsProfile",
-            *(
-                f"networkProfile.{key}"
-                for key in (
-                    "dnsServiceIP",
-                    "networkDataplane",
-                    "networkMode",
-                    "networkPlugin",
-                    "networkPluginMode",
-                    "networkPolicy",
-                    "outboundType",
-                    "podCidr",
-                    "serviceCidr",
-                    "serviceCidrs",
-                )
-            ),
-        ),
-        immutable={
-            "apiServerAccessProfile.enablePrivateCluster": False,
-            "apiServerAccessProfile.privateDNSZone": None,
-            "enableRBAC": True,
-        },
-        unordered=("apiServerAccessProfile.authorizedIPRanges",),
         lifecycle=Lifecycle("cluster", _start, _stop),
     ),
 )

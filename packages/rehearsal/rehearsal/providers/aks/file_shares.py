@@ -6,12 +6,12 @@ import ipaddress
 import zlib
 from typing import Any, Final
 
-from rehearsal.providers.aks.buckets import ACCOUNT, ACCOUNT_ID, OF_ACCOUNT
-from rehearsal.providers.aks.cloud import GROUP_ID, IN_GROUP, Subscription, identifier, require, same
+from rehearsal.providers.aks.buckets import ACCOUNT, ACCOUNT_ID
+from rehearsal.providers.aks.cloud import GROUP_ID, TABLE, Subscription, identifier, require, same
 from rehearsal.providers.aks.errors import bad_request, not_found
 from rehearsal.providers.aks.network import SUBNET, prefixes
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.values import at
 
 SHARE: Final = "azure-native:storage:FileShare"
@@ -78,27 +78,6 @@ def _names(pending: Pending[Subscription]) -> list[Any]:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(
-        token=SHARE,
-        id=ACCOUNT_ID + "/fileServices/default/shares/{shareName}",
-        outputs={"leaseState": "available", "lastModifiedTime": "2026-11-01T00:00:00Z"},
-        name="shareName",
-        references=OF_ACCOUNT,
-        requires=_account_can,
-        immutable={"enabledProtocols": "SMB"},
-    ),
-    SimulatedResource(
-        token=ENDPOINT,
-        id=GROUP_ID + "/providers/Microsoft.Network/privateEndpoints/{privateEndpointName}",
-        outputs={"customDnsConfigs": _names, "etag": "", "networkInterfaces": _interfaces},
-        unknown=("customDnsConfigs", "networkInterfaces"),
-        name="privateEndpointName",
-        references={
-            **IN_GROUP,
-            "subnet.id": Reference(SUBNET),
-            # The account may be deleted first. A disconnected endpoint does not count as a use.
-            "privateLinkServiceConnections.privateLinkServiceId": Reference(ACCOUNT, "names"),
-        },
-        replaces=("subnet", "privateLinkServiceConnections"),
-    ),
+    TABLE.row(SHARE, requires=_account_can),
+    TABLE.row(ENDPOINT, outputs={"customDnsConfigs": _names, "networkInterfaces": _interfaces}),
 )

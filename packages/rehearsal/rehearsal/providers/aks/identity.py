@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, IN_GROUP, Rules, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, identifier, require, same
 from rehearsal.providers.aks.errors import api_error, bad_request, not_found
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -23,11 +22,6 @@ _MOST_CREDENTIALS: Final = 20
 FEDERATED: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 ENCRYPTION_SET: Final = "azure-native:compute:DiskEncryptionSet"
 
-ROLES: Final = "https://learn.microsoft.com/azure/role-based-access-control/role-assignments-rest"
-FEDERATION: Final = (
-    "https://learn.microsoft.com/rest/api/managedidentity/federated-identity-credentials/create-or-update"
-)
-ENCRYPTION: Final = "https://learn.microsoft.com/azure/virtual-machines/disk-encryption"
 # https://learn.microsoft.com/azure/role-based-access-control/built-in-roles
 OPERATOR_ROLES: Final = {
     "f1a07417-d97a-45cb-824c-7a7467783830": "Managed Identity Operator",
@@ -40,12 +34,6 @@ ZONE_KEEPERS: Final = ("b12aa53e-6015-4669-85d0-8515ebb3ae7f", *CONTRIBUTORS)
 """Roles that may write a private DNS zone."""
 NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
 """Roles with permission to change networks: Network Contributor first."""
-GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-ROLE: Final = re.compile(
-    r"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/" + GUID.pattern, re.IGNORECASE
-)
-KEY_URL: Final = re.compile(r"https://[-a-zA-Z0-9]{3,24}\.vault\.azure\.net/keys/[-a-zA-Z0-9]{1,127}/[0-9a-fA-F]{32}")
-
 SIMULATED: Final = (
     "microsoft.compute/",
     "microsoft.containerregistry/",
@@ -58,9 +46,7 @@ SIMULATED: Final = (
 PRIVATE_ZONES: Final = "microsoft.network/privatednszones/"
 _DEFINITIONS: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 
-ROLE_RULES: Final = Rules()
-FEDERATED_RULES: Final = Rules()
-ENCRYPTION_RULES: Final = Rules()
+FEDERATED_RULES: Final = TABLE.rules("federated")
 
 
 def _grantable(pending: Pending[Subscription]) -> None:
@@ -179,56 +165,10 @@ def require_scope(cloud: Subscription, scope: str) -> None:
         raise not_found(path)
 
 
-@ROLE_RULES.add("role-definition-form", ROLES, "roleDefinitionId")
-def _role(inputs: Properties, cloud: Subscription) -> str | None:
-    if ROLE.fullmatch(inputs["roleDefinitionId"]):
-        return None
-    example = "/subscriptions/ID/providers/Microsoft.Authorization/roleDefinitions/GUID"
-    return f"The role definition ID '{inputs['roleDefinitionId']}' is not valid: use {example}."
-
-
-@ROLE_RULES.add("principal-form", ROLES, "principalId")
-def _principal(inputs: Properties, cloud: Subscription) -> str | None:
-    if GUID.fullmatch(inputs["principalId"]):
-        return None
-    return f"The principal ID '{inputs['principalId']}' is not valid. Principal ID must be a GUID."
-
-
-@ROLE_RULES.add("assignment-name-form", ROLES, "roleAssignmentName")
-def _assignment_name(inputs: Properties, cloud: Subscription) -> str | None:
-    if GUID.fullmatch(inputs["roleAssignmentName"]):
-        return None
-    return f"The role assignment ID '{inputs['roleAssignmentName']}' is not valid. It must be a GUID."
-
-
-@FEDERATED_RULES.add("federated-audience", FEDERATION, "audiences")
+@FEDERATED_RULES.add("federated-audience")
 def _audience(inputs: Properties, cloud: Subscription) -> str | None:
     count = len(inputs["audiences"])
     return None if count == 1 else f"A federated identity credential has exactly one audience, not {count}."
-
-
-@FEDERATED_RULES.add("federated-issuer", FEDERATION, "issuer")
-def _issuer_form(inputs: Properties, cloud: Subscription) -> str | None:
-    issuer = inputs["issuer"]
-    return None if issuer.startswith("https://") else f"The issuer '{issuer}' is not a URL that begins with https://."
-
-
-@ENCRYPTION_RULES.add("key-url-versioned", ENCRYPTION, "activeKey")
-def _key_url(inputs: Properties, cloud: Subscription) -> str | None:
-    url = at(inputs, "activeKey.keyUrl")
-    if url is None or KEY_URL.fullmatch(url):
-        return None
-    return f"Key URL '{url}' is not valid: write https://VAULT.vault.azure.net/keys/NAME/VERSION, version included."
-
-
-@ENCRYPTION_RULES.add("encryption-set-identity", ENCRYPTION, "identity")
-def _has_identity(inputs: Properties, cloud: Subscription) -> str | None:
-    kind = at(inputs, "identity.type")
-    if kind in (None, "None"):
-        return "A disk encryption set needs an identity that may use the key: give identity.type."
-    if "UserAssigned" in kind and not at(inputs, "identity.userAssignedIdentities"):
-        return "identity.type UserAssigned needs identity.userAssignedIdentities."
-    return None
 
 
 def _key_there(pending: Pending[Subscription]) -> None:
@@ -240,53 +180,26 @@ def _key_there(pending: Pending[Subscription]) -> None:
         )
 
 
-_MOMENT: Final = "2026-11-01T00:00:00Z"
-
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(
-        token=IDENTITY,
-        id=GROUP_ID + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}",
+    TABLE.row(
+        IDENTITY,
         outputs={
             "clientId": lambda pending: identifier("client", pending.id),
             "principalId": lambda pending: identifier("principal", pending.id),
             "tenantId": lambda pending: pending.cloud.tenant,
         },
-        name="resourceName",
-        references=IN_GROUP,
     ),
-    SimulatedResource(
-        token=ROLE_ASSIGNMENT,
-        id="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
-        outputs={"createdBy": _caller, "createdOn": _MOMENT, "updatedBy": _caller, "updatedOn": _MOMENT},
-        name="roleAssignmentName",
-        rules=ROLE_RULES.rules,
+    TABLE.row(
+        ROLE_ASSIGNMENT,
+        outputs={"createdBy": _caller, "updatedBy": _caller},
         requires=_grantable,
-        replaces=("principalId",),
-        immutable={"roleDefinitionId": None},
     ),
-    SimulatedResource(
-        token=FEDERATED,
-        id=GROUP_ID
-        + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}"
-        + "/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
-        name="federatedIdentityCredentialResourceName",
-        rules=FEDERATED_RULES.rules,
-        references={**IN_GROUP, "resourceName": Reference(IDENTITY, "part")},
-        requires=_one_subject,
-    ),
-    SimulatedResource(
-        token=ENCRYPTION_SET,
-        id=GROUP_ID + "/providers/Microsoft.Compute/diskEncryptionSets/{diskEncryptionSetName}",
+    TABLE.row(FEDERATED, rules=FEDERATED_RULES.rules, requires=_one_subject),
+    TABLE.row(
+        ENCRYPTION_SET,
         outputs={
-            "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id),
-            "lastKeyRotationTimestamp": _MOMENT,
-            "previousKeys": lambda pending: [],
+            "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id)
         },
-        unknown=("identity",),
-        name="diskEncryptionSetName",
-        rules=ENCRYPTION_RULES.rules,
         requires=_key_there,
-        references={**IN_GROUP, "identity.userAssignedIdentities": Reference(IDENTITY, "names")},
-        immutable={"encryptionType": "EncryptionAtRestWithCustomerKey"},
     ),
 )

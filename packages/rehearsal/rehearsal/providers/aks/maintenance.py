@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rehearsal.providers.aks.agent_pool import CLUSTER, CLUSTER_ID
-from rehearsal.providers.aks.cloud import IN_GROUP, Rules, Subscription
+from rehearsal.providers.aks.agent_pool import CLUSTER
+from rehearsal.providers.aks.cloud import TABLE, Subscription
 from rehearsal.providers.aks.nodes import renews_images
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import Reference, SimulatedResource
+from rehearsal.providers.resource import SimulatedResource
 from rehearsal.providers.values import at
 from rehearsal.simulation import Night
 
 MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
-WINDOWS: Final = "https://learn.microsoft.com/azure/aks/planned-maintenance"
 IMAGES_WINDOW: Final = "aksManagedNodeOSUpgradeSchedule"
 # The types of schedule that a configuration's window may have; only weeks for AKS's own releases.
 SCHEDULES: Final = ("absoluteMonthly", "daily", "relativeMonthly", "weekly")
 
-MAINTENANCE_RULES: Final = Rules()
+MAINTENANCE_RULES: Final = TABLE.rules("maintenance")
 
 
-@MAINTENANCE_RULES.add("window-given", WINDOWS, "configName", "maintenanceWindow", "timeInWeek")
-def _problem(inputs: Properties, cloud: Subscription) -> str | None:
-    if inputs.get("maintenanceWindow") or (inputs["configName"] == "default" and inputs.get("timeInWeek")):
-        return None
-    return f"Maintenance configuration '{inputs['configName']}' needs a maintenanceWindow."
-
-
-@MAINTENANCE_RULES.add("window-one-schedule", WINDOWS, "configName", "maintenanceWindow.schedule")
+@MAINTENANCE_RULES.add("window-one-schedule")
 def _schedule(inputs: Properties, cloud: Subscription) -> str | None:
     schedule = at(inputs, "maintenanceWindow.schedule")
     if schedule is None:
@@ -75,12 +67,4 @@ def _unsatisfiable(budget: Properties) -> str | None:
     return None
 
 
-ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(
-        token=MAINTENANCE,
-        id=CLUSTER_ID + "/maintenanceConfigurations/{configName}",
-        name="configName",
-        rules=MAINTENANCE_RULES.rules,
-        references={**IN_GROUP, "resourceName": Reference(CLUSTER, "part")},
-    ),
-)
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (TABLE.row(MAINTENANCE, rules=MAINTENANCE_RULES.rules),)

@@ -7,11 +7,11 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP_ID, IN_GROUP, Rules, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import TABLE, Subscription, identifier, require, same
 from rehearsal.providers.aks.errors import bad_request
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import NestedResource, Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import NestedResource, Pending, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -19,20 +19,10 @@ NETWORK: Final = "azure-native:network:VirtualNetwork"
 SUBNET: Final = "azure-native:network:Subnet"
 NAT: Final = "azure-native:network:NatGateway"
 ADDRESS: Final = "azure-native:network:PublicIPAddress"
-SECURITY_GROUP: Final = "azure-native:network:NetworkSecurityGroup"
 ROUTE_TABLE: Final = "azure-native:network:RouteTable"
 
-SUBNETS: Final = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
-NAT_DOCS: Final = "https://learn.microsoft.com/azure/nat-gateway/nat-gateway-resource"
-ADDRESS_DOCS: Final = "https://learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses"
-
-NETWORK_RULES: Final = Rules()
-SUBNET_RULES: Final = Rules()
-NAT_RULES: Final = Rules()
-ADDRESS_RULES: Final = Rules()
-
-_ID: Final = GROUP_ID + "/providers/Microsoft.Network"
-_NETWORK_ID: Final = _ID + "/virtualNetworks/{virtualNetworkName}"
+NETWORK_RULES: Final = TABLE.rules("network")
+SUBNET_RULES: Final = TABLE.rules("subnet")
 
 
 def _guid(pending: Pending[Subscription]) -> str:
@@ -108,7 +98,7 @@ def _require_inside(subnet: Properties, network: Properties) -> None:
             )
 
 
-@NETWORK_RULES.add("network-ranges-valid", SUBNETS, "addressSpace")
+@NETWORK_RULES.add("network-ranges-valid")
 def _network_ranges(network: Properties, cloud: Subscription) -> str | None:
     ranges = at(network, "addressSpace.addressPrefixes") or []
     if not ranges and not at(network, "addressSpace.ipamPoolPrefixAllocations"):
@@ -116,30 +106,11 @@ def _network_ranges(network: Properties, cloud: Subscription) -> str | None:
     return _range_problem(ranges, 2)
 
 
-@SUBNET_RULES.add("subnet-range-valid", SUBNETS, "addressPrefix", "addressPrefixes")
+@SUBNET_RULES.add("subnet-range-valid")
 def _subnet_range(subnet: Properties, cloud: Subscription) -> str | None:
     if not prefixes(subnet) and not subnet.get("ipamPoolPrefixAllocations"):
         return f"Subnet '{subnet['subnetName']}' needs an addressPrefix."
     return _range_problem(prefixes(subnet), 2)
-
-
-@NAT_RULES.add("nat-one-zone", NAT_DOCS, "zones")
-def _nat_zone(gateway: Properties, cloud: Subscription) -> str | None:
-    if len(gateway.get("zones") or []) > 1:
-        return "A NAT gateway of SKU Standard can be in one zone only: give one, or none for the cloud's choice."
-    return None
-
-
-@NAT_RULES.add("nat-needs-sku", NAT_DOCS, "sku")
-def _nat_sku(gateway: Properties, cloud: Subscription) -> str | None:
-    return None if at(gateway, "sku.name") else "A NAT gateway needs sku.name: write Standard."
-
-
-@ADDRESS_RULES.add("standard-address-static", ADDRESS_DOCS, "sku", "publicIPAllocationMethod")
-def _static(address: Properties, cloud: Subscription) -> str | None:
-    if at(address, "sku.name") == "Standard" and address.get("publicIPAllocationMethod") != "Static":
-        return "Standard sku publicIp must have AllocationMethod set to Static."
-    return None
 
 
 def _range_problem(ranges: list[str], widest: int) -> str | None:
@@ -154,69 +125,16 @@ def _range_problem(ranges: list[str], widest: int) -> str | None:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(
-        token=NETWORK,
-        id=_NETWORK_ID,
-        outputs={"resourceGuid": _guid, "etag": ""},
-        name="virtualNetworkName",
+    TABLE.row(
+        NETWORK,
+        outputs={"resourceGuid": _guid},
         rules=NETWORK_RULES.rules,
-        references=IN_GROUP,
         requires=_holds_its_subnets,
         nested=_inline_subnets,
     ),
-    SimulatedResource(
-        token=SUBNET,
-        id=_NETWORK_ID + "/subnets/{subnetName}",
-        outputs={
-            "etag": "",
-            "privateEndpointNetworkPolicies": lambda pending: (
-                pending.inputs.get("privateEndpointNetworkPolicies") or "Disabled"
-            ),
-            "privateLinkServiceNetworkPolicies": lambda pending: (
-                pending.inputs.get("privateLinkServiceNetworkPolicies") or "Enabled"
-            ),
-        },
-        name="subnetName",
-        rules=SUBNET_RULES.rules,
-        references={
-            **IN_GROUP,
-            "virtualNetworkName": Reference(NETWORK, "part"),
-            "natGateway.id": Reference(NAT),
-            "networkSecurityGroup.id": Reference(SECURITY_GROUP),
-            "routeTable.id": Reference(ROUTE_TABLE),
-        },
-        requires=_fits_its_network,
-        unordered=("serviceEndpoints",),
-    ),
-    SimulatedResource(
-        token=NAT,
-        id=_ID + "/natGateways/{natGatewayName}",
-        outputs={"resourceGuid": _guid, "etag": ""},
-        name="natGatewayName",
-        rules=NAT_RULES.rules,
-        references={**IN_GROUP, "publicIpAddresses.id": Reference(ADDRESS)},
-        requires=_standard_addresses,
-        immutable={"zones": [], "sku.name": "Standard"},
-    ),
-    SimulatedResource(
-        token=ADDRESS,
-        id=_ID + "/publicIPAddresses/{publicIpAddressName}",
-        outputs={"ipAddress": _address, "resourceGuid": _guid, "etag": ""},
-        unknown=("ipAddress",),
-        name="publicIpAddressName",
-        rules=ADDRESS_RULES.rules,
-        references=IN_GROUP,
-        replaces=("publicIPAddressVersion", "publicIPPrefix", "sku"),
-        immutable={"zones": []},
-    ),
-    # Their rules and routes have no effect here.
-    SimulatedResource(
-        token=SECURITY_GROUP,
-        id=_ID + "/networkSecurityGroups/{networkSecurityGroupName}",
-        name="networkSecurityGroupName",
-        references=IN_GROUP,
-    ),
-    SimulatedResource(
-        token=ROUTE_TABLE, id=_ID + "/routeTables/{routeTableName}", name="routeTableName", references=IN_GROUP
-    ),
+    TABLE.row(SUBNET, rules=SUBNET_RULES.rules, requires=_fits_its_network),
+    TABLE.row(NAT, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
+    TABLE.row(ADDRESS, outputs={"ipAddress": _address, "resourceGuid": _guid}),
+    TABLE.row("azure-native:network:NetworkSecurityGroup"),
+    TABLE.row(ROUTE_TABLE),
 )

@@ -6,41 +6,17 @@ import re
 from typing import Any, Final
 
 from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
-from rehearsal.providers.aks.cloud import Rules, Subscription
+from rehearsal.providers.aks.cloud import TABLE, Subscription
 from rehearsal.providers.aks.nodes import can_mig, is_spot
 from rehearsal.providers.aks.versions import OFFERED, resolve
 from rehearsal.providers.base import Properties
+from rehearsal.providers.labels import bad_label
 from rehearsal.providers.values import at
 
-POOL_RULES: Final = Rules()
+POOL_RULES: Final = TABLE.rules("pool")
 
-SPEC: Final = (
-    "https://github.com/Azure/azure-rest-api-specs/blob/main/specification/containerservice/resource-manager/"
-    "Microsoft.ContainerService/aks/stable/2025-09-01/managedClusters.json"
-)
-SYSTEM: Final = "https://learn.microsoft.com/azure/aks/use-system-pools"
-SPOT: Final = "https://learn.microsoft.com/azure/aks/spot-node-pool"
-AUTOSCALER: Final = "https://learn.microsoft.com/azure/aks/cluster-autoscaler"
-SECURE_BOOT: Final = "https://learn.microsoft.com/azure/aks/use-trusted-launch#limitations"
-MIG: Final = "https://learn.microsoft.com/azure/aks/gpu-multi-instance"
-GPU: Final = "https://learn.microsoft.com/azure/aks/use-nvidia-gpu"
-LABELS: Final = "https://learn.microsoft.com/azure/aks/use-labels"
-TAINTS: Final = "https://learn.microsoft.com/azure/aks/use-node-taints"
-QUOTAS: Final = "https://learn.microsoft.com/azure/aks/quotas-skus-regions"
-RESERVATIONS: Final = (
-    "https://learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview#limitations-and-restrictions"
-)
-SURGE: Final = "https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"
-COUNT_ERROR: Final = "https://github.com/Azure/azure-cli/pull/22442"
 RANGE_ERROR: Final = "https://github.com/Azure/AKS/issues/3513"
 
-MOST_NODES: Final = 1000
-FEWEST_PODS, MOST_PODS = 10, 250
-FEWEST_SYSTEM_PODS: Final = 30
-SMALLEST_DISK_GB: Final = 30
-LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?")
-LABEL_PREFIX: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
-AMOUNT: Final = re.compile(r"\d+|\d{1,3}%")
 TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)")
 # Of the prefix that AKS keeps for itself, what users may set.
 ALLOWED: Final = ("kubernetes.azure.com/scalesetpriority",)
@@ -56,30 +32,7 @@ def is_system(pool: Properties) -> bool:
     return pool.get("mode") == "System"
 
 
-@POOL_RULES.add("system-pool-not-empty", COUNT_ERROR, "mode", "count", "minCount", "enableAutoScaling")
-def _system_count(pool: Properties, cloud: Subscription) -> str | None:
-    if not is_system(pool):
-        return None
-    keys = ("count", "minCount") if pool.get("enableAutoScaling") else ("count",)
-    for key in keys:
-        if pool.get(key) is not None and int(pool[key]) < 1:
-            return (
-                f"The value of parameter agentPoolProfile.{key} is invalid: system pools have at least 1 node. "
-                "Please see https://aka.ms/aks-naming-rules for more details."
-            )
-    return None
-
-
-@POOL_RULES.add("pool-count-range", SPEC, "count", "minCount", "maxCount")
-def _count_range(pool: Properties, cloud: Subscription) -> str | None:
-    for key in ("count", "minCount", "maxCount"):
-        value = pool.get(key)
-        if value is not None and not 0 <= int(value) <= MOST_NODES:
-            return f"The value of parameter agentPoolProfile.{key} is invalid: {value} is not in 0 to {MOST_NODES}."
-    return None
-
-
-@POOL_RULES.add("autoscaling-needs-limits", AUTOSCALER, "enableAutoScaling", "minCount", "maxCount")
+@POOL_RULES.add("autoscaling-needs-limits")
 def _limits(pool: Properties, cloud: Subscription) -> str | None:
     low, high = pool.get("minCount"), pool.get("maxCount")
     if pool.get("enableAutoScaling"):
@@ -94,14 +47,7 @@ def _limits(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("spot-not-system", SPOT, "mode", "scaleSetPriority")
-def _spot_system(pool: Properties, cloud: Subscription) -> str | None:
-    if is_spot(pool) and is_system(pool):
-        return f"Agent pool '{pool_name(pool)}': a spot node pool cannot be a system pool."
-    return None
-
-
-@POOL_RULES.add("eviction-needs-spot", SPEC, "scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice")
+@POOL_RULES.add("eviction-needs-spot")
 def _eviction(pool: Properties, cloud: Subscription) -> str | None:
     if is_spot(pool):
         price = pool.get("spotMaxPrice")
@@ -114,14 +60,7 @@ def _eviction(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("spot-not-reserved", RESERVATIONS, "scaleSetPriority", "capacityReservationGroupID")
-def _spot_reserved(pool: Properties, cloud: Subscription) -> str | None:
-    if is_spot(pool) and pool.get("capacityReservationGroupID"):
-        return f"Agent pool '{pool_name(pool)}': spot machines cannot be in a capacity reservation."
-    return None
-
-
-@POOL_RULES.add("vm-size-exists", QUOTAS, "vmSize")
+@POOL_RULES.add("vm-size-exists")
 def _size(pool: Properties, cloud: Subscription) -> str | None:
     size = pool.get("vmSize")
     if size is None:
@@ -131,7 +70,7 @@ def _size(pool: Properties, cloud: Subscription) -> str | None:
     return f"The VM size of {size} is not allowed in your subscription in this location. See https://aka.ms/aks/quotas."
 
 
-@POOL_RULES.add("system-pool-size", SYSTEM, "mode", "vmSize", "osType")
+@POOL_RULES.add("system-pool-size")
 def _system_size(pool: Properties, cloud: Subscription) -> str | None:
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
     if not is_system(pool) or machine is None:
@@ -143,7 +82,7 @@ def _system_size(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("mig-capable-size", MIG, "gpuInstanceProfile", "vmSize")
+@POOL_RULES.add("mig-capable-size")
 def _mig(pool: Properties, cloud: Subscription) -> str | None:
     machine, profile = cloud.catalog.machines.get(pool.get("vmSize") or ""), pool.get("gpuInstanceProfile")
     if profile is None or machine is None or can_mig(machine):
@@ -151,7 +90,7 @@ def _mig(pool: Properties, cloud: Subscription) -> str | None:
     return f"GPU instance profile {profile} is not supported on VM size {machine.type}: its GPUs cannot be partitioned."
 
 
-@POOL_RULES.add("gpu-profile-needs-gpus", GPU, "gpuProfile", "vmSize")
+@POOL_RULES.add("gpu-profile-needs-gpus")
 def _gpu_profile(pool: Properties, cloud: Subscription) -> str | None:
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
     if not pool.get("gpuProfile") or machine is None or machine.gpus:
@@ -159,7 +98,7 @@ def _gpu_profile(pool: Properties, cloud: Subscription) -> str | None:
     return f"Agent pool '{pool_name(pool)}': gpuProfile is for VM sizes with GPUs, {machine.type} has none."
 
 
-@POOL_RULES.add("linux-gpu-image", GPU, "osSKU", "osType", "vmSize", "gpuProfile.driver")
+@POOL_RULES.add("linux-gpu-image")
 def _image(pool: Properties, cloud: Subscription) -> str | None:
     windows = str(pool.get("osSKU") or "").startswith("Windows")
     if windows != (pool.get("osType") == "Windows") and pool.get("osSKU") is not None:
@@ -171,7 +110,7 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("secure-boot-signed-driver", SECURE_BOOT, "securityProfile", "vmSize", "gpuProfile.driver", "osSKU")
+@POOL_RULES.add("secure-boot-signed-driver")
 def _secure_boot(pool: Properties, cloud: Subscription) -> str | None:
     """Azure takes it, and no node has a GPU: AKS's driver for Ubuntu is not signed."""
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
@@ -181,24 +120,7 @@ def _secure_boot(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("max-pods", QUOTAS, "maxPods")
-def _max_pods(pool: Properties, cloud: Subscription) -> str | None:
-    pods = pool.get("maxPods")
-    if pods is None or FEWEST_PODS <= int(pods) <= MOST_PODS:
-        return None
-    return f"The value of parameter agentPoolProfile.maxPods is invalid: {pods} is not in {FEWEST_PODS} to {MOST_PODS}."
-
-
-@POOL_RULES.add("os-disk-size", QUOTAS, "osDiskSizeGB")
-def _disk(pool: Properties, cloud: Subscription) -> str | None:
-    size = pool.get("osDiskSizeGB")
-    # 0 asks for the size's default.
-    if not size or int(size) >= SMALLEST_DISK_GB:
-        return None
-    return f"The value of parameter agentPoolProfile.osDiskSizeGB is invalid: {size} is less than {SMALLEST_DISK_GB}."
-
-
-@POOL_RULES.add("zones-need-scale-sets", SPEC, "availabilityZones", "type")
+@POOL_RULES.add("zones-need-scale-sets")
 def _zones(pool: Properties, cloud: Subscription) -> str | None:
     zones = pool.get("availabilityZones") or []
     if zones and pool.get("type") == "AvailabilitySet":
@@ -209,10 +131,10 @@ def _zones(pool: Properties, cloud: Subscription) -> str | None:
     return "availabilityZones: a zone is given twice." if len(set(zones)) < len(zones) else None
 
 
-@POOL_RULES.add("labels-valid", LABELS, "nodeLabels")
+@POOL_RULES.add("labels-valid")
 def _labels(pool: Properties, cloud: Subscription) -> str | None:
     for key, value in (pool.get("nodeLabels") or {}).items():
-        problem = _bad_key("label", key, value)
+        problem = bad_label("label", key, value)
         if problem:
             return problem
         if key.startswith("kubernetes.azure.com/") and key not in ALLOWED:
@@ -220,7 +142,7 @@ def _labels(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("taints-valid", TAINTS, "nodeTaints")
+@POOL_RULES.add("taints-valid")
 def _taints(pool: Properties, cloud: Subscription) -> str | None:
     unique: set[tuple[str, str]] = set()
     for text in pool.get("nodeTaints") or []:
@@ -231,7 +153,7 @@ def _taints(pool: Properties, cloud: Subscription) -> str | None:
         if (key, effect) in unique:
             return f"Taint key '{key}' with effect {effect} appears twice."
         unique.add((key, effect))
-        problem = _bad_key("taint", key, match["value"] or "")
+        problem = bad_label("taint", key, match["value"] or "")
         if problem:
             return problem
         if key.startswith("kubernetes.azure.com/") and key not in ALLOWED:
@@ -239,7 +161,7 @@ def _taints(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("system-pool-taints", "https://github.com/Azure/AKS/issues/2578", "mode", "nodeTaints")
+@POOL_RULES.add("system-pool-taints")
 def _system_taints(pool: Properties, cloud: Subscription) -> str | None:
     if not is_system(pool):
         return None
@@ -252,57 +174,7 @@ def _system_taints(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("system-pool-pods", SYSTEM, "mode", "maxPods")
-def _system_pods(pool: Properties, cloud: Subscription) -> str | None:
-    pods = pool.get("maxPods")
-    if not is_system(pool) or pods is None or not FEWEST_PODS <= int(pods) < FEWEST_SYSTEM_PODS:
-        return None
-    return f"Agent pool '{pool_name(pool)}': a system pool must support at least {FEWEST_SYSTEM_PODS} pods, not {pods}."
-
-
-@POOL_RULES.add("surge-form", SURGE, "upgradeSettings")
-def _surge_form(pool: Properties, cloud: Subscription) -> str | None:
-    for key in ("maxSurge", "maxUnavailable"):
-        value = at(pool, f"upgradeSettings.{key}")
-        if value is not None and not AMOUNT.fullmatch(str(value)):
-            return f"upgradeSettings.{key} '{value}' is invalid: write a number or a percentage such as 10%."
-    return None
-
-
-@POOL_RULES.add("surge-or-unavailable", "https://github.com/Azure/AKS/issues/4277", "upgradeSettings")
-def _surge(pool: Properties, cloud: Subscription) -> str | None:
-    surge, unavailable = _amount(pool, "maxSurge"), _amount(pool, "maxUnavailable")
-    if surge == 0 and not unavailable:
-        return "upgradeSettings: maxSurge and maxUnavailable cannot both be 0."
-    if surge and unavailable:
-        return "upgradeSettings: set maxSurge to 0 when maxUnavailable is set."
-    return None
-
-
-@POOL_RULES.add(
-    "system-pool-available", "https://github.com/Azure/ARO-HCP/pull/6038", "mode", "upgradeSettings.maxUnavailable"
-)
-def _system_available(pool: Properties, cloud: Subscription) -> str | None:
-    if is_system(pool) and _amount(pool, "maxUnavailable"):
-        return f"Agent pool '{pool_name(pool)}': upgradeSettings.maxUnavailable must be 0 on a system pool."
-    return None
-
-
-@POOL_RULES.add(
-    "spot-without-surge",
-    "https://github.com/hashicorp/terraform-provider-azurerm/issues/19355",
-    "scaleSetPriority",
-    "upgradeSettings.maxSurge",
-)
-def _spot_surge(pool: Properties, cloud: Subscription) -> str | None:
-    if is_spot(pool) and at(pool, "upgradeSettings.maxSurge") is not None:
-        return f"Agent pool '{pool_name(pool)}': Spot pools can't set max surge."
-    return None
-
-
-@POOL_RULES.add(
-    "pool-version-offered", "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions", "orchestratorVersion"
-)
+@POOL_RULES.add("pool-version-offered")
 def _version(pool: Properties, cloud: Subscription) -> str | None:
     version = pool.get("orchestratorVersion")
     if version is None or resolve(version):
@@ -320,18 +192,3 @@ def count_at_creation(pool: Properties) -> str | None:
     return (
         f"Agent pool '{pool_name(pool)}': count {count} is not in the range of minCount and maxCount ({RANGE_ERROR})."
     )
-
-
-def _amount(pool: Properties, key: str) -> int | None:
-    """How many nodes, or how much of them; ``None`` if it is missing or not valid."""
-    value = at(pool, f"upgradeSettings.{key}")
-    return int(str(value).rstrip("%")) if value is not None and AMOUNT.fullmatch(str(value)) else None
-
-
-def _bad_key(what: str, key: str, value: str) -> str | None:
-    prefix, slash, name = key.rpartition("/")
-    if not LABEL_NAME.fullmatch(name) or (slash and not LABEL_PREFIX.fullmatch(prefix)):
-        return f"Invalid {what} key '{key}': it must be [prefix/]name of letters, digits, '-', '_' and '.'."
-    if value and not LABEL_NAME.fullmatch(value):
-        return f"Invalid {what} value '{value}' of key '{key}': at most 63 letters, digits, '-', '_' and '.'."
-    return None

@@ -1,17 +1,16 @@
-"""Regions and zones of Google Cloud, and its rules about a request."""
+"""Regions and zones of Google Cloud, and the tables of its resource types and rules."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.rules import RuleBook
+from rehearsal.providers.table import Table
 
-Rules = RuleBook[SimulatedCloud]
+TABLE: Final[Table[SimulatedCloud]] = Table(Path(__file__).parent)
 
 SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
-# The provider's SDK cannot tell an absent value from a zero one; other defaults were filled in before.
-ABSENT: Final = ("", 0, 0.0, False)
 
 
 def chosen(value: Any, default: str | None) -> Any:

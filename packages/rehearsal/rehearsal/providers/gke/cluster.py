@@ -19,16 +19,15 @@ from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke import versions
-from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, chosen, region_of
+from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
 from rehearsal.providers.gke.cluster_rules import CLUSTER_RULES, cluster_zones
 from rehearsal.providers.gke.errors import bad_request, not_registered
 from rehearsal.providers.gke.iam import require_account, require_granted
-from rehearsal.providers.gke.network import NETWORK, SUBNETWORK, network_of, subnetwork_of
+from rehearsal.providers.gke.network import network_of, subnetwork_of
 from rehearsal.providers.gke.node_health import GRANT, node_problem
-from rehearsal.providers.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
-from rehearsal.providers.gke.replacement import CLUSTER_REPLACES
+from rehearsal.providers.gke.node_pool import CLUSTER, POOL
 from rehearsal.providers.gke.system import system_objects
-from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Lifecycle, NestedResource, Pending, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
 from rehearsal.simulation import Night, UserInfo
@@ -197,15 +196,12 @@ def _unprotected(cloud: SimulatedCloud, cluster: Record) -> None:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    # Its own pools (default or inline) are recorded like declared ones.
-    SimulatedResource(
-        token=CLUSTER,
-        id="projects/{project}/locations/{location}/clusters/{name}",
+    TABLE.row(
+        CLUSTER,
         outputs={
             "clusterIpv4Cidr": lambda pending: _range(pending, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
             "controlPlaneEndpointsConfig": _endpoints,
             "endpoint": lambda pending: pending.before.outputs["endpoint"] if pending.before else "",
-            "labelFingerprint": "",
             "masterAuth": _master_auth,
             "masterVersion": _version,
             "network": lambda pending: network_of(pending.cloud, pending.inputs).id,
@@ -213,39 +209,17 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
                 {*cluster_zones(pending.inputs, pending.cloud)} - {pending.inputs["location"]}
             ),
             "nodeVersion": lambda pending: pending.inputs.get("nodeVersion") or _version(pending),
-            "operation": "",
-            "selfLink": "https://container.googleapis.com/v1beta1/{id}",
             "servicesIpv4Cidr": lambda pending: _range(pending, "servicesSecondaryRangeName", "servicesIpv4CidrBlock"),
             "subnetwork": lambda pending: (
                 subnetwork_of(pending.cloud, pending.inputs).id if pending.inputs.get("subnetwork") else None
             ),
         },
-        unknown=("masterAuth", _BY_NAME),
         recomputed=_moved,
-        name="name",
         derive_inputs=_completed,
-        defaults={
-            "clusterAutoscaling.autoscalingProfile": "BALANCED",
-            "deletionPolicy": "DELETE",
-            "deletionProtection": True,
-            "enableShieldedNodes": True,
-            "ipAllocationPolicy.stackType": "IPV4",
-            "network": "default",
-        },
         rules=CLUSTER_RULES.rules,
-        references={"network": Reference(NETWORK), "subnetwork": Reference(SUBNETWORK)},
         requires=_require,
         nested=_inline_pools,
         require_deletable=_unprotected,
-        replaces=CLUSTER_REPLACES,
-        links=("network", "subnetwork"),
-        unordered=(
-            "nodeLocations",
-            "masterAuthorizedNetworksConfig.cidrBlocks",
-            *UNORDERED_NODE_CONFIG,
-            *(f"nodePools.{path}" for path in UNORDERED_NODE_CONFIG),
-        ),
-        absent=ABSENT,
         lifecycle=Lifecycle("cluster", _start, _stop),
     ),
 )

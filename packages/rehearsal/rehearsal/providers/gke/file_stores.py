@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.gke.cloud import ABSENT, Rules, is_zone
+from rehearsal.providers.gke.cloud import TABLE, is_zone
 from rehearsal.providers.gke.errors import bad_request
-from rehearsal.providers.gke.network import CREATED, NETWORK
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending, SimulatedResource
 
 INSTANCE: Final = "gcp:filestore/instance:Instance"
-INSTANCE_RULES: Final = Rules()
+INSTANCE_RULES: Final = TABLE.rules("instance")
 
 _TIERS: Final = "https://cloud.google.com/filestore/docs/service-tiers"
 _NAMES: Final = "https://cloud.google.com/filestore/docs/reference/rest/v1/projects.locations.instances/create"
@@ -26,12 +25,7 @@ _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _SIZES: Final = {"BASIC_HDD": (1024, 65433), "BASIC_SSD": (2560, 65433), "ZONAL": (1024, 102400)}
 
 
-@INSTANCE_RULES.add("filestore-name", _NAMES, "name")
-def _name(inputs: Properties, cloud: SimulatedCloud) -> str | None:
-    return None if _NAME.fullmatch(inputs["name"]) else f"invalid instance name: {inputs['name']}"
-
-
-@INSTANCE_RULES.add("filestore-size", _TIERS, "tier", "fileShares")
+@INSTANCE_RULES.add("filestore-size")
 def _size(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     least, most = _SIZES.get(inputs["tier"], (0, 1 << 30))
     size = inputs["fileShares"]["capacityGb"]
@@ -40,7 +34,7 @@ def _size(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"capacity of tier {inputs['tier']} must be from {least} GiB to {most} GiB, not {size:g} GiB"
 
 
-@INSTANCE_RULES.add("filestore-place", _TIERS, "tier", "location")
+@INSTANCE_RULES.add("filestore-place")
 def _place(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs.get("location") or ""
     if is_zone(location) == (inputs["tier"] in _SIZES):
@@ -64,19 +58,5 @@ def _networks(pending: Pending[SimulatedCloud]) -> list[Any]:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(
-        token=INSTANCE,
-        id="projects/{project}/locations/{location}/instances/{name}",
-        outputs={"createTime": CREATED, "etag": "0", "networks": _networks},
-        unknown=("networks.ipAddresses",),
-        name="name",
-        defaults={"deletionPolicy": "DELETE", "protocol": "NFS_V3", "deletionProtectionEnabled": False},
-        rules=INSTANCE_RULES.rules,
-        # Google peers the two. A peered network cannot be deleted:
-        # https://github.com/GoogleCloudPlatform/magic-modules/pull/18476
-        references={"networks.network": Reference(NETWORK)},
-        requires=_not_smaller,
-        replaces=("tier", "networks", "kmsKeyName", "protocol", "fileShares.name"),
-        absent=ABSENT,
-    ),
+    TABLE.row(INSTANCE, outputs={"networks": _networks}, rules=INSTANCE_RULES.rules, requires=_not_smaller),
 )

@@ -8,28 +8,11 @@ from typing import Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.gke.cloud import Rules
+from rehearsal.providers.gke.cloud import TABLE
 from rehearsal.providers.values import at
 
-MACHINE_RULES: Final = Rules()
+MACHINE_RULES: Final = TABLE.rules("machine")
 
-DISKS: Final = "https://cloud.google.com/compute/docs/disks/hyperdisks#machine-type-support"
-LOCAL_SSDS: Final = "https://cloud.google.com/compute/docs/disks/local-ssd#machine-series-lssd"
-PARTITIONS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"
-STREAMING: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming#limitations"
-LABELING: Final = "https://cloud.google.com/compute/docs/labeling-resources#requirements"
-
-DISK_TYPES: Final = (
-    "pd-standard",
-    "pd-balanced",
-    "pd-ssd",
-    "pd-extreme",
-    "hyperdisk-balanced",
-    "hyperdisk-balanced-high-availability",
-    "hyperdisk-extreme",
-    "hyperdisk-ml",
-    "hyperdisk-throughput",
-)
 WITHOUT_PERSISTENT_DISK: Final = re.compile(r"(a3-ultragpu|a4|a4x|c4|c4a|c4d|g4|n4|n4a|n4d)-.*")
 WITHOUT_HYPERDISK_BALANCED: Final = re.compile(r"(a2|c2|c2d|custom|e2|f1|g1|g2|n1|n2|n2d|t2a|t2d)-.*")
 WITHOUT_LOCAL_SSD: Final = re.compile(r"(custom|e2|f1|g1|t2a|t2d|n4|n4a|n4d)-.*")
@@ -51,15 +34,7 @@ SSD_COUNTS: Final = (
 )
 
 
-@MACHINE_RULES.add("disk-type-exists", "https://cloud.google.com/compute/docs/disks", "nodeConfig.diskType")
-def _disk_type(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    type_ = at(pool, "nodeConfig.diskType")
-    if type_ is None or type_ in DISK_TYPES:
-        return None
-    return f"Invalid value for field 'node_config.disk_type': '{type_}'. Known: {', '.join(DISK_TYPES)}."
-
-
-@MACHINE_RULES.add("disk-fits-machine", DISKS, "nodeConfig.diskType", "nodeConfig.machineType")
+@MACHINE_RULES.add("disk-fits-machine")
 def _disk_fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     machine, disk = at(pool, "nodeConfig.machineType") or "e2-medium", at(pool, "nodeConfig.diskType") or "pd-balanced"
     lacking = WITHOUT_PERSISTENT_DISK if disk.startswith("pd-") else WITHOUT_HYPERDISK_BALANCED
@@ -68,7 +43,7 @@ def _disk_fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@MACHINE_RULES.add("local-ssd-on-machine", LOCAL_SSDS, "nodeConfig.machineType", *SSD_COUNTS)
+@MACHINE_RULES.add("local-ssd-on-machine")
 def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
     machine = at(pool, "nodeConfig.machineType") or "e2-medium"
     if any(at(pool, path) for path in SSD_COUNTS) and WITHOUT_LOCAL_SSD.fullmatch(machine):
@@ -80,7 +55,7 @@ def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@MACHINE_RULES.add("partition-size", PARTITIONS, "nodeConfig.guestAccelerators")
+@MACHINE_RULES.add("partition-size")
 def _partition(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         size, sizes = accelerator.get("gpuPartitionSize"), PARTITION_SIZES.get(accelerator["type"], ())
@@ -90,15 +65,7 @@ def _partition(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@MACHINE_RULES.add("image-streaming-on-cos", STREAMING, "nodeConfig.gcfsConfig", "nodeConfig.imageType")
-def _streaming(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    image = at(pool, "nodeConfig.imageType") or "COS_CONTAINERD"
-    if at(pool, "nodeConfig.gcfsConfig.enabled") and not image.upper().startswith("COS"):
-        return f"Image streaming needs the image type COS_CONTAINERD, not {image}."
-    return None
-
-
-@MACHINE_RULES.add("node-resource-labels", LABELING, "nodeConfig.resourceLabels")
+@MACHINE_RULES.add("node-resource-labels")
 def _resource_labels(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return bad_resource_label(at(pool, "nodeConfig.resourceLabels") or {})
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud, last_part
-from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, Rules, region_of
+from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, region_of
 from rehearsal.providers.gke.errors import bad_request
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Pending
 from rehearsal.providers.store import Record
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -23,8 +23,7 @@ ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 CREATED: Final = "2026-11-01T00:00:00.000-07:00"
 
-SUBNETWORK_RULES: Final = Rules()
-RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
+SUBNETWORK_RULES: Final = TABLE.rules("subnetwork")
 
 
 def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
@@ -94,7 +93,7 @@ def subnetwork_ranges(inputs: Properties) -> list[str]:
     return [text for text in (inputs.get("ipCidrRange"), *secondary) if text]
 
 
-@SUBNETWORK_RULES.add("subnet-range-valid", RANGES_SOURCE, "ipCidrRange", "secondaryIpRanges")
+@SUBNETWORK_RULES.add("subnet-range-valid")
 def _range_valid(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     for text in subnetwork_ranges(inputs):
         try:
@@ -106,7 +105,7 @@ def _range_valid(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@SUBNETWORK_RULES.add("subnet-ranges-disjoint", RANGES_SOURCE, "ipCidrRange", "secondaryIpRanges")
+@SUBNETWORK_RULES.add("subnet-ranges-disjoint")
 def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]
     for index, (one, range_) in enumerate(ranges):
@@ -117,116 +116,21 @@ def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
 
 
 ROWS: Final = (
-    # Subnetworks of auto mode are not created.
-    SimulatedResource(
-        token=NETWORK,
-        id="projects/{project}/global/networks/{name}",
-        outputs={"selfLink": SELF_LINK + "{id}", "networkId": _number, "numericId": _number, "gatewayIpv4": ""},
-        name="name",
-        defaults={
-            "autoCreateSubnetworks": True,
-            "deletionPolicy": "DELETE",
-            "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL",
-        },
-        replaces=("description", "autoCreateSubnetworks", "internalIpv6Range", "networkProfile", "params"),
-        absent=ABSENT,
-    ),
-    SimulatedResource(
-        token=SUBNETWORK,
-        id="projects/{project}/regions/{region}/subnetworks/{name}",
+    TABLE.row(NETWORK, outputs={"networkId": _number, "numericId": _number}),
+    TABLE.row(
+        SUBNETWORK,
         outputs={
-            "selfLink": SELF_LINK + "{id}",
             "network": _network_link,
             "gatewayAddress": lambda pending: str(ipaddress.ip_network(pending.inputs["ipCidrRange"])[1]),
-            "creationTimestamp": CREATED,
-            "fingerprint": "",
             "subnetworkId": lambda pending: int(_number(pending)),
         },
-        name="name",
-        defaults={"deletionPolicy": "DELETE"},
         rules=SUBNETWORK_RULES.rules,
-        references={"network": Reference(NETWORK)},
         requires=_apart_from_others,
-        replaces=(
-            "network",
-            "description",
-            "externalIpv6Prefix",
-            "internalIpv6Prefix",
-            "reservedInternalRange",
-            "resolveSubnetMask",
-            "params",
-        ),
         # The primary range may grow in place.
         replaces_if={"ipCidrRange": _does_not_grow},
-        links=("network", "region"),
-        absent=ABSENT,
     ),
-    SimulatedResource(
-        token=ROUTER,
-        id="projects/{project}/regions/{region}/routers/{name}",
-        outputs={"selfLink": SELF_LINK + "{id}", "network": _network_link, "creationTimestamp": CREATED},
-        name="name",
-        # The alternative, an NCC gateway, is not simulated.
-        required=("network",),
-        defaults={"deletionPolicy": "DELETE", "bgp.advertiseMode": "DEFAULT", "bgp.keepaliveInterval": 20},
-        references={"network": Reference(NETWORK)},
-        replaces=("network", "encryptedInterconnectRouter", "params"),
-        links=("network", "region"),
-        absent=ABSENT,
-    ),
-    SimulatedResource(
-        token=NAT,
-        id="{project}/{region}/{router}/{name}",
-        name="name",
-        defaults={
-            "deletionPolicy": "DELETE",
-            "icmpIdleTimeoutSec": 30,
-            "tcpEstablishedIdleTimeoutSec": 1200,
-            "tcpTimeWaitTimeoutSec": 120,
-            "tcpTransitoryIdleTimeoutSec": 30,
-            "type": "PUBLIC",
-            "udpIdleTimeoutSec": 30,
-        },
-        # In the API, a NAT is a part of its router.
-        references={"router": Reference(ROUTER, "part"), "subnetworks.name": Reference(SUBNETWORK, "names")},
-        replaces=("endpointTypes", "type"),
-        links=("region", "router"),
-        unordered=("natIps", "drainNatIps", "subnetworks", "rules"),
-        absent=ABSENT,
-    ),
-    SimulatedResource(
-        token="gcp:compute/firewall:Firewall",
-        id="projects/{project}/global/firewalls/{name}",
-        outputs={"selfLink": SELF_LINK + "{id}", "network": _network_link, "creationTimestamp": CREATED},
-        name="name",
-        defaults={"deletionPolicy": "DELETE", "priority": 1000},
-        references={"network": Reference(NETWORK)},
-        replaces=("direction", "params"),
-        links=("network",),
-        unordered=("sourceRanges", "destinationRanges", "sourceTags", "targetTags", "allows", "denies"),
-        absent=ABSENT,
-    ),
-    SimulatedResource(
-        token="gcp:compute/address:Address",
-        id="projects/{project}/regions/{region}/addresses/{name}",
-        outputs={"selfLink": SELF_LINK + "{id}", "address": _address, "creationTimestamp": CREATED},
-        unknown=("address",),
-        name="name",
-        defaults={"addressType": "EXTERNAL", "deletionPolicy": "DELETE"},
-        replaces=(
-            "address",
-            "addressType",
-            "description",
-            "ipCollection",
-            "ipVersion",
-            "ipv6EndpointType",
-            "network",
-            "networkTier",
-            "prefixLength",
-            "purpose",
-            "subnetwork",
-        ),
-        links=("network", "region", "subnetwork"),
-        absent=ABSENT,
-    ),
+    TABLE.row(ROUTER, outputs={"network": _network_link}),
+    TABLE.row(NAT),
+    TABLE.row("gcp:compute/firewall:Firewall", outputs={"network": _network_link}),
+    TABLE.row("gcp:compute/address:Address", outputs={"address": _address}),
 )

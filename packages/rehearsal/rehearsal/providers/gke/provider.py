@@ -16,7 +16,6 @@ from rehearsal.providers.differences import same_resource
 from rehearsal.providers.gke import buckets, cluster, errors, file_stores, iam, network, node_pool, registries
 from rehearsal.providers.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
-from rehearsal.providers.gke.iam import RIGHTS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
@@ -127,7 +126,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
 
     @override
     def permission(self, row: SimulatedResource[SimulatedCloud], action: Action) -> str:
-        return RIGHTS[row.token].format(action=action)
+        return row.permission.format(action=action)
 
     @override
     def forbidden(self, row: SimulatedResource[SimulatedCloud], permission: str, id: str) -> ProviderError:

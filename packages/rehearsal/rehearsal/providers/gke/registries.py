@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.gke.cloud import ABSENT, Rules, chosen
-from rehearsal.providers.gke.network import CREATED
+from rehearsal.providers.gke.cloud import TABLE, chosen
 from rehearsal.providers.resource import SimulatedResource
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
-REPOSITORY_RULES: Final = Rules()
+REPOSITORY_RULES: Final = TABLE.rules("repository")
 
 _NAMES: Final = "https://cloud.google.com/artifact-registry/docs/repositories/create-repos"
 _CLEANUP: Final = "https://cloud.google.com/artifact-registry/docs/repositories/cleanup-policy"
@@ -23,19 +22,7 @@ _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _MULTI_REGIONS: Final = ("asia", "europe", "us")
 
 
-@REPOSITORY_RULES.add("repository-name", _NAMES, "repositoryId")
-def _name(inputs: Properties, cloud: SimulatedCloud) -> str | None:
-    if _NAME.fullmatch(inputs["repositoryId"]):
-        return None
-    return (
-        f"The repository ID '{inputs['repositoryId']}' is invalid: lower-case letters, numbers and hyphens, a letter "
-        "first, a letter or number last, at most 63 characters."
-    )
-
-
-@REPOSITORY_RULES.add(
-    "repository-location", "https://cloud.google.com/artifact-registry/docs/repositories/repo-locations", "location"
-)
+@REPOSITORY_RULES.add("repository-location")
 def _location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs.get("location")
     if location in cloud.catalog.regions or location in _MULTI_REGIONS:
@@ -43,7 +30,7 @@ def _location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"Location {location} is not found or access is unauthorized."
 
 
-@REPOSITORY_RULES.add("cleanup-condition-or-count", _CLEANUP, "cleanupPolicies")
+@REPOSITORY_RULES.add("cleanup-condition-or-count")
 def _cleanup(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     unique: set[str] = set()
     for policy in inputs.get("cleanupPolicies") or ():
@@ -58,23 +45,12 @@ def _cleanup(inputs: Properties, cloud: SimulatedCloud) -> str | None:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    SimulatedResource(
-        token=REPOSITORY,
-        id="projects/{project}/locations/{location}/repositories/{repositoryId}",
-        outputs={
-            "createTime": CREATED,
-            "name": "{repositoryId}",
-            "registryUri": "{location}-docker.pkg.dev/{project}/{repositoryId}",
-            "updateTime": CREATED,
-        },
+    TABLE.row(
+        REPOSITORY,
         derive_inputs=lambda cloud, inputs: {
             **inputs,
             "location": chosen(inputs.get("location"), cloud.default("region")),
         },
-        defaults={"mode": "STANDARD_REPOSITORY", "deletionPolicy": "DELETE"},
         rules=REPOSITORY_RULES.rules,
-        replaces=("format", "kmsKeyName", "mode"),
-        unordered=("cleanupPolicies",),
-        absent=ABSENT,
     ),
 )

@@ -15,8 +15,7 @@ import pytest
 from rehearsal.lab.software import WORKLOAD_IMAGE, Software, prepare
 from rehearsal.tools import cache
 from rehearsal.tools.install import install
-from rehearsal.tools.lab import LAB
-from rehearsal.tools.modules import KUBERNETES
+from rehearsal.tools.modules import KUBERNETES, LAB
 from rehearsal.tools.progress import Progress
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks.account import (
     ADDRESS,
     CLUSTER,
-    GROUP,
     GROUP_ID,
-    IDENTITY,
     IDENTITY_OPERATOR,
     NAT,
-    NETWORK,
     POOL,
     ROLE_ASSIGNMENT,
     SUBNET,
@@ -23,101 +19,19 @@ from packages.rehearsal.tests.providers.aks.account import (
     cluster,
     gpu_pool,
     nat,
-    network,
     role,
     subnet,
     system_pool,
 )
 from rehearsal.providers.base import Properties, ProviderError
 
-PRINCIPAL = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
-ASSIGNED = role(principalId=PRINCIPAL, roleAssignmentName=PRINCIPAL)
 ELSEWHERE = SUBNET_ID.replace("nodes", "others")
-
-
-@pytest.mark.parametrize(
-    ("type", "old", "new", "replaces"),
-    [
-        (POOL, gpu_pool(), gpu_pool(vmSize="Standard_NC8as_T4_v3"), ["vmSize"]),
-        (POOL, gpu_pool(), gpu_pool(vmSize=UNKNOWN), ["vmSize"]),
-        (POOL, gpu_pool(), gpu_pool(gpuInstanceProfile="MIG1g"), ["gpuInstanceProfile"]),
-        (POOL, gpu_pool(), gpu_pool(agentPoolName="other"), ["agentPoolName"]),
-        (POOL, gpu_pool(), gpu_pool(resourceName="other"), ["resourceName"]),
-        (POOL, gpu_pool(), gpu_pool(maxCount=9), []),
-        (POOL, gpu_pool(), gpu_pool(nodeLabels={"team": "speech"}), []),
-        (POOL, gpu_pool(), gpu_pool(nodeTaints=[]), []),
-        (POOL, gpu_pool(), gpu_pool(mode="System"), []),
-        (POOL, gpu_pool(), gpu_pool(availabilityZones=["1"]), []),
-        (CLUSTER, cluster(), cluster(dnsPrefix="other"), ["dnsPrefix"]),
-        (CLUSTER, cluster(), cluster(location="westeurope"), ["location"]),
-        (CLUSTER, cluster(), cluster(nodeResourceGroup="other"), ["nodeResourceGroup"]),
-        (CLUSTER, cluster(), cluster(diskEncryptionSetID="other"), ["diskEncryptionSetID"]),
-        (CLUSTER, cluster(), cluster(sku={"name": "Base", "tier": "Standard"}), []),
-        (CLUSTER, cluster(), cluster(autoScalerProfile={"expander": "priority"}), []),
-        (CLUSTER, cluster(), cluster(agentPoolProfiles=[system_pool(count=2)]), []),
-        (NETWORK, network(), network(location="westeurope"), ["location"]),
-        (NETWORK, network(), network(addressSpace={"addressPrefixes": ["10.0.0.0/8"]}), []),
-        (SUBNET, subnet(), subnet(addressPrefix="10.0.0.0/19"), []),
-        (SUBNET, subnet(), subnet(virtualNetworkName="other"), ["virtualNetworkName"]),
-        (GROUP, {"resourceGroupName": "a"}, {"resourceGroupName": "a", "location": "westeurope"}, ["location"]),
-        (GROUP, {"resourceGroupName": "a"}, {"resourceGroupName": "a", "tags": {"b": "c"}}, []),
-        (ROLE_ASSIGNMENT, ASSIGNED, {**ASSIGNED, "scope": ELSEWHERE}, ["scope"]),
-        (ROLE_ASSIGNMENT, ASSIGNED, {**ASSIGNED, "principalId": PRINCIPAL.replace("a", "b")}, ["principalId"]),
-    ],
-)
-def test_what_the_provider_replaces(
-    azure: Microsoft, type: str, old: Properties, new: Properties, replaces: list[str]
-) -> None:
-    difference = azure.diff(type, old, new)
-    assert difference.changes
-    assert list(difference.replaces) == replaces
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "replaces"),
-    [
-        ("networkPlugin", "kubenet", True),
-        ("networkPluginMode", None, True),
-        ("networkPolicy", "azure", True),
-        ("outboundType", "userDefinedRouting", True),
-        ("podCidr", "10.16.0.0/14", True),
-        ("serviceCidr", "10.9.0.0/20", True),
-        ("dnsServiceIP", "10.8.0.11", True),
-        ("loadBalancerSku", "basic", False),
-        ("loadBalancerProfile", {"idleTimeoutInMinutes": 4}, False),
-    ],
-)
-def test_most_of_a_clusters_network_is_replaced_with_it(
-    azure: Microsoft, key: str, value: object, replaces: bool
-) -> None:
-    profile = {**cluster()["networkProfile"], key: value}
-    difference = azure.diff(CLUSTER, cluster(), cluster(networkProfile=profile))
-    assert [path.split(".")[1] for path in difference.changes] == [key]
-    assert bool(difference.replaces) is replaces
 
 
 def test_a_replacement_in_the_same_place_deletes_first(azure: Microsoft) -> None:
     assert azure.diff(POOL, gpu_pool(), gpu_pool(vmSize="Standard_NC8as_T4_v3")).delete_before_replace
     assert not azure.diff(POOL, gpu_pool(), gpu_pool(agentPoolName="other")).delete_before_replace
     assert not azure.diff(POOL, gpu_pool(), gpu_pool(maxCount=9)).delete_before_replace
-
-
-@pytest.mark.parametrize(
-    ("type", "old", "new"),
-    [
-        (POOL, gpu_pool(), gpu_pool(availabilityZones=["2", "1"])),
-        (
-            POOL,
-            gpu_pool(nodeTaints=["a=b:NoSchedule", "c=d:NoSchedule"]),
-            gpu_pool(nodeTaints=["c=d:NoSchedule", "a=b:NoSchedule"]),
-        ),
-        (POOL, gpu_pool(), gpu_pool(tags={})),
-        (POOL, gpu_pool(), gpu_pool(gatewayProfile=None)),
-        (IDENTITY, {"resourceGroupName": "g"}, {"resourceGroupName": "g", "location": "eastus"}),
-    ],
-)
-def test_spellings_that_mean_the_same(azure: Microsoft, type: str, old: Properties, new: Properties) -> None:
-    assert azure.diff(type, old, new).changes == ()
 
 
 def test_a_zero_is_not_the_same_as_nothing(azure: Microsoft) -> None:

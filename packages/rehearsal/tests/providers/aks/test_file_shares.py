@@ -7,20 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from packages.rehearsal.tests.providers.aks.account import ENDPOINT, GROUP_ID, STORAGE, SUBNET_ID, Microsoft, in_group
+from packages.rehearsal.tests.providers.aks.account import ENDPOINT, GROUP_ID, STORAGE, SUBNET_ID, Microsoft
 from rehearsal.providers.base import ProviderError
 
 LOOK_UP = "azure-native:network:getNetworkInterface"
 ACCOUNT_ID = f"{GROUP_ID}/providers/Microsoft.Storage/storageAccounts/gpudevdata"
+IN_GROUP = {"resourceGroupName": "gpu-dev"}
 FILES = [{"name": "files", "groupIds": ["file"], "privateLinkServiceId": ACCOUNT_ID}]
 
 
 def test_an_endpoint_has_an_address_of_its_subnet_on_an_interface_of_its_own(tmp_path: Path) -> None:
     azure = Microsoft(tmp_path)
     azure.network()
-    azure.create(STORAGE, in_group("accountName", "gpudevdata", kind="FileStorage", sku={"name": "Premium_LRS"}))
+    azure.create(
+        STORAGE, {**IN_GROUP, "accountName": "gpudevdata", "kind": "FileStorage", "sku": {"name": "Premium_LRS"}}
+    )
     link = {"subnet": {"id": SUBNET_ID}, "privateLinkServiceConnections": FILES}
-    endpoint = azure.create(ENDPOINT, in_group("privateEndpointName", "files", **link))
+    endpoint = azure.create(ENDPOINT, {**IN_GROUP, "privateEndpointName": "files", **link})
     (interface,) = endpoint.state["networkInterfaces"]
     assert interface["id"].startswith(f"{GROUP_ID}/providers/Microsoft.Network/networkInterfaces/")
     request = {"resourceGroupName": "gpu-dev", "networkInterfaceName": interface["id"].rpartition("/")[2]}

@@ -19,6 +19,7 @@ from packages.rehearsal.tests.providers.aks.account import (
 )
 from rehearsal.fleet.machine_types import allocatable
 from rehearsal.providers.aks.nodes import MIG_SLICES, SPOT_TAINT
+from rehearsal.providers.aks.pool_rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties
 from rehearsal.simulation import SimulatedNodeGroup
@@ -234,3 +235,13 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
 def test_callers_get_their_own_copy_of_the_system_objects() -> None:
     system_objects(cluster())[0]["metadata"]["name"] = "changed"
     assert system_objects(cluster())[0]["metadata"]["name"] != "changed"
+
+
+@pytest.mark.parametrize(("count", "refused"), [(0, False), (4, False), (5, True), (None, False)])
+def test_a_new_pools_count_is_within_its_limits(count: int | None, refused: bool) -> None:
+    assert bool(count_at_creation(gpu_pool(count=count))) is refused
+
+
+def test_a_new_pool_without_a_count_has_one_node() -> None:
+    assert count_at_creation(gpu_pool(count=None, minCount=2))
+    assert count_at_creation(gpu_pool(count=None, minCount=None, maxCount=None, enableAutoScaling=None)) is None

@@ -4,66 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from facts.concepts.unknown import UNKNOWN
-from packages.rehearsal.tests.providers.gke.account import (
-    CLUSTER,
-    NETWORK,
-    POOL,
-    SUBNETWORK,
-    Google,
-    cluster,
-    gpu,
-    gpu_pool,
-    subnetwork,
-)
-from rehearsal.providers.base import Properties
+from packages.rehearsal.tests.providers.gke.account import POOL, Google, gpu_pool
 from rehearsal.providers.differences import parse_path
-
-
-@pytest.mark.parametrize(
-    ("new", "path"),
-    [
-        (gpu_pool(nodeConfig={"machineType": "n1-standard-8"}), "nodeConfig.machineType"),
-        (gpu_pool(nodeConfig={"labels": {"team": "speech"}}), "nodeConfig.labels.team"),
-        (
-            gpu_pool(nodeConfig={"taints": [{"key": "nvidia.com/gpu", "value": "yes", "effect": "NO_SCHEDULE"}]}),
-            "nodeConfig.taints[0].value",
-        ),
-        (gpu_pool(nodeConfig={"taints": []}), "nodeConfig.taints[0]"),
-        (gpu_pool(nodeConfig={"diskSizeGb": 200}), "nodeConfig.diskSizeGb"),
-        (gpu_pool(autoscaling={"totalMaxNodeCount": 9, "locationPolicy": "ANY"}), "autoscaling.totalMaxNodeCount"),
-        (gpu_pool(nodeLocations=["us-central1-b"]), "nodeLocations[0]"),
-        (gpu_pool(upgradeSettings={"maxUnavailable": 1}), "upgradeSettings.maxUnavailable"),
-    ],
-)
-def test_pool_changes_made_in_place(google: Google, new: Properties, path: str) -> None:
-    difference = google.diff(POOL, gpu_pool(), new)
-    assert path in difference.changes
-    assert difference.replaces == ()
-
-
-@pytest.mark.parametrize(
-    ("new", "path"),
-    [
-        (gpu_pool(nodeConfig={"spot": False}), "nodeConfig.spot"),
-        (
-            gpu_pool(nodeConfig={"guestAccelerators": [gpu("nvidia-tesla-t4", 2, "DEFAULT")]}),
-            "nodeConfig.guestAccelerators[0].count",
-        ),
-        (gpu_pool(nodeConfig={"guestAccelerators": []}), "nodeConfig.guestAccelerators[0]"),
-        (gpu_pool(nodeConfig={"serviceAccount": UNKNOWN}), "nodeConfig.serviceAccount"),
-        (
-            gpu_pool(nodeConfig={"shieldedInstanceConfig": {"enableSecureBoot": True}}),
-            "nodeConfig.shieldedInstanceConfig.enableSecureBoot",
-        ),
-        (gpu_pool(initialNodeCount=1), "initialNodeCount"),
-        (gpu_pool(name="other"), "name"),
-        (gpu_pool(maxPodsPerNode=32), "maxPodsPerNode"),
-    ],
-)
-def test_pool_changes_that_replace(google: Google, new: Properties, path: str) -> None:
-    difference = google.diff(POOL, gpu_pool(), new)
-    assert path in difference.replaces
 
 
 def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
@@ -71,66 +13,6 @@ def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
     assert not google.diff(POOL, gpu_pool(), gpu_pool(name="other")).delete_before_replace
     auto_named = gpu_pool(name=None)
     assert not google.diff(POOL, auto_named, gpu_pool(name=None, nodeConfig={"spot": False})).delete_before_replace
-
-
-@pytest.mark.parametrize(
-    ("type", "old", "new", "replaces"),
-    [
-        (CLUSTER, cluster(), cluster(location="us-central1-b"), ["location"]),
-        (CLUSTER, cluster(), cluster(network="other"), ["network"]),
-        (CLUSTER, cluster(), cluster(initialNodeCount=2), ["initialNodeCount"]),
-        (CLUSTER, cluster(), cluster(deletionProtection=True), []),
-        (CLUSTER, cluster(), cluster(releaseChannel={"channel": "RAPID"}), []),
-        (CLUSTER, cluster(), cluster(clusterAutoscaling={"autoscalingProfile": "OPTIMIZE_UTILIZATION"}), []),
-        (
-            CLUSTER,
-            cluster(nodePools=[{"name": "a"}]),
-            cluster(nodePools=[{"name": "a"}, {"name": "b"}]),
-            ["nodePools[1]"],
-        ),
-        (CLUSTER, cluster(nodePools=[{"name": "a"}]), cluster(nodePools=[{"name": "a", "nodeCount": 2}]), []),
-        (
-            CLUSTER,
-            cluster(),
-            cluster(ipAllocationPolicy=None),
-            ["ipAllocationPolicy.clusterSecondaryRangeName", "ipAllocationPolicy.servicesSecondaryRangeName"],
-        ),
-        (SUBNETWORK, subnetwork(), subnetwork(ipCidrRange="10.0.0.0/19"), []),
-        (SUBNETWORK, subnetwork(), subnetwork(ipCidrRange="10.0.0.0/21"), ["ipCidrRange"]),
-        (SUBNETWORK, subnetwork(), subnetwork(ipCidrRange="10.1.0.0/20"), ["ipCidrRange"]),
-        (SUBNETWORK, subnetwork(), subnetwork(privateIpGoogleAccess=False), []),
-        (SUBNETWORK, subnetwork(), subnetwork(network="other"), ["network"]),
-        (NETWORK, {"name": "n"}, {"name": "n", "autoCreateSubnetworks": False}, ["autoCreateSubnetworks"]),
-        (NETWORK, {"name": "n"}, {"name": "n", "routingMode": "GLOBAL"}, []),
-    ],
-)
-def test_what_replaces(google: Google, type: str, old: Properties, new: Properties, replaces: list[str]) -> None:
-    difference = google.diff(type, old, new)
-    assert difference.changes
-    assert list(difference.replaces) == replaces
-
-
-@pytest.mark.parametrize(
-    ("type", "old", "new"),
-    [
-        (SUBNETWORK, subnetwork(), subnetwork(network="projects/demo-project/global/networks/net")),
-        (
-            SUBNETWORK,
-            subnetwork(),
-            subnetwork(network="https://www.googleapis.com/compute/v1/projects/demo-project/global/networks/net"),
-        ),
-        (POOL, gpu_pool(), gpu_pool(nodeConfig={"preemptible": False})),
-        (POOL, gpu_pool(), gpu_pool(nodeConfig={"tags": []})),
-        (
-            POOL,
-            gpu_pool(nodeLocations=["us-central1-a", "us-central1-b"]),
-            gpu_pool(nodeLocations=["us-central1-b", "us-central1-a"]),
-        ),
-        (CLUSTER, cluster(), cluster(enableShieldedNodes=True)),
-    ],
-)
-def test_spellings_that_mean_the_same(google: Google, type: str, old: Properties, new: Properties) -> None:
-    assert google.diff(type, old, new).changes == ()
 
 
 @pytest.mark.parametrize(
