@@ -26,7 +26,7 @@ from packages.rehearsal.tests.providers.eks.account import (
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
-from rehearsal.providers.eks.rules.cluster_rules import version_step
+from rehearsal.providers.eks.rules import version_step
 
 
 def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: Amazon) -> None:

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from packages.rehearsal.tests.providers.eks.autoscaling import EKS_TAGS, ENABLED, FLAGS, OWN, deployment, installed
-from rehearsal.providers.eks.autoscaling.discovery import cluster_autoscaler, find, strays, why_idle
-from rehearsal.providers.eks.autoscaling.flags import Bounds, FlagError, parse
+from rehearsal.providers.eks.autoscaling.discovery import (
+    Bounds,
+    FlagError,
+    cluster_autoscaler,
+    find,
+    parse,
+    strays,
+    why_idle,
+)
 
 DISCOVERY = "--node-group-auto-discovery=asg:tag="
 

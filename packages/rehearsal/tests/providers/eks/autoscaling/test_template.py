@@ -15,8 +15,15 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     TEMPLATE_TAGS,
     declared,
 )
-from rehearsal.providers.eks.autoscaling.cluster_autoscaler import CONFIG_MAP, ordered, priorities, rank
-from rehearsal.providers.eks.autoscaling.template import ObservedNode, observed_node, template
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
+    CONFIG_MAP,
+    ObservedNode,
+    observed_node,
+    ordered,
+    priorities,
+    rank,
+    template,
+)
 from rehearsal.simulation import SimulatedNodeGroup
 
 DESCRIBED = ObservedNode(LABELS, ({**TAINT, "effect": "NO_SCHEDULE"},))

@@ -12,7 +12,7 @@ from packages.rehearsal.tests.providers.eks.account import GRANT, KEY, REGION
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import IMAGE, TAGS, Karpenter
 from rehearsal.providers.eks.base.supply import CapacityReservation, ScheduledEvent
-from rehearsal.providers.eks.resources.keys import TO_START
+from rehearsal.providers.eks.resources.iam import TO_START
 
 pytestmark = pytest.mark.slow
 

@@ -32,9 +32,7 @@ class Stage:
 
     def image(self, variant: str = "nvidia", family: str = "al2023") -> str:
         images = published().items()
-        return next(
-            id for id, each in images if (each.family, each.variant, each.architecture) == (family, variant, "x86_64")
-        )
+        return next(id for id, each in images if (each.family, each.variant, each.arch) == (family, variant, "x86_64"))
 
     def run(self, **changes: Any) -> str:
         """Start an instance as Karpenter would; its id."""

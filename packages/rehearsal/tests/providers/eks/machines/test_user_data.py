@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from rehearsal.providers.eks.machines.images import node_image
+from rehearsal.providers.eks.machines.instance import node_image
 from rehearsal.providers.eks.machines.user_data import UserDataError, bootstrap
 
 NODE_CONFIG = textwrap.dedent(
