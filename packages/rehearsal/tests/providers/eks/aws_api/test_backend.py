@@ -1,4 +1,4 @@
-"""EC2's events arrive where a rule, its target and the queue's policy all want them, and nowhere else."""
+"""What answers besides moto: EC2's capacity, answers that never change, and EC2's own events."""
 
 from __future__ import annotations
 
@@ -13,10 +13,73 @@ from packages.rehearsal.tests.providers.eks.account import (
     QUEUE,
     QUEUE_POLICY,
     REGION,
+    VPC,
     Amazon,
     document,
 )
+from rehearsal.providers.eks.aws_api import moto_backend
+from rehearsal.providers.eks.base.supply import CapacityReservation, Supply
 from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
+
+MINE = CapacityReservation("cr-0123456789abcdef0", "g4dn.xlarge", "us-west-2a", 2)
+OTHER = CapacityReservation("cr-0123456789abcdef1", "g4dn.xlarge", "us-west-2b", 3)
+
+
+def test_a_reservation_that_is_used_up_holds_nothing_until_it_is_refilled() -> None:
+    supply = Supply()
+    supply.reserve(MINE)
+    supply.reserve(OTHER)
+    supply.use_up(MINE.id)
+    used = supply.reservation(MINE.id)
+    assert used is not None
+    assert used.count == 0
+    assert supply.reservation(OTHER.id) == OTHER
+    supply.refill()
+    assert supply.reservation(MINE.id) == MINE
+
+
+def test_a_reservation_that_nobody_made_is_not_there() -> None:
+    assert Supply().reservation(MINE.id) is None
+
+
+def test_one_market_runs_dry_and_the_other_does_not() -> None:
+    supply = Supply()
+    supply.exhaust("us-west-2a", "g4dn.xlarge", "spot")
+    assert supply.is_dry("us-west-2a", "g4dn.xlarge", "spot")
+    assert not supply.is_dry("us-west-2a", "g4dn.xlarge", "on-demand")
+    assert not supply.is_dry("us-west-2b", "g4dn.xlarge", "spot")
+
+
+def _types(amazon: Amazon, *names: str) -> set[str]:
+    answer = amazon.account.call("ec2", "DescribeInstanceTypes", InstanceTypes=list(names))
+    return {each["InstanceType"] for each in answer["InstanceTypes"]}
+
+
+def test_a_machine_type_is_written_down_once(amazon: Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other tests have asked before.
+    monkeypatch.setattr(moto_backend, "_written", {})
+    assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
+
+    def refuse(request: Any) -> None:
+        raise AssertionError(f"moto was asked again: {request.body}")
+
+    monkeypatch.setattr(moto_backend, "_asked", refuse)
+    assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
+    with pytest.raises(AssertionError, match="asked again"):
+        _types(amazon, "g5.xlarge")
+
+
+def test_what_changes_is_asked_every_time(amazon: Amazon) -> None:
+    before = amazon.account.call("ec2", "DescribeVpcs")["Vpcs"]
+    amazon.create(VPC, {"cidrBlock": "10.9.0.0/16"}, "other")
+    assert len(amazon.account.call("ec2", "DescribeVpcs")["Vpcs"]) == len(before) + 1
+
+
+def test_a_machine_type_that_does_not_exist_is_not_remembered(amazon: Amazon) -> None:
+    for _ in range(2):
+        with pytest.raises(Exception, match="nothing"):
+            _types(amazon, "g4dn.nothing")
+
 
 ARN = f"arn:aws:sqs:{REGION}:123456789012:gpu-dev"
 PATTERN = {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}
