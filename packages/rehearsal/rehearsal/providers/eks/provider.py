@@ -27,16 +27,7 @@ from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.providers.eks.base.row import Row, declared_rows, refused
-from rehearsal.providers.eks.resources import (
-    access,
-    cluster,
-    data,
-    events,
-    iam,
-    network,
-    node_group,
-    scaling_group,
-)
+from rehearsal.providers.eks.resources import access, cluster, data, events, iam, network, node_group, scaling_group
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.providers.eks.rules import TAGS, tag_failures
@@ -56,16 +47,7 @@ _LOOK_SECONDS: Final = 0.5
 _DIGITS: Final = 7  # hex, at the end of a name that the provider generates
 _AUTO_NAMED: Final = re.compile(rf"(.+)[0-9a-f]{{{_DIGITS}}}")
 _T = TypeVar("_T")
-_PARTS: Final = (
-    data,
-    network,
-    iam,
-    events,
-    cluster,
-    access,
-    node_group,
-    scaling_group,
-)
+_PARTS: Final = (data, network, iam, events, cluster, access, node_group, scaling_group)
 
 
 def _rows() -> Iterable[Row]:

@@ -6,15 +6,12 @@ import base64
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from facts.concepts.iam import AuthorizationRequest, Value, allows, denies, unevaluated_operators
 from rehearsal.providers.eks.authorization import identity
-from rehearsal.providers.eks.authorization.callers import Caller, Operation, Right, Table
-from rehearsal.providers.eks.authorization.needs import EC2, SERVICES
+from rehearsal.providers.eks.authorization.callers import Caller, Operation, Right
+from rehearsal.providers.eks.authorization.needs import TABLE
 from rehearsal.providers.eks.base.account import Account
-
-TABLE: Final[Table] = {**EC2, **SERVICES}
 
 
 @dataclass(frozen=True)

@@ -13,44 +13,17 @@ list_amazonsqs, list_awssecuritytokenservice, list_amazonapplicationrecoverycont
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from facts.concepts.iam import Value, request_tags, resource_tags
 from rehearsal.providers.eks.authorization.callers import Needs, Operation, Right, Table, none, only
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 
-READS: Final = (
-    "DescribeAvailabilityZones",
-    "DescribeCapacityReservations",
-    "DescribeImages",
-    "DescribeInstanceStatus",
-    "DescribeInstanceTypeOfferings",
-    "DescribeInstanceTypes",
-    "DescribeInstances",
-    "DescribeLaunchTemplateVersions",
-    "DescribeLaunchTemplates",
-    "DescribePlacementGroups",
-    "DescribeSecurityGroups",
-    "DescribeSpotPriceHistory",
-    "DescribeSubnets",
-    "DescribeVpcs",
-)
-_TYPE_OF: Final = {
-    "ami": "image",
-    "cr": "capacity-reservation",
-    "eni": "network-interface",
-    "fleet": "fleet",
-    "i": "instance",
-    "lt": "launch-template",
-    "sg": "security-group",
-    "sir": "spot-instances-request",
-    "snap": "snapshot",
-    "subnet": "subnet",
-    "vol": "volume",
-    "vpc": "vpc",
-}
-"""Prefix of an id → the resource type in its ARN."""
+_TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
 _PUBLIC: Final = ("image", "snapshot")
 """Types whose ARNs name no account."""
@@ -71,7 +44,7 @@ def create_tags(operation: Operation) -> Iterator[Right]:
     """``CreateTags``: the tags of the request on each of the resources."""
     tags = _as_mapping(operation.params.get("Tags"))
     for id in operation.params.get("Resources") or ():
-        kind = _TYPE_OF.get(str(id).partition("-")[0], "*")
+        kind = _TABLE["types"].get(str(id).partition("-")[0], "*")
         tagged = {"Tags": _tags_of(operation.account, str(id))}
         yield _on(operation, "ec2:CreateTags", kind, str(id), tagged, request_tags(tags))
 
@@ -254,17 +227,6 @@ def _as_mapping(tags: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:
     return {str(each["Key"]): str(each.get("Value") or "") for each in tags or ()}
 
 
-EC2: Final[Table] = {
-    **{("ec2", name): only(f"ec2:{name}") for name in READS},
-    ("ec2", "CreateFleet"): create_fleet,
-    ("ec2", "CreateLaunchTemplate"): create_launch_template,
-    ("ec2", "CreateTags"): create_tags,
-    ("ec2", "DeleteLaunchTemplate"): delete_launch_template,
-    ("ec2", "RunInstances"): run_instances,
-    ("ec2", "TerminateInstances"): terminate_instances,
-}
-
-
 def _profile(operation: str) -> Needs:
     """An action on one instance profile; adding a role also passes that role."""
 
@@ -342,24 +304,22 @@ def _requested(request: Operation) -> Mapping[str, Any]:
     return request_tags(tags) if tags else {}
 
 
-_PROFILE_ACTIONS: Final = (
-    "AddRoleToInstanceProfile",
-    "CreateInstanceProfile",
-    "DeleteInstanceProfile",
-    "GetInstanceProfile",
-    "RemoveRoleFromInstanceProfile",
-    "TagInstanceProfile",
-)
-_QUEUE_ACTIONS: Final = ("DeleteMessage", "GetQueueAttributes", "GetQueueUrl", "ReceiveMessage", "SendMessage")
-
-SERVICES: Final[Table] = {
-    **{("iam", name): _profile(name) for name in _PROFILE_ACTIONS},
+TABLE: Final[Table] = {
+    **{
+        (service, name): only(f"{service}:{name}") for service, names in _TABLE["any"].items() for name in names.split()
+    },
+    ("ec2", "CreateFleet"): create_fleet,
+    ("ec2", "CreateLaunchTemplate"): create_launch_template,
+    ("ec2", "CreateTags"): create_tags,
+    ("ec2", "DeleteLaunchTemplate"): delete_launch_template,
+    ("ec2", "RunInstances"): run_instances,
+    ("ec2", "TerminateInstances"): terminate_instances,
+    **{("iam", name): _profile(name) for name in _TABLE["profile"].split()},
     ("iam", "GetRole"): _get_role,
     ("iam", "ListInstanceProfiles"): _list_profiles,
     ("eks", "DescribeCluster"): _describe_cluster,
-    ("pricing", "GetProducts"): only("pricing:GetProducts"),
     ("ssm", "GetParameter"): _get_parameter,
-    **{("sqs", name): _queue(name) for name in _QUEUE_ACTIONS},
+    **{("sqs", name): _queue(name) for name in _TABLE["queue"].split()},
     ("sts", "GetCallerIdentity"): none,
     ("arc-zonal-shift", "GetManagedResource"): _zonal_shift,
 }

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -20,7 +20,6 @@ from rehearsal.providers.eks.authorization.identity import (
     role_of,
 )
 from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery
-from rehearsal.providers.eks.autoscaling.cluster_autoscaler import AutoScalingGroup
 from rehearsal.providers.eks.autoscaling.discovery import Installation
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources import scaling_group
@@ -145,25 +144,6 @@ _ACCOUNT_SECONDS: Final = 5.0
 """Changes of node groups, tags and identities are reported; the rest of the account is polled."""
 
 _log = logging.getLogger("rehearsal.aws.autoscaling")
-_PAGE: Final = 100
-
-
-def auto_scaling_groups(account: Account, names: Collection[str]) -> dict[str, AutoScalingGroup]:
-    """The Auto Scaling groups of these names that exist."""
-    groups = {}
-    ordered = sorted(names)
-    for start in range(0, len(ordered), _PAGE):
-        page = ordered[start : start + _PAGE]
-        answer = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=page, MaxRecords=_PAGE)
-        for group in answer["AutoScalingGroups"]:
-            groups[group["AutoScalingGroupName"]] = AutoScalingGroup(
-                arn=group["AutoScalingGroupARN"],
-                min_size=int(group["MinSize"]),
-                max_size=int(group["MaxSize"]),
-                zones=tuple(group["AvailabilityZones"]),
-                tags={tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or []},
-            )
-    return groups
 
 
 class AutoscalerSimulation:
@@ -188,7 +168,6 @@ class AutoscalerSimulation:
         self._reported: dict[tuple[str, str], SimulatedNodeGroup | None] = {}
         self._account_read = -_ACCOUNT_SECONDS
         self._declared: list[DeclaredGroup] = []
-        self._asgs: Mapping[str, AutoScalingGroup] = {}
         groups.subscribe(self.wake)
 
     def start(self) -> None:
@@ -242,21 +221,16 @@ class AutoscalerSimulation:
 
     def _read_account(self) -> None:
         self._declared = self._groups.list()
-        self._asgs = auto_scaling_groups(self._account, {group.asg_name for group in self._declared})
         self._observer.forget()
 
     def _decisions(self) -> Iterator[SimulatedNodeGroup]:
-        for cluster in dict.fromkeys(group.cluster for group in self._declared):
-            deployments = self._fleet.list_objects(DEPLOYMENTS)
-            yield from self._node_groups(cluster, deployments)
-
-    def _node_groups(self, cluster: str, deployments: Objects) -> Iterator[SimulatedNodeGroup]:
-        snapshot = self._observer.cluster_autoscaler(cluster, deployments)
+        deployments = self._fleet.list_objects(DEPLOYMENTS)
+        clusters = dict.fromkeys(group.cluster for group in self._declared)
+        snapshots = {cluster: self._observer.cluster_autoscaler(cluster, deployments) for cluster in clusters}
         for group in self._declared:
-            asg = self._asgs.get(group.asg_name)
-            if group.cluster == cluster and asg is not None and not group.leaving:
-                had_nodes = partial(self._fleet.had_nodes, cluster, group.base.name)
-                yield cluster_autoscaler.evaluate(snapshot, group, asg, had_nodes)
+            if not group.leaving:
+                had_nodes = partial(self._fleet.had_nodes, group.cluster, group.base.name)
+                yield cluster_autoscaler.evaluate(snapshots[group.cluster], group, had_nodes)
 
     def _tell(self, group: SimulatedNodeGroup) -> None:
         key = group.cluster, group.name

@@ -184,17 +184,6 @@ def _place(config_map: Mapping[str, Any]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class AutoScalingGroup:
-    """An Auto Scaling group: ``arn``, sizes, zones in AWS's order, tags."""
-
-    arn: str
-    min_size: int
-    max_size: int
-    zones: tuple[str, ...]
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class ClusterSnapshot:
     """The facts that the decision about every group needs.
 
@@ -208,24 +197,23 @@ class ClusterSnapshot:
     context: Mapping[str, str] = field(default_factory=dict)
 
 
-def evaluate(
-    snapshot: ClusterSnapshot, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Callable[[], bool]
-) -> SimulatedNodeGroup:
+def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callable[[], bool]) -> SimulatedNodeGroup:
     """The group for the fleet: autoscaled with the autoscaler's view of it, or not autoscaled, with the reason.
 
     ``had_nodes`` says whether the group has ever had a node; it is asked only where that makes a difference. A group
     whose minimum is its maximum needs no autoscaler: nothing is missing there, and nothing would change.
     """
-    if asg.min_size == asg.max_size:
+    if group.min_size == group.max_size:
         return _still(group, "")
     flags = _flags(snapshot)
     if isinstance(flags, str):
         return _still(group, flags)
-    scope = find(flags, group.asg_name, asg.tags, asg.min_size, asg.max_size)
+    scope = find(flags, group.asg_name, group.asg_tags, group.min_size, group.max_size)
     if isinstance(scope, str):
         return _still(group, scope)
     assert isinstance(snapshot.role, Role)
-    calls = [AuthorizationRequest(action, asg.arn, _context(snapshot, asg)) for action in WRITES]
+    context = {**snapshot.context, **resource_tags(group.asg_tags, "autoscaling")}
+    calls = [AuthorizationRequest(action, group.asg_arn, context) for action in WRITES]
     refused = snapshot.role.missing(calls)
     if refused:
         return _still(group, refused)
@@ -242,11 +230,11 @@ def evaluate(
         not_scaled_because="",
     )
     gpus = group.base.machine.gpus
-    by_tags = observed_node(base, template(gpus, asg.tags, None), asg.zones)
+    by_tags = observed_node(base, template(gpus, group.asg_tags, None), group.asg_zones)
     if not _may_describe(snapshot, snapshot.role, group):
         return by_tags
     described = ObservedNode(group.labels, group.taints, group.nodegroup_tags)
-    by_both = observed_node(base, template(gpus, asg.tags, described), asg.zones)
+    by_both = observed_node(base, template(gpus, group.asg_tags, described), group.asg_zones)
     return by_tags if by_both == by_tags or had_nodes() else by_both
 
 
@@ -276,10 +264,6 @@ def _may_describe(snapshot: ClusterSnapshot, role: Role, group: DeclaredGroup) -
     arn = f"{prefix}:nodegroup/{group.cluster}/{group.name}/{own}"
     tags = resource_tags(group.nodegroup_tags)
     return not role.missing([AuthorizationRequest(_DESCRIBES, arn, {**snapshot.context, **tags})])
-
-
-def _context(snapshot: ClusterSnapshot, asg: AutoScalingGroup) -> dict[str, str]:
-    return {**snapshot.context, **resource_tags(asg.tags, "autoscaling")}
 
 
 def _still(group: DeclaredGroup, because: str) -> SimulatedNodeGroup:

@@ -64,16 +64,12 @@ class Row(SimulatedResource[Account]):
 
     The schema's ``api`` is the request that creates it. Its parameters are inputs with the schema's names, and tags.
 
+    Most of its fields are described in ``types.yaml``.
+
     Args:
-        answer: where in that request's answer the id is (``Vpc.VpcId``), if the id is no template of inputs.
         wrap: inputs and parameters → the parameters as they are sent, where the schema's names do not suffice.
         make: makes it in another way and answers its id.
-        describe: asks for it; the outputs are made of the answer.
-        resend: the request, with the parameters of the creating one, that changes it.
-        attributes: inputs that other requests change.
-        change: changes the rest of it in place, apart from its tags.
         completes_with_change: whether a change follows the creation, for the inputs that the request cannot carry.
-        remove: removes it; refuses what AWS refuses.
         retag: gives it new tags in place of the old, where the service's own request does not do here.
         live: its inputs as they are now, where something else than the program changes them.
         tagged: its type in EC2's tag specifications and in AWS's messages (``vpc``).

@@ -156,7 +156,8 @@ class DeclaredGroup:
     """One managed node group. ``base`` has its machines as their nodes really are, and is not autoscaled.
 
     ``labels`` and ``taints`` are what DescribeNodegroup reports (taints with EKS's effects, ``NO_SCHEDULE``);
-    ``nodegroup_tags`` are the group's own tags, which its Auto Scaling group ``asg_name`` does not get. ``leaving``:
+    ``nodegroup_tags`` are the group's own tags, which its Auto Scaling group ``asg_name`` does not get; the sizes and
+    what begins with ``asg`` are that group's (zones in AWS's order). ``leaving``:
     it is being deleted, and nobody may tell the fleet about it any more.
     """
 
@@ -170,6 +171,9 @@ class DeclaredGroup:
     labels: Mapping[str, str]
     taints: tuple[Mapping[str, str], ...]
     nodegroup_tags: Mapping[str, str]
+    asg_arn: str
+    asg_zones: tuple[str, ...]
+    asg_tags: Mapping[str, str]
     leaving: bool = False
 
 
@@ -230,6 +234,9 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
         labels=dict(inputs.get("labels") or {}),
         taints=tuple(inputs.get("taints") or ()),
         nodegroup_tags=dict(inputs.get("tags") or {}),
+        asg_arn=group["AutoScalingGroupARN"],
+        asg_zones=tuple(group["AvailabilityZones"]),
+        asg_tags={tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or ()},
         leaving=record.outputs.get("status") == DELETING,
     )
 

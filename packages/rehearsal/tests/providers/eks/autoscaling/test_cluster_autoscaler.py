@@ -18,7 +18,6 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     TAINT,
     TEMPLATE,
     TEMPLATE_TAGS,
-    asg,
     declared,
     installed,
     policy,
@@ -163,7 +162,7 @@ def always() -> bool:
 
 
 def test_with_everything_in_place_the_group_scales() -> None:
-    group = evaluate(snapshot(), declared(), asg(), never)
+    group = evaluate(snapshot(), declared(), never)
     assert group.autoscaled
     assert (group.min_nodes, group.max_nodes, group.not_scaled_because) == (0, 4, "")
     assert (group.rank, group.late_taints) == (None, ())
@@ -185,7 +184,7 @@ def test_with_everything_in_place_the_group_scales() -> None:
     ],
 )
 def test_what_is_missing_is_named(change: dict[str, Any], reason: str) -> None:
-    group = evaluate(snapshot(**change), declared(), asg(), never)
+    group = evaluate(snapshot(**change), declared(), never)
     assert not group.autoscaled
     assert reason in group.not_scaled_because
     assert group == replace(declared().base, not_scaled_because=group.not_scaled_because)
@@ -195,15 +194,15 @@ def test_what_is_missing_is_named(change: dict[str, Any], reason: str) -> None:
     "change", [{}, {"installation": None}, {"role": "none"}, {"role": role(policy(writes=("x",)))}]
 )
 def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
-    immutable = asg(min_size=2, max_size=2)
-    assert evaluate(snapshot(**change), declared(), immutable, never) == declared().base
-    almost = asg(min_size=2, max_size=3)
-    assert bool(evaluate(snapshot(**change), declared(), almost, never).not_scaled_because) is bool(change)
+    immutable = declared(min_size=2, max_size=2)
+    assert evaluate(snapshot(**change), immutable, never) == declared().base
+    almost = declared(min_size=2, max_size=3)
+    assert bool(evaluate(snapshot(**change), almost, never).not_scaled_because) is bool(change)
 
 
 @cases
 def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) -> None:
-    group = evaluate(snapshot(role=role(policy(**condition))), declared(), asg(), never)
+    group = evaluate(snapshot(role=role(policy(**condition))), declared(), never)
     assert group.autoscaled is scales
     assert scales or "autoscaling:SetDesiredCapacity" in group.not_scaled_because
 
@@ -212,32 +211,32 @@ def test_reads_cannot_be_conditioned_on_a_tag() -> None:
     document = policy()
     document["Statement"][0]["Condition"] = OWN_TAG
     assert "does not allow autoscaling:Describe" in (
-        evaluate(snapshot(role=role(document)), declared(), asg(), never).not_scaled_because
+        evaluate(snapshot(role=role(document)), declared(), never).not_scaled_because
     )
 
 
 def test_an_unjudged_condition_is_named() -> None:
     document = policy(NumericLessThan={"aws:MultiFactorAuthAge": "60"})
-    group = evaluate(snapshot(role=role(document)), declared(), asg(), never)
+    group = evaluate(snapshot(role=role(document)), declared(), never)
     assert "NumericLessThan" in group.not_scaled_because
 
 
 def test_labels_known_only_to_describe_nodegroup_vanish_once_the_group_has_had_a_node() -> None:
-    untagged = asg(tags=EKS_TAGS)
-    fresh = evaluate(snapshot(), declared(), untagged, never)
-    used = evaluate(snapshot(), declared(), untagged, always)
+    untagged = declared(asg_tags=EKS_TAGS)
+    fresh = evaluate(snapshot(), untagged, never)
+    used = evaluate(snapshot(), untagged, always)
     assert LABELS.items() & fresh.late_labels.items() == set()
     assert LABELS.items() <= used.late_labels.items()
     assert (fresh.late_taints, used.late_taints) == ((), declared().base.taints)
     assert {**used.labels, **used.late_labels} == declared().base.labels, "a node has them all the same"
     assert used.autoscaled, "it scales for pods that ask for none of these labels"
-    assert evaluate(snapshot(), declared(), asg(), always) == evaluate(snapshot(), declared(), asg(), never)
+    assert evaluate(snapshot(), declared(), always) == evaluate(snapshot(), declared(), never)
 
 
 def test_without_describe_nodegroup_the_group_scales_by_its_tags_alone() -> None:
     document = policy()
     document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
-    group = evaluate(snapshot(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
+    group = evaluate(snapshot(role=role(document)), declared(asg_tags=EKS_TAGS), never)
     assert group.autoscaled
     assert LABELS.items() <= group.late_labels.items()
 
@@ -248,15 +247,15 @@ def test_describe_nodegroup_may_be_limited_to_the_clusters_groups() -> None:
         document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
         resource = f"arn:aws:eks:us-west-2:123456789012:nodegroup/{cluster}/*"
         document["Statement"].append({"Effect": "Allow", "Action": "eks:DescribeNodegroup", "Resource": resource})
-        group = evaluate(snapshot(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
+        group = evaluate(snapshot(role=role(document)), declared(asg_tags=EKS_TAGS), never)
         assert (LABELS.items() <= group.late_labels.items()) is hidden
 
 
 def test_priorities_become_ranks() -> None:
     both: dict[str, Any] = {"installation": installed(*FLAGS, "--expander=priority")}
     priorities = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
-    assert evaluate(snapshot(**both, priorities=priorities), declared(), asg(), never).rank == -30
-    assert evaluate(snapshot(priorities=priorities), declared(), asg(), never).rank is None
+    assert evaluate(snapshot(**both, priorities=priorities), declared(), never).rank == -30
+    assert evaluate(snapshot(priorities=priorities), declared(), never).rank is None
 
 
 ROLES = {ROLE: role()}

@@ -18,7 +18,7 @@ from rehearsal.providers.eks.aws_api.gaps import reads
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.aws_api.gaps.images import publish
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.errors import AwsError, quota_refusal
 from rehearsal.providers.eks.base.instance_types import instance_type, offered_in
 from rehearsal.providers.eks.base.supply import Market
 from rehearsal.providers.eks.resources.iam import TO_START, may_use
@@ -30,7 +30,7 @@ _LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running"]
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """One instance to _start_instance: ``data`` is a launch template's with everything that replaces parts of it."""
+    """One instance to start: ``data`` is a launch template's with everything that replaces parts of it."""
 
     template: Mapping[str, Any]
     version: str
@@ -182,14 +182,7 @@ def _check_quota(account: Account, plan: LaunchPlan, kind: str) -> None:
     used = sum(_vcpus(account, each["InstanceType"]) for each in same)
     if used + _vcpus(account, kind) <= most:
         return
-    if plan.market == "spot":
-        raise GapError("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
-    message = (
-        f"You have requested more vCPU capacity than your current vCPU limit of {most} allows for the instance bucket "
-        "that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to "
-        "request an adjustment to this limit."
-    )
-    raise GapError("VcpuLimitExceeded", message)
+    raise GapError(*quota_refusal(plan.market == "spot", most))
 
 
 def _check_reservation(account: Account, id: str, kind: str, zone: str) -> None:
@@ -341,7 +334,7 @@ def _template(account: Account, specification: Mapping[str, Any]) -> tuple[Mappi
 
 
 def _start(request: GapRequest, plan: LaunchPlan, fleet: str) -> str:
-    refused = request.refusal(needs.launch(request.asked, plan.template, plan.data, spot=plan.market == "spot"))
+    refused = request.refusal(needs.launch(request, plan.template, plan.data, spot=plan.market == "spot"))
     if refused:
         raise GapError("UnauthorizedOperation", refused)
     check_references(request.account, plan)
