@@ -11,7 +11,7 @@ import yaml
 
 from packages.rehearsal.tests.providers.aks import account as azure
 from packages.rehearsal.tests.providers.driver import Account
-from packages.rehearsal.tests.providers.eks import data
+from packages.rehearsal.tests.providers.eks import account as data
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.checks import leftover_checks

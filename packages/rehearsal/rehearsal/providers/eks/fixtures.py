@@ -14,11 +14,11 @@ from rehearsal.providers.eks.resources.network import (
     ASSOCIATION,
     INTERNET_GATEWAY,
     NAT_GATEWAY,
+    ROUTE,
     ROUTE_TABLE,
     SUBNET,
     VPC,
 )
-from rehearsal.providers.eks.resources.routes import ROUTE
 
 _RANGE = IPv4Network("10.20.0.0/16")
 _OWNER = "210987654321"

@@ -7,7 +7,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -26,27 +26,11 @@ from rehearsal.providers.eks.base.account import Account, maker
 from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
-from rehearsal.providers.eks.base.row import Row, refused
-from rehearsal.providers.eks.resources import (
-    access,
-    addons,
-    buckets,
-    cluster,
-    events,
-    file_systems,
-    iam,
-    keys,
-    launch_templates,
-    network,
-    node_group,
-    registries,
-    routes,
-    scaling_group,
-    security_groups,
-)
+from rehearsal.providers.eks.base.row import Row, declared_rows, refused
+from rehearsal.providers.eks.resources import access, cluster, data, events, iam, network, node_group, scaling_group
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.eks.rules.tags import TAGS, tag_failures
+from rehearsal.providers.eks.rules import TAGS, tag_failures
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.store import Record, Store
@@ -63,23 +47,12 @@ _LOOK_SECONDS: Final = 0.5
 _DIGITS: Final = 7  # hex, at the end of a name that the provider generates
 _AUTO_NAMED: Final = re.compile(rf"(.+)[0-9a-f]{{{_DIGITS}}}")
 _T = TypeVar("_T")
-_PARTS: Final = (
-    network,
-    routes,
-    security_groups,
-    launch_templates,
-    keys,
-    iam,
-    events,
-    registries,
-    buckets,
-    file_systems,
-    cluster,
-    addons,
-    access,
-    node_group,
-    scaling_group,
-)
+_PARTS: Final = (data, network, iam, events, cluster, access, node_group, scaling_group)
+
+
+def _rows() -> Iterable[Row]:
+    """Every type that ``types.yaml`` declares, with what the modules add to some."""
+    return {**declared_rows(), **{row.token: row for part in _PARTS for row in part.ROWS}}.values()
 
 
 def _with_common_outputs(row: Row) -> Row:
@@ -105,7 +78,7 @@ class AwsProvider(SimulatedProvider[Account]):
     name = "aws"
     cloud_name = "eks"
     folder = "logs"
-    rows = table([_with_common_outputs(row) for part in _PARTS for row in part.ROWS])
+    rows = table(list(map(_with_common_outputs, _rows())))
     rules_for_all_types = TAGS
     functions = FUNCTIONS
     find_principals = access.find_principals
@@ -294,7 +267,7 @@ class AwsProvider(SimulatedProvider[Account]):
         elif aws_row.describe is not None:
             pending = replace(pending, id=self._requested(aws_row, pending))
         if aws_row.completes_with_change:
-            aws_row.change(pending.cloud, pending.id, {}, pending.inputs)
+            aws_row.follow(pending.cloud, pending.id, {}, pending.inputs)
         return self._described(aws_row, pending) or pending
 
     @override
@@ -302,7 +275,7 @@ class AwsProvider(SimulatedProvider[Account]):
         aws_row = _aws_row(row)
         assert pending.before is not None
         old, new = pending.before.inputs, pending.inputs
-        aws_row.change(pending.cloud, pending.id, old, new)
+        aws_row.follow(pending.cloud, pending.id, old, new)
         if aws_row.retag is not None:
             aws_row.retag(pending.cloud, pending.id, old, new)
         elif aws_row.describe is not None and "tagsAll" in row.outputs:
@@ -313,7 +286,7 @@ class AwsProvider(SimulatedProvider[Account]):
     @override
     def remove(self, row: SimulatedResource[Account], record: Record) -> None:
         try:
-            _aws_row(row).remove(self._cloud, record.id, record.inputs)
+            _aws_row(row).end(self._cloud, record.id, record.inputs)
         except AwsError as error:
             if not not_found(error):
                 raise

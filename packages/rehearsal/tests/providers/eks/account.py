@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from packages.rehearsal.tests.providers.driver import Account, Of, Step
-from packages.rehearsal.tests.providers.eks.data import DATA_STEPS
+from packages.rehearsal.tests.providers.eks.tables import table
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.eks import AwsProvider
 from rehearsal.providers.eks.base.account import Account as Aws
@@ -215,165 +215,22 @@ def _named(value: Any) -> set[str]:
     return {type for part in parts for type in _named(part)}
 
 
-_VPC: Final = {"cidrBlock": "10.0.0.0/16"}
-_GROUP: Final = {"name": "web", "vpcId": Of(VPC), "egress": []}
-_HTTPS: Final = {"protocol": "tcp", "fromPort": 443, "toPort": 443, "cidrBlocks": ["10.0.0.0/16"]}
-_S3: Final = {"vpcId": Of(VPC), "serviceName": f"com.amazonaws.{REGION}.s3"}
-_ROUTE: Final = {
-    "routeTableId": Of(ROUTE_TABLE),
-    "destinationCidrBlock": "0.0.0.0/0",
-    "gatewayId": Of(INTERNET_GATEWAY),
-}
-_ASSOCIATION: Final = {"routeTableId": Of(ROUTE_TABLE), "subnetId": Of(SUBNET)}
-_GRANT = {"granteePrincipal": "arn:aws:iam::123456789012:role/r", "operations": ["Decrypt", "CreateGrant"]}
-_TEMPLATE: Final = {
-    "name": "t",
-    "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"encrypted": "true", "volumeSize": 100}}],
-    "metadataOptions": {"httpEndpoint": "enabled", "httpTokens": "optional", "httpPutResponseHopLimit": 1},
-    "tagSpecifications": [{"resourceType": "instance", "tags": {"Name": "gpu"}}],
-    "tags": {"a": "b"},
-}
-_TRUST: Final = document(
-    {
-        "Effect": "Allow",
-        "Principal": {"Service": ["eks.amazonaws.com", "ec2.amazonaws.com", "pods.eks.amazonaws.com"]},
-        "Action": ["sts:AssumeRole", "sts:TagSession"],
-    }
-)
-_ROLE: Final = {"name": "all", "assumeRolePolicy": _TRUST}
-_S3_READ: Final = document({"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"})
-_EC2_READ: Final = document({"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"})
-_SEND: Final = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": "*"}
-_FILES: Final = {"creationToken": "gpu-dev-shared", "encrypted": True}
-_ANY_MOUNT: Final = {"Effect": "Allow", "Principal": "*", "Action": "elasticfilesystem:ClientMount", "Resource": "*"}
-_FILES_POLICY: Final = {"fileSystemId": Of(FILES), "policy": document(_ANY_MOUNT)}
-_TLS_ONLY: Final = document({**_ANY_MOUNT, "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}}})
-_MOUNT: Final = {"fileSystemId": Of(FILES), "subnetId": Of(SUBNET), "securityGroups": [Of(SECURITY_GROUP)]}
-_QUEUE: Final = {"name": "events", "messageRetentionSeconds": 300}
-_RULE: Final = {"name": "spot", "eventPattern": '{"source": ["aws.ec2"]}'}
-_TARGET: Final = {"rule": Of(EVENT_RULE), "targetId": "queue", "arn": Of(QUEUE, "arn")}
-_CLUSTER: Final = {
-    "name": "gpu-dev",
-    "roleArn": Of(ROLE, "arn"),
-    "version": "1.34",
-    "vpcConfig": {"subnetIds": [Of(SUBNET), Of(SUBNET, nth=1)]},
-    "accessConfig": {"authenticationMode": "API"},
-    "encryptionConfig": {"provider": {"keyArn": Of(KEY, "arn")}, "resources": ["secrets"]},
-    "enabledClusterLogTypes": ["api", "audit"],
-}
-_ADDON: Final = {"clusterName": Of(CLUSTER), "addonName": "vpc-cni"}
-_ENTRY: Final = {"clusterName": Of(CLUSTER), "principalArn": f"arn:aws:iam::{ACCOUNT}:role/operators"}
-_VIEW: Final = {
-    "clusterName": Of(CLUSTER),
-    "principalArn": Of(ENTRY, "principalArn"),
-    "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy",
-    "accessScope": {"type": "cluster"},
-}
-_IDENTITY: Final = {
-    "clusterName": Of(CLUSTER),
-    "namespace": "kube-system",
-    "serviceAccount": "aws-node",
-    "roleArn": Of(ROLE, "arn"),
-}
-_NODES: Final = {
-    **gpu_group([]),
-    "clusterName": Of(CLUSTER),
-    "nodeRoleArn": Of(ROLE, "arn"),
-    "subnetIds": [Of(SUBNET), Of(SUBNET, nth=1)],
-}
-_TAG: Final = {"key": "k", "value": "v", "propagateAtLaunch": False}
-_ASG_TAG: Final = {"autoscalingGroupName": Of(NODE_GROUP, "resources.0.autoscalingGroups.0.name"), "tag": _TAG}
-
 AFTER: Final[Mapping[str, tuple[str, ...]]] = {NAT: (INTERNET_GATEWAY,), NODE_GROUP: (ATTACHMENT,)}
 """What a type needs that its inputs do not name."""
 
-STEPS: Final = (
-    Step(VPC, _VPC, {**_VPC, "enableDnsHostnames": True, "tags": {"a": "b"}}, {"cidrBlock": "10.1.0.0/16"}, "another"),
-    Step(SUBNET, subnet(Of(VPC)), {**subnet(Of(VPC)), "mapPublicIpOnLaunch": True}, subnet(Of(VPC), f"{REGION}b")),
-    Step(
-        SUBNET,
-        subnet(Of(VPC), f"{REGION}b", "10.0.1.0/24"),
-        {**subnet(Of(VPC), f"{REGION}b", "10.0.1.0/24"), "tags": {"a": "b"}},
-        subnet(Of(VPC), f"{REGION}b", "10.0.2.0/24"),
-    ),
-    Step(INTERNET_GATEWAY, {"vpcId": Of(VPC)}, {"vpcId": Of(VPC), "tags": {"a": "b"}}, None, "another"),
-    Step(EIP, {"tags": {"Name": "nat"}}, {"tags": {}}, {"address": "203.0.113.1"}, "another"),
-    Step(
-        NAT,
-        {"subnetId": Of(SUBNET), "allocationId": Of(EIP)},
-        {"subnetId": Of(SUBNET), "allocationId": Of(EIP), "tags": {"a": "b"}},
-        {"subnetId": Of(SUBNET, nth=1), "allocationId": Of(EIP)},
-    ),
-    Step(
-        ROUTE_TABLE,
-        {"vpcId": Of(VPC)},
-        {"vpcId": Of(VPC), "routes": [{"cidrBlock": "0.0.0.0/0", "gatewayId": Of(INTERNET_GATEWAY)}]},
-        {"vpcId": "other"},
-        "another",
-    ),
-    Step(ROUTE, _ROUTE, None, {**_ROUTE, "destinationCidrBlock": "10.9.0.0/16"}),
-    Step(ASSOCIATION, _ASSOCIATION, None, {**_ASSOCIATION, "subnetId": Of(SUBNET, nth=1)}),
-    Step(SECURITY_GROUP, _GROUP, {**_GROUP, "ingress": [_HTTPS]}, {**_GROUP, "description": "d"}),
-    Step(
-        DEFAULT_GROUP,
-        {"vpcId": Of(VPC), "ingress": [], "egress": []},
-        {"vpcId": Of(VPC), "ingress": [_HTTPS], "egress": []},
-        {"vpcId": "other"},
-        "same",
-    ),
-    Step(
-        ENDPOINT,
-        {**_S3, "vpcEndpointType": "Interface", "subnetIds": [Of(SUBNET)], "securityGroupIds": [Of(SECURITY_GROUP)]},
-        {**_S3, "vpcEndpointType": "Interface", "subnetIds": [], "securityGroupIds": [Of(SECURITY_GROUP)]},
-        _S3,
-        "another",
-    ),
-    Step(TEMPLATE, _TEMPLATE, {**_TEMPLATE, "metadataOptions": {"httpTokens": "required"}}, {**_TEMPLATE, "name": "u"}),
-    Step(KEY, {}, {"enableKeyRotation": True}, {"multiRegion": True}, "another"),
-    Step(GRANT, {**_GRANT, "keyId": Of(KEY, "arn")}, None, {**_GRANT, "keyId": Of(KEY, "arn"), "name": "g"}, "another"),
-    Step(ALIAS, {"name": "alias/a", "targetKeyId": Of(KEY)}, None, {"name": "alias/b", "targetKeyId": Of(KEY)}),
-    Step(ROLE, _ROLE, {**_ROLE, "description": "d", "tags": {"a": "b"}}, {**_ROLE, "path": "/x/"}),
-    Step(
-        ROLE_POLICY,
-        {"role": Of(ROLE), "name": "p", "policy": _S3_READ},
-        {"role": Of(ROLE), "name": "p", "policy": _EC2_READ},
-        {"role": Of(ROLE), "name": "q", "policy": _S3_READ},
-        "same",
-    ),
-    Step(
-        ATTACHMENT,
-        {"role": Of(ROLE), "policyArn": f"{AWS_POLICY}/AmazonEKSWorkerNodePolicy"},
-        None,
-        {"role": Of(ROLE), "policyArn": f"{AWS_POLICY}/AmazonEKSClusterPolicy"},
-        "same",
-    ),
-    Step(PROFILE, {"name": "p"}, {"name": "p", "role": Of(ROLE)}, {"name": "p", "path": "/x/"}),
-    Step(FILES, _FILES, {**_FILES, "tags": {"a": "b"}}, {**_FILES, "encrypted": False}),
-    Step(FILES_POLICY, _FILES_POLICY, {**_FILES_POLICY, "policy": _TLS_ONLY}, None, "same"),
-    Step(MOUNT_TARGET, _MOUNT, {**_MOUNT, "securityGroups": []}, {**_MOUNT, "subnetId": Of(SUBNET, nth=1)}),
-    Step(LOG_GROUP, {"name": "g"}, {"name": "g", "retentionInDays": 30}, {"name": "h"}),
-    Step(QUEUE, _QUEUE, {**_QUEUE, "messageRetentionSeconds": 600}, {**_QUEUE, "name": "other"}, "same"),
-    Step(
-        QUEUE_POLICY,
-        {"queueUrl": Of(QUEUE), "policy": document(_SEND)},
-        {"queueUrl": Of(QUEUE), "policy": document({**_SEND, "Sid": "x"})},
-        {"queueUrl": "other", "policy": document(_SEND)},
-        "same",
-    ),
-    *DATA_STEPS,
-    Step(EVENT_RULE, _RULE, {**_RULE, "eventPattern": "{}"}, {**_RULE, "name": "other"}, "same"),
-    Step(EVENT_TARGET, _TARGET, None, {**_TARGET, "targetId": "other"}, "same"),
-    Step(CLUSTER, _CLUSTER, {**_CLUSTER, "tags": {"a": "b"}}, {**_CLUSTER, "name": "other"}),
-    Step(ADDON, _ADDON, {**_ADDON, "tags": {"a": "b"}}, {**_ADDON, "addonName": "kube-proxy"}),
-    Step(ENTRY, _ENTRY, {**_ENTRY, "kubernetesGroups": ["team"]}, {**_ENTRY, "type": "EC2_LINUX"}),
-    Step(POLICY_ASSOCIATION, _VIEW, None, {**_VIEW, "accessScope": {"type": "namespace", "namespaces": ["a"]}}, "same"),
-    Step(POD_IDENTITY, _IDENTITY, {**_IDENTITY, "tags": {"a": "b"}}, {**_IDENTITY, "namespace": "other"}),
-    Step(NODE_GROUP, _NODES, {**_NODES, "labels": {"team": "speech"}}, {**_NODES, "capacityType": "ON_DEMAND"}),
-    Step(
-        ASG_TAG,
-        _ASG_TAG,
-        {**_ASG_TAG, "tag": {**_TAG, "value": "w"}},
-        {**_ASG_TAG, "tag": {**_TAG, "key": "l"}},
-        "same",
-    ),
-)
+STEPS: Final = tuple(Step(**{"update": None, "replace": None, **each}) for each in table("steps"))
+
+
+REPOSITORY = "aws:ecr/repository:Repository"
+IMAGES_EXPIRE = "aws:ecr/lifecyclePolicy:LifecyclePolicy"
+BUCKET = "aws:s3/bucket:Bucket"
+BUCKET_LIFECYCLE = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+BUCKET_POLICY = "aws:s3/bucketPolicy:BucketPolicy"
+PUBLIC_ACCESS = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
+VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
+
+
+def expiring(days: int) -> str:
+    """A lifecycle policy of a repository: untagged images go after ``days``."""
+    selection = {"tagStatus": "untagged", "countType": "sinceImagePushed", "countUnit": "days", "countNumber": days}
+    return json.dumps({"rules": [{"rulePriority": 1, "selection": selection, "action": {"type": "expire"}}]})

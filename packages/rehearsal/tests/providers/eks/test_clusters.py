@@ -23,10 +23,11 @@ from packages.rehearsal.tests.providers.eks.account import (
     cluster,
     subnet,
 )
+from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
-from rehearsal.providers.eks.rules.cluster_rules import version_step
+from rehearsal.providers.eks.rules import version_step
 
 
 def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: Amazon) -> None:
@@ -117,17 +118,7 @@ def test_a_protected_cluster_stays(amazon: Amazon) -> None:
     assert amazon.fleet.clusters == {}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"roleArn": "arn:aws:iam::123456789012:role/nodes"}, r"does not trust eks\.amazonaws\.com"),
-        ({"kubernetesNetworkConfig": {"serviceIpv4Cidr": "10.0.0.0/20"}}, "overlaps the VPC"),
-        (
-            {"encryptionConfig": {"provider": {"keyArn": "arn:aws:kms:us-east-1:1:key/k"}, "resources": ["secrets"]}},
-            "no KMS",
-        ),
-    ],
-)
+@cases
 def test_a_cluster_refers_to_what_fits(amazon: Amazon, changes: Properties, message: str) -> None:
     with pytest.raises(ProviderError, match=message):
         amazon.cluster(**changes)

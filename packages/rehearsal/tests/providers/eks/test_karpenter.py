@@ -13,8 +13,14 @@ from typing import Any, Final
 import pytest
 
 from packages.rehearsal.tests.providers.eks.account import ENTRY
-from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, without
-from packages.rehearsal.tests.providers.eks.karpenter_sandbox import CLASSES, POOLS, KarpenterSandbox, karpenter_sandbox
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
+    CLASSES,
+    POOLS,
+    KarpenterSandbox,
+    changed,
+    karpenter_sandbox,
+    without,
+)
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, PODS, eventually, pod
 from rehearsal.cluster.api import Object
 from rehearsal.simulation import NO_NODE

@@ -18,6 +18,7 @@ from packages.rehearsal.tests.providers.eks.account import (
     Amazon,
     subnet,
 )
+from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
 from rehearsal.providers.eks.resources.groups import NodeGroups
@@ -81,15 +82,7 @@ def test_no_gpu_taint_unless_it_is_declared(amazon: Amazon) -> None:
     assert NodeGroups(amazon.account).list()[0].base.taints == ()
 
 
-@pytest.mark.parametrize(
-    ("ami", "types", "by"),
-    [
-        ("AL2023_x86_64_NVIDIA", ["g4dn.xlarge"], "device-plugin"),
-        ("BOTTLEROCKET_x86_64_NVIDIA", ["g4dn.xlarge"], "cloud"),
-        ("AL2023_x86_64_STANDARD", ["g4dn.xlarge"], "daemonset"),
-        ("AL2023_x86_64_STANDARD", ["m6i.large"], "cloud"),
-    ],
-)
+@cases
 def test_who_advertises_the_gpus_is_the_images_doing(amazon: Amazon, ami: str, types: list[str], by: str) -> None:
     amazon.cluster()
     amazon.node_group(amiType=ami, instanceTypes=types)
@@ -205,17 +198,7 @@ def test_a_gateway_needs_the_internet_and_keeps_it(amazon: Amazon) -> None:
     amazon.delete(INTERNET_GATEWAY, internet)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"nodeRoleArn": "arn:aws:iam::123456789012:role/nobody"}, "NoSuchEntity"),
-        ({"nodeRoleArn": "arn:aws:iam::123456789012:role/control-plane"}, r"does not trust ec2\.amazonaws\.com"),
-        ({"clusterName": "other"}, "No cluster found for name: other"),
-        ({"subnetIds": ["subnet-00000000"]}, "InvalidSubnetID"),
-        ({"launchTemplate": {"id": "lt-00000000000000000", "version": "1"}}, "InvalidLaunchTemplateId"),
-        ({"version": "1.35"}, "newer than the control plane"),
-    ],
-)
+@cases
 def test_a_group_refers_to_what_exists(amazon: Amazon, changes: Properties, message: str) -> None:
     amazon.cluster()
     with pytest.raises(ProviderError, match=message):
@@ -235,19 +218,7 @@ def test_a_group_of_a_block_names_it_in_its_template(amazon: Amazon) -> None:
     assert amazon.node_group(launchTemplate={"id": made.id, "version": "1"}, **BLOCK).id
 
 
-@pytest.mark.parametrize(
-    ("template", "changes", "message"),
-    [
-        ({"instanceType": "g4dn.xlarge"}, {}, "in one place"),
-        ({"iamInstanceProfile": {"name": "nodes"}}, {}, "IamInstanceProfile"),
-        ({"instanceMarketOptions": {"marketType": "spot"}}, {}, "set capacityType"),
-        ({"imageId": "ami-12345678"}, {}, "AMI type"),
-        ({}, BLOCK, "with that market and the block's id"),
-        ({"instanceMarketOptions": {"marketType": "capacity-block"}}, BLOCK, "with that market and the block's id"),
-        (RESERVED, BLOCK, "with that market and the block's id"),
-        ({**RESERVED, "instanceMarketOptions": {"marketType": "capacity-block"}}, {}, "set capacityType"),
-    ],
-)
+@cases
 def test_a_launch_template_leaves_to_eks_what_is_eks(
     amazon: Amazon, template: Properties, changes: Properties, message: str
 ) -> None:

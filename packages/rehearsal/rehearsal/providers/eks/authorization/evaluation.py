@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
-from facts.concepts.iam import AuthorizationRequest, Document, Value, allows, denies, unevaluated_operators
-from rehearsal.providers.eks.authorization import roles
-from rehearsal.providers.eks.authorization.callers import Caller, Operation, Right, Table
-from rehearsal.providers.eks.authorization.ec2 import EC2
-from rehearsal.providers.eks.authorization.services import SERVICES
+from facts.concepts.iam import AuthorizationRequest, Value, allows, denies, unevaluated_operators
+from rehearsal.providers.eks.authorization import identity
+from rehearsal.providers.eks.authorization.callers import Caller, Operation, Right
+from rehearsal.providers.eks.authorization.needs import TABLE
 from rehearsal.providers.eks.base.account import Account
-
-TABLE: Final[Table] = {**EC2, **SERVICES}
 
 
 @dataclass(frozen=True)
@@ -35,37 +31,29 @@ class AccessDenied:
         return f"{text}. Encoded authorization failure message: {encoded}"
 
 
-@dataclass(frozen=True)
-class Rights:
-    """What a role has: its policies by name, and its permissions boundary."""
-
-    policies: Mapping[str, Document]
-    boundary: Document | None = None
-
-
 class Evaluation:
     """Judges the calls of one account; what it read of IAM it remembers until IAM changes."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        self._known: dict[tuple[str, int], Rights | None] = {}
+        self._known: dict[tuple[str, int], identity.Role | None] = {}
 
     def refusal(self, caller: Caller, rights: Iterable[Right]) -> AccessDenied | None:
         """The first of the rights that the caller lacks."""
         if not caller.role:
             return None
-        policies = self._rights(caller.role)
-        return next((denied for right in rights if (denied := self._evaluate(caller, policies, right))), None)
+        role = self._role(caller.role)
+        return next((denied for right in rights if (denied := self._evaluate(caller, role, right))), None)
 
-    def _evaluate(self, caller: Caller, policies: Rights | None, right: Right) -> AccessDenied | None:
+    def _evaluate(self, caller: Caller, role: identity.Role | None, right: Right) -> AccessDenied | None:
         context = {**self._context(caller), **right.context}
         call = AuthorizationRequest(right.action, right.resource, context, whole=True)
         what = f"User: {caller.arn} is not authorized to perform: {right.action} on resource: {right.resource}"
-        if policies is None:
+        if role is None:
             return AccessDenied(right, f"{what} because the role {caller.role} does not exist any more", False)
-        documents = {"identity-based policy": tuple(policies.policies.values())}
-        if policies.boundary is not None:
-            documents["permissions boundary"] = (policies.boundary,)
+        documents = {"identity-based policy": tuple(role.policies.values())}
+        if role.boundary is not None:
+            documents["permissions boundary"] = (role.boundary,)
         for kind, document in documents.items():
             if denies(document, call) is True:
                 return AccessDenied(right, f"{what} with an explicit deny in {_a(kind)}", True)
@@ -89,11 +77,10 @@ class Evaluation:
             **{f"aws:PrincipalTag/{key}": value for key, value in caller.tags.items()},
         }
 
-    def _rights(self, role: str) -> Rights | None:
-        key = role, self._account.writes("iam")
+    def _role(self, arn: str) -> identity.Role | None:
+        key = arn, self._account.writes("iam")
         if key not in self._known:
-            role_record = roles.role(self._account, role)
-            self._known = {key: None if role_record is None else Rights(role_record.policies, role_record.boundary)}
+            self._known = {key: identity.role(self._account, arn)}
         return self._known[key]
 
 

@@ -1,13 +1,130 @@
-"""Which cluster-autoscaler runs in the cluster, and which Auto Scaling groups it finds."""
+"""Which cluster-autoscaler runs in the cluster, its command line, and which Auto Scaling groups it finds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.providers.eks.autoscaling.flags import Bounds, FlagError, Flags, command_line, parse
+import yaml
+
+EXPANDERS: Final = ("grpc", "least-nodes", "least-waste", "most-pods", "price", "priority", "random")
+_DEFAULT_PROVIDER: Final = "gce"
+_DEFAULT_EXPANDER: Final = "least-waste"
+_SWITCHES: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+
+_NAMES: Final = yaml.safe_load(Path(__file__).with_name("flags.yaml").read_text("utf-8"))
+_BOOLEAN: Final = frozenset(_NAMES["switches"].split())
+_KNOWN: Final = _BOOLEAN | frozenset(_NAMES["with_a_value"].split())
+
+
+class FlagError(ValueError):
+    """A command line with which cluster-autoscaler would exit at once; the message says what to write instead."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """``--nodes=<min>:<max>:<group>``."""
+
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What a command line says about scaling.
+
+    ``discovery`` holds one set of tags for each ``--node-group-auto-discovery``: key → value, ``""`` for any value.
+    ``nodes`` are the groups named one by one. ``max_nodes_total`` of 0 is no limit.
+    """
+
+    provider: str
+    discovery: tuple[Mapping[str, str], ...]
+    nodes: Mapping[str, Bounds]
+    expanders: tuple[str, ...]
+    max_nodes_total: int
+    scale_down: bool
+
+
+def parse(command_line: Sequence[str]) -> Flags:
+    """The flags of a container's ``command`` and ``args``; words before the first flag are the program.
+
+    Raises:
+        FlagError: an unknown flag, or a value that cannot be read.
+    """
+    values = _read(command_line)
+    expanders = tuple(_last(values, "expander", _DEFAULT_EXPANDER).split(","))
+    for expander in expanders:
+        if expander not in EXPANDERS:
+            raise FlagError(f"--expander={expander} does not exist; write one of {', '.join(EXPANDERS)}")
+    return Flags(
+        provider=_last(values, "cloud-provider", _DEFAULT_PROVIDER),
+        discovery=tuple(_tags(spec) for spec in values.get("node-group-auto-discovery", [])),
+        nodes=dict(_bounds(spec) for spec in values.get("nodes", [])),
+        expanders=expanders,
+        max_nodes_total=_number("max-nodes-total", _last(values, "max-nodes-total", "0")),
+        scale_down=_switch("scale-down-enabled", _last(values, "scale-down-enabled", "true")),
+    )
+
+
+def command_line(container: Mapping[str, Any]) -> list[str]:
+    """What a container runs: ``command`` and ``args``."""
+    return [str(word) for part in ("command", "args") for word in container.get(part) or []]
+
+
+def _read(words: Sequence[str]) -> dict[str, list[str]]:
+    """Flag → its values in order, by the rules of Go's pflag: ``--flag=value``, ``--flag value``, ``--switch``."""
+    values: dict[str, list[str]] = {}
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            continue
+        written, equals, value = word.lstrip("-").partition("=")
+        name = written.replace("_", "-")
+        if name not in _KNOWN or (not word.startswith("--") and len(name) > 1):
+            raise FlagError(f"{word.partition('=')[0]} is not a flag of cluster-autoscaler: it exits at start")
+        if not equals and name not in _BOOLEAN:
+            value = next(rest, "")
+        values.setdefault(name, []).append(value if equals or name not in _BOOLEAN else "true")
+    return values
+
+
+def _last(values: Mapping[str, Sequence[str]], name: str, default: str) -> str:
+    return values[name][-1] if name in values else default
+
+
+def _tags(spec: str) -> Mapping[str, str]:
+    kind, _, rest = spec.partition(":")
+    key, _, tags = rest.partition("=")
+    if kind != "asg" or key != "tag" or not tags:
+        raise FlagError(
+            f"--node-group-auto-discovery={spec} cannot be read; write asg:tag=<key>[=<value>],<key>[=<value>]"
+        )
+    pairs = (tag.partition("=") for tag in tags.split(","))
+    return {name: value for name, _, value in pairs}
+
+
+def _bounds(spec: str) -> tuple[str, Bounds]:
+    minimum, _, rest = spec.partition(":")
+    maximum, _, name = rest.partition(":")
+    if not (minimum.isdigit() and maximum.isdigit() and name) or int(minimum) > int(maximum):
+        raise FlagError(f"--nodes={spec} cannot be read; write <min>:<max>:<name of the Auto Scaling group>")
+    return name, Bounds(int(minimum), int(maximum))
+
+
+def _number(flag: str, value: str) -> int:
+    if not value.isdigit():
+        raise FlagError(f"--{flag}={value} is not a number")
+    return int(value)
+
+
+def _switch(flag: str, value: str) -> bool:
+    if value.lower() not in _SWITCHES:
+        raise FlagError(f"--{flag}={value} is neither true nor false")
+    return _SWITCHES[value.lower()]
+
 
 _IMAGE: Final = re.compile(r"(?:^|/)cluster-autoscaler(?:-[a-z0-9]+)?(?::v?(?P<tag>[^@]+))?(?:@.*)?$")
 _MINOR: Final = re.compile(r"^\d+\.(?P<minor>\d+)")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rehearsal.providers.eks.authorization import roles
+from rehearsal.providers.eks.authorization import identity
 from rehearsal.providers.eks.authorization.callers import Callers, Credentials
 from rehearsal.providers.eks.authorization.identity import POD_IDENTITY_AGENT, Facts, ServiceAccountRef, role_of
 from rehearsal.providers.eks.base.account import Account
@@ -78,7 +78,7 @@ class PodIdentityAgent:
         if role is None:
             message = f"Service account {where} has no Pod Identity association in cluster {cluster.id}"
             raise PodIdentityError(404, "ResourceNotFoundException", message)
-        iam_role = roles.role(self._account, role)
+        iam_role = identity.role(self._account, role)
         place = ServiceAccountRef(cluster.id, pod.namespace, pod.service_account)
         facts = Facts(place, arn, self._account.id, associated=role, agent=True)
         answer = role_of(facts, {role: iam_role} if iam_role else {})

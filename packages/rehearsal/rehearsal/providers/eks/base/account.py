@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ ADMINISTRATOR: Final = "simulated"
 
 READS: Final = ("Describe", "Get", "List")
 """Prefixes of the names of read-only requests."""
+_LOOK_SECONDS: Final = 0.5
 _making_client = threading.Lock()
 _asked: Final[ContextVar[Account]] = ContextVar("account")
 
@@ -81,6 +83,23 @@ class Account(SimulatedCloud):
         except ParamValidationError as error:
             raise AwsError(service, operation, "ValidationError", str(error)) from error
         return answer
+
+    def instances(self, **params: Any) -> list[dict[str, Any]]:
+        """EC2's instances, as ``DescribeInstances`` answers it, from all pages."""
+        instances: list[dict[str, Any]] = []
+        page: dict[str, Any] = {"NextToken": None}
+        while "NextToken" in page:
+            page = self.call("ec2", "DescribeInstances", NextToken=page["NextToken"], **params)
+            instances += [each for reservation in page["Reservations"] for each in reservation["Instances"]]
+        return instances
+
+    def until(self, condition: Callable[[], bool]) -> bool:
+        """Wait for something that is made at the same time; ``False`` when patience has run out."""
+        deadline = time.monotonic() + self.patience
+        while not condition():
+            if time.monotonic() >= deadline or self.cancelled.wait(_LOOK_SECONDS):
+                return False
+        return True
 
     def arn(self, service: str, resource: str, *, everywhere: bool = False) -> str:
         """An ARN in this account; ``everywhere`` for services without a region."""

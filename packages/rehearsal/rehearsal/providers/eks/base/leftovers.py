@@ -40,10 +40,9 @@ def _listed(service: str, operation: str, key: str, name: str, what: str) -> Fin
 
 
 def _instances(account: Account) -> Iterator[str]:
-    for reservation in account.call("ec2", "DescribeInstances")["Reservations"]:
-        for each in reservation["Instances"]:
-            if each["State"]["Name"] not in _TERMINATED:
-                yield f"EC2 instance {each['InstanceId']}"
+    for each in account.instances():
+        if each["State"]["Name"] not in _TERMINATED:
+            yield f"EC2 instance {each['InstanceId']}"
 
 
 def _networks(account: Account) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
@@ -57,15 +57,39 @@ def pairs(tags: Mapping[str, str], key: str = "Key", value: str = "Value") -> li
     return [{key: name, value: text} for name, text in tags.items()]
 
 
+def _kms_pairs(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return pairs(tags, "TagKey", "TagValue")
+
+
+class _Tagging(NamedTuple):
+    """How a service tags: the parameters for the resource, for the tags (and their form) and for removed keys, and
+    the operations' noun. ``{noun}`` is the type's (``Role``)."""
+
+    target: str
+    tags: str
+    form: Callable[[Mapping[str, str]], Any]
+    keys: str
+    noun: str = "Resource"
+
+
+_TAGGING: Final = {
+    "ecr": _Tagging("resourceArn", "tags", pairs, "tagKeys"),
+    "efs": _Tagging("ResourceId", "Tags", pairs, "TagKeys"),
+    "eks": _Tagging("resourceArn", "tags", dict, "tagKeys"),
+    "events": _Tagging("ResourceARN", "Tags", pairs, "TagKeys"),
+    "iam": _Tagging("{noun}Name", "Tags", pairs, "TagKeys", "{noun}"),
+    "kms": _Tagging("KeyId", "Tags", _kms_pairs, "TagKeys"),
+    "logs": _Tagging("resourceArn", "tags", dict, "tagKeys"),
+    "sqs": _Tagging("QueueUrl", "Tags", dict, "TagKeys", "Queue"),
+}
+
+
 def tags_of(service: str, tagged: str, tags: Mapping[str, str]) -> dict[str, Any]:
     """The parameters that give a new resource ``tags``; ``tagged`` is its type in EC2's specifications (``vpc``)."""
     if service == "ec2":
         return {"TagSpecifications": [{"ResourceType": tagged, "Tags": pairs(tags)}]}
-    if service in ("eks", "logs", "sqs"):
-        return {"tags": tags}
-    if service == "ecr":
-        return {"tags": pairs(tags)}
-    return {"Tags": pairs(tags, "TagKey", "TagValue") if service == "kms" else pairs(tags)}
+    how = _TAGGING[service]
+    return {"tags" if service == "sqs" else how.tags: how.form(tags)}
 
 
 def retag(account: Account, token: str, target: str, old: Mapping[str, str], new: Mapping[str, str]) -> None:
@@ -73,34 +97,17 @@ def retag(account: Account, token: str, target: str, old: Mapping[str, str], new
     removed = sorted(set(old) - set(new))
     fresh = {key: value for key, value in new.items() if old.get(key) != value}
     service, _ = request_of(token)
-    noun = token.rpartition(":")[2]
     if service == "ec2":
-        _tag(account, removed, "ec2:DeleteTags", {"Resources": [target], "Tags": [{"Key": key} for key in removed]})
-        _tag(account, fresh, "ec2:CreateTags", {"Resources": [target], "Tags": pairs(fresh)})
-    elif service == "iam":
-        _tag(account, removed, f"iam:Untag{noun}", {f"{noun}Name": target, "TagKeys": removed})
-        _tag(account, fresh, f"iam:Tag{noun}", {f"{noun}Name": target, "Tags": pairs(fresh)})
-    elif service == "kms":
-        _tag(account, removed, "kms:UntagResource", {"KeyId": target, "TagKeys": removed})
-        _tag(account, fresh, "kms:TagResource", {"KeyId": target, "Tags": pairs(fresh, "TagKey", "TagValue")})
-    elif service == "sqs":
-        _tag(account, removed, "sqs:UntagQueue", {"QueueUrl": target, "TagKeys": removed})
-        _tag(account, fresh, "sqs:TagQueue", {"QueueUrl": target, "Tags": fresh})
-    elif service == "ecr":
-        _tag(account, removed, "ecr:UntagResource", {"resourceArn": target, "tagKeys": removed})
-        _tag(account, fresh, "ecr:TagResource", {"resourceArn": target, "tags": pairs(fresh)})
-    elif service == "efs":
-        _tag(account, removed, "efs:UntagResource", {"ResourceId": target, "TagKeys": removed})
-        _tag(account, fresh, "efs:TagResource", {"ResourceId": target, "Tags": pairs(fresh)})
-    elif service == "events":
-        _tag(account, removed, "events:UntagResource", {"ResourceARN": target, "TagKeys": removed})
-        _tag(account, fresh, "events:TagResource", {"ResourceARN": target, "Tags": pairs(fresh)})
+        untag, tag = "DeleteTags", "CreateTags"
+        gone, given = (
+            {"Resources": [target], "Tags": tags} for tags in ([{"Key": key} for key in removed], pairs(fresh))
+        )
     else:
-        _tag(account, removed, f"{service}:UntagResource", {"resourceArn": target, "tagKeys": removed})
-        _tag(account, fresh, f"{service}:TagResource", {"resourceArn": target, "tags": fresh})
-
-
-def _tag(account: Account, some: object, request: str, params: dict[str, Any]) -> None:
-    service, _, operation = request.partition(":")
-    if some:
-        account.call(service, operation, **params)
+        how, noun = _TAGGING[service], token.rpartition(":")[2]
+        untag, tag = (f"{verb}{how.noun.format(noun=noun)}" for verb in ("Untag", "Tag"))
+        where = {how.target.format(noun=noun): target}
+        gone, given = {**where, how.keys: removed}, {**where, how.tags: how.form(fresh)}
+    if removed:
+        account.call(service, untag, **gone)
+    if fresh:
+        account.call(service, tag, **given)

@@ -1,17 +1,26 @@
-"""A resource type of AWS: a row, with the requests by which moto keeps it."""
+"""A resource type of AWS: a row of ``types.yaml``, and the functions for what its requests cannot say."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import parameters, request_of
-from rehearsal.providers.resource import Pending, SimulatedResource
+from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.rules import Check, ServerRule
 from rehearsal.providers.store import Record
+from rehearsal.providers.values import at
 
 Describe = Callable[[Account, str, Properties], "Mapping[str, Any] | None"]
 """Account, id and inputs → what AWS says of the resource; ``None`` or AWS's "not found" if it is gone."""
@@ -25,20 +34,42 @@ def _nothing(*_: Any) -> None:
     """What moto lacks is in the records alone."""
 
 
+@dataclass(frozen=True)
+class Attribute:
+    """An input with requests of its own. ``clears`` comes before another value is set; without it ``empty`` is set.
+
+    ``tied``: it is cleared before the resource is removed. The requests are templates of inputs and ``{value}``.
+    """
+
+    input: str
+    sets: Remove
+    clears: Remove | None = None
+    empty: Any = None
+    tied: bool = False
+
+    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
+        """Follow a change of the input."""
+        before, after = (self.empty if each.get(self.input) is None else each[self.input] for each in (old, new))
+        if before == after:
+            return
+        if self.clears and before:
+            self.clears(account, id, {**old, "value": before})
+        if after or not self.clears:
+            self.sets(account, id, {**new, "value": after})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row(SimulatedResource[Account]):
     """One resource type of AWS. moto holds the types that have ``describe``; the records hold the others.
 
     The schema's ``api`` is the request that creates it. Its parameters are inputs with the schema's names, and tags.
 
+    Most of its fields are described in ``types.yaml``.
+
     Args:
-        answer: where in that request's answer the id is (``Vpc.VpcId``), if the id is no template of inputs.
         wrap: inputs and parameters → the parameters as they are sent, where the schema's names do not suffice.
         make: makes it in another way and answers its id.
-        describe: asks for it; the outputs are made of the answer.
-        change: changes it in place, apart from its tags.
-        completes_with_change: whether ``change`` follows the request, for the inputs that that cannot carry.
-        remove: removes it; refuses what AWS refuses.
+        completes_with_change: whether a change follows the creation, for the inputs that the request cannot carry.
         retag: gives it new tags in place of the old, where the service's own request does not do here.
         live: its inputs as they are now, where something else than the program changes them.
         tagged: its type in EC2's tag specifications and in AWS's messages (``vpc``).
@@ -54,6 +85,8 @@ class Row(SimulatedResource[Account]):
     wrap: Callable[[Properties, dict[str, Any]], dict[str, Any]] = lambda _, params: params
     make: Callable[[Pending[Account]], str] | None = None
     describe: Describe | None = None
+    resend: str = ""
+    attributes: tuple[Attribute, ...] = ()
     change: Change = _nothing
     completes_with_change: bool = False
     remove: Remove = _nothing
@@ -64,43 +97,132 @@ class Row(SimulatedResource[Account]):
     one_of: tuple[str, ...] = ()
     wrong: Callable[[Properties], Iterable[CheckFailure]] = lambda _: ()
 
+    def follow(self, account: Account, id: str, old: Properties, new: Properties) -> None:
+        """Change it in place, apart from its tags."""
+        if self.resend:
+            service, _, operation = self.resend.partition(":")
+            account.call(service, operation, **self.wrap(new, parameters(self.token, new)))
+        for attribute in self.attributes:
+            attribute.change(account, id, old, new)
+        self.change(account, id, old, new)
 
-def asks(request: str, key: str, **params: Any) -> Describe:
-    """Describes a resource by one request (``ec2:DescribeSubnets``), whose answer has it, or a list of it, at ``key``.
+    def end(self, account: Account, id: str, inputs: Properties) -> None:
+        """Remove it."""
+        for attribute in self.attributes:
+            if attribute.tied:
+                attribute.change(account, id, inputs, {})
+        self.remove(account, id, inputs)
 
-    Without a ``key`` it is the whole answer. Texts in ``params`` are templates of inputs and ``{id}``.
-    """
 
+def row(token: str, *, outputs: Mapping[str, Any] | None = None, rules: Iterable[Any] = (), **own: Any) -> Row:
+    """The row of a type in ``types.yaml``, with its own functions, and with further ``outputs`` and ``rules``."""
+    declared = declared_rows()[token]
+    return replace(declared, outputs={**declared.outputs, **(outputs or {})}, rules=[*declared.rules, *rules], **own)
+
+
+@cache
+def declared_rows() -> Mapping[str, Row]:
+    """``types.yaml`` by type."""
+    text = Path(__file__).with_name("types.yaml").read_text("utf-8")
+    return {token: _row(token, dict(declared)) for token, declared in yaml.safe_load(text).items()}
+
+
+def _row(token: str, declared: dict[str, Any]) -> Row:
+    for key in ("required", "replaces", "unordered", "unknown", "one_of"):
+        declared[key] = tuple(declared.get(key, "").split())
+    references = {path: text.split() for path, text in declared.pop("references", {}).items()}
+    lost = declared.pop("not_imported", "")
+    if lost:
+        declared["imported"] = lambda inputs: {**inputs, lost: None}
+    if "describe" in declared:
+        declared["describe"] = _asks(**declared["describe"])
+    if "remove" in declared:
+        declared["remove"] = _sends(**declared["remove"])
+    return Row(
+        token=token,
+        outputs={name: _output(each) for name, each in declared.pop("outputs", {}).items()},
+        references={path: Reference(type, tie) for path, (tie, type) in references.items()},
+        rules=[_rule(**each) for each in declared.pop("rules", ())],
+        attributes=tuple(_attribute(name, **each) for name, each in declared.pop("attributes", {}).items()),
+        **declared,
+    )
+
+
+def _asks(*, request: str, at: str = "", where: Mapping[str, Any] | None = None, **params: Any) -> Describe:
     def describe(account: Account, id: str, inputs: Properties) -> Mapping[str, Any] | None:
-        answer = _send(account, request, params, id, inputs)
-        description: Any = answer[key] if key else answer
-        return (description[0] if description else None) if isinstance(description, list) else description
+        values = {**inputs, "id": id}
+        answer = send(account, request, params, values)
+        found = answer.get(at) if at else answer
+        permitted = {key: filled(each, values) for key, each in (where or {}).items()}
+        for each in found if isinstance(found, list) else [found]:
+            if each is not None and all(each.get(key) in values for key, values in _lists(permitted).items()):
+                return each
+        return None
 
     return describe
 
 
-def sends(request: str, **params: Any) -> Remove:
-    """Removes a resource by one request; ``params`` as for :func:`asks`."""
-
-    def remove(account: Account, id: str, inputs: Properties) -> None:
-        _send(account, request, params, id, inputs)
-
-    return remove
+def _lists(permitted: Mapping[str, Any]) -> dict[str, list[Any]]:
+    return {key: each if isinstance(each, list) else [each] for key, each in permitted.items()}
 
 
-def resends(token: str, request: str = "", wrap: Callable[..., dict[str, Any]] = lambda _, params: params) -> Change:
-    """Changes a resource by the request that made it, or by another with the same parameters."""
-
-    def change(account: Account, id: str, old: Properties, new: Properties) -> None:
-        service, operation = request.split(":") if request else request_of(token)
-        account.call(service, operation, **wrap(new, parameters(token, new)))
-
-    return change
+def _sends(*, request: str, **params: Any) -> Remove:
+    return lambda account, id, inputs: _ignore(send(account, request, params, {**inputs, "id": id}))
 
 
-def from_answer(key: str, default: Any = None) -> Callable[[Pending[Account]], Any]:
-    """An output that is in AWS's description of the resource."""
-    return lambda pending: pending.answer.get(key, default)
+def _ignore(_: Any) -> None:
+    """The answer."""
+
+
+def _attribute(
+    name: str, *, set: Mapping[str, Any], clear: Mapping[str, Any] | None = None, empty: Any = None, tied: bool = False
+) -> Attribute:
+    return Attribute(name, _sends(**set), _sends(**clear) if clear else None, empty, tied)
+
+
+def _output(declared: str | Mapping[str, Any]) -> str | Callable[[Pending[Account]], Any]:
+    if isinstance(declared, str):
+        return declared
+    ((path, default),) = declared.items()
+    return lambda pending: _told(pending.answer, path, default)
+
+
+def _told(answer: Any, path: str, default: Any) -> Any:
+    for step in path.split("."):
+        if isinstance(answer, list):
+            answer = answer[int(step)] if int(step) < len(answer) else None
+        else:
+            answer = answer.get(step) if answer else None
+    if isinstance(answer, datetime):
+        return answer.isoformat()
+    return default if answer is None else answer
+
+
+def _rule(
+    *,
+    id: str,
+    source: str,
+    path: str,
+    refusal: str,
+    pattern: str = "",
+    among: tuple[Any, ...] = (),
+    between: tuple[int, int] | None = None,
+    policy: str = "",
+) -> ServerRule[Account]:
+    def problem(value: Any) -> str | None:
+        if policy:
+            return document_problem(value, principals=policy == "resource")
+        if between:
+            return None if between[0] <= value <= between[1] else "outside"
+        return None if (re.fullmatch(pattern, value) if pattern else value in among) else "another"
+
+    def check(inputs: Properties, account: Account) -> str | None:
+        value = at(inputs, path)
+        wrong = None if value is None else problem(value)
+        shown = int(value) if isinstance(value, float) else value
+        return refusal.format(value=shown, problem=wrong, among=", ".join(map(str, among))) if wrong else None
+
+    return ServerRule(id, source, (path,), check)
 
 
 def refused(token: str, code: str, message: str, operation: str = "") -> AwsError:
@@ -109,14 +231,27 @@ def refused(token: str, code: str, message: str, operation: str = "") -> AwsErro
     return AwsError(service, operation or makes, code, message)
 
 
-def _send(account: Account, request: str, params: Any, id: str, inputs: Properties) -> dict[str, Any]:
+def send(account: Account, request: str, params: Mapping[str, Any], values: Properties) -> dict[str, Any]:
+    """One request (``ec2:DescribeSubnets``), whose parameters are templates of ``values``."""
     service, _, operation = request.partition(":")
-    return account.call(service, operation, **_filled(params, {**inputs, "id": id}))
+    return account.call(service, operation, **filled(params, values))
 
 
-def _filled(template: Any, values: Properties) -> Any:
+def filled(template: Any, values: Properties) -> Any:
+    """``template`` with each text in it filled in; a field alone (``{id}``) becomes the value itself, or ``None``."""
     if isinstance(template, dict):
-        return {key: _filled(each, values) for key, each in template.items()}
+        return {key: filled(each, values) for key, each in template.items()}
     if isinstance(template, list):
-        return [_filled(each, values) for each in template]
-    return template.format_map(values) if isinstance(template, str) else template
+        return [filled(each, values) for each in template]
+    if not isinstance(template, str):
+        return template
+    field = re.fullmatch(r"\{(\w+)\}", template)
+    if field is None:
+        return template.format_map(values)
+    value = values.get(field[1])
+    return int(value) if isinstance(value, float) else value
+
+
+def rule(id: str, source: str, *reads: str) -> Callable[[Check[Account]], ServerRule[Account]]:
+    """Makes the decorated check a rule."""
+    return lambda check: ServerRule(id, source, reads, check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
@@ -34,46 +34,38 @@ class ScheduledEvent:
 
 @dataclass
 class Supply:
-    """Switches of one account; thread-safe."""
+    """Switches of one account; thread-safe, as each change replaces what others may be reading."""
 
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _dry: set[tuple[str, str, str]] = field(default_factory=set)
-    _vcpus: dict[Market, int] = field(default_factory=dict)
-    _reservations: dict[str, CapacityReservation] = field(default_factory=dict)
-    _used_up: set[str] = field(default_factory=set)
-    _announced: dict[str, ScheduledEvent] = field(default_factory=dict)
+    _dry: frozenset[tuple[str, str, str]] = frozenset()
+    _vcpus: Mapping[Market, int] = field(default_factory=dict)
+    _reservations: Mapping[str, CapacityReservation] = field(default_factory=dict)
+    _used_up: frozenset[str] = frozenset()
+    _announced: Mapping[str, ScheduledEvent] = field(default_factory=dict)
 
     def exhaust(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
         """Exhaust the capacity for new instances of the type in the zone and market."""
-        with self._lock:
-            self._dry.add((zone, instance_type, market))
+        self._dry |= {(zone, instance_type, market)}
 
     def refill(self) -> None:
         """Restore all capacity, including that of reservations."""
-        with self._lock:
-            self._dry.clear()
-            self._used_up.clear()
+        self._dry, self._used_up = frozenset(), frozenset()
 
     def is_dry(self, zone: str, instance_type: str, market: Market) -> bool:
         """Whether a new instance would fail for want of capacity."""
         offering = (zone, instance_type, market)
-        with self._lock:
-            return any(all(a in (ANY, b) for a, b in zip(dry, offering, strict=True)) for dry in self._dry)
+        return any(all(a in (ANY, b) for a, b in zip(dry, offering, strict=True)) for dry in self._dry)
 
     def limit_vcpus(self, market: Market, most: int) -> None:
         """The account's quota of vCPUs: one for all types, where AWS has one for each group of families."""
-        with self._lock:
-            self._vcpus[market] = most
+        self._vcpus = {**self._vcpus, market: most}
 
     def vcpu_limit(self, market: Market) -> int | None:
         """The quota, ``None`` if unlimited."""
-        with self._lock:
-            return self._vcpus.get(market)
+        return self._vcpus.get(market)
 
     def reserve(self, reservation: CapacityReservation) -> None:
         """Add a reservation, or change the one of that id."""
-        with self._lock:
-            self._reservations[reservation.id] = reservation
+        self._reservations = {**self._reservations, reservation.id: reservation}
 
     def reservation(self, id: str) -> CapacityReservation | None:
         """The reservation of that id."""
@@ -81,23 +73,17 @@ class Supply:
 
     def use_up(self, id: str) -> None:
         """Exhaust the reservation: no further machine can start in it, as when others use it or it has ended."""
-        with self._lock:
-            self._used_up.add(id)
+        self._used_up |= {id}
 
     def reservations(self) -> tuple[CapacityReservation, ...]:
         """All of them."""
-        with self._lock:
-            return tuple(
-                replace(each, count=0 if each.id in self._used_up else each.count)
-                for each in self._reservations.values()
-            )
+        used_up = self._used_up
+        return tuple(replace(each, count=0) if each.id in used_up else each for each in self._reservations.values())
 
     def announce(self, instance: str, maintenance: ScheduledEvent) -> None:
         """Announce a scheduled event of the instance (id). Its status shows it; nothing else happens."""
-        with self._lock:
-            self._announced[instance] = maintenance
+        self._announced = {**self._announced, instance: maintenance}
 
     def announced(self, instance: str) -> ScheduledEvent | None:
         """The scheduled event of the instance, ``None`` if there is none."""
-        with self._lock:
-            return self._announced.get(instance)
+        return self._announced.get(instance)

@@ -1,14 +1,75 @@
-"""Instances as EC2 describes them."""
+"""EKS's optimized images, by the names that AWS gives them, and instances as EC2 describes them.
+
+https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami.html,
+https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami-bottlerocket.html
+"""
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.machines.user_data import decoded
+
+BOTTLEROCKET: Final = "1.52.0"
+Family = Literal["al2023", "bottlerocket"]
+
+_AL2023: Final = re.compile(
+    r"amazon-eks-node-al2023-(?P<arch>x86_64|arm64)-(?P<variant>standard|nvidia|neuron)-(?P<minor>1\.\d+)-v\d+"
+)
+_BOTTLEROCKET: Final = re.compile(
+    r"bottlerocket-aws-k8s-(?P<minor>1\.\d+)(-(?P<variant>nvidia))?-(?P<arch>x86_64|arm64|aarch64)-v[0-9.]+.*"
+)
+_ARCHITECTURES: Final = {"aarch64": "arm64"}
+_OS: Final = {"al2023": "Amazon Linux 2023", "bottlerocket": "Bottlerocket OS"}
+
+
+@dataclass(frozen=True)
+class NodeImage:
+    """An image that boots into a kubelet: ``minor`` of Kubernetes, ``arch`` as EC2 says it (``x86_64``), ``variant``
+    ``standard``, ``nvidia`` or ``neuron``."""
+
+    family: Family
+    variant: str
+    minor: str
+    arch: str
+
+    @property
+    def name(self) -> str:
+        """As AWS names the newest one."""
+        if self.family == "al2023":
+            return f"amazon-eks-node-al2023-{self.arch}-{self.variant}-{self.minor}-v20261101"
+        variant = "" if self.variant == "standard" else f"-{self.variant}"
+        return f"bottlerocket-aws-k8s-{self.minor}{variant}-{self.arch}-v{BOTTLEROCKET}-0a1b2c3d"
+
+    @property
+    def os(self) -> str:
+        """What its nodes say that they run."""
+        return _OS[self.family]
+
+    @property
+    def ami_type(self) -> str:
+        """EKS's word for an image of this kind: https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html."""
+        if self.family == "bottlerocket":
+            return f"BOTTLEROCKET_{self.arch}" + ("_NVIDIA" if self.variant == "nvidia" else "")
+        return f"AL2023_{self.arch}_{self.variant.upper()}"
+
+
+def node_image(name: str) -> NodeImage | None:
+    """The image of that name, ``None`` for one that is not known to boot into a kubelet."""
+    match = _AL2023.fullmatch(name)
+    if match:
+        return NodeImage("al2023", match["variant"], match["minor"], match["arch"])
+    match = _BOTTLEROCKET.fullmatch(name)
+    if match:
+        arch = _ARCHITECTURES.get(match["arch"], match["arch"])
+        return NodeImage("bottlerocket", match["variant"] or "standard", match["minor"], arch)
+    return None
+
 
 _OF_A_GROUP: Final = "aws:autoscaling:groupName"
 """Tag of what an Auto Scaling group started; node groups' machines are known to the fleet as groups."""
@@ -35,18 +96,14 @@ class Instance:
 
 def instances(account: Account) -> list[Instance]:
     """Every instance of the region that is in no Auto Scaling group, those that have just ended included."""
-    result: list[Instance] = []
-    with account.client("ec2") as client:
-        for page in client.get_paginator("describe_instances").paginate():
-            for reservation in page["Reservations"]:
-                result += [_instance(account, each) for each in reservation["Instances"]]
-    return [each for each in result if _OF_A_GROUP not in each.tags]
+    every = (_instance(account, each) for each in account.instances())
+    return [each for each in every if _OF_A_GROUP not in each.tags]
 
 
 def user_data(account: Account, id: str) -> str:
     """What the instance reads as its user data; ``""`` without any."""
     answer = account.call("ec2", "DescribeInstanceAttribute", InstanceId=id, Attribute="userData")
-    return decoded((answer.get("UserData") or {}).get("Value") or "")
+    return base64.b64decode((answer.get("UserData") or {}).get("Value") or "").decode(errors="replace")
 
 
 def image_name(account: Account, id: str) -> str | None:

@@ -15,10 +15,9 @@ from typing import Any, Final
 from facts.catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.machines.images import NodeImage
-from rehearsal.providers.eks.machines.instance import Instance
+from rehearsal.providers.eks.machines.instance import Instance, NodeImage
 from rehearsal.providers.eks.machines.user_data import Bootstrap
-from rehearsal.providers.eks.resources.nodes import advertiser
+from rehearsal.providers.eks.resources.groups import advertiser
 from rehearsal.simulation import Node
 
 _MIB: Final = 1024 * 1024

@@ -1,23 +1,151 @@
-"""Watches the account's instances and updates the fleet when they join, stop or terminate."""
+"""Watches the account's instances and updates the fleet when they join, stop or terminate: whether a booting instance
+would reach the cluster's API server and be admitted."""
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.machines import joining
-from rehearsal.providers.eks.machines.images import node_image
-from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, user_data
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, node_image, user_data
 from rehearsal.providers.eks.machines.node import NodeProblem, node
 from rehearsal.providers.eks.machines.user_data import Bootstrap, UserDataError, bootstrap
-from rehearsal.providers.eks.resources.network import CLUSTER
+from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
+from rehearsal.providers.eks.resources.iam import attached_policies
+from rehearsal.providers.eks.resources.network import CLUSTER, subnet
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 from rehearsal.simulation import Fleet, Node
+
+_ENTRY_TYPES: Final = ("EC2_LINUX", "EC2")
+_WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
+_API_SERVER_PORT: Final = 443
+_EVERYWHERE: Final = "0.0.0.0/0"
+_CONFIG_MAPS: Final = "/api/v1/namespaces/kube-system/configmaps"
+
+
+def refusal(account: Account, cluster: Record, instance: Instance) -> str:
+    """Why the instance cannot join the cluster in its user data, ``""`` if it can."""
+    return _identity(account, cluster, instance) or _way(account, cluster, instance)
+
+
+def _identity(account: Account, cluster: Record, instance: Instance) -> str:
+    """https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html and …/access-entries.html."""
+    if not instance.profile:
+        return "it has no instance profile, so it cannot authenticate to the cluster"
+    name = instance.profile.rpartition("/")[2]
+    try:
+        roles = account.call("iam", "GetInstanceProfile", InstanceProfileName=name)["InstanceProfile"]["Roles"]
+    except AwsError as error:
+        return f"its instance profile {name}: {error}"
+    if not roles:
+        return f"its instance profile {name} has no role"
+    role = str(roles[0]["Arn"])
+    policies = {arn.rpartition("/")[2] for arn in attached_policies(account, str(roles[0]["RoleName"]))}
+    if not policies & {*_WORKER_POLICIES}:
+        return f"its role {role} has no policy {_WORKER_POLICIES[0]}"
+    entry = account.store.get(ACCESS_ENTRY, f"{cluster.id}:{role}")
+    if entry is not None:
+        kind = str(entry.inputs.get("type") or "STANDARD")
+        return "" if kind in _ENTRY_TYPES else f"its role {role} has an access entry of type {kind}, not EC2_LINUX"
+    mode = str(at(cluster.outputs, "accessConfig.authenticationMode") or "")
+    if "CONFIG_MAP" in mode and _in_config_map(account, role):
+        return ""
+    return f"its role {role} has no access entry in the cluster {cluster.id}; add one of type EC2_LINUX"
+
+
+def _in_config_map(account: Account, role: str) -> bool:
+    """https://docs.aws.amazon.com/eks/latest/userguide/auth-configmap.html."""
+    for each in account.machines().list_objects(_CONFIG_MAPS):
+        if each["metadata"]["name"] == "aws-auth":
+            mapped = yaml.safe_load((each.get("data") or {}).get("mapRoles") or "") or []
+            return any(one.get("rolearn") == role and "system:nodes" in (one.get("groups") or ()) for one in mapped)
+    return False
+
+
+def _way(account: Account, cluster: Record, instance: Instance) -> str:
+    """https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html."""
+    network = account.call("eks", "DescribeCluster", name=cluster.id)["cluster"]["resourcesVpcConfig"]
+    place = subnet(account, instance.subnet)
+    if network.get("endpointPrivateAccess") and place["VpcId"] == network.get("vpcId"):
+        return _let_in(account, network, instance, str(place["CidrBlock"]))
+    if network.get("endpointPublicAccess", True):
+        return _way_out(account, instance, str(place["VpcId"]), network.get("publicAccessCidrs") or [_EVERYWHERE])
+    return f"the cluster's endpoint is private, and its subnet {instance.subnet} is not in the cluster's VPC"
+
+
+def _let_in(account: Account, network: Mapping[str, Any], instance: Instance, block: str) -> str:
+    """Whether a security group of the control plane admits the instance."""
+    groups = [network.get("clusterSecurityGroupId"), *(network.get("securityGroupIds") or ())]
+    answer = account.call("ec2", "DescribeSecurityGroups", GroupIds=[group for group in groups if group])
+    for group in answer["SecurityGroups"]:
+        if any(_admits(rule, instance, block) for rule in group["IpPermissions"]):
+            return ""
+    own = ", ".join(instance.security_groups) or "none"
+    return (
+        f"no security group of the control plane ({', '.join(filter(None, groups))}) admits the instance's ({own}) "
+        f"on port {_API_SERVER_PORT}"
+    )
+
+
+def _admits(rule: Mapping[str, Any], instance: Instance, block: str) -> bool:
+    everything = rule.get("IpProtocol") == "-1"
+    if not everything and not rule.get("FromPort", 0) <= _API_SERVER_PORT <= rule.get("ToPort", 65535):
+        return False
+    if any(pair.get("GroupId") in instance.security_groups for pair in rule.get("UserIdGroupPairs") or ()):
+        return True
+    nested = ipaddress.IPv4Network(block)
+    return any(
+        nested.subnet_of(ipaddress.IPv4Network(each["CidrIp"]))
+        for each in rule.get("IpRanges") or ()
+        if "CidrIp" in each
+    )
+
+
+def _way_out(account: Account, instance: Instance, vpc: str, allowed: list[str]) -> str:
+    """Whether the subnet's default route leads to the public endpoint, from an address that it allows."""
+    for route in _routes(account, instance.subnet, vpc):
+        if route.get("DestinationCidrBlock") != _EVERYWHERE:
+            continue
+        if route.get("NatGatewayId"):
+            return _from_allowed(_nat_address(account, str(route["NatGatewayId"])), allowed)
+        if str(route.get("GatewayId") or "").startswith("igw-"):
+            if not instance.public_ip:
+                return f"its subnet {instance.subnet} routes to an internet gateway, but it has no public address"
+            return _from_allowed(instance.public_ip, allowed)
+        return ""
+    return (
+        f"its subnet {instance.subnet} has no route to the cluster's endpoint: no NAT gateway and no private endpoint"
+    )
+
+
+def _routes(account: Account, subnet_id: str, vpc: str) -> list[Mapping[str, Any]]:
+    """The routes of the subnet's table, or of its VPC's main table."""
+    tables = account.call("ec2", "DescribeRouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
+    own = [each for each in tables if any(one.get("SubnetId") == subnet_id for one in each["Associations"])]
+    main = [each for each in tables if any(one.get("Main") for one in each["Associations"])]
+    return list((own or main)[0]["Routes"]) if own or main else []
+
+
+def _nat_address(account: Account, id: str) -> str:
+    gateways = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
+    addresses = gateways[0].get("NatGatewayAddresses") or [] if gateways else []
+    return str(addresses[0].get("PublicIp") or "") if addresses else ""
+
+
+def _from_allowed(address: str, allowed: list[str]) -> str:
+    if not address or any(ipaddress.ip_address(address) in ipaddress.ip_network(block) for block in allowed):
+        return ""
+    return f"the cluster's public endpoint does not admit {address}: its publicAccessCidrs are {', '.join(allowed)}"
+
 
 _PERIOD_SECONDS: Final = 0.3
 _BOOT_SECONDS: Final = 1.0
@@ -134,7 +262,7 @@ class NodeJoiner(threading.Thread):
         if cluster is None:
             raise NodeProblem(f"its user data names the cluster {boot.cluster}, which does not exist")
         _check_address(cluster, boot)
-        refused = joining.refusal(account, cluster, instance)
+        refused = refusal(account, cluster, instance)
         if refused:
             raise NodeProblem(refused)
         return node(account, instance, image, boot, f"{image.minor}.{_PATCH}")

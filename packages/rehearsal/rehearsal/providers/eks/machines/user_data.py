@@ -7,7 +7,6 @@ AL2023: ``NodeConfig`` in YAML, alone or in parts of a MIME archive, later parts
 
 from __future__ import annotations
 
-import base64
 import email
 import shlex
 import sys
@@ -17,7 +16,8 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.providers.eks.machines.images import Family
+from rehearsal.providers.eks.machines.instance import Family
+from rehearsal.providers.values import merged as merged_values
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -76,7 +76,7 @@ def bootstrap(family: Family, text: str) -> Bootstrap:
 def _al2023(text: str) -> Bootstrap:
     merged: dict[str, Any] = {}
     for part in _node_configs(text):
-        merged = _over(merged, yaml.safe_load(part) or {})
+        merged = merged_values(merged, yaml.safe_load(part) or {})
     if not merged:
         raise UserDataError(f"its user data has no part of type {_NODE_CONFIG}")
     spec = merged["spec"]
@@ -142,12 +142,6 @@ def _node_configs(text: str) -> Iterator[str]:
             yield payload.decode() if isinstance(payload, bytes) else str(payload)
 
 
-def _over(base: Any, top: Any) -> Any:
-    if not (isinstance(base, dict) and isinstance(top, dict)):
-        return top
-    return {**base, **{key: _over(base.get(key), value) for key, value in top.items()}}
-
-
 def _flags(words: Any) -> Iterator[tuple[str, str]]:
     """``--name=value``, as a shell takes it apart."""
     for word in words:
@@ -164,8 +158,3 @@ def _taint(text: str) -> dict[str, str]:
     rest, _, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
     return {"key": key, "value": value, "effect": effect}
-
-
-def decoded(user_data: str) -> str:
-    """User data as EC2 hands it out (base64), as the instance reads it."""
-    return base64.b64decode(user_data).decode(errors="replace")

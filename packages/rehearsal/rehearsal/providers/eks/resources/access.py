@@ -1,87 +1,133 @@
-"""Access entries and Pod Identity associations. moto has neither: both are in the store."""
+"""Access entries, Pod Identity associations and add-ons. moto has none of them: they are in the store."""
 
 from __future__ import annotations
 
 import random
-import re
 import zlib
 from typing import Final
 
-from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.base.account import POD_IDENTITY, Account, maker
-from rehearsal.providers.eks.base.row import Row, refused
-from rehearsal.providers.eks.resources.addons import CREATED
+import yaml
+
+from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.eks.base.account import ADDON, POD_IDENTITY, Account, maker
+from rehearsal.providers.eks.base.addon_pods import ADDONS, BOOTSTRAPPED, needs_nodes, workloads
+from rehearsal.providers.eks.base.row import refused, row, rule
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, require_cluster
+from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
-from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.resource import Pending, Reference
+from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 from rehearsal.simulation import UserInfo
 
+ADDON_RULES: Final = RuleBook[Account]()
+_CREATE: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAddon.html"
+
+
+@ADDON_RULES.add("addon-exists", _CREATE, "addonName")
+def _exists(inputs: Properties, account: Account) -> str | None:
+    if inputs["addonName"] in ADDONS:
+        return None
+    known = ", ".join(sorted(ADDONS))
+    return f"InvalidParameterException: Addon {inputs['addonName']} specified is not supported; simulated: {known}"
+
+
+@ADDON_RULES.add("addon-configuration", _CREATE, "configurationValues")
+def _configuration(inputs: Properties, account: Account) -> str | None:
+    text = inputs.get("configurationValues")
+    try:
+        values = {} if text is None else yaml.safe_load(text)
+    except yaml.YAMLError:
+        values = None
+    if not isinstance(values, dict):
+        return "InvalidParameterException: ConfigurationValue provided in request is not a JSON or YAML object"
+    addon = ADDONS.get(inputs["addonName"])
+    unknown = [key for key in values if addon is not None and addon.keys is not None and key not in addon.keys]
+    if not unknown:
+        return None
+    # https://github.com/aws-ia/terraform-aws-eks-blueprints-addons/issues/157 (additionalProperties: false)
+    return f"InvalidParameterException: ConfigurationValue provided in request is not supported: {', '.join(unknown)}"
+
+
+def _addon_requires(pending: Pending[Account]) -> None:
+    if pending.before is None and pending.cloud.store.get(ADDON, pending.id):
+        raise refused(ADDON, "ResourceInUseException", "Addon already exists.")
+    for association in pending.inputs.get("podIdentityAssociations") or []:
+        require_role_of_pods(pending.cloud, association["roleArn"])
+
+
+def _version(pending: Pending[Account]) -> str:
+    return pending.inputs.get("addonVersion") or ADDONS[pending.inputs["addonName"]].version
+
+
+def _arn(pending: Pending[Account]) -> str:
+    addon = f"addon/{pending.inputs['clusterName']}/{pending.inputs['addonName']}/{zlib.crc32(pending.id.encode()):08x}"
+    return pending.cloud.arn("eks", addon)
+
+
+def _start(account: Account, record: Record, before: Record | None) -> Record:
+    cluster, name = record.inputs["clusterName"], record.inputs["addonName"]
+    values = yaml.safe_load(record.inputs.get("configurationValues") or "{}")
+    account.machines().apply_objects(workloads(name, values))
+    if needs_nodes(name):
+        wait_for_nodes(account, cluster)
+    return record
+
+
+def _stop(account: Account, record: Record) -> None:
+    """Its pods stay until the cluster goes."""
+
+
+def wait_for_nodes(account: Account, cluster: str) -> None:
+    """Return when the cluster has a node group with nodes; raises what the provider says when it gives up."""
+    if not account.until(lambda: any(_has_nodes(record, cluster) for record in account.store.all(NODE_GROUP))):
+        raise ProviderError(
+            "timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s): "
+            "InsufficientNumberOfReplicas: no node group of the cluster has nodes; depend on one that has"
+        )
+
+
+def installed(account: Account, cluster: str, addon: str) -> bool:
+    """Whether a cluster has an add-on, declared or bootstrapped."""
+    record = require_cluster(account, cluster)
+    bootstrapped = addon in BOOTSTRAPPED and record.inputs.get("bootstrapSelfManagedAddons", True)
+    return bool(bootstrapped) or account.store.get(ADDON, f"{cluster}:{addon}") is not None
+
+
+def _has_nodes(record: Record, cluster: str) -> bool:
+    scaling = record.inputs["scalingConfig"]
+    return record.inputs["clusterName"] == cluster and bool(scaling["desiredSize"])
+
+
 POLICY_ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
-ENTRY_RULES: Final = RuleBook[Account]()
-POLICY_RULES: Final = RuleBook[Account]()
-TYPES: Final = ("EC2", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX", "HYPERPOD_LINUX", "STANDARD")
-POLICIES: Final = (
-    "AmazonEKSAdminPolicy",
-    "AmazonEKSAdminViewPolicy",
-    "AmazonEKSAutoNodePolicy",
-    "AmazonEKSClusterAdminPolicy",
-    "AmazonEKSEditPolicy",
-    "AmazonEKSViewPolicy",
+_TAKEN: Final = ("system:", "eks:", "aws:", "amazon:", "iam:")
+
+
+@rule(
+    "entry-type",
+    "https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html",
+    "type",
+    "kubernetesGroups",
 )
-"""https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html (those for people and nodes)."""
-
-_ENTRIES: Final = "https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html"
-_PRINCIPAL: Final = re.compile(r"arn:[^:]+:iam::\d{12}:(role|user)/\S+")
-
-
-@ENTRY_RULES.add("entry-principal", _ENTRIES, "principalArn")
-def _principal(inputs: Properties, account: Account) -> str | None:
-    if _PRINCIPAL.fullmatch(inputs["principalArn"]):
-        return None
-    return (
-        f"InvalidParameterException: The specified principalArn is invalid: {inputs['principalArn']} is no role or user"
-    )
-
-
-@ENTRY_RULES.add("entry-type", _ENTRIES, "type", "kubernetesGroups")
-def _type(inputs: Properties, account: Account) -> str | None:
-    kind = inputs.get("type") or "STANDARD"
-    if kind not in TYPES:
-        return f"InvalidParameterException: The specified type is invalid: {kind} is none of {', '.join(TYPES)}"
-    if kind != "STANDARD" and inputs.get("kubernetesGroups"):
+def _groups(inputs: Properties, account: Account) -> str | None:
+    kind, groups = inputs.get("type") or "STANDARD", inputs.get("kubernetesGroups") or []
+    if kind != "STANDARD" and groups:
         return f"InvalidRequestException: An access entry of type {kind} has the groups that EKS gives it"
-    for group in inputs.get("kubernetesGroups") or []:
-        if group.startswith(("system:", "eks:", "aws:", "amazon:", "iam:")):
-            return (
-                f"InvalidParameterException: The kubernetes group name {group} is invalid, it cannot start with system:"
-            )
-    return None
-
-
-@POLICY_RULES.add("access-policy", "https://docs.aws.amazon.com/eks/latest/userguide/access-policies.html", "policyArn")
-def _policy(inputs: Properties, account: Account) -> str | None:
-    prefix = f"arn:{account.partition}:eks::aws:cluster-access-policy/"
-    if inputs["policyArn"] in {prefix + name for name in POLICIES}:
+    taken = next((group for group in groups if group.startswith(_TAKEN)), None)
+    if taken is None:
         return None
-    return (
-        f"InvalidParameterException: The policyArn {inputs['policyArn']} is unknown; write e.g. {prefix}{POLICIES[3]}"
-    )
+    return f"InvalidParameterException: The kubernetes group name {taken} is invalid, it cannot start with system:"
 
 
-@POLICY_RULES.add(
-    "access-scope", "https://docs.aws.amazon.com/eks/latest/APIReference/API_AccessScope.html", "accessScope"
-)
+@rule("access-scope", "https://docs.aws.amazon.com/eks/latest/APIReference/API_AccessScope.html", "accessScope")
 def _scope(inputs: Properties, account: Account) -> str | None:
     kind, namespaces = at(inputs, "accessScope.type"), at(inputs, "accessScope.namespaces")
     if kind == "namespace" and not namespaces:
         return "InvalidParameterException: accessScope namespace needs namespaces"
-    return (
-        "InvalidParameterException: accessScope cluster has no namespaces" if kind == "cluster" and namespaces else None
-    )
+    if kind == "cluster" and namespaces:
+        return "InvalidParameterException: accessScope cluster has no namespaces"
+    return None
 
 
 def _entry_requires(pending: Pending[Account]) -> None:
@@ -149,39 +195,15 @@ def _identity_id(pending: Pending[Account]) -> str:
     return f"a-{random.getrandbits(68):017x}"
 
 
-_IN_CLUSTER: Final = {"clusterName": Reference(CLUSTER, "part")}
-
 ROWS: Final = (
-    Row(
-        token=ACCESS_ENTRY,
-        id="{clusterName}:{principalArn}",
-        outputs={"accessEntryArn": _entry_arn, "createdAt": CREATED, "modifiedAt": CREATED},
-        defaults={"type": "STANDARD"},
-        rules=ENTRY_RULES.rules,
-        references=_IN_CLUSTER,
-        requires=_entry_requires,
-        replaces=("type",),
-        unordered=("kubernetesGroups",),
+    row(
+        ADDON,
+        outputs={"addonVersion": _version, "arn": _arn},
+        rules=ADDON_RULES.rules,
+        requires=_addon_requires,
+        lifecycle=Lifecycle("EKS Add-On", _start, _stop),
     ),
-    Row(
-        token=POLICY_ASSOCIATION,
-        id="{clusterName}#{principalArn}#{policyArn}",
-        outputs={"associatedAt": CREATED, "modifiedAt": CREATED},
-        rules=POLICY_RULES.rules,
-        references=_IN_CLUSTER,
-        requires=_association_requires,
-        replaces=("accessScope",),
-        unordered=("accessScope.namespaces",),
-    ),
-    Row(
-        token=POD_IDENTITY,
-        make=_identity_id,
-        outputs={
-            "associationArn": "arn:{partition}:eks:{region}:{account}:podidentityassociation/{clusterName}/{id}",
-            "associationId": "{id}",
-        },
-        references=_IN_CLUSTER,
-        requires=_identity_requires,
-        replaces=("clusterName", "namespace", "serviceAccount"),
-    ),
+    row(ACCESS_ENTRY, outputs={"accessEntryArn": _entry_arn}, rules=[_groups], requires=_entry_requires),
+    row(POLICY_ASSOCIATION, rules=[_scope], requires=_association_requires),
+    row(POD_IDENTITY, make=_identity_id, requires=_identity_requires),
 )

@@ -13,11 +13,11 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, workloads
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused
+from rehearsal.providers.eks.base.row import refused, row
 from rehearsal.providers.eks.resources.iam import require_role
-from rehearsal.providers.eks.resources.network import CLUSTER, SECURITY_GROUP, SUBNET, subnets
-from rehearsal.providers.eks.rules.cluster_rules import CLUSTER_RULES, DEFAULT_VERSION, version_step
-from rehearsal.providers.resource import Lifecycle, Pending, Reference
+from rehearsal.providers.eks.resources.network import CLUSTER, subnets
+from rehearsal.providers.eks.rules import CLUSTER_RULES, DEFAULT_VERSION, version_step
+from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -265,56 +265,22 @@ def _since_start(key: str) -> Callable[[Pending[Account]], Any]:
 
 
 ROWS: Final = (
-    Row(
-        token=CLUSTER,
-        id="{name}",
+    row(
+        CLUSTER,
         make=_make,
-        describe=asks("eks:DescribeCluster", "cluster", name="{id}"),
         change=_change,
         remove=_remove,
         live=_as_it_runs,
         outputs={
             "accessConfig": _access,
-            "arn": from_answer("arn"),
             "certificateAuthority": _since_start("certificateAuthority"),
-            "createdAt": lambda pending: pending.answer["createdAt"].isoformat(),
             "endpoint": _since_start("endpoint"),
             "identities": _identities,
-            "kubernetesNetworkConfig": from_answer("kubernetesNetworkConfig"),
-            "platformVersion": "eks.1",
-            "status": from_answer("status"),
-            "version": from_answer("version"),
             "vpcConfig": _network,
         },
-        unknown=("version", "vpcConfig.clusterSecurityGroupId", "vpcConfig.vpcId"),
-        defaults={
-            "bootstrapSelfManagedAddons": True,
-            "accessConfig.bootstrapClusterCreatorAdminPermissions": True,
-            "vpcConfig.endpointPublicAccess": True,
-        },
         rules=CLUSTER_RULES.rules,
-        references={"vpcConfig.subnetIds": Reference(SUBNET), "vpcConfig.securityGroupIds": Reference(SECURITY_GROUP)},
         requires=_requires,
         require_deletable=_may_go,
-        replaces=(
-            "roleArn",
-            "encryptionConfig",
-            "kubernetesNetworkConfig.serviceIpv4Cidr",
-            "kubernetesNetworkConfig.ipFamily",
-            "accessConfig.bootstrapClusterCreatorAdminPermissions",
-            "bootstrapSelfManagedAddons",
-            "outpostConfig",
-        ),
-        unordered=(
-            "enabledClusterLogTypes",
-            "encryptionConfig.resources",
-            "vpcConfig.publicAccessCidrs",
-            "vpcConfig.securityGroupIds",
-            "vpcConfig.subnetIds",
-        ),
         lifecycle=Lifecycle("EKS Cluster", _start, _stop),
-        tagged="cluster",
-        name="name",
-        name_limit=100,
     ),
 )

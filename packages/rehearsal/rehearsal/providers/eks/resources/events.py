@@ -17,37 +17,25 @@ from facts.concepts.iam import parsed, trusts
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.base.policy_documents import document_problem
-from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused, resends, sends
-from rehearsal.providers.resource import Pending
-from rehearsal.providers.rules import RuleBook
+from rehearsal.providers.eks.base.row import refused, row, rule
 
 LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
 RULE: Final = "aws:cloudwatch/eventRule:EventRule"
 TARGET: Final = "aws:cloudwatch/eventTarget:EventTarget"
 QUEUE: Final = "aws:sqs/queue:Queue"
 QUEUE_POLICY: Final = "aws:sqs/queuePolicy:QueuePolicy"
-EVENT_RULES: Final = RuleBook[Account]()
-QUEUE_RULES: Final = RuleBook[Account]()
-LOG_RULES: Final = RuleBook[Account]()
-# fmt: off
-RETENTION_DAYS: Final = (
-    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
-)
-# fmt: on
 _ATTRIBUTES: Final = {
-    "contentBasedDeduplication": "ContentBasedDeduplication",
-    "delaySeconds": "DelaySeconds",
-    "fifoQueue": "FifoQueue",
-    "kmsDataKeyReusePeriodSeconds": "KmsDataKeyReusePeriodSeconds",
-    "kmsMasterKeyId": "KmsMasterKeyId",
     "maxMessageSize": "MaximumMessageSize",
     "messageRetentionSeconds": "MessageRetentionPeriod",
-    "policy": "Policy",
     "receiveWaitTimeSeconds": "ReceiveMessageWaitTimeSeconds",
-    "redrivePolicy": "RedrivePolicy",
-    "sqsManagedSseEnabled": "SqsManagedSseEnabled",
     "visibilityTimeoutSeconds": "VisibilityTimeout",
+    **{
+        name[0].lower() + name[1:]: name
+        for name in (
+            *("ContentBasedDeduplication", "DelaySeconds", "FifoQueue", "KmsDataKeyReusePeriodSeconds"),
+            *("KmsMasterKeyId", "Policy", "RedrivePolicy", "SqsManagedSseEnabled"),
+        )
+    },
 }
 SPOT_INTERRUPTION: Final = "EC2 Spot Instance Interruption Warning"
 """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html"""
@@ -58,9 +46,7 @@ _SERVICE: Final = "events.amazonaws.com"
 _log = logging.getLogger("rehearsal.aws.events")
 
 
-@EVENT_RULES.add(
-    "event-trigger", "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html", "eventPattern"
-)
+@rule("event-trigger", "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html", "eventPattern")
 def _pattern(inputs: Properties, account: Account) -> str | None:
     pattern = inputs.get("eventPattern")
     if pattern is None and inputs.get("scheduleExpression") is None:
@@ -70,43 +56,6 @@ def _pattern(inputs: Properties, account: Account) -> str | None:
     except ValueError:
         valid = False
     return None if valid else "InvalidEventPatternException: Event pattern is not valid. Reason: it is no JSON object"
-
-
-@QUEUE_RULES.add(
-    "queue-policy",
-    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-overview-of-managing-access.html",
-    "policy",
-)
-def _queue_policy(inputs: Properties, account: Account) -> str | None:
-    problem = inputs.get("policy") and document_problem(inputs["policy"], principals=True)
-    return f"InvalidAttributeValue: Invalid value for the parameter Policy. {problem}" if problem else None
-
-
-@LOG_RULES.add(
-    "log-retention",
-    "https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html",
-    "retentionInDays",
-)
-def _retention(inputs: Properties, account: Account) -> str | None:
-    days = inputs.get("retentionInDays")
-    if not days or days in RETENTION_DAYS:
-        return None
-    return f"InvalidParameterException: retentionInDays {days:g} is none of {', '.join(map(str, RETENTION_DAYS))}"
-
-
-def _log_group(account: Account, id: str, inputs: Properties) -> Properties | None:
-    groups = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=id)["logGroups"]
-    return next((group for group in groups if group["logGroupName"] == id), None)
-
-
-def _change_log_group(account: Account, id: str, old: Properties, new: Properties) -> None:
-    before, after = old.get("retentionInDays"), new.get("retentionInDays")
-    if after and before != after:
-        account.call("logs", "PutRetentionPolicy", logGroupName=id, retentionInDays=int(after))
-    elif before and not after:
-        account.call("logs", "DeleteRetentionPolicy", logGroupName=id)
-    if new.get("kmsKeyId") and old.get("kmsKeyId") != new["kmsKeyId"]:
-        account.call("logs", "AssociateKmsKey", logGroupName=id, kmsKeyId=new["kmsKeyId"])
 
 
 def _remove_log_group(account: Account, id: str, inputs: Properties) -> None:
@@ -122,11 +71,6 @@ def _remove_rule(account: Account, id: str, inputs: Properties) -> None:
 
 def _of_rule(inputs: Properties, target: dict[str, Any]) -> dict[str, Any]:
     return {"Rule": inputs["rule"], "Targets": [target]}
-
-
-def _target(account: Account, id: str, inputs: Properties) -> Properties | None:
-    targets = account.call("events", "ListTargetsByRule", Rule=inputs["rule"])["Targets"]
-    return next((target for target in targets if target["Id"] == inputs["targetId"]), None)
 
 
 def _with_attributes(inputs: Properties, params: dict[str, Any]) -> dict[str, Any]:
@@ -145,11 +89,6 @@ def _policy_of(account: Account, id: str, inputs: Properties) -> Properties | No
     return attributes if attributes.get("Policy") else None
 
 
-def _arn(pending: Pending[Account]) -> str:
-    # A log group's own ARN ends with that of its streams.
-    return str(pending.answer["arn"]).removesuffix(":*")
-
-
 def _attributes(inputs: Properties) -> dict[str, str]:
     """SQS takes every attribute as text."""
     return {
@@ -164,63 +103,11 @@ def _attributes(inputs: Properties) -> dict[str, str]:
 
 
 ROWS: Final = (
-    Row(
-        token=LOG_GROUP,
-        id="{name}",
-        describe=_log_group,
-        change=_change_log_group,
-        completes_with_change=True,
-        remove=_remove_log_group,
-        outputs={"arn": _arn},
-        rules=LOG_RULES.rules,
-        replaces=("logGroupClass",),
-        name="name",
-        name_limit=512,
-    ),
-    Row(
-        token=RULE,
-        id="{name}",
-        describe=asks("events:DescribeRule", "", Name="{id}"),
-        # Tags are refused for a rule that exists.
-        change=resends(RULE),
-        remove=_remove_rule,
-        outputs={"arn": from_answer("Arn")},
-        rules=EVENT_RULES.rules,
-        replaces=("eventBusName",),
-        name="name",
-    ),
-    Row(
-        token=TARGET,
-        id="{rule}-{targetId}",
-        wrap=_of_rule,
-        describe=_target,
-        change=resends(TARGET, wrap=_of_rule),
-        remove=sends("events:RemoveTargets", Rule="{rule}", Ids=["{targetId}"]),
-        replaces=("eventBusName",),
-        name="targetId",
-    ),
-    Row(
-        token=QUEUE,
-        answer="QueueUrl",
-        wrap=_with_attributes,
-        describe=asks("sqs:GetQueueAttributes", "Attributes", QueueUrl="{id}", AttributeNames=["QueueArn"]),
-        change=_change_queue,
-        remove=sends("sqs:DeleteQueue", QueueUrl="{id}"),
-        outputs={"arn": from_answer("QueueArn"), "url": "{id}"},
-        rules=QUEUE_RULES.rules,
-        replaces=("name", "fifoQueue"),
-        name="name",
-        name_limit=80,
-    ),
-    Row(
-        token=QUEUE_POLICY,
-        id="{queueUrl}",
-        wrap=_with_attributes,
-        describe=_policy_of,
-        change=resends(QUEUE_POLICY, wrap=_with_attributes),
-        remove=sends("sqs:SetQueueAttributes", QueueUrl="{id}", Attributes={"Policy": ""}),
-        rules=QUEUE_RULES.rules,
-    ),
+    row(LOG_GROUP, remove=_remove_log_group),
+    row(RULE, remove=_remove_rule, rules=[_pattern]),
+    row(TARGET, wrap=_of_rule),
+    row(QUEUE, wrap=_with_attributes, change=_change_queue),
+    row(QUEUE_POLICY, wrap=_with_attributes, describe=_policy_of),
 )
 
 

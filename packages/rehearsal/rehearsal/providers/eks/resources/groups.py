@@ -1,19 +1,150 @@
-"""The node groups of the account as an autoscaler's observer needs them."""
+"""Managed node groups as an observer needs them: the labels that EKS adds, and the machines that result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
+from facts.catalog.eks.nodes import disk_mib, max_pods
+from facts.catalog.model import Machine
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.instance_types import instance_type
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.network import SUBNET, subnets
-from rehearsal.providers.eks.resources.nodes import disk_gb, node_group
+from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, DEFAULT_TYPE
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
-from rehearsal.simulation import SimulatedNodeGroup
+from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
+
+EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+# A group whose price nobody knows is chosen last, not first.
+_PRICE_UNKNOWN: Final = 1e6
+_PREFIX: Final = "eks.amazonaws.com/"
+_DEFAULT_DISK_GB: Final = 20
+
+
+def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
+    """A group's instance types, the first first."""
+    types: Sequence[str] = inputs.get("instanceTypes") or [DEFAULT_TYPE]
+    return types
+
+
+def node_group(
+    account: Account,
+    inputs: Properties,
+    zones: tuple[str, ...],
+    image: str,
+    desired: int,
+    template: Mapping[str, str],
+    disk_gb: int,
+) -> SimulatedNodeGroup:
+    """The machines behind a node group whose inputs were checked: shaped like its first type, ``desired`` of them.
+
+    A spot group gets whichever of its types is cheap and plentiful that hour, so its nodes have the GPUs of the least.
+    ``template`` is its launch template (``id`` and ``version``), ``image`` the AMI that its nodes boot, ``disk_gb`` the
+    volume for images and pods.
+    """
+    machine = instance_type(account, types_of(inputs)[0])
+    if machine is None:
+        raise ValueError(f"node group {inputs['nodeGroupName']}: no machine for {types_of(inputs)}")
+    ami = inputs.get("amiType") or DEFAULT_AMI_TYPE
+    spot = inputs.get("capacityType") == "SPOT"
+    return SimulatedNodeGroup(
+        name=inputs["nodeGroupName"],
+        cluster=inputs["clusterName"],
+        machine=_machine(account, machine, disk_mib("bottlerocket" if _is_bottlerocket(ami) else "al2023", disk_gb)),
+        zones=zones,
+        labels=node_labels(inputs, machine, image, template),
+        taints=tuple(
+            {"key": taint["key"], "value": taint.get("value") or "", "effect": EFFECTS[taint["effect"]]}
+            for taint in inputs.get("taints") or []
+        ),
+        autoscaled=False,
+        min_nodes=desired,
+        max_nodes=desired,
+        spot=spot,
+        hourly_usd=_hourly_usd(account, machine, spot=spot),
+        gpus_advertised_by=advertiser(ami, machine.gpus),
+        offered_gpus=_fewest_gpus(account, types_of(inputs), machine.gpus) if spot else None,
+    )
+
+
+def node_labels(inputs: Properties, machine: Machine, image: str, template: Mapping[str, str]) -> dict[str, str]:
+    """Every label that a node of the group gets: those declared and EKS's; region and zone come with the node.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html
+    """
+    labels = {
+        f"{_PREFIX}capacityType": inputs.get("capacityType") or "ON_DEMAND",
+        f"{_PREFIX}nodegroup": inputs["nodeGroupName"],
+        f"{_PREFIX}nodegroup-image": image,
+        "beta.kubernetes.io/instance-type": machine.type,
+        "node.kubernetes.io/instance-type": machine.type,
+    }
+    if template:
+        labels[f"{_PREFIX}sourceLaunchTemplateId"] = template["id"]
+        labels[f"{_PREFIX}sourceLaunchTemplateVersion"] = template["version"]
+    return {**labels, **(inputs.get("labels") or {})}
+
+
+def advertiser(ami_type: str, gpus: int) -> Advertiser:
+    """Who makes the ``gpus`` of a node allocatable.
+
+    AL2023's NVIDIA image has the driver and wants a device plugin, Bottlerocket's has both, and any other image needs
+    a driver first: https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
+    """
+    if not gpus or (_is_bottlerocket(ami_type) and "NVIDIA" in ami_type):
+        return "cloud"
+    return "device-plugin" if "NVIDIA" in ami_type or ami_type == "AL2_x86_64_GPU" else "daemonset"
+
+
+def _fewest_gpus(account: Account, types: Sequence[str], planned: int) -> int | None:
+    """The GPUs of the type with the fewest; ``None`` if that is what the group's first type has."""
+    fewest = min(machine.gpus for name in types if (machine := instance_type(account, name)) is not None)
+    return None if fewest == planned else fewest
+
+
+def disk_gb(inputs: Properties, template: Mapping[str, Any]) -> int:
+    """The volume on which a group's nodes keep images and pods' files; ``template`` is its launch template's data.
+
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (``diskSize``)
+    """
+    device = "/dev/xvdb" if _is_bottlerocket(inputs.get("amiType") or DEFAULT_AMI_TYPE) else "/dev/xvda"
+    mappings = template.get("BlockDeviceMappings") or []
+    sizes = [int(one["Ebs"]["VolumeSize"]) for one in mappings if one.get("DeviceName") == device and one.get("Ebs")]
+    return sizes[0] if sizes else int(inputs.get("diskSize") or _DEFAULT_DISK_GB)
+
+
+def _is_bottlerocket(ami_type: str) -> bool:
+    return ami_type.startswith("BOTTLEROCKET")
+
+
+def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
+    allocatable = account.catalog.allocatable(machine)
+    accelerator = account.catalog.accelerators.get(machine.gpu or "")
+    return NodeShape(
+        type=machine.type,
+        cpu=machine.vcpus,
+        memory_gib=machine.memory_gib,
+        gpus=machine.gpus,
+        gpu_name=accelerator.name if accelerator else machine.gpu or "",
+        reserved_milli_cpu=machine.vcpus * 1000 - allocatable.milli_cpu,
+        reserved_memory_mib=int(machine.memory_gib * 1024) - allocatable.memory_mib,
+        max_pods=max_pods(machine),
+        disk_mib=disk,
+    )
+
+
+def _hourly_usd(account: Account, machine: Machine, *, spot: bool) -> float:
+    # The price only orders groups here, so where the region's is not known that of another region serves.
+    for place in (account.region, account.catalog.reference_region):
+        price = account.catalog.prices.machine(place, machine, spot=spot)
+        if price is not None:
+            return price.usd
+    return _PRICE_UNKNOWN
+
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 DELETING = "DELETING"
@@ -25,7 +156,8 @@ class DeclaredGroup:
     """One managed node group. ``base`` has its machines as their nodes really are, and is not autoscaled.
 
     ``labels`` and ``taints`` are what DescribeNodegroup reports (taints with EKS's effects, ``NO_SCHEDULE``);
-    ``nodegroup_tags`` are the group's own tags, which its Auto Scaling group ``asg_name`` does not get. ``leaving``:
+    ``nodegroup_tags`` are the group's own tags, which its Auto Scaling group ``asg_name`` does not get; the sizes and
+    what begins with ``asg`` are that group's (zones in AWS's order). ``leaving``:
     it is being deleted, and nobody may tell the fleet about it any more.
     """
 
@@ -39,6 +171,9 @@ class DeclaredGroup:
     labels: Mapping[str, str]
     taints: tuple[Mapping[str, str], ...]
     nodegroup_tags: Mapping[str, str]
+    asg_arn: str
+    asg_zones: tuple[str, ...]
+    asg_tags: Mapping[str, str]
     leaving: bool = False
 
 
@@ -99,6 +234,9 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
         labels=dict(inputs.get("labels") or {}),
         taints=tuple(inputs.get("taints") or ()),
         nodegroup_tags=dict(inputs.get("tags") or {}),
+        asg_arn=group["AutoScalingGroupARN"],
+        asg_zones=tuple(group["AvailabilityZones"]),
+        asg_tags={tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or ()},
         leaving=record.outputs.get("status") == DELETING,
     )
 

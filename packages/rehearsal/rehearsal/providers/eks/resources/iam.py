@@ -1,7 +1,8 @@
-"""Roles, their policies, and instance profiles."""
+"""Roles, their policies and instance profiles; KMS keys and grants."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import lru_cache
 from typing import Any, Final
@@ -9,53 +10,24 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.base.policy_documents import document_problem, trusted
-from rehearsal.providers.eks.base.row import Row, asks, from_answer, resends, sends
+from rehearsal.providers.eks.base.policy_documents import trusted
+from rehearsal.providers.eks.base.request import parameters
+from rehearsal.providers.eks.base.row import row, rule
 from rehearsal.providers.resource import Pending
-from rehearsal.providers.rules import RuleBook
 
 ROLE: Final = "aws:iam/role:Role"
 ROLE_POLICY: Final = "aws:iam/rolePolicy:RolePolicy"
 ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
-ROLE_RULES: Final = RuleBook[Account]()
-POLICY_RULES: Final = RuleBook[Account]()
 _PODS: Final = "pods.eks.amazonaws.com"
 _AWS_OWN: Final = "arn:aws:iam::aws:policy/"
 _EVERYTHING: Final = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
 _QUOTAS: Final = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
-_GRAMMAR: Final = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html"
 
 
-@ROLE_RULES.add("trust-policy", _GRAMMAR, "assumeRolePolicy")
-def _trust(inputs: Properties, account: Account) -> str | None:
-    problem = document_problem(inputs["assumeRolePolicy"], principals=True)
-    return f"MalformedPolicyDocument: {problem}" if problem else None
-
-
-@POLICY_RULES.add("identity-policy", _GRAMMAR, "policy")
-def _identity(inputs: Properties, account: Account) -> str | None:
-    problem = document_problem(inputs["policy"], principals=False)
-    return f"MalformedPolicyDocument: {problem}" if problem else None
-
-
-@POLICY_RULES.add("inline-policy-size", _QUOTAS, "policy")
+@rule("inline-policy-size", _QUOTAS, "policy")
 def _size(inputs: Properties, account: Account) -> str | None:
     size = len("".join(inputs["policy"].split()))
     return None if size <= 10240 else f"LimitExceeded: Maximum policy size of 10240 bytes exceeded: {size}"
-
-
-def _change_role(account: Account, id: str, old: Properties, new: Properties) -> None:
-    if new["assumeRolePolicy"] != old["assumeRolePolicy"]:
-        account.call("iam", "UpdateAssumeRolePolicy", RoleName=id, PolicyDocument=new["assumeRolePolicy"])
-    if any(new.get(key) != old.get(key) for key in ("description", "maxSessionDuration")):
-        seconds, text = int(new["maxSessionDuration"]), new.get("description") or ""
-        account.call("iam", "UpdateRole", RoleName=id, Description=text, MaxSessionDuration=seconds)
-    before, after = old.get("permissionsBoundary"), new.get("permissionsBoundary")
-    if after and after != before:
-        account.call("iam", "PutRolePermissionsBoundary", RoleName=id, PermissionsBoundary=after)
-    elif before and not after:
-        account.call("iam", "DeleteRolePermissionsBoundary", RoleName=id)
 
 
 def _bounded(pending: Pending[Account]) -> None:
@@ -86,34 +58,9 @@ def _remove_role(account: Account, id: str, inputs: Properties) -> None:
     account.call("iam", "DeleteRole", RoleName=id)
 
 
-def _role_policy(account: Account, id: str, inputs: Properties) -> Properties:
-    return account.call("iam", "GetRolePolicy", RoleName=inputs["role"], PolicyName=inputs["name"])
-
-
 def _offered(pending: Pending[Account]) -> None:
     if pending.inputs["policyArn"].startswith(_AWS_OWN):
         _offer(pending.cloud, pending.inputs["policyArn"])
-
-
-def _attachment(account: Account, id: str, inputs: Properties) -> Properties | None:
-    return {} if inputs["policyArn"] in attached_policies(account, inputs["role"]) else None
-
-
-def _set_role(account: Account, id: str, old: Properties, new: Properties) -> None:
-    before, after = old.get("role"), new.get("role")
-    if before and before != after:
-        account.call("iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=id, RoleName=before)
-    if after and before != after:
-        account.call("iam", "AddRoleToInstanceProfile", InstanceProfileName=id, RoleName=after)
-
-
-def _remove_profile(account: Account, id: str, inputs: Properties) -> None:
-    _set_role(account, id, inputs, {})
-    account.call("iam", "DeleteInstanceProfile", InstanceProfileName=id)
-
-
-def _created(pending: Pending[Account]) -> str:
-    return str(pending.answer["CreateDate"].isoformat())
 
 
 def attached_policies(account: Account, role: str) -> frozenset[str]:
@@ -176,48 +123,58 @@ def _aws_policies() -> dict[str, Any]:
     return policies
 
 
+KEY: Final = "aws:kms/key:Key"
+ALIAS: Final = "aws:kms/alias:Alias"
+GRANT: Final = "aws:kms/grant:Grant"
+TO_START: Final = frozenset({"CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo"})
+"""Permissions on the key that the creator of a machine with an encrypted disk needs:
+https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html"""
+
+
+def _schedule_deletion(account: Account, id: str, inputs: Properties) -> None:
+    days = int(inputs.get("deletionWindowInDays") or 30)
+    account.call("kms", "ScheduleKeyDeletion", KeyId=id, PendingWindowInDays=days)
+
+
+def _target_arn(pending: Pending[Account]) -> str:
+    return pending.cloud.arn("kms", f"key/{pending.answer['TargetKeyId']}")
+
+
+def _make_grant(pending: Pending[Account]) -> str:
+    """A key of this account has to exist; another's is taken to, and to let this account make grants."""
+    key = pending.inputs["keyId"]
+    foreign = key.startswith("arn:") and not key.startswith(pending.cloud.arn("kms", ""))
+    digest = hashlib.sha256(json.dumps(pending.inputs, sort_keys=True).encode()).hexdigest()
+    grant = (
+        digest if foreign else pending.cloud.call("kms", "CreateGrant", **parameters(GRANT, pending.inputs))["GrantId"]
+    )
+    return f"{key}:{grant}"
+
+
+def _grant(account: Account, id: str, inputs: Properties) -> Properties | None:
+    return {"GrantId": id.rpartition(":")[2]}
+
+
+def _revoke(account: Account, id: str, inputs: Properties) -> None:
+    if inputs["keyId"].startswith(account.arn("kms", "")):
+        account.call("kms", "RevokeGrant", KeyId=inputs["keyId"], GrantId=id.rpartition(":")[2])
+
+
+def may_use(account: Account, key: str, principal: str, operations: frozenset[str]) -> bool:
+    """Whether one grant lets ``principal``, which is the end of its ARN, do all of the ``operations`` with a key."""
+    return any(
+        grant.inputs["keyId"] == key
+        and grant.inputs["granteePrincipal"].endswith(principal)
+        and operations <= {*grant.inputs["operations"]}
+        for grant in account.store.all(GRANT)
+    )
+
+
 ROWS: Final = (
-    Row(
-        token=ROLE,
-        id="{name}",
-        describe=asks("iam:GetRole", "Role", RoleName="{id}"),
-        change=_change_role,
-        remove=_remove_role,
-        outputs={"arn": from_answer("Arn"), "createDate": _created, "uniqueId": from_answer("RoleId")},
-        defaults={"path": "/", "maxSessionDuration": 3600},
-        rules=ROLE_RULES.rules,
-        requires=_bounded,
-        replaces=("path",),
-        name="name",
-    ),
-    Row(
-        token=ROLE_POLICY,
-        id="{role}:{name}",
-        describe=_role_policy,
-        change=resends(ROLE_POLICY),
-        remove=sends("iam:DeleteRolePolicy", RoleName="{role}", PolicyName="{name}"),
-        rules=POLICY_RULES.rules,
-        name="name",
-        name_limit=128,
-    ),
-    Row(
-        token=ATTACHMENT,
-        id="{role}/{policyArn}",
-        describe=_attachment,
-        remove=sends("iam:DetachRolePolicy", RoleName="{role}", PolicyArn="{policyArn}"),
-        requires=_offered,
-    ),
-    Row(
-        token=PROFILE,
-        id="{name}",
-        describe=asks("iam:GetInstanceProfile", "InstanceProfile", InstanceProfileName="{id}"),
-        change=_set_role,
-        completes_with_change=True,
-        remove=_remove_profile,
-        outputs={"arn": from_answer("Arn"), "createDate": _created, "uniqueId": from_answer("InstanceProfileId")},
-        defaults={"path": "/"},
-        replaces=("path",),
-        name="name",
-        name_limit=128,
-    ),
+    row(ROLE, requires=_bounded, remove=_remove_role),
+    row(ROLE_POLICY, rules=[_size]),
+    row(ATTACHMENT, requires=_offered),
+    row(GRANT, make=_make_grant, describe=_grant, remove=_revoke),
+    row(KEY, remove=_schedule_deletion),
+    row(ALIAS, outputs={"targetKeyArn": _target_arn}),
 )

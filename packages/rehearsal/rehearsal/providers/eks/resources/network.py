@@ -1,16 +1,19 @@
-"""VPCs, subnets, and the gateways between them and the internet."""
+"""VPCs, subnets, the gateways between them and the internet, routes, endpoints and security groups."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from rehearsal.providers.base import Properties
+from facts.concepts.unknown import UNKNOWN, items
+from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.row import Row, asks, from_answer, refused, sends
-from rehearsal.providers.resource import Pending, Reference
-from rehearsal.providers.rules import RuleBook
+from rehearsal.providers.eks.base.request import pairs, parameters, part
+from rehearsal.providers.eks.base.row import refused, row, rule
+from rehearsal.providers.resource import Pending
+from rehearsal.providers.rules import RuleBook, ServerRule
 from rehearsal.providers.store import Record
 
 VPC: Final = "aws:ec2/vpc:Vpc"
@@ -24,31 +27,25 @@ ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
 ENDPOINT: Final = "aws:ec2/vpcEndpoint:VpcEndpoint"
 CLUSTER: Final = "aws:eks/cluster:Cluster"
 
-EC2_ARN: Final = "arn:{partition}:ec2:{region}:{account}:"
-_RANGES: Final = "https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html"
-VPC_RULES: Final = RuleBook[Account]()
-SUBNET_RULES: Final = RuleBook[Account]()
-NAT_RULES: Final = RuleBook[Account]()
+_VPC_RANGES: Final = "https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html"
+_SUBNET_RANGES: Final = "https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html"
 
 
-@VPC_RULES.add("vpc-range", "https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html", "cidrBlock")
-@SUBNET_RULES.add("subnet-range", _RANGES, "cidrBlock")
-def _range(inputs: Properties, account: Account) -> str | None:
-    text = inputs.get("cidrBlock")
-    if text is None:
-        return None
-    try:
-        size = ipaddress.ip_network(text).prefixlen
-    except ValueError as error:
-        return f"InvalidParameterValue: Value ({text}) for parameter cidrBlock is invalid. {error}"
-    if not 16 <= size <= 28:
-        return f"InvalidVpc.Range: The CIDR '{text}' is invalid: AWS allows /16 to /28."
-    return None
+def _range(id: str, source: str) -> ServerRule[Account]:
+    def check(inputs: Properties, account: Account) -> str | None:
+        text = inputs.get("cidrBlock")
+        if text is None:
+            return None
+        try:
+            size = ipaddress.ip_network(text).prefixlen
+        except ValueError as error:
+            return f"InvalidParameterValue: Value ({text}) for parameter cidrBlock is invalid. {error}"
+        return None if 16 <= size <= 28 else f"InvalidVpc.Range: The CIDR '{text}' is invalid: AWS allows /16 to /28."
+
+    return ServerRule(id, source, ("cidrBlock",), check)
 
 
-@SUBNET_RULES.add(
-    "subnet-zone", "https://docs.aws.amazon.com/vpc/latest/userguide/create-subnets.html", "availabilityZone"
-)
+@rule("subnet-zone", "https://docs.aws.amazon.com/vpc/latest/userguide/create-subnets.html", "availabilityZone")
 def _zone(inputs: Properties, account: Account) -> str | None:
     zone = inputs.get("availabilityZone")
     zones = account.catalog.regions.get(account.region)
@@ -60,9 +57,7 @@ def _zone(inputs: Properties, account: Account) -> str | None:
     )
 
 
-@NAT_RULES.add(
-    "nat-address", "https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-basics.html", "allocationId"
-)
+@rule("nat-address", "https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-basics.html", "allocationId")
 def _address(inputs: Properties, account: Account) -> str | None:
     if inputs.get("connectivityType") == "public" and not inputs.get("allocationId"):
         return "MissingParameter: A public NAT gateway must have an elastic IP address: give allocationId."
@@ -77,33 +72,6 @@ def _vpc(account: Account, id: str, inputs: Properties) -> Properties:
     acls = account.call("ec2", "DescribeNetworkAcls", Filters=[*mine, {"Name": "default", "Values": ["true"]}])
     acl = acls["NetworkAcls"][0]["NetworkAclId"]
     return {"table": table, "acl": acl, "group": default_security_group(account, id)}
-
-
-def _vpc_attributes(account: Account, id: str, old: Properties, new: Properties) -> None:
-    # One attribute a request, and names only after support, as AWS demands.
-    for key in ("enableDnsSupport", "enableDnsHostnames", "enableNetworkAddressUsageMetrics"):
-        if bool(new.get(key)) != bool(old.get(key)):
-            attribute = {key[0].upper() + key[1:]: {"Value": bool(new.get(key))}}
-            account.call("ec2", "ModifyVpcAttribute", VpcId=id, **attribute)
-
-
-def _subnet_attributes(account: Account, id: str, old: Properties, new: Properties) -> None:
-    public = bool(new.get("mapPublicIpOnLaunch"))
-    if public != bool(old.get("mapPublicIpOnLaunch")):
-        account.call("ec2", "ModifySubnetAttribute", SubnetId=id, MapPublicIpOnLaunch={"Value": public})
-
-
-def _attach(account: Account, id: str, old: Properties, new: Properties) -> None:
-    before, after = old.get("vpcId"), new.get("vpcId")
-    if before and before != after:
-        account.call("ec2", "DetachInternetGateway", InternetGatewayId=id, VpcId=before)
-    if after and before != after:
-        account.call("ec2", "AttachInternetGateway", InternetGatewayId=id, VpcId=after)
-
-
-def _remove_internet(account: Account, id: str, inputs: Properties) -> None:
-    _attach(account, id, inputs, {})
-    account.call("ec2", "DeleteInternetGateway", InternetGatewayId=id)
 
 
 def _without_addresses(account: Account, gateway: Record) -> None:
@@ -128,14 +96,6 @@ def _needs_internet(pending: Pending[Account]) -> None:
         raise refused(NAT_GATEWAY, "Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
 
 
-def _nat(account: Account, id: str, inputs: Properties) -> Properties | None:
-    gateways = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
-    if not gateways or gateways[0]["State"] in ("deleted", "deleting"):
-        return None
-    addresses: list[Properties] = gateways[0].get("NatGatewayAddresses") or [{}]
-    return addresses[0]
-
-
 def subnet(account: Account, id: str) -> dict[str, Any]:
     """A subnet as EC2 describes it; AWS's error if it does not exist."""
     return subnets(account, [id])[0]
@@ -154,93 +114,200 @@ def default_security_group(account: Account, vpc: str) -> str:
     return str(groups[0]["GroupId"])
 
 
+ROUTE: Final = "aws:ec2/route:Route"
+ENDPOINT_RULES: Final = RuleBook[Account]()
+_DESTINATIONS: Final = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
+_ENDPOINTS: Final = "https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html"
+
+
+@ENDPOINT_RULES.add("endpoint-region", _ENDPOINTS, "serviceName", "serviceRegion")
+def _service(inputs: Properties, account: Account) -> str | None:
+    region = inputs.get("serviceRegion") or account.region
+    if inputs["serviceName"].startswith(f"com.amazonaws.{region}."):
+        return None
+    return f"InvalidServiceName: The Vpc Endpoint Service '{inputs['serviceName']}' does not exist"
+
+
+@ENDPOINT_RULES.add("endpoint-gateway", _ENDPOINTS, "serviceName", "vpcEndpointType", "subnetIds", "securityGroupIds")
+def _gateway(inputs: Properties, account: Account) -> str | None:
+    if inputs.get("vpcEndpointType") != "Gateway":
+        return None
+    if not inputs["serviceName"].endswith((".s3", ".dynamodb")):
+        return f"InvalidParameter: Endpoint type (Gateway) does not match the types of service {inputs['serviceName']}"
+    if inputs.get("subnetIds") or inputs.get("securityGroupIds"):
+        return "InvalidParameter: Gateway endpoints have route tables, not subnets or security groups"
+    return None
+
+
+@ENDPOINT_RULES.add("endpoint-interface", _ENDPOINTS, "vpcEndpointType", "routeTableIds")
+def _interface(inputs: Properties, account: Account) -> str | None:
+    if inputs.get("vpcEndpointType") == "Interface" and inputs.get("routeTableIds"):
+        return "InvalidParameter: Interface endpoints have subnets and security groups, not route tables"
+    return None
+
+
+def _set_routes(account: Account, id: str, old: Properties, new: Properties) -> None:
+    """Inline routes are routes of their own."""
+    before, after = old.get("routes") or [], new.get("routes") or []
+    for route in (route for route in before if route not in after):
+        account.call("ec2", "DeleteRoute", RouteTableId=id, DestinationCidrBlock=route["cidrBlock"])
+    for route in (route for route in after if route not in before):
+        account.call("ec2", "CreateRoute", RouteTableId=id, **part(ROUTE_TABLE, "routes", route))
+
+
+def _make_route(pending: Pending[Account]) -> str:
+    inputs, destination = pending.inputs, _destination(pending.inputs)
+    if _route(pending.cloud, "", inputs):
+        raise refused(ROUTE, "RouteAlreadyExists", f"The route identified by {destination} already exists.")
+    pending.cloud.call("ec2", "CreateRoute", **parameters(ROUTE, inputs))
+    return f"r-{inputs['routeTableId']}{zlib.crc32(destination.encode())}"
+
+
+def _route(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
+    tables = account.call("ec2", "DescribeRouteTables", RouteTableIds=[inputs["routeTableId"]])["RouteTables"]
+    destination = _destination(inputs)
+    return next((route for route in tables[0]["Routes"] if destination in route.values()), None)
+
+
+def _remove_route(account: Account, id: str, inputs: Properties) -> None:
+    keys = ("routeTableId", *_DESTINATIONS)
+    account.call("ec2", "DeleteRoute", **{key[0].upper() + key[1:]: inputs[key] for key in keys if inputs.get(key)})
+
+
+def _not_associated(pending: Pending[Account]) -> None:
+    if pending.before is None and _association(pending.cloud, pending.id, pending.inputs):
+        what = pending.inputs.get("subnetId") or pending.inputs.get("gatewayId")
+        raise refused(ASSOCIATION, "Resource.AlreadyAssociated", f"{what} already has an associated route table")
+
+
+def _association(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
+    """The association, whose present id changes with the table."""
+    key = "SubnetId" if inputs.get("subnetId") else "GatewayId"
+    target = inputs.get("subnetId") or inputs.get("gatewayId")
+    tables = account.call("ec2", "DescribeRouteTables")["RouteTables"]
+    every = ({"table": table["RouteTableId"], **each} for table in tables for each in table["Associations"])
+    return next((each for each in every if each.get(key) == target), None)
+
+
+def _associate_anew(account: Account, id: str, old: Properties, new: Properties) -> None:
+    current = _association(account, id, old)
+    if current:
+        association, table = current["RouteTableAssociationId"], new["routeTableId"]
+        account.call("ec2", "ReplaceRouteTableAssociation", AssociationId=association, RouteTableId=table)
+
+
+def _disassociate(account: Account, id: str, inputs: Properties) -> None:
+    association = _association(account, id, inputs)
+    if association:
+        account.call("ec2", "DisassociateRouteTable", AssociationId=association["RouteTableAssociationId"])
+
+
+def _endpoint_refers(pending: Pending[Account]) -> None:
+    pending.cloud.call("ec2", "DescribeVpcs", VpcIds=[pending.inputs["vpcId"]])
+    if pending.inputs.get("securityGroupIds"):
+        pending.cloud.call("ec2", "DescribeSecurityGroups", GroupIds=pending.inputs["securityGroupIds"])
+
+
+def _dns_entries(pending: Pending[Account]) -> list[dict[str, str]]:
+    entries = pending.answer.get("DnsEntries") or []
+    return [{"dnsName": each.get("DnsName", ""), "hostedZoneId": each.get("HostedZoneId", "")} for each in entries]
+
+
+def _change_endpoint(account: Account, id: str, old: Properties, new: Properties) -> None:
+    params: dict[str, Any] = {"PolicyDocument": new.get("policy")}
+    for key in ("routeTableIds", "subnetIds", "securityGroupIds"):
+        noun = key[0].upper() + key[1:]
+        before, after = set(old.get(key) or []), set(new.get(key) or [])
+        params[f"Add{noun}"] = sorted(after - before) or None
+        params[f"Remove{noun}"] = sorted(before - after) or None
+    account.call("ec2", "ModifyVpcEndpoint", VpcEndpointId=id, **params)
+
+
+def _destination(inputs: Properties) -> str:
+    return next(str(inputs[key]) for key in _DESTINATIONS if inputs.get(key))
+
+
+DEFAULT_GROUP: Final = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
+_DIRECTIONS: Final = (("ingress", "Ingress", "IpPermissions"), ("egress", "Egress", "IpPermissionsEgress"))
+
+
+def _adopt(pending: Pending[Account]) -> str:
+    """Take over a VPC's own group."""
+    account, inputs = pending.cloud, pending.inputs
+    vpc = inputs.get("vpcId")
+    if not vpc:
+        default = account.call("ec2", "DescribeVpcs", Filters=[{"Name": "is-default", "Values": ["true"]}])
+        vpc = default["Vpcs"][0]["VpcId"]
+    account.call("ec2", "DescribeVpcs", VpcIds=[vpc])
+    id = default_security_group(account, vpc)
+    if inputs.get("tags"):
+        account.call("ec2", "CreateTags", Resources=[id], Tags=pairs(inputs["tags"]))
+    return id
+
+
+def _in_vpc(pending: Pending[Account]) -> None:
+    # moto makes a group in a network that does not exist.
+    if pending.before is None and pending.inputs.get("vpcId"):
+        pending.cloud.call("ec2", "DescribeVpcs", VpcIds=[pending.inputs["vpcId"]])
+
+
+def _set_rules(account: Account, group: str, old: Properties, new: Properties) -> None:
+    """Give the group exactly the inline rules of ``new``."""
+    group_record = account.call("ec2", "DescribeSecurityGroups", GroupIds=[group])["SecurityGroups"][0]
+    for key, verb, live in _DIRECTIONS:
+        if group_record.get(live):
+            account.call("ec2", f"RevokeSecurityGroup{verb}", GroupId=group, IpPermissions=group_record[live])
+        permissions = [_permission(rule, group) for rule in new.get(key) or []]
+        if permissions:
+            account.call("ec2", f"AuthorizeSecurityGroup{verb}", GroupId=group, IpPermissions=permissions)
+
+
+def _permission(rule: Properties, group: str) -> dict[str, Any]:
+    described = {"Description": rule["description"]} if rule.get("description") else {}
+    groups = [*(rule.get("securityGroups") or []), *([group] if rule.get("self") else [])]
+    permission: dict[str, Any] = {
+        "IpProtocol": "-1" if rule["protocol"] == "all" else rule["protocol"],
+        "IpRanges": [{"CidrIp": block, **described} for block in rule.get("cidrBlocks") or []],
+        "Ipv6Ranges": [{"CidrIpv6": block, **described} for block in rule.get("ipv6CidrBlocks") or []],
+        "PrefixListIds": [{"PrefixListId": id, **described} for id in rule.get("prefixListIds") or []],
+        "UserIdGroupPairs": [{"GroupId": id, **described} for id in groups],
+    }
+    if permission["IpProtocol"] != "-1":
+        permission |= {"FromPort": int(rule["fromPort"]), "ToPort": int(rule["toPort"])}
+    return permission
+
+
+def _wrong_ports(inputs: Properties) -> Iterator[CheckFailure]:
+    for direction, _, _ in _DIRECTIONS:
+        for index, each in enumerate(items(inputs.get(direction))):
+            if not isinstance(each, dict) or each.get("protocol") not in ("-1", "all"):
+                continue
+            if any(each.get(key) not in (None, 0, UNKNOWN) for key in ("fromPort", "toPort")):
+                yield CheckFailure(f"{direction}[{index}]", "all protocols (-1) need fromPort and toPort 0")
+
+
 ROWS: Final = (
-    Row(
-        token=VPC,
-        answer="Vpc.VpcId",
-        describe=_vpc,
-        change=_vpc_attributes,
-        completes_with_change=True,
-        remove=sends("ec2:DeleteVpc", VpcId="{id}"),
-        outputs={
-            "arn": EC2_ARN + "vpc/{id}",
-            "defaultNetworkAclId": from_answer("acl"),
-            "defaultRouteTableId": from_answer("table"),
-            "defaultSecurityGroupId": from_answer("group"),
-            "mainRouteTableId": from_answer("table"),
-            "ownerId": "{account}",
-        },
-        required=("cidrBlock",),
-        defaults={"enableDnsSupport": True, "instanceTenancy": "default"},
-        rules=VPC_RULES.rules,
-        replaces=("cidrBlock", "instanceTenancy"),
-        tagged="vpc",
+    row(VPC, describe=_vpc, rules=[_range("vpc-range", _VPC_RANGES)]),
+    row(SUBNET, rules=[_range("subnet-range", _SUBNET_RANGES), _zone]),
+    row(INTERNET_GATEWAY, require_deletable=_without_addresses),
+    row(ADDRESS, outputs={"publicDns": _public_name}),
+    row(NAT_GATEWAY, requires=_needs_internet, rules=[_address]),
+    row(ROUTE_TABLE, change=_set_routes),
+    row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
+    row(
+        ASSOCIATION,
+        describe=_association,
+        change=_associate_anew,
+        remove=_disassociate,
+        requires=_not_associated,
     ),
-    Row(
-        token=SUBNET,
-        answer="Subnet.SubnetId",
-        describe=asks("ec2:DescribeSubnets", "Subnets", SubnetIds=["{id}"]),
-        change=_subnet_attributes,
-        completes_with_change=True,
-        remove=sends("ec2:DeleteSubnet", SubnetId="{id}"),
-        outputs={
-            "arn": EC2_ARN + "subnet/{id}",
-            "availabilityZone": from_answer("AvailabilityZone"),
-            "ownerId": "{account}",
-        },
-        unknown=("availabilityZone",),
-        required=("cidrBlock",),
-        rules=SUBNET_RULES.rules,
-        references={"vpcId": Reference(VPC)},
-        replaces=("vpcId", "cidrBlock", "availabilityZone"),
-        tagged="subnet",
+    row(
+        ENDPOINT,
+        change=_change_endpoint,
+        outputs={"dnsEntries": _dns_entries},
+        rules=ENDPOINT_RULES.rules,
+        requires=_endpoint_refers,
     ),
-    Row(
-        token=INTERNET_GATEWAY,
-        answer="InternetGateway.InternetGatewayId",
-        describe=asks("ec2:DescribeInternetGateways", "InternetGateways", InternetGatewayIds=["{id}"]),
-        change=_attach,
-        completes_with_change=True,
-        remove=_remove_internet,
-        outputs={"arn": EC2_ARN + "internet-gateway/{id}", "ownerId": "{account}"},
-        references={"vpcId": Reference(VPC)},
-        require_deletable=_without_addresses,
-        tagged="internet-gateway",
-    ),
-    Row(
-        token=ADDRESS,
-        answer="AllocationId",
-        describe=asks("ec2:DescribeAddresses", "Addresses", AllocationIds=["{id}"]),
-        remove=sends("ec2:ReleaseAddress", AllocationId="{id}"),
-        outputs={
-            "allocationId": "{id}",
-            "arn": EC2_ARN + "elastic-ip/{id}",
-            "associationId": from_answer("AssociationId", ""),
-            "publicIp": from_answer("PublicIp"),
-            "publicDns": _public_name,
-        },
-        defaults={"domain": "vpc"},
-        replaces=("domain", "address", "networkBorderGroup", "publicIpv4Pool"),
-        tagged="elastic-ip",
-    ),
-    Row(
-        token=NAT_GATEWAY,
-        answer="NatGateway.NatGatewayId",
-        describe=_nat,
-        remove=sends("ec2:DeleteNatGateway", NatGatewayId="{id}"),
-        outputs={
-            "associationId": from_answer("AssociationId", ""),
-            "networkInterfaceId": from_answer("NetworkInterfaceId", ""),
-            "privateIp": from_answer("PrivateIp", ""),
-            "publicIp": from_answer("PublicIp", ""),
-        },
-        unknown=("privateIp",),
-        required=("subnetId",),
-        defaults={"connectivityType": "public"},
-        rules=NAT_RULES.rules,
-        references={"subnetId": Reference(SUBNET), "allocationId": Reference(ADDRESS)},
-        requires=_needs_internet,
-        replaces=("subnetId", "allocationId", "connectivityType", "privateIp"),
-        tagged="natgateway",
-    ),
+    row(SECURITY_GROUP, change=_set_rules, requires=_in_vpc, wrong=_wrong_ports),
+    row(DEFAULT_GROUP, make=_adopt, change=_set_rules, wrong=_wrong_ports),
 )

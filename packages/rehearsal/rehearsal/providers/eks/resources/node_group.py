@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import Row, from_answer, refused
+from rehearsal.providers.eks.base.row import refused, row
 from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.addons import installed
+from rehearsal.providers.eks.resources.access import installed
 from rehearsal.providers.eks.resources.cluster import require_cluster
-from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
-from rehearsal.providers.eks.resources.iam import attached_policies, require_role
-from rehearsal.providers.eks.resources.keys import TO_START, may_use
-from rehearsal.providers.eks.resources.network import CLUSTER, SUBNET, subnets
-from rehearsal.providers.eks.resources.nodes import types_of
-from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE, POOL_RULES
-from rehearsal.providers.resource import Lifecycle, Pending, Reference
+from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_name, declared_group, types_of, zones_in
+from rehearsal.providers.eks.resources.iam import TO_START, attached_policies, may_use, require_role
+from rehearsal.providers.eks.resources.network import subnets
+from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, POOL_RULES
+from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
 _WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
-_LOOK_SECONDS: Final = 0.5
 # An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as
 # https://awslabs.github.io/cdk-eks-blueprints/api/classes/GenericClusterPropsV2Constraints.html reads it.
 GROUPS_PER_CLUSTER: Final = 30
@@ -65,11 +60,6 @@ def _make(pending: Pending[Account]) -> str:
     account.call("eks", "CreateNodegroup", **params)
     scaling_group.make(account, inputs)
     return pending.id
-
-
-def _describe(account: Account, id: str, inputs: Properties) -> Properties:
-    described: Properties = account.call("eks", "DescribeNodegroup", **_names(inputs))["nodegroup"]
-    return described
 
 
 def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
@@ -164,25 +154,30 @@ def _check_template(account: Account, inputs: Properties) -> None:
     if not template:
         return
     data = scaling_group.template(account, template)["LaunchTemplateData"]
-    for key in _NOT_IN_TEMPLATE:
-        if data.get(key):
-            reason = f"Launch template of a managed node group must not specify {key}"
-            raise refused(NODE_GROUP, "InvalidParameterException", reason)
-    if data.get("InstanceType") and inputs.get("instanceTypes"):
-        reason = "Instance types are in the launch template and in the request: give them in one place"
-        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+    block = inputs.get("capacityType") == "CAPACITY_BLOCK"
     market = at(data, "InstanceMarketOptions.MarketType")
     target = at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
-    if inputs.get("capacityType") == "CAPACITY_BLOCK" and (market != "capacity-block" or not target):
+    wrong = {
+        f"Launch template of a managed node group must not specify {key}": data.get(key) for key in _NOT_IN_TEMPLATE
+    }
+    wrong |= {
+        "Instance types are in the launch template and in the request: give them in one place": (
+            data.get("InstanceType") and inputs.get("instanceTypes")
+        ),
         # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
-        reason = "A group of capacity type CAPACITY_BLOCK needs a launch template with that market and the block's id"
-        raise refused(NODE_GROUP, "InvalidParameterException", reason)
-    if market and not (market == "capacity-block" and inputs.get("capacityType") == "CAPACITY_BLOCK"):
-        reason = "Launch template must not have instance market options: set capacityType"
-        raise refused(NODE_GROUP, "InvalidParameterException", reason)
-    if data.get("ImageId") and inputs.get("amiType") not in (None, "CUSTOM"):
-        reason = "AMI type must not be given with a launch template that has an image"
-        raise refused(NODE_GROUP, "InvalidParameterException", reason)
+        "A group of capacity type CAPACITY_BLOCK needs a launch template with that market and the block's id": (
+            block and (market != "capacity-block" or not target)
+        ),
+        "Launch template must not have instance market options: set capacityType": (
+            market and not (market == "capacity-block" and block)
+        ),
+        "AMI type must not be given with a launch template that has an image": (
+            data.get("ImageId") and inputs.get("amiType") not in (None, "CUSTOM")
+        ),
+    }
+    for reason, applies in wrong.items():
+        if applies:
+            raise refused(NODE_GROUP, "InvalidParameterException", reason)
     _check_disk_keys(account, inputs, data)
 
 
@@ -210,16 +205,12 @@ def _check_version(inputs: Properties, cluster: Record) -> None:
 
 def _wait_for_network(account: Account, cluster: str) -> None:
     """Nodes become ready only with a network plugin: https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html."""
-    deadline = time.monotonic() + account.patience
-    while not installed(account, cluster, "vpc-cni"):
-        if time.monotonic() >= deadline or account.cancelled.wait(_LOOK_SECONDS):
-            raise AwsError(
-                "eks",
-                "CreateNodegroup",
-                "NodeCreationFailure",
-                "Unhealthy nodes in the kubernetes cluster: container runtime network not ready: cni plugin not "
-                "initialized; the cluster has no vpc-cni add-on, on which the node group has to depend",
-            )
+    if not account.until(lambda: installed(account, cluster, "vpc-cni")):
+        reason = (
+            "Unhealthy nodes in the kubernetes cluster: container runtime network not ready: cni plugin not "
+            "initialized; the cluster has no vpc-cni add-on, on which the node group has to depend"
+        )
+        raise refused(NODE_GROUP, "NodeCreationFailure", reason)
 
 
 def _label_changes(old: Properties, new: Properties) -> dict[str, Any]:
@@ -255,46 +246,21 @@ def _resources(pending: Pending[Account]) -> Any:
 
 
 ROWS: Final = (
-    Row(
-        token=NODE_GROUP,
-        id="{clusterName}:{nodeGroupName}",
+    row(
+        NODE_GROUP,
         make=_make,
-        describe=_describe,
         change=_change,
         retag=_retag,
         remove=_remove,
         live=_live,
         outputs={
             "amiType": _image_type,
-            "arn": from_answer("nodegroupArn"),
-            "capacityType": from_answer("capacityType"),
-            "diskSize": from_answer("diskSize"),
             "instanceTypes": lambda pending: list(types_of(pending.inputs)),
             "releaseVersion": _release,
             "resources": _resources,
-            "status": from_answer("status"),
-            "version": from_answer("version"),
         },
-        unknown=("amiType", "capacityType", "diskSize", "instanceTypes", "releaseVersion", "version"),
         rules=POOL_RULES.rules,
-        references={"clusterName": Reference(CLUSTER, "names"), "subnetIds": Reference(SUBNET)},
         requires=_requires,
-        replaces=(
-            "amiType",
-            "capacityType",
-            "diskSize",
-            "instanceTypes",
-            # Adding a template or taking it away is another group; only its version changes in place.
-            "launchTemplate.id",
-            "launchTemplate.name",
-            "nodeRoleArn",
-            "remoteAccess",
-            "subnetIds",
-        ),
-        unordered=("subnetIds", "taints"),
         lifecycle=Lifecycle("EKS Node Group", _start, _stop),
-        tagged="nodegroup",
-        name="nodeGroupName",
-        name_limit=63,
     ),
 )

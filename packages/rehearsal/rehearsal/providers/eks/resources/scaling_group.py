@@ -1,4 +1,4 @@
-"""The Auto Scaling group behind a managed node group, and the tags that a program puts on it."""
+"""Launch templates, which node groups start their instances from, and the Auto Scaling groups behind node groups."""
 
 from __future__ import annotations
 
@@ -10,10 +10,43 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.base.row import Row
-from rehearsal.providers.eks.resources.nodes import types_of
-from rehearsal.providers.eks.rules.pool_rules import DEFAULT_AMI_TYPE
+from rehearsal.providers.eks.base.request import parameters
+from rehearsal.providers.eks.base.row import row
+from rehearsal.providers.eks.resources.groups import types_of
+from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
 from rehearsal.providers.resource import Pending
+
+TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
+_NOT_VERSIONED: Final = ("tags", "name", "namePrefix", "region", "defaultVersion", "updateDefaultVersion")
+
+
+def _wrap(inputs: Properties, data: dict[str, Any]) -> dict[str, Any]:
+    named = {"LaunchTemplateName": inputs["name"], "VersionDescription": inputs.get("description")}
+    return {**named, "LaunchTemplateData": data}
+
+
+def _renewed(old: Properties, new: Properties) -> tuple[str, ...]:
+    """Every change but one of tags is a new version."""
+    before, after = ({key: each[key] for key in each if key not in _NOT_VERSIONED} for each in (old, new))
+    return ("latestVersion", "defaultVersion") if before != after else ()
+
+
+def _change_template(account: Account, id: str, old: Properties, new: Properties) -> None:
+    if _renewed(old, new):
+        answer = account.call(
+            "ec2",
+            "CreateLaunchTemplateVersion",
+            LaunchTemplateId=id,
+            VersionDescription=new.get("description"),
+            LaunchTemplateData=parameters(TEMPLATE, new),
+        )
+        if new.get("updateDefaultVersion"):
+            latest = str(answer["LaunchTemplateVersion"]["VersionNumber"])
+            account.call("ec2", "ModifyLaunchTemplate", LaunchTemplateId=id, DefaultVersion=latest)
+    default_version = new.get("defaultVersion")
+    if default_version and default_version != old.get("defaultVersion"):
+        account.call("ec2", "ModifyLaunchTemplate", LaunchTemplateId=id, DefaultVersion=str(int(default_version)))
+
 
 _PAGE: Final = 100
 _OWN_TAG: Final = "eks:nodegroup-name"
@@ -199,10 +232,6 @@ def _set_tag(account: Account, id: str, old: Properties, new: Properties) -> Non
     account.call("autoscaling", "CreateOrUpdateTags", Tags=[sent])
 
 
-def _present(account: Account, id: str, inputs: Properties) -> Properties | None:
-    return {} if _has_tag(account, inputs["autoscalingGroupName"], inputs["tag"]["key"]) else None
-
-
 def _remove_tag(account: Account, id: str, inputs: Properties) -> None:
     _require(account, inputs["autoscalingGroupName"])
     sent = _tag(inputs["autoscalingGroupName"], inputs["tag"]["key"], inputs["tag"]["value"])
@@ -210,14 +239,12 @@ def _remove_tag(account: Account, id: str, inputs: Properties) -> None:
 
 
 ROWS: Final = (
-    # One tag of a group that something else made.
-    Row(
-        token="aws:autoscaling/tag:Tag",
+    row(TEMPLATE, wrap=_wrap, change=_change_template, recomputed=_renewed),
+    row(
+        "aws:autoscaling/tag:Tag",
         make=_make_tag,
-        describe=_present,
         change=_set_tag,
         remove=_remove_tag,
         requires=lambda pending: _require(pending.cloud, pending.inputs["autoscalingGroupName"]),
-        replaces=("autoscalingGroupName", "tag.key"),
     ),
 )

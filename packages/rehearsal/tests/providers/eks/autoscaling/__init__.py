@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization.identity import Role
-from rehearsal.providers.eks.autoscaling.cluster_autoscaler import READS, WRITES, AutoScalingGroup, ClusterSnapshot
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import READS, WRITES, ClusterSnapshot
 from rehearsal.providers.eks.autoscaling.discovery import Installation, cluster_autoscaler
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
@@ -76,12 +76,6 @@ def snapshot(**changes: Any) -> ClusterSnapshot:
     return replace(ClusterSnapshot(installed(), role(), {}, CONTEXT), **changes)
 
 
-def asg(**changes: Any) -> AutoScalingGroup:
-    """The group's Auto Scaling group with all tags, in one zone."""
-    arn = f"arn:aws:autoscaling:{REGION}:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/{ASG}"
-    return replace(AutoScalingGroup(arn, 0, 4, ("us-west-2a",), {**EKS_TAGS, **TEMPLATE_TAGS}), **changes)
-
-
 def declared(**changes: Any) -> DeclaredGroup:
     """A group of one-GPU machines between 0 and 4."""
     base = SimulatedNodeGroup(
@@ -96,4 +90,6 @@ def declared(**changes: Any) -> DeclaredGroup:
         gpus_advertised_by="device-plugin",
     )
     eks_taint = {**TAINT, "effect": "NO_SCHEDULE"}
-    return replace(DeclaredGroup(CLUSTER, "gpu-1", ASG, base, 0, 4, 0, LABELS, (eks_taint,), {}), **changes)
+    arn = f"arn:aws:autoscaling:{REGION}:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/{ASG}"
+    asg = (arn, ("us-west-2a",), {**EKS_TAGS, **TEMPLATE_TAGS})
+    return replace(DeclaredGroup(CLUSTER, "gpu-1", ASG, base, 0, 4, 0, LABELS, (eks_taint,), {}, *asg), **changes)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import pytest
 
 from packages.rehearsal.tests.providers.eks.autoscaling import EKS_TAGS, ENABLED, FLAGS, OWN, deployment, installed
-from rehearsal.providers.eks.autoscaling.discovery import cluster_autoscaler, find, strays, why_idle
-from rehearsal.providers.eks.autoscaling.flags import Bounds, FlagError, parse
+from packages.rehearsal.tests.providers.eks.tables import cases
+from rehearsal.providers.eks.autoscaling.discovery import (
+    Bounds,
+    FlagError,
+    cluster_autoscaler,
+    find,
+    parse,
+    strays,
+    why_idle,
+)
 
 DISCOVERY = "--node-group-auto-discovery=asg:tag="
 
 
-@pytest.mark.parametrize(
-    ("image", "minor"),
-    [
-        ("registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", 35),
-        ("example.com/mirror/cluster-autoscaler:v1.34.2@sha256:00", 34),
-        ("registry.k8s.io/autoscaling/cluster-autoscaler-amd64:v1.33.1", 33),
-        ("cluster-autoscaler:latest", None),
-        ("cluster-autoscaler", None),
-    ],
-)
+@cases
 def test_the_deployment_is_known_by_its_image(image: str, minor: int | None) -> None:
     autoscaler = cluster_autoscaler([deployment(image="nginx:1"), deployment(image=image)])
     assert autoscaler is not None
@@ -62,50 +61,20 @@ def test_without_a_deployment_nothing_scales() -> None:
     assert "no autoscaler runs" in why_idle(None)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["./cluster-autoscaler", "--v=4", "-v=4", "--stderrthreshold=info", *FLAGS],
-        ["--cloud-provider", "aws", "--node-group-auto-discovery", f"asg:tag={ENABLED},{OWN}"],
-        [*FLAGS, "--balance-similar-node-groups", "--leader_elect=true"],
-    ],
-)
+@cases
 def test_spellings_of_flags(words: list[str]) -> None:
     flags = parse(words)
     assert flags.provider == "aws"
     assert flags.discovery == ({ENABLED: "", OWN: ""},)
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--cloudprovider=aws", "--cloudprovider is not a flag"),
-        ("-cloud-provider=aws", "-cloud-provider is not a flag"),
-        ("--node-group-auto-discovery=mig:namePrefix=x", "asg:tag="),
-        ("--node-group-auto-discovery=asg:tag=", "asg:tag="),
-        ("--node-group-auto-discovery=asg:name=x", "asg:tag="),
-        ("--nodes=3:1:eks-gpu", "<min>:<max>"),
-        ("--nodes=0:1", "<min>:<max>"),
-        ("--max-nodes-total=many", "is not a number"),
-        ("--scale-down-enabled=maybe", "neither true nor false"),
-    ],
-)
+@cases
 def test_flags_that_end_the_autoscaler(flag: str, message: str) -> None:
     with pytest.raises(FlagError, match=message):
         parse([*FLAGS, flag])
 
 
-@pytest.mark.parametrize(
-    ("tags", "lacks"),
-    [
-        (EKS_TAGS, ""),
-        ({ENABLED: "false", OWN: ""}, ""),  # a key without a value in the flag asks for the key only
-        ({ENABLED: "true"}, OWN),
-        ({OWN: "owned"}, ENABLED),
-        ({ENABLED: "true", "k8s.io/cluster-autoscaler/other": "owned"}, OWN),
-        ({}, f"{ENABLED} and {OWN}"),
-    ],
-)
+@cases
 def test_discovery_by_tag_keys(tags: dict[str, str], lacks: str) -> None:
     bounds = find(parse(FLAGS), "eks-gpu", tags, 0, 4)
     assert bounds == Bounds(0, 4) if not lacks else f"lacks the tag {lacks} that" in str(bounds)

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from packages.rehearsal.tests.providers.eks.account import REGION, VPC
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import Karpenter, specification
+from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.eks.authorization.evaluation import TABLE
 from rehearsal.providers.eks.aws_api import moto_backend
 
@@ -74,17 +75,7 @@ def test_a_role_without_rights_may_do_nothing_but_ask_who_it_is(controller: Cont
     assert code(refused) == "UnauthorizedOperation"
 
 
-@pytest.mark.parametrize(
-    ("service", "operation", "params", "expected"),
-    [
-        ("ec2", "describe_images", {}, "UnauthorizedOperation"),
-        ("iam", "get_instance_profile", {"InstanceProfileName": "nodes"}, "AccessDenied"),
-        ("eks", "describe_cluster", {"name": "gpu-dev"}, "AccessDeniedException"),
-        ("ssm", "get_parameter", {"Name": "/aws/service/eks/x"}, "AccessDeniedException"),
-        ("pricing", "get_products", {"ServiceCode": "AmazonEC2"}, "AccessDeniedException"),
-        ("sqs", "get_queue_url", {"QueueName": "gpu-dev"}, "AccessDenied"),
-    ],
-)
+@cases
 def test_a_refusal_is_in_the_services_words(
     controller: Controller, service: str, operation: str, params: dict[str, Any], expected: str
 ) -> None:
@@ -156,15 +147,7 @@ def test_a_shared_subnet_has_its_owners_account_in_its_arn(controller: Controlle
         karpenter.fleet(ec2, karpenter.template(ec2))
 
 
-@pytest.mark.parametrize(
-    ("without", "missing"),
-    [
-        ("use", "ec2:CreateFleet"),
-        ("templates", "ec2:CreateFleet"),
-        ("make", "ec2:CreateLaunchTemplate"),
-        ("tag", "ec2:CreateTags"),
-    ],
-)
+@cases
 def test_each_right_to_launch_is_needed(controller: Controller, without: str, missing: str) -> None:
     karpenter, ec2 = install(controller, SEE, *(each for name, each in LAUNCH.items() if name != without))
     with pytest.raises(ClientError, match=f"not authorized to perform: {missing} on resource"):

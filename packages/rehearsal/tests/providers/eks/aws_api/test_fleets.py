@@ -11,8 +11,9 @@ from botocore.exceptions import ClientError
 from packages.rehearsal.tests.providers.eks.account import GRANT, KEY, REGION
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import IMAGE, TAGS, Karpenter
+from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.eks.base.supply import CapacityReservation, ScheduledEvent
-from rehearsal.providers.eks.resources.keys import TO_START
+from rehearsal.providers.eks.resources.iam import TO_START
 
 pytestmark = pytest.mark.slow
 
@@ -161,13 +162,7 @@ def test_spot_with_a_key_of_the_customer_s_starts_once_its_role_is_granted_the_k
     assert karpenter.fleet(ec2, template, spot=True)["Errors"] == []
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        ({"IamInstanceProfile": {"Name": "nobody"}}, "InvalidParameterValue"),
-        ({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-0123456789abcdef0"]}]}, "InvalidGroup.NotFound"),
-    ],
-)
+@cases
 def test_what_does_not_exist_is_the_fleets_error(karpenter: Karpenter, ec2: Any, change: Any, code: str) -> None:
     answer = karpenter.fleet(ec2, karpenter.template(ec2, **change))
     assert (answer["Instances"], errors(answer)) == ([], [("g4dn.xlarge", f"{REGION}a", code)])

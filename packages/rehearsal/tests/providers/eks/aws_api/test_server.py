@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from packages.rehearsal.tests.providers.eks.account import POD_IDENTITY, PROFILE, QUEUE, VPC, trust
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
+from packages.rehearsal.tests.providers.eks.tables import cases
 
 pytestmark = pytest.mark.slow
 
@@ -91,15 +92,7 @@ def test_without_the_agent_nobody_answers(controller: Controller) -> None:
     assert "declare the EKS add-on eks-pod-identity-agent" in answer
 
 
-@pytest.mark.parametrize(
-    ("service", "operation", "code"),
-    [
-        ("ec2", "describe_vpcs", "AuthFailure"),
-        ("iam", "list_roles", "InvalidClientTokenId"),
-        ("eks", "list_clusters", "UnrecognizedClientException"),
-        ("sqs", "list_queues", "UnrecognizedClientException"),
-    ],
-)
+@cases
 def test_unknown_keys_are_refused_in_the_services_words(
     controller: Controller, service: str, operation: str, code: str
 ) -> None:

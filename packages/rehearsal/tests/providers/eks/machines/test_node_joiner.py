@@ -1,7 +1,8 @@
-"""An instance becomes a node only if everything that a real one needs is there, and goes when it goes."""
+"""What an image reads from its user data; an instance becomes a node only if all that a real one needs is there."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,88 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.eks.account import ACCOUNT, ENTRY, PROFILE, ROLE, Amazon, trust
-from packages.rehearsal.tests.providers.eks.machines.test_user_data import NODE_CONFIG, archive
+from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.eks.aws_api.gaps.images import publish, published
 from rehearsal.providers.eks.machines import node_joiner as module
+from rehearsal.providers.eks.machines.instance import node_image
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
+from rehearsal.providers.eks.machines.user_data import UserDataError, bootstrap
+
+NODE_CONFIG = textwrap.dedent(
+    """\
+    apiVersion: node.eks.aws/v1alpha1
+    kind: NodeConfig
+    spec:
+      cluster:
+        name: demo
+        apiServerEndpoint: https://127.0.0.1:6443
+        certificateAuthority: Q0E=
+        cidr: 172.20.0.0/16
+      kubelet:
+        config:
+          maxPods: 29
+          registerWithTaints:
+          - {key: karpenter.sh/unregistered, effect: NoExecute}
+        flags:
+        - --node-labels="a=b,karpenter.sh/nodepool=gpu"
+    """
+)
+BOTTLEROCKET = textwrap.dedent(
+    """\
+    [settings.kubernetes]
+    api-server = 'https://127.0.0.1:6443'
+    cluster-certificate = 'Q0E='
+    cluster-name = 'demo'
+    max-pods = 29
+    [settings.kubernetes.node-labels]
+    'a' = 'b'
+    'karpenter.sh/nodepool' = 'gpu'
+    [settings.kubernetes.node-taints]
+    'karpenter.sh/unregistered' = [':NoExecute']
+    """
+)
+
+
+def archive(*parts: tuple[str, str]) -> str:
+    head = 'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n'
+    body = "".join(f"--//\nContent-Type: {kind}\n\n{content}\n" for kind, content in parts)
+    return f"{head}{body}--//--\n"
+
+
+@cases
+def test_both_families_say_the_same_in_their_own_words(family: str, text: str) -> None:
+    actual = bootstrap(family, text)  # type: ignore[arg-type]
+    assert (actual.cluster, actual.endpoint, actual.ca) == ("demo", "https://127.0.0.1:6443", "Q0E=")
+    assert actual.labels == {"a": "b", "karpenter.sh/nodepool": "gpu"}
+    assert [(each["key"], each["effect"]) for each in actual.taints] == [("karpenter.sh/unregistered", "NoExecute")]
+    assert actual.settings["maxPods"] == 29
+    assert not actual.raid0
+
+
+def test_later_parts_win_over_earlier_ones() -> None:
+    own = "kind: NodeConfig\nspec: {kubelet: {config: {maxPods: 8, kubeReserved: {cpu: 100m}}}}"
+    actual = bootstrap("al2023", archive(("application/node.eks.aws", own), ("application/node.eks.aws", NODE_CONFIG)))
+    assert actual.settings == {"maxPods": 29, "kubeReserved": {"cpu": "100m"}}
+
+
+def test_flags_win_over_the_configuration() -> None:
+    text = NODE_CONFIG.replace("flags:", "flags:\n    - --max-pods=8 --register-with-taints=k=v:NoSchedule")
+    actual = bootstrap("al2023", text)
+    assert actual.settings["maxPods"] == 8
+    assert actual.taints == ({"key": "k", "value": "v", "effect": "NoSchedule"},)
+
+
+@cases
+def test_what_makes_no_node(family: str, text: str, message: str) -> None:
+    with pytest.raises(UserDataError, match=message):
+        bootstrap(family, text)  # type: ignore[arg-type]
+
+
+@cases
+def test_images_that_boot_into_a_kubelet(name: str, ami_type: str | None) -> None:
+    actual = node_image(name)
+    assert (None if actual is None else actual.ami_type) == ami_type
+
 
 USER_DATA = archive(("application/node.eks.aws", NODE_CONFIG.replace("name: demo", "name: gpu-dev")))
 NODES = f"arn:aws:iam::{ACCOUNT}:role/nodes"
@@ -32,9 +111,7 @@ class Stage:
 
     def image(self, variant: str = "nvidia", family: str = "al2023") -> str:
         images = published().items()
-        return next(
-            id for id, each in images if (each.family, each.variant, each.architecture) == (family, variant, "x86_64")
-        )
+        return next(id for id, each in images if (each.family, each.variant, each.arch) == (family, variant, "x86_64"))
 
     def run(self, **changes: Any) -> str:
         """Start an instance as Karpenter would; its id."""

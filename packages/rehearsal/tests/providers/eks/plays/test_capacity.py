@@ -12,8 +12,14 @@ from typing import Any, Final
 import pytest
 
 from facts.concepts.pool import GPU_LABEL, POOL_LABEL, Pool
-from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, class_path, pool_path, without
-from packages.rehearsal.tests.providers.eks.karpenter_sandbox import KarpenterSandbox, karpenter_sandbox
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
+    KarpenterSandbox,
+    changed,
+    class_path,
+    karpenter_sandbox,
+    pool_path,
+    without,
+)
 from packages.rehearsal.tests.simulated_cluster import eventually, pod
 from rehearsal.cluster.api import Object
 from rehearsal.providers.eks.aws_api.gaps.launch import SPOT_ROLE

@@ -14,8 +14,14 @@ import pytest
 
 from components.outputs import gpu_job
 from facts.jobs.job import TrainingJobSpec, manifests
-from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, class_path, pool_path
-from packages.rehearsal.tests.providers.eks.karpenter_sandbox import CLUSTER, KarpenterSandbox, karpenter_sandbox
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
+    CLUSTER,
+    KarpenterSandbox,
+    changed,
+    class_path,
+    karpenter_sandbox,
+    pool_path,
+)
 from packages.rehearsal.tests.simulated_cluster import JOBS, PODS, eventually, job, pod
 from rehearsal.cluster.api import Object
 from rehearsal.providers.eks import capacity as machines_reclaim

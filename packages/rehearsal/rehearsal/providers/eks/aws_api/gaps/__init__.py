@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rehearsal.providers.eks.aws_api.gaps import fleets, images, reads
+from rehearsal.providers.eks.aws_api.gaps import images, launch, reads
 from rehearsal.providers.eks.aws_api.gaps.gap import Gap
 
 GAPS: Final[Mapping[tuple[str, str], Gap]] = {
-    ("ec2", "CreateFleet"): fleets.create_fleet,
+    ("ec2", "CreateFleet"): launch.create_fleet,
     ("ec2", "DescribeCapacityReservations"): reads.describe_capacity_reservations,
     ("ec2", "DescribeImages"): images.describe_images,
     ("ec2", "DescribeInstanceStatus"): reads.describe_instance_status,
     ("ec2", "DescribeInstances"): reads.describe_instances,
     ("ec2", "DescribeSpotPriceHistory"): reads.describe_spot_price_history,
-    ("ec2", "RunInstances"): fleets.run_instances,
+    ("ec2", "RunInstances"): launch.run_instances,
     ("iam", "ListInstanceProfiles"): reads.list_instance_profiles,
     ("pricing", "GetProducts"): reads.get_products,
     ("sqs", "ReceiveMessage"): reads.receive_message,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rehearsal.providers.eks.authorization.callers import Operation, Right
-from rehearsal.providers.eks.base.account import Account
 
 
 class GapError(Exception):
@@ -19,25 +18,11 @@ class GapError(Exception):
         self.message = message
 
 
-def _anything(_: Iterable[Right]) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
-class GapRequest:
-    """The parameters of one request in ``account``'s region.
+class GapRequest(Operation):
+    """One request. ``refusal`` says what is refused of rights that it turns out to need: EC2's message, or ``""``."""
 
-    ``refusal`` says what is refused of rights that the request turns out to need: EC2's message, or ``""``.
-    """
-
-    account: Account
-    params: Mapping[str, Any]
-    refusal: Callable[[Iterable[Right]], str] = field(default=_anything)
-
-    @property
-    def asked(self) -> Operation:
-        """For the tables of rights."""
-        return Operation(self.account, self.params)
+    refusal: Callable[[Iterable[Right]], str] = lambda _: ""
 
     def filters(self) -> dict[str, list[str]]:
         """EC2's ``Filters`` as name → values."""

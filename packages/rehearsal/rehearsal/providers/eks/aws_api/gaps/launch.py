@@ -1,22 +1,27 @@
-"""EC2's checks before it starts an instance from a launch template, and the start."""
+"""EC2's launches: instant fleets, dry runs, EC2's checks before it starts an instance, and the start.
+
+moto starts the first override of a fleet whatever happens, and takes half of the template along.
+https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateFleet.html,
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-fleet-allocation-strategy.html
+"""
 
 from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rehearsal.providers.eks.authorization import ec2
+from rehearsal.providers.eks.authorization import needs
 from rehearsal.providers.eks.aws_api.gaps import reads
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.aws_api.gaps.images import publish
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.errors import AwsError, quota_refusal
 from rehearsal.providers.eks.base.instance_types import instance_type, offered_in
 from rehearsal.providers.eks.base.supply import Market
-from rehearsal.providers.eks.resources.keys import TO_START, may_use
+from rehearsal.providers.eks.resources.iam import TO_START, may_use
 
 SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
 _SPOT_SERVICE: Final = "spot.amazonaws.com"
@@ -94,7 +99,7 @@ def check_capacity(request: GapRequest, plan: LaunchPlan) -> None:
         raise GapError("InsufficientInstanceCapacity", _no_capacity(plan.market, kind, zone))
 
 
-def start(account: Account, plan: LaunchPlan, fleet: str) -> str:
+def _start_instance(account: Account, plan: LaunchPlan, fleet: str) -> str:
     """Start it; the instance's id."""
     data = plan.data
     user_data = data.get("UserData")
@@ -142,7 +147,7 @@ def _require_spot_role(request: GapRequest) -> None:
         account.call("iam", "GetRole", RoleName=SPOT_ROLE)
     except AwsError:
         arn = account.arn("iam", f"role/aws-service-role/{_SPOT_SERVICE}/{SPOT_ROLE}", everywhere=True)
-        right = ec2.Right("iam:CreateServiceLinkedRole", arn, {"iam:AWSServiceName": _SPOT_SERVICE})
+        right = needs.Right("iam:CreateServiceLinkedRole", arn, {"iam:AWSServiceName": _SPOT_SERVICE})
         if request.refusal([right]):
             message = "The provided credentials do not have permission to create the service-linked role for"
             code = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
@@ -158,7 +163,7 @@ def _require_keys_of_spot(account: Account, plan: LaunchPlan) -> None:
     (https://karpenter.sh/v1.14/troubleshooting/#node-terminates-before-ready-on-failed-encrypted-ebs-volume) names the
     caller's rights alone. Here both are asked for.
     """
-    for key in ec2.disk_keys(plan.data):
+    for key in needs.disk_keys(plan.data):
         if not may_use(account, key, f"/{SPOT_ROLE}", TO_START):
             message = (
                 "Instance launch failed because an EBS volume cannot be encrypted. If your launch specification "
@@ -172,19 +177,12 @@ def _check_quota(account: Account, plan: LaunchPlan, kind: str) -> None:
     most = account.supply.vcpu_limit(plan.market)
     if most is None:
         return
-    running = [each for group in _reservations_of(account) for each in group["Instances"]]
+    running = account.instances(Filters=_LIVE)
     same = [each for each in running if (each.get("InstanceLifecycle") == "spot") == (plan.market == "spot")]
     used = sum(_vcpus(account, each["InstanceType"]) for each in same)
     if used + _vcpus(account, kind) <= most:
         return
-    if plan.market == "spot":
-        raise GapError("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
-    message = (
-        f"You have requested more vCPU capacity than your current vCPU limit of {most} allows for the instance bucket "
-        "that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to "
-        "request an adjustment to this limit."
-    )
-    raise GapError("VcpuLimitExceeded", message)
+    raise GapError(*quota_refusal(plan.market == "spot", most))
 
 
 def _check_reservation(account: Account, id: str, kind: str, zone: str) -> None:
@@ -229,11 +227,142 @@ def _known_options(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {key: value for key, value in options.items() if key != "State"} if options else None
 
 
-def _reservations_of(account: Account) -> list[Any]:
-    reservations: list[Any] = account.call("ec2", "DescribeInstances", Filters=_LIVE)["Reservations"]
-    return reservations
-
-
 def _vcpus(account: Account, kind: str) -> int:
     machine = instance_type(account, kind)
     return machine.vcpus if machine else 0
+
+
+_DRY_RUN: Final = GapError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+_REPLACES: Final = ("ImageId", "InstanceType", "SubnetId")
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    plan: LaunchPlan
+    specification: Mapping[str, Any]
+    override: Mapping[str, Any]
+
+    def described(self) -> dict[str, Any]:
+        return {"LaunchTemplateSpecification": self.specification, "Overrides": self.override}
+
+
+def create_fleet(request: GapRequest) -> Mapping[str, Any] | None:
+    """``ec2:CreateFleet`` of type ``instant``: the cheapest that there is room for, and what was in others' way."""
+    params = request.params
+    if params.get("Type") != "instant":
+        return None
+    target = params.get("TargetCapacitySpecification") or {}
+    market: Market = "spot" if target.get("DefaultTargetCapacityType") == "spot" else "on-demand"
+    candidates = _in_order(request.account, list(_candidates(request, market)))
+    if params.get("DryRun"):
+        raise _DRY_RUN
+    fleet = f"fleet-{uuid.uuid4()}"
+    started: dict[int, list[str]] = {}
+    errors: dict[int, GapError] = {}
+    for _ in range(int(target.get("TotalTargetCapacity") or 0)):
+        for place, candidate in enumerate(candidates):
+            if place in errors:
+                continue
+            try:
+                started.setdefault(place, []).append(_start(request, candidate.plan, fleet))
+                break
+            except GapError as error:
+                errors[place] = error
+    return {
+        "FleetId": fleet,
+        "Instances": [
+            {
+                "LaunchTemplateAndOverrides": candidates[place].described(),
+                "Lifecycle": market,
+                "InstanceIds": ids,
+                "InstanceType": candidates[place].plan.data["InstanceType"],
+            }
+            for place, ids in started.items()
+            if ids
+        ],
+        "Errors": [
+            {
+                "LaunchTemplateAndOverrides": candidates[place].described(),
+                "Lifecycle": market,
+                "ErrorCode": error.code,
+                "ErrorMessage": error.message,
+            }
+            for place, error in errors.items()
+        ],
+    }
+
+
+def run_instances(request: GapRequest) -> Mapping[str, Any] | None:
+    """``ec2:RunInstances`` as a dry run: what it names must exist."""
+    if not request.params.get("DryRun"):
+        return None
+    account, specification = request.account, request.params.get("LaunchTemplate") or {}
+    template, version, data = _template(account, specification)
+    own = {key: value for key, value in request.params.items() if value}
+    check_references(account, LaunchPlan(template, version, {**data, **own}, "on-demand"))
+    raise _DRY_RUN
+
+
+def _candidates(request: GapRequest, market: Market) -> Iterator[_Candidate]:
+    tags = [each for each in request.params.get("TagSpecifications") or () if each.get("ResourceType") != "fleet"]
+    for config in request.params.get("LaunchTemplateConfigs") or ():
+        template_reference = config.get("LaunchTemplateSpecification") or {}
+        template, version, data = _template(request.account, template_reference)
+        specification = {
+            "LaunchTemplateId": template["LaunchTemplateId"],
+            "LaunchTemplateName": template["LaunchTemplateName"],
+            "Version": version,
+        }
+        merged = {**data, "TagSpecifications": _joined([*(data.get("TagSpecifications") or ()), *tags])}
+        for override in config.get("Overrides") or ({},):
+            replaced = {key: override[key] for key in _REPLACES if override.get(key)}
+            yield _Candidate(LaunchPlan(template, version, {**merged, **replaced}, market), specification, override)
+
+
+def _template(account: Account, specification: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, Mapping[str, Any]]:
+    if not specification:
+        return {}, "", {}
+    template = needs.launch_template(account, specification)
+    if not template:
+        by_name = bool(specification.get("LaunchTemplateName"))
+        code = f"InvalidLaunchTemplate{'Name.NotFoundException' if by_name else 'Id.NotFound'}"
+        raise GapError(code, "At least one of the launch templates specified in the request does not exist.")
+    numbers = {"$Latest": "LatestVersionNumber", "$Default": "DefaultVersionNumber"}
+    version = str(specification.get("Version") or "$Default")
+    number = str(template[numbers[version]]) if version in numbers else version
+    return template, number, needs.launch_template_data(account, template, number)
+
+
+def _start(request: GapRequest, plan: LaunchPlan, fleet: str) -> str:
+    refused = request.refusal(needs.launch(request, plan.template, plan.data, spot=plan.market == "spot"))
+    if refused:
+        raise GapError("UnauthorizedOperation", refused)
+    check_references(request.account, plan)
+    check_capacity(request, plan)
+    return _start_instance(request.account, plan, fleet)
+
+
+def _in_order(account: Account, candidates: list[_Candidate]) -> list[_Candidate]:
+    """Cheapest first: by the catalogue's price, else by what the request says that it reckons with."""
+
+    def price(candidate: _Candidate) -> float:
+        machine = account.catalog.machines.get(str(candidate.plan.data.get("InstanceType")))
+        for spot in (candidate.plan.market == "spot", False):
+            rate = machine and account.catalog.prices.machine(account.region, machine, spot=spot)
+            if rate:
+                return rate.usd
+        return float(candidate.override.get("Priority") or "inf")
+
+    return sorted(candidates, key=price)
+
+
+def _joined(specifications: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One specification for each type of resource; where two set a tag, the later one does."""
+    merged: dict[str, dict[str, str]] = {}
+    for each in specifications:
+        tags = {tag["Key"]: tag.get("Value") or "" for tag in each.get("Tags") or ()}
+        merged.setdefault(str(each["ResourceType"]), {}).update(tags)
+    return [
+        {"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        for kind, tags in merged.items()
+    ]

@@ -42,10 +42,8 @@ def describe_instance_status(request: GapRequest) -> Mapping[str, Any]:
     https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
     """
     ids = sorted(set(request.params.get("InstanceIds") or ()))
-    answer = request.account.call(
-        "ec2", "DescribeInstances", **({"InstanceIds": ids} if ids else {"Filters": _RUNNING})
-    )
-    statuses = [_status(request, each) for group in answer["Reservations"] for each in group["Instances"]]
+    instances = request.account.instances(**({"InstanceIds": ids} if ids else {"Filters": _RUNNING}))
+    statuses = [_status(request, each) for each in instances]
     filters = {name: values for name, values in request.filters().items() if name in _BY_STATUS}
     fitting = [
         each for each in statuses if all(set(_BY_STATUS[name](each)) & set(values) for name, values in filters.items())
@@ -97,9 +95,8 @@ def describe_capacity_reservations(request: GapRequest) -> Mapping[str, Any]:
 
 def free(account: Account, reservation: CapacityReservation) -> int:
     """How many more instances a reservation holds."""
-    answer = account.call("ec2", "DescribeInstances", Filters=_LIVE)
-    instances = [each for group in answer["Reservations"] for each in group["Instances"]]
-    return max(0, reservation.count - sum(each.get("CapacityReservationId") == reservation.id for each in instances))
+    running = (each.get("CapacityReservationId") for each in account.instances(Filters=_LIVE))
+    return max(0, reservation.count - sum(id == reservation.id for id in running))
 
 
 def _described(account: Account, reservation: CapacityReservation) -> dict[str, Any]:

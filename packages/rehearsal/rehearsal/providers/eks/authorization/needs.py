@@ -1,0 +1,325 @@
+"""What each request needs, by service.
+
+EC2: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html. Making and tagging are two
+actions, the second with ``ec2:CreateAction``:
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/supported-iam-actions-tagging.html.
+
+The other services that Karpenter calls (https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/aws/sdk.go) have
+pages below https://docs.aws.amazon.com/service-authorization/latest/reference/, each with ``.html``:
+list_awsidentityandaccessmanagementiam, list_amazonelastickubernetesservice, list_awspricelist, list_awssystemsmanager,
+list_amazonsqs, list_awssecuritytokenservice, list_amazonapplicationrecoverycontroller-zonalshift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from facts.concepts.iam import Value, request_tags, resource_tags
+from rehearsal.providers.eks.authorization.callers import Needs, Operation, Right, Table, none, only
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+
+_TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+
+_PUBLIC: Final = ("image", "snapshot")
+"""Types whose ARNs name no account."""
+
+
+def create_launch_template(operation: Operation) -> Iterator[Right]:
+    """``CreateLaunchTemplate``."""
+    yield from _made(operation, "CreateLaunchTemplate", "launch-template", operation.params.get("TagSpecifications"))
+
+
+def delete_launch_template(operation: Operation) -> Iterator[Right]:
+    """``DeleteLaunchTemplate``."""
+    template = launch_template(operation.account, operation.params)
+    yield _on(operation, "ec2:DeleteLaunchTemplate", "launch-template", template.get("LaunchTemplateId", "*"), template)
+
+
+def create_tags(operation: Operation) -> Iterator[Right]:
+    """``CreateTags``: the tags of the request on each of the resources."""
+    tags = _as_mapping(operation.params.get("Tags"))
+    for id in operation.params.get("Resources") or ():
+        kind = _TABLE["types"].get(str(id).partition("-")[0], "*")
+        tagged = {"Tags": _tags_of(operation.account, str(id))}
+        yield _on(operation, "ec2:CreateTags", kind, str(id), tagged, request_tags(tags))
+
+
+def terminate_instances(operation: Operation) -> Iterator[Right]:
+    """``TerminateInstances``: each of the instances."""
+    ids = list(operation.params.get("InstanceIds") or ())
+    named = [{"Name": "instance-id", "Values": ids}]
+    known = {each["InstanceId"]: each for each in operation.account.instances(Filters=named)}
+    for id in ids:
+        instance = known.get(id, {})
+        yield _on(operation, "ec2:TerminateInstances", "instance", id, instance, _of_instance(instance))
+
+
+def create_fleet(operation: Operation) -> Iterator[Right]:
+    """``CreateFleet``: the fleet, and what the request names of its own for its instances.
+
+    What starting those needs is looked at when they start (:func:`launch`), and becomes errors of the fleet.
+    """
+    yield from _made(operation, "CreateFleet", "fleet", operation.params.get("TagSpecifications"))
+    for config in operation.params.get("LaunchTemplateConfigs") or ():
+        template = launch_template(operation.account, config.get("LaunchTemplateSpecification") or {})
+        if template:
+            yield _on(operation, "ec2:CreateFleet", "launch-template", template["LaunchTemplateId"], template)
+        overrides = config.get("Overrides") or ()
+        for kind, key in (("image", "ImageId"), ("subnet", "SubnetId")):
+            for id in dict.fromkeys(str(each[key]) for each in overrides if each.get(key)):
+                yield _on(operation, "ec2:CreateFleet", kind, id, {"Tags": _tags_of(operation.account, id)})
+
+
+def run_instances(operation: Operation) -> Iterator[Right]:
+    """``RunInstances``, with or without a launch template."""
+    specification = operation.params.get("LaunchTemplate") or {}
+    template = launch_template(operation.account, specification)
+    data = launch_template_data(operation.account, template, str(specification.get("Version") or "$Default"))
+    merged = {**data, **{key: value for key, value in operation.params.items() if value}}
+    tags = [*(data.get("TagSpecifications") or ()), *(operation.params.get("TagSpecifications") or ())]
+    market = (merged.get("InstanceMarketOptions") or {}).get("MarketType")
+    yield from launch(operation, template, {**merged, "TagSpecifications": tags}, spot=market == "spot")
+
+
+def launch(
+    operation: Operation, template: Mapping[str, Any], data: Mapping[str, Any], *, spot: bool
+) -> Iterator[Right]:
+    """What it needs to start one instance from ``data``, a launch template's with everything that replaces parts."""
+    used = [("image", data.get("ImageId"))]
+    interfaces = data.get("NetworkInterfaces") or ()
+    used += [("subnet", data.get("SubnetId")), *(("subnet", each.get("SubnetId")) for each in interfaces)]
+    groups = [*(data.get("SecurityGroupIds") or ()), *(id for each in interfaces for id in each.get("Groups") or ())]
+    used += [("security-group", id) for id in groups]
+    disks = [each.get("Ebs") or {} for each in data.get("BlockDeviceMappings") or ()]
+    used += [("snapshot", disk.get("SnapshotId")) for disk in disks]
+    reserved = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+    used += [("capacity-reservation", reserved.get("CapacityReservationId"))]
+    for kind, id in dict.fromkeys((kind, str(id)) for kind, id in used if id):
+        yield _on(operation, "ec2:RunInstances", kind, id, {"Tags": _tags_of(operation.account, id)})
+    if template:
+        yield _on(operation, "ec2:RunInstances", "launch-template", template["LaunchTemplateId"], template)
+    tags = data.get("TagSpecifications")
+    machine = _of_instance({"InstanceType": data.get("InstanceType")})
+    yield from _made(operation, "RunInstances", "instance", tags, machine)
+    yield from _made(operation, "RunInstances", "volume", tags)
+    yield from _made(operation, "RunInstances", "network-interface", tags)
+    if spot:
+        yield from _made(operation, "RunInstances", "spot-instances-request", tags)
+    yield from _passed_role(operation, data.get("IamInstanceProfile") or {})
+    for key in disk_keys(data):
+        yield from _uses_key(key)
+
+
+def disk_keys(data: Mapping[str, Any]) -> list[str]:
+    """The customer's keys on the disks of a launch template's data, each once."""
+    named = [(each.get("Ebs") or {}).get("KmsKeyId") for each in data.get("BlockDeviceMappings") or ()]
+    return list(dict.fromkeys(key for key in named if key))
+
+
+def _uses_key(key: str) -> Iterator[Right]:
+    """EC2 asks for them as its caller: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html"""
+    for action in ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo"):
+        yield Right(f"kms:{action}", key)
+    yield Right("kms:CreateGrant", key, {"kms:GrantIsForAWSResource": "true"})
+
+
+def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The launch template that a request names, ``{}`` if it does not exist."""
+    keys = {"LaunchTemplateId": "LaunchTemplateIds", "LaunchTemplateName": "LaunchTemplateNames"}
+    identifiers = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
+    if not identifiers:
+        return {}
+    try:
+        templates = account.call("ec2", "DescribeLaunchTemplates", **identifiers)["LaunchTemplates"]
+    except AwsError:
+        return {}
+    return templates[0] if templates else {}
+
+
+def launch_template_data(account: Account, template: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """The content of one version of a launch template, ``{}`` if it does not exist."""
+    if not template:
+        return {}
+    answer = account.call(
+        "ec2", "DescribeLaunchTemplateVersions", LaunchTemplateId=template["LaunchTemplateId"], Versions=[version]
+    )
+    versions = answer["LaunchTemplateVersions"]
+    return versions[0]["LaunchTemplateData"] if versions else {}
+
+
+def _made(
+    operation: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
+) -> Iterator[Right]:
+    """The right to make a resource, and to tag it if the request does."""
+    tags = {
+        key: value
+        for each in specifications or ()
+        if each.get("ResourceType") == kind
+        for key, value in _as_mapping(each.get("Tags")).items()
+    }
+    context = {**(request_tags(tags) if tags else {}), **(further or {})}
+    yield _on(operation, f"ec2:{action}", kind, "*", {}, context)
+    if tags:
+        yield _on(operation, "ec2:CreateTags", kind, "*", {}, {**context, "ec2:CreateAction": action})
+
+
+def _on(
+    operation: Operation,
+    action: str,
+    kind: str,
+    id: str,
+    resource: Mapping[str, Any],
+    further: Mapping[str, Value] | None = None,
+) -> Right:
+    account = "" if kind in _PUBLIC else _owner(operation.account, kind, id)
+    arn = f"arn:{operation.account.partition}:ec2:{operation.account.region}:{account}:{kind}/{id}"
+    tags = resource_tags(_as_mapping(resource.get("Tags")), "ec2")
+    return Right(action, arn, {"ec2:Region": operation.account.region, **tags, **(further or {})})
+
+
+def _owner(account: Account, kind: str, id: str) -> str:
+    """The account in the ARN: of a shared subnet its owner's.
+
+    https://github.com/terraform-aws-modules/terraform-aws-iam/issues/227
+    """
+    if kind != "subnet":
+        return account.id
+    subnets = account.call("ec2", "DescribeSubnets", Filters=[{"Name": "subnet-id", "Values": [id]}])["Subnets"]
+    return str(subnets[0]["OwnerId"]) if subnets else account.id
+
+
+def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:
+    facts = {
+        "ec2:InstanceType": instance.get("InstanceType"),
+        "ec2:AvailabilityZone": (instance.get("Placement") or {}).get("AvailabilityZone"),
+        "ec2:InstanceProfile": (instance.get("IamInstanceProfile") or {}).get("Arn"),
+    }
+    return {key: str(value) for key, value in facts.items() if value}
+
+
+def _passed_role(operation: Operation, profile: Mapping[str, Any]) -> Iterator[Right]:
+    """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/iam-roles-for-amazon-ec2.html#roles-profiles-passrole."""
+    name = profile.get("Name") or str(profile.get("Arn") or "").rpartition("/")[2]
+    if not name:
+        return
+    try:
+        instance_profile = operation.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)[
+            "InstanceProfile"
+        ]
+    except AwsError:
+        return
+    for role in instance_profile["Roles"]:
+        yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
+
+
+def _tags_of(account: Account, id: str) -> list[Mapping[str, str]]:
+    filters = [{"Name": "resource-id", "Values": [id]}]
+    tags: list[Mapping[str, str]] = account.call("ec2", "DescribeTags", Filters=filters)["Tags"]
+    return tags
+
+
+def _as_mapping(tags: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:
+    return {str(each["Key"]): str(each.get("Value") or "") for each in tags or ()}
+
+
+def _profile(operation: str) -> Needs:
+    """An action on one instance profile; adding a role also passes that role."""
+
+    def needs(request: Operation) -> Iterator[Right]:
+        name = str(request.params.get("InstanceProfileName") or "")
+        instance_profile = _look_up(request, "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name)
+        path = str(instance_profile.get("Path") or request.params.get("Path") or "/")
+        arn = request.arn("iam", f"instance-profile{path}{name}", everywhere=True)
+        yield Right(f"iam:{operation}", arn, {**resource_tags(_tags(instance_profile)), **_requested(request)})
+        if operation == "AddRoleToInstanceProfile":
+            role = _look_up(request, "GetRole", "Role", RoleName=request.params.get("RoleName"))
+            if role:
+                yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
+
+    return needs
+
+
+def _list_profiles(request: Operation) -> Iterator[Right]:
+    prefix = str(request.params.get("PathPrefix") or "/")
+    yield Right("iam:ListInstanceProfiles", request.arn("iam", f"instance-profile{prefix}", everywhere=True))
+
+
+def _get_role(request: Operation) -> Iterator[Right]:
+    name = request.params.get("RoleName")
+    iam_role = _look_up(request, "GetRole", "Role", RoleName=name)
+    arn = str(iam_role.get("Arn") or request.arn("iam", f"role/{name}", everywhere=True))
+    yield Right("iam:GetRole", arn, resource_tags(_tags(iam_role)))
+
+
+def _describe_cluster(request: Operation) -> Iterator[Right]:
+    name = request.params.get("name")
+    try:
+        tags = request.account.call("eks", "DescribeCluster", name=name)["cluster"].get("tags") or {}
+    except AwsError:
+        tags = {}
+    yield Right("eks:DescribeCluster", request.arn("eks", f"cluster/{name}"), resource_tags(tags))
+
+
+def _get_parameter(request: Operation) -> Iterator[Right]:
+    name = str(request.params.get("Name") or "")
+    # AWS's own parameters belong to no account.
+    owner = "" if name.startswith("/aws/service/") else request.account.id
+    yield Right(
+        "ssm:GetParameter",
+        f"arn:{request.account.partition}:ssm:{request.account.region}:{owner}:parameter/{name.removeprefix('/')}",
+    )
+
+
+def _queue(operation: str) -> Needs:
+    def needs(request: Operation) -> Iterator[Right]:
+        name = request.params.get("QueueName") or str(request.params.get("QueueUrl") or "").rpartition("/")[2]
+        yield Right(f"sqs:{operation}", request.arn("sqs", str(name)))
+
+    return needs
+
+
+def _zonal_shift(request: Operation) -> Iterator[Right]:
+    yield Right("arc-zonal-shift:GetManagedResource", str(request.params.get("resourceIdentifier") or "*"))
+
+
+def _look_up(request: Operation, operation: str, key: str, **params: Any) -> Mapping[str, Any]:
+    try:
+        description: Mapping[str, Any] = request.account.call("iam", operation, **params)[key]
+    except AwsError:
+        return {}
+    return description
+
+
+def _tags(description: Mapping[str, Any]) -> dict[str, str]:
+    return {str(each["Key"]): str(each["Value"]) for each in description.get("Tags") or ()}
+
+
+def _requested(request: Operation) -> Mapping[str, Any]:
+    tags = _tags(request.params)
+    return request_tags(tags) if tags else {}
+
+
+TABLE: Final[Table] = {
+    **{
+        (service, name): only(f"{service}:{name}") for service, names in _TABLE["any"].items() for name in names.split()
+    },
+    ("ec2", "CreateFleet"): create_fleet,
+    ("ec2", "CreateLaunchTemplate"): create_launch_template,
+    ("ec2", "CreateTags"): create_tags,
+    ("ec2", "DeleteLaunchTemplate"): delete_launch_template,
+    ("ec2", "RunInstances"): run_instances,
+    ("ec2", "TerminateInstances"): terminate_instances,
+    **{("iam", name): _profile(name) for name in _TABLE["profile"].split()},
+    ("iam", "GetRole"): _get_role,
+    ("iam", "ListInstanceProfiles"): _list_profiles,
+    ("eks", "DescribeCluster"): _describe_cluster,
+    ("ssm", "GetParameter"): _get_parameter,
+    **{("sqs", name): _queue(name) for name in _TABLE["queue"].split()},
+    ("sts", "GetCallerIdentity"): none,
+    ("arc-zonal-shift", "GetManagedResource"): _zonal_shift,
+}

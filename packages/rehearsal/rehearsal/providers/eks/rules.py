@@ -1,0 +1,300 @@
+"""What EKS refuses of clusters and node groups, and AWS of tags, one named rule each."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from rehearsal.providers.base import CheckFailure, Properties
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.instance_types import architecture, instance_type
+from rehearsal.providers.rules import RuleBook, tag_rules
+from rehearsal.providers.values import at
+
+CLUSTER_RULES: Final = RuleBook[Account]()
+DEFAULT_VERSION: Final = "1.34"
+VERSIONS: Final = ("1.32", "1.33", "1.34", "1.35", "1.36")
+"""https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (1.32 and 1.33 in extended support)."""
+
+_CREATE_CLUSTER: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html"
+_ENDPOINT: Final = "https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html"
+_NETWORK: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html"
+_ROLLBACK: Final = timedelta(days=7)
+_PRIVATE: Final = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+
+
+@CLUSTER_RULES.add(
+    "version-offered", "https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html", "version"
+)
+def _version(inputs: Properties, account: Account) -> str | None:
+    version = inputs.get("version")
+    if version is None or version in VERSIONS:
+        return None
+    return f"InvalidParameterException: unsupported Kubernetes version {version}; supported: {', '.join(VERSIONS)}"
+
+
+@CLUSTER_RULES.add("subnets-distinct", _CREATE_CLUSTER, "vpcConfig.subnetIds")
+def _subnets(inputs: Properties, account: Account) -> str | None:
+    if len(set(at(inputs, "vpcConfig.subnetIds") or [])) >= 2:
+        return None
+    return "InvalidParameterException: Subnets specified must be in at least two different AZs"
+
+
+@CLUSTER_RULES.add("endpoint-somewhere", _ENDPOINT, "vpcConfig.endpointPublicAccess", "vpcConfig.endpointPrivateAccess")
+def _endpoint(inputs: Properties, account: Account) -> str | None:
+    network: Mapping[str, Any] = inputs["vpcConfig"]
+    if network.get("endpointPublicAccess", True) or network.get("endpointPrivateAccess"):
+        return None
+    return "InvalidParameterException: Private and public endpoint access cannot both be disabled"
+
+
+@CLUSTER_RULES.add("public-access-ranges", _ENDPOINT, "vpcConfig.publicAccessCidrs", "vpcConfig.endpointPublicAccess")
+def _allowed(inputs: Properties, account: Account) -> str | None:
+    blocks = at(inputs, "vpcConfig.publicAccessCidrs") or []
+    if blocks and at(inputs, "vpcConfig.endpointPublicAccess") is False:
+        return "InvalidParameterException: publicAccessCidrs need a public endpoint"
+    for text in blocks:
+        try:
+            block = ipaddress.ip_network(text)
+        except ValueError as error:
+            return (
+                f"InvalidParameterException: The following CIDRs are invalid in publicAccessCidrs: [{text}] ({error})"
+            )
+        if block.prefixlen and any(block.version == 4 and block.subnet_of(known) for known in _PRIVATE):  # type: ignore[arg-type]
+            return f"InvalidParameterException: The following CIDRs are not allowed in publicAccessCidrs: [{text}]"
+    return None
+
+
+@CLUSTER_RULES.add("service-range", _NETWORK, "kubernetesNetworkConfig.serviceIpv4Cidr")
+def _services(inputs: Properties, account: Account) -> str | None:
+    text = at(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
+    if text is None:
+        return None
+    try:
+        block = ipaddress.IPv4Network(text)
+    except ValueError as error:
+        return f"InvalidParameterException: serviceIpv4Cidr {text} is no range: {error}"
+    if not 12 <= block.prefixlen <= 24 or not any(block.subnet_of(known) for known in _PRIVATE):  # type: ignore[arg-type]
+        return f"InvalidParameterException: serviceIpv4Cidr {text} must be /12 to /24 of a private range"
+    return None
+
+
+@CLUSTER_RULES.add(
+    "encrypted-resources", "https://docs.aws.amazon.com/eks/latest/userguide/enable-kms.html", "encryptionConfig"
+)
+def _encrypted(inputs: Properties, account: Account) -> str | None:
+    encryption = inputs.get("encryptionConfig")
+    if not encryption or encryption.get("resources") == ["secrets"]:
+        return None
+    return "InvalidParameterException: The only supported value of encryptionConfig.resources is secrets"
+
+
+@CLUSTER_RULES.add(
+    "auto-mode-complete",
+    "https://docs.aws.amazon.com/eks/latest/userguide/automode.html",
+    "computeConfig",
+    "storageConfig",
+)
+def _auto_mode(inputs: Properties, account: Account) -> str | None:
+    if at(inputs, "computeConfig.enabled") or at(inputs, "storageConfig.blockStorage.enabled"):
+        return "InvalidParameterException: EKS Auto Mode is not simulated: leave computeConfig and storageConfig out"
+    return None
+
+
+def version_step(old: str, new: str, since: timedelta | None) -> str | None:
+    """Why a control plane of minor version ``old`` cannot become ``new``: one step up at a time
+    (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html), or one back in the seven days ``since`` it
+    was upgraded in place (https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html).
+    """
+    step = int(new.partition(".")[2]) - int(old.partition(".")[2])
+    if step in (0, 1) or (step == -1 and since is not None and since <= _ROLLBACK):
+        return None
+    return f"Unsupported Kubernetes minor version update from {old} to {new}"
+
+
+POOL_RULES: Final = RuleBook[Account]()
+RESERVED_LABELS: Final = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")
+"""https://github.com/aws/containers-roadmap/issues/1451"""
+
+DEFAULT_AMI_TYPE: Final = "AL2023_x86_64_STANDARD"
+DEFAULT_TYPE: Final = "t3.medium"
+
+_CREATE: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html"
+_GROUPS: Final = "https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html"
+_TEMPLATES: Final = "https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html"
+_LABELS: Final = "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"
+_TAINT: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_Taint.html"
+_NAME: Final = re.compile(r"[0-9A-Za-z][A-Za-z0-9_-]{0,62}")
+_LABEL_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_MOST_TAINTS: Final = 50
+
+
+@POOL_RULES.add("group-name", _CREATE, "nodeGroupName")
+def _name(inputs: Properties, account: Account) -> str | None:
+    name = inputs["nodeGroupName"]
+    if _NAME.fullmatch(name):
+        return None
+    return (
+        f"InvalidParameterException: nodegroupName {name} must be at most 63 letters, digits, hyphens and underscores"
+    )
+
+
+@POOL_RULES.add("scaling-ordered", _GROUPS, "scalingConfig")
+def _scaling(inputs: Properties, account: Account) -> str | None:
+    low, desired, high = (int(at(inputs, f"scalingConfig.{key}") or 0) for key in ("minSize", "desiredSize", "maxSize"))
+    if high < 1:
+        return "InvalidParameterException: maxSize must be at least 1"
+    if low > high:
+        return f"InvalidParameterException: Minimum capacity {low} can't be greater than maximum capacity {high}"
+    if desired > high:
+        return f"InvalidParameterException: desired capacity {desired} can't be greater than max size {high}"
+    if desired < low:
+        return f"InvalidParameterException: Minimum capacity {low} can't be greater than desired size {desired}"
+    return None
+
+
+@POOL_RULES.add("instance-types-exist", _CREATE, "instanceTypes")
+def _types(inputs: Properties, account: Account) -> str | None:
+    unknown = [name for name in inputs.get("instanceTypes") or [] if instance_type(account, name) is None]
+    if not unknown:
+        return None
+    return f"InvalidParameterException: The following supplied instance types do not exist: [{', '.join(unknown)}]"
+
+
+@POOL_RULES.add("instance-types-many", _CREATE, "instanceTypes", "capacityType")
+def _many(inputs: Properties, account: Account) -> str | None:
+    types = inputs.get("instanceTypes") or []
+    if len(set(types)) < len(types):
+        return f"InvalidParameterException: instanceTypes names a type twice: [{', '.join(types)}]"
+    if inputs.get("capacityType") == "CAPACITY_BLOCK" and len(types) != 1:
+        return "InvalidParameterException: A node group of capacity type CAPACITY_BLOCK has one instance type"
+    return None
+
+
+@POOL_RULES.add("instance-types-architecture", _CREATE, "instanceTypes")
+def _alike(inputs: Properties, account: Account) -> str | None:
+    architectures = {architecture(account, name) for name in inputs.get("instanceTypes") or []}
+    if len(architectures) < 2:
+        return None
+    return "InvalidParameterException: The supplied instance types have different architectures (x86_64 and arm64)"
+
+
+@POOL_RULES.add("ami-fits-type", "https://github.com/eksctl-io/eksctl/pull/4973", "instanceTypes", "amiType")
+def _image(inputs: Properties, account: Account) -> str | None:
+    ami = inputs.get("amiType") or DEFAULT_AMI_TYPE
+    if ami == "CUSTOM":
+        return None
+    image_architecture = "arm64" if "ARM_64" in ami else "x86_64"
+    for name in inputs.get("instanceTypes") or [DEFAULT_TYPE]:
+        machine = instance_type(account, name)
+        without = machine is not None and "NVIDIA" in ami and not machine.gpus
+        if architecture(account, name) != image_architecture or without:
+            return f"InvalidParameterException: [{name}] is not a valid instance type for requested amiType {ami}"
+    return None
+
+
+@POOL_RULES.add("disk-or-template", _TEMPLATES, "launchTemplate", "diskSize", "remoteAccess")
+def _disk(inputs: Properties, account: Account) -> str | None:
+    if not inputs.get("launchTemplate"):
+        return None
+    if inputs.get("diskSize"):
+        return "InvalidParameterException: Disk size must be specified within the launch template."
+    if inputs.get("remoteAccess"):
+        return "InvalidParameterException: Remote access configuration cannot be specified with a launch template."
+    return None
+
+
+@POOL_RULES.add("labels-reserved", "https://github.com/aws/containers-roadmap/issues/1451", "labels")
+def _reserved(inputs: Properties, account: Account) -> str | None:
+    for key in inputs.get("labels") or {}:
+        prefix = key.partition("/")[0] + "/"
+        if any(
+            prefix == reserved_prefix or prefix.endswith(f".{reserved_prefix}") for reserved_prefix in RESERVED_LABELS
+        ):
+            reserved = ", ".join(RESERVED_LABELS)
+            return f"InvalidParameterException: Label cannot contain reserved prefixes [{reserved}]: {key}"
+    return None
+
+
+@POOL_RULES.add("labels-valid", _LABELS, "labels")
+def _labels(inputs: Properties, account: Account) -> str | None:
+    return next(
+        (bad for key, value in (inputs.get("labels") or {}).items() if (bad := _bad("label", key, value))), None
+    )
+
+
+@POOL_RULES.add("taints-valid", _TAINT, "taints")
+def _taints(inputs: Properties, account: Account) -> str | None:
+    taints = inputs.get("taints") or []
+    if len(taints) > _MOST_TAINTS:
+        return f"InvalidParameterException: {len(taints)} taints are more than {_MOST_TAINTS}"
+    unique: set[tuple[str, str]] = set()
+    for taint in taints:
+        identity = taint["key"], taint["effect"]
+        if identity in unique:
+            return f"InvalidParameterException: Duplicate taint: key {taint['key']} with effect {taint['effect']}"
+        unique.add(identity)
+        bad = _bad("taint", taint["key"], taint.get("value") or "")
+        if bad:
+            return bad
+    return None
+
+
+@POOL_RULES.add(
+    "update-config",
+    "https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html",
+    "updateConfig",
+)
+def _update(inputs: Properties, account: Account) -> str | None:
+    config = inputs.get("updateConfig") or {}
+    present = [key for key in ("maxUnavailable", "maxUnavailablePercentage") if config.get(key) is not None]
+    if config and len(present) != 1:
+        return "InvalidParameterException: updateConfig needs maxUnavailable or maxUnavailablePercentage, and not both"
+    return None
+
+
+def _bad(what: str, key: str, value: str) -> str | None:
+    prefix, slash, name = key.rpartition("/")
+    if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_PREFIX.fullmatch(prefix)):
+        return f"InvalidParameterException: Invalid {what} key {key}: write [prefix/]name of letters, digits, - _ ."
+    if value and not _LABEL_NAME.fullmatch(value):
+        return f"InvalidParameterException: Invalid {what} value {value} of {key}: at most 63 letters, digits, - _ ."
+    return None
+
+
+_KEY: Final = 128
+_VALUE: Final = 256
+_MOST: Final = 50
+
+TAGS: Final = tag_rules(
+    "tags",
+    source="https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html",
+    key=rf"(?!(?i:aws:))[\w .:/=+@-]{{1,{_KEY}}}",
+    value=rf"[\w .:/=+@-]{{0,{_VALUE}}}",
+    most=_MOST,
+    refusal="InvalidParameterException: the tag '{key}' is not valid, is reserved, or is one too many",
+)
+
+
+def tag_failures(inputs: Properties) -> list[CheckFailure]:
+    """What the provider itself finds wrong with tags.
+
+    https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html (naming limits)
+    """
+    tags = inputs.get("tags")
+    if not isinstance(tags, dict):
+        return []
+    failures = [
+        CheckFailure(f'tags["{key}"]', f"keys of 1 to {_KEY} characters that do not begin with aws: are allowed")
+        for key in tags
+        if not 1 <= len(key) <= _KEY or key.lower().startswith("aws:")
+    ]
+    long = [key for key, value in tags.items() if isinstance(value, str) and len(value) > _VALUE]
+    failures += [CheckFailure(f'tags["{key}"]', f"values of at most {_VALUE} characters are allowed") for key in long]
+    if len(tags) > _MOST:
+        failures.append(CheckFailure("tags", f"{len(tags)} tags are more than the {_MOST} that a resource may have"))
+    return failures

@@ -1,1 +1,0 @@
-"""What AWS refuses, one named rule each."""

@@ -1,0 +1,286 @@
+"""What cluster-autoscaler sees of an empty group, which group it prefers, and what it lacks to scale one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.providers.eks.autoscaling import (
+    CLUSTER,
+    EKS_TAGS,
+    FLAGS,
+    LABELS,
+    OWN,
+    ROLE,
+    TAINT,
+    TEMPLATE,
+    TEMPLATE_TAGS,
+    declared,
+    installed,
+    policy,
+    role,
+    snapshot,
+    trust,
+)
+from packages.rehearsal.tests.providers.eks.tables import cases
+from rehearsal.providers.eks.authorization.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
+    CONFIG_MAP,
+    READS,
+    WRITES,
+    ObservedNode,
+    evaluate,
+    observed_node,
+    ordered,
+    priorities,
+    rank,
+    template,
+)
+from rehearsal.simulation import SimulatedNodeGroup
+
+DESCRIBED = ObservedNode(LABELS, ({**TAINT, "effect": "NO_SCHEDULE"},))
+HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
+
+
+def view(tags: dict[str, str], described: ObservedNode | None = None, gpus: int = 1) -> SimulatedNodeGroup:
+    base = declared().base
+    base = replace(base, machine=replace(base.machine, gpus=gpus))
+    return observed_node(base, template(gpus, tags, described), base.zones)
+
+
+def test_with_all_tags_only_the_clouds_own_labels_are_unknown_to_the_autoscaler() -> None:
+    group = view(TEMPLATE_TAGS)
+    assert group.late_labels == HIDDEN
+    assert {**group.labels, **HIDDEN} == declared().base.labels
+    assert not group.labels.keys() & HIDDEN.keys()
+    assert (group.taints, group.late_taints) == ((TAINT,), ())
+
+
+@pytest.mark.parametrize("key", sorted(LABELS))
+def test_a_label_without_its_tag_is_unknown_to_the_autoscaler(key: str) -> None:
+    tags = {name: value for name, value in TEMPLATE_TAGS.items() if name != f"{TEMPLATE}label/{key}"}
+    assert view(tags).late_labels == {**HIDDEN, key: LABELS[key]}
+    assert view({**tags, f"{TEMPLATE}label/{key}": "other"}).late_labels == {**HIDDEN, key: LABELS[key]}
+
+
+@cases
+def test_a_taint_is_known_by_value_and_effect(text: str, known: bool) -> None:
+    group = view({**TEMPLATE_TAGS, f"{TEMPLATE}taint/nvidia.com/gpu": text})
+    assert (group.taints, group.late_taints) == (((TAINT,), ()) if known else ((), (TAINT,)))
+
+
+def test_describe_nodegroup_tells_what_tags_do_not() -> None:
+    assert view(EKS_TAGS).late_labels == {**HIDDEN, **LABELS}
+    assert view(EKS_TAGS).late_taints == (TAINT,)
+    group = view(EKS_TAGS, DESCRIBED)
+    assert (group.late_labels, group.late_taints) == (HIDDEN, ())
+
+
+def test_describe_nodegroup_is_asked_only_about_groups_that_eks_has_tagged() -> None:
+    assert view({}, DESCRIBED).late_labels == {**HIDDEN, **LABELS}
+    assert view({"eks:cluster-name": "demo"}, DESCRIBED).late_labels == {**HIDDEN, **LABELS}
+
+
+def test_labels_of_describe_nodegroup_win_over_tags() -> None:
+    tags = {**EKS_TAGS, f"{TEMPLATE}label/gpucluster.dev/pool": "old"}
+    assert view(tags, DESCRIBED).late_labels == HIDDEN
+
+
+@cases
+def test_gpus_of_the_type_unless_a_tag_says_otherwise(
+    tags: dict[str, str], node_group_tags: dict[str, str], gpus: int
+) -> None:
+    described = ObservedNode(tags=node_group_tags)
+    group = view(tags, described, gpus=2)
+    assert group.machine.gpus == gpus
+    assert group.offered_gpus == (None if gpus == 2 else 2), "a node has what its machine has"
+
+
+def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
+    assert view(EKS_TAGS, gpus=2).machine.gpus == 2
+
+
+@pytest.mark.parametrize(
+    ("minimum", "zones"), [(0, ("us-west-2b",)), (1, ("us-west-2a", "us-west-2b")), (3, ("us-west-2a", "us-west-2b"))]
+)
+def test_of_several_zones_the_first_in_aws_order(minimum: int, zones: tuple[str, ...]) -> None:
+    base = replace(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
+    assert observed_node(base, template(1, TEMPLATE_TAGS, None), ("us-west-2b", "us-west-2a")).zones == zones
+
+
+def config_map(text: str, namespace: str = "kube-system") -> dict[str, Any]:
+    return {"metadata": {"namespace": namespace, "name": CONFIG_MAP}, "data": {"priorities": text}}
+
+
+def test_the_highest_number_that_matches_ranks_first() -> None:
+    numbers = priorities([config_map("10: ['.*']\n50: ['spot']\n30: ['^eks-gpu-1-']")], "kube-system")
+    assert not isinstance(numbers, str)
+    names = ["eks-gpu-8-x", "eks-gpu-1-x", "eks-gpu-1-spot-x"]
+    assert sorted(names, key=lambda name: rank(name, numbers)) == ["eks-gpu-1-spot-x", "eks-gpu-1-x", "eks-gpu-8-x"]
+
+
+def test_a_group_that_nothing_matches_ranks_last() -> None:
+    numbers = priorities([config_map("0: ['^eks-a$']")], "kube-system")
+    assert not isinstance(numbers, str)
+    assert rank("eks-a", numbers) < rank("eks-ab", numbers)
+
+
+@cases
+def test_priorities_that_cannot_be_read(maps: list[dict[str, Any]], reason: str) -> None:
+    assert reason in str(priorities(maps, "kube-system"))
+
+
+@pytest.mark.parametrize(
+    ("expanders", "answer"),
+    [(("priority",), True), (("priority", "least-waste"), True), (("least-waste",), False), (("random",), False)],
+)
+def test_only_the_priority_expander_orders(expanders: tuple[str, ...], answer: bool) -> None:
+    assert ordered(expanders) is answer
+
+
+def test_the_disk_of_an_empty_group_is_known_by_its_tag_alone() -> None:
+    whole = declared().base.machine.disk_mib
+    assert view(TEMPLATE_TAGS).machine.disk_mib == 0
+    assert view({**TEMPLATE_TAGS, f"{TEMPLATE}resources/ephemeral-storage": "90Gi"}).machine.disk_mib == whole > 0
+
+
+PLACE = ServiceAccountRef(CLUSTER, "kube-system", "cluster-autoscaler")
+CLUSTER_ARN = f"arn:aws:eks:us-west-2:123456789012:cluster/{CLUSTER}"
+FACTS = Facts(PLACE, CLUSTER_ARN, "123456789012", associated=ROLE, agent=True)
+OWN_TAG = {"StringEquals": {f"aws:ResourceTag/{OWN}": "owned"}}
+
+
+def never() -> bool:
+    return False
+
+
+def always() -> bool:
+    return True
+
+
+def test_with_everything_in_place_the_group_scales() -> None:
+    group = evaluate(snapshot(), declared(), never)
+    assert group.autoscaled
+    assert (group.min_nodes, group.max_nodes, group.not_scaled_because) == (0, 4, "")
+    assert (group.rank, group.late_taints) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"installation": None}, "no autoscaler runs"),
+        ({"installation": installed(ready=0)}, "has no ready pod"),
+        ({"installation": installed(*FLAGS, "--typo")}, "--typo is not a flag"),
+        ({"role": "service account x has no AWS identity"}, "has no AWS identity"),
+        ({"installation": installed(*FLAGS, "--expander=priority"), "priorities": "no ConfigMap"}, "no ConfigMap"),
+        *[({"role": role(policy(reads=tuple(each for each in READS if each != action)))}, action) for action in READS],
+        *[
+            ({"role": role(policy(writes=tuple(each for each in WRITES if each != action)))}, action)
+            for action in WRITES
+        ],
+    ],
+)
+def test_what_is_missing_is_named(change: dict[str, Any], reason: str) -> None:
+    group = evaluate(snapshot(**change), declared(), never)
+    assert not group.autoscaled
+    assert reason in group.not_scaled_because
+    assert group == replace(declared().base, not_scaled_because=group.not_scaled_because)
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"installation": None}, {"role": "none"}, {"role": role(policy(writes=("x",)))}]
+)
+def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
+    immutable = declared(min_size=2, max_size=2)
+    assert evaluate(snapshot(**change), immutable, never) == declared().base
+    almost = declared(min_size=2, max_size=3)
+    assert bool(evaluate(snapshot(**change), almost, never).not_scaled_because) is bool(change)
+
+
+@cases
+def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) -> None:
+    group = evaluate(snapshot(role=role(policy(**condition))), declared(), never)
+    assert group.autoscaled is scales
+    assert scales or "autoscaling:SetDesiredCapacity" in group.not_scaled_because
+
+
+def test_reads_cannot_be_conditioned_on_a_tag() -> None:
+    document = policy()
+    document["Statement"][0]["Condition"] = OWN_TAG
+    assert "does not allow autoscaling:Describe" in (
+        evaluate(snapshot(role=role(document)), declared(), never).not_scaled_because
+    )
+
+
+def test_an_unjudged_condition_is_named() -> None:
+    document = policy(NumericLessThan={"aws:MultiFactorAuthAge": "60"})
+    group = evaluate(snapshot(role=role(document)), declared(), never)
+    assert "NumericLessThan" in group.not_scaled_because
+
+
+def test_labels_known_only_to_describe_nodegroup_vanish_once_the_group_has_had_a_node() -> None:
+    untagged = declared(asg_tags=EKS_TAGS)
+    fresh = evaluate(snapshot(), untagged, never)
+    used = evaluate(snapshot(), untagged, always)
+    assert LABELS.items() & fresh.late_labels.items() == set()
+    assert LABELS.items() <= used.late_labels.items()
+    assert (fresh.late_taints, used.late_taints) == ((), declared().base.taints)
+    assert {**used.labels, **used.late_labels} == declared().base.labels, "a node has them all the same"
+    assert used.autoscaled, "it scales for pods that ask for none of these labels"
+    assert evaluate(snapshot(), declared(), always) == evaluate(snapshot(), declared(), never)
+
+
+def test_without_describe_nodegroup_the_group_scales_by_its_tags_alone() -> None:
+    document = policy()
+    document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
+    group = evaluate(snapshot(role=role(document)), declared(asg_tags=EKS_TAGS), never)
+    assert group.autoscaled
+    assert LABELS.items() <= group.late_labels.items()
+
+
+def test_describe_nodegroup_may_be_limited_to_the_clusters_groups() -> None:
+    for cluster, hidden in ((CLUSTER, False), ("other", True)):
+        document = policy()
+        document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
+        resource = f"arn:aws:eks:us-west-2:123456789012:nodegroup/{cluster}/*"
+        document["Statement"].append({"Effect": "Allow", "Action": "eks:DescribeNodegroup", "Resource": resource})
+        group = evaluate(snapshot(role=role(document)), declared(asg_tags=EKS_TAGS), never)
+        assert (LABELS.items() <= group.late_labels.items()) is hidden
+
+
+def test_priorities_become_ranks() -> None:
+    both: dict[str, Any] = {"installation": installed(*FLAGS, "--expander=priority")}
+    priorities = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
+    assert evaluate(snapshot(**both, priorities=priorities), declared(), never).rank == -30
+    assert evaluate(snapshot(priorities=priorities), declared(), never).rank is None
+
+
+ROLES = {ROLE: role()}
+
+
+@cases
+def test_where_credentials_come_from(change: dict[str, Any], reason: str) -> None:
+    actual = role_of(replace(FACTS, **change), ROLES)
+    assert reason in str(actual) if reason else isinstance(actual, Role)
+
+
+@pytest.mark.parametrize(
+    ("document", "trusted"), [(trust(), True), (trust("ec2.amazonaws.com"), False), ({"Statement": []}, False)]
+)
+def test_pod_identity_needs_the_roles_trust(document: dict[str, Any], trusted: bool) -> None:
+    actual = role_of(FACTS, {ROLE: replace(role(), trust=document)})
+    assert isinstance(actual, Role) is trusted
+    assert trusted or "does not trust pods.eks.amazonaws.com" in str(actual)
+
+
+@pytest.mark.parametrize(("namespace", "expected"), [("kube-system", ROLE), ("default", None)])
+def test_the_annotation_of_the_pods_own_account(namespace: str, expected: str | None) -> None:
+    metadata = {
+        "namespace": namespace,
+        "name": "cluster-autoscaler",
+        "annotations": {"eks.amazonaws.com/role-arn": ROLE},
+    }
+    assert annotated_role([{"metadata": metadata}], PLACE) == expected

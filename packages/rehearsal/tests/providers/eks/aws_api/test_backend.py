@@ -1,0 +1,148 @@
+"""What answers besides moto: EC2's capacity, answers that never change, and EC2's own events."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.providers.eks.account import (
+    EVENT_RULE,
+    EVENT_TARGET,
+    QUEUE,
+    QUEUE_POLICY,
+    REGION,
+    VPC,
+    Amazon,
+    document,
+)
+from rehearsal.providers.eks.aws_api import moto_backend
+from rehearsal.providers.eks.base.supply import CapacityReservation, Supply
+from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
+
+MINE = CapacityReservation("cr-0123456789abcdef0", "g4dn.xlarge", "us-west-2a", 2)
+OTHER = CapacityReservation("cr-0123456789abcdef1", "g4dn.xlarge", "us-west-2b", 3)
+
+
+def test_a_reservation_that_is_used_up_holds_nothing_until_it_is_refilled() -> None:
+    supply = Supply()
+    supply.reserve(MINE)
+    supply.reserve(OTHER)
+    supply.use_up(MINE.id)
+    used = supply.reservation(MINE.id)
+    assert used is not None
+    assert used.count == 0
+    assert supply.reservation(OTHER.id) == OTHER
+    supply.refill()
+    assert supply.reservation(MINE.id) == MINE
+
+
+def test_a_reservation_that_nobody_made_is_not_there() -> None:
+    assert Supply().reservation(MINE.id) is None
+
+
+def test_one_market_runs_dry_and_the_other_does_not() -> None:
+    supply = Supply()
+    supply.exhaust("us-west-2a", "g4dn.xlarge", "spot")
+    assert supply.is_dry("us-west-2a", "g4dn.xlarge", "spot")
+    assert not supply.is_dry("us-west-2a", "g4dn.xlarge", "on-demand")
+    assert not supply.is_dry("us-west-2b", "g4dn.xlarge", "spot")
+
+
+def _types(amazon: Amazon, *names: str) -> set[str]:
+    answer = amazon.account.call("ec2", "DescribeInstanceTypes", InstanceTypes=list(names))
+    return {each["InstanceType"] for each in answer["InstanceTypes"]}
+
+
+def test_a_machine_type_is_written_down_once(amazon: Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other tests have asked before.
+    monkeypatch.setattr(moto_backend, "_written", {})
+    assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
+
+    def refuse(request: Any) -> None:
+        raise AssertionError(f"moto was asked again: {request.body}")
+
+    monkeypatch.setattr(moto_backend, "_asked", refuse)
+    assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
+    with pytest.raises(AssertionError, match="asked again"):
+        _types(amazon, "g5.xlarge")
+
+
+def test_what_changes_is_asked_every_time(amazon: Amazon) -> None:
+    before = amazon.account.call("ec2", "DescribeVpcs")["Vpcs"]
+    amazon.create(VPC, {"cidrBlock": "10.9.0.0/16"}, "other")
+    assert len(amazon.account.call("ec2", "DescribeVpcs")["Vpcs"]) == len(before) + 1
+
+
+def test_a_machine_type_that_does_not_exist_is_not_remembered(amazon: Amazon) -> None:
+    for _ in range(2):
+        with pytest.raises(Exception, match="nothing"):
+            _types(amazon, "g4dn.nothing")
+
+
+ARN = f"arn:aws:sqs:{REGION}:123456789012:gpu-dev"
+PATTERN = {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}
+SEND = {
+    "Effect": "Allow",
+    "Principal": {"Service": "events.amazonaws.com"},
+    "Action": "sqs:SendMessage",
+    "Resource": ARN,
+}
+TLS_ONLY = {
+    "Effect": "Deny",
+    "Principal": "*",
+    "Action": "sqs:*",
+    "Resource": ARN,
+    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+}
+
+
+def declare(amazon: Amazon, pattern: Any = PATTERN, policy: Any = (SEND, TLS_ONLY), target: str = ARN) -> str:
+    """The queue's URL."""
+    queue = amazon.create(QUEUE, {"name": "gpu-dev", "sqsManagedSseEnabled": True})
+    if policy:
+        amazon.create(QUEUE_POLICY, {"queueUrl": queue.state["url"], "policy": document(*policy)})
+    amazon.create(EVENT_RULE, {"name": "spot", "eventPattern": json.dumps(pattern)})
+    if target:
+        amazon.create(EVENT_TARGET, {"rule": "spot", "arn": target, "targetId": "queue"})
+    return str(queue.state["url"])
+
+
+def messages(amazon: Amazon, url: str) -> list[dict[str, Any]]:
+    received = amazon.account.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10).get("Messages") or []
+    return [json.loads(each["Body"]) for each in received]
+
+
+def test_a_warning_arrives_as_eventbridge_writes_it(amazon: Amazon) -> None:
+    url = declare(amazon)
+    assert spot_interruption(amazon.account, "i-1") == [ARN]
+    (event,) = messages(amazon, url)
+    assert event["detail-type"] == "EC2 Spot Instance Interruption Warning"
+    assert (event["version"], event["source"], event["region"]) == ("0", "aws.ec2", REGION)
+    assert event["detail"] == {"instance-id": "i-1", "instance-action": "terminate"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pattern": {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Interruption Warning"]}},
+        {"pattern": {"source": ["aws.health"]}},
+        {"policy": ()},
+        {"policy": ({**SEND, "Principal": {"Service": "sns.amazonaws.com"}},)},
+        {"policy": ({**SEND, "Condition": {"ArnEquals": {"aws:SourceArn": "arn:aws:events:*:*:rule/other"}}},)},
+        {"policy": (SEND, {**TLS_ONLY, "Condition": {}})},
+        {"target": ""},
+        {"target": ARN + "-other"},
+    ],
+)
+def test_one_wrong_word_and_nobody_hears_of_it(amazon: Amazon, wrong: dict[str, Any]) -> None:
+    url = declare(amazon, **wrong)
+    assert spot_interruption(amazon.account, "i-1") == []
+    assert messages(amazon, url) == []
+
+
+def test_other_events_have_rules_of_their_own(amazon: Amazon) -> None:
+    url = declare(amazon)
+    assert deliver(amazon.account, REBALANCE, "i-1", {}) == []
+    assert messages(amazon, url) == []
