@@ -1,4 +1,4 @@
-"""The command line, ``python -m rehearsal run | preview | stop | faults | bench``; the Makefile calls it."""
+"""The command line, ``python -m rehearsal run | preview | stop | faults | mutants | bench``; the Makefile calls it."""
 
 from __future__ import annotations
 
@@ -184,6 +184,34 @@ def faults(
         _bad_input(f"--case {case}: no such case; write one of {', '.join(CASES)}")
     tools = provide(resolve(CASES[case].stack).tools if rehearse else PREVIEW)
     raise typer.Exit(0 if run_case(CASES[case], _console(), tools=tools, rehearse=rehearse) else EXIT_FAIL)
+
+
+@app.command()
+def mutants(
+    stack: StackOption = "dev",
+    sample: Annotated[int, typer.Option("--n", help="How many mutants to judge. [default: all]", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed for the choice of these.")] = 0,
+    types: Annotated[
+        str, typer.Option("--types", help="Begin of resource types, by comma. [default: the cloud's]")
+    ] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Without rehearsals: what needs one is not judged.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
+) -> None:
+    """Change inputs of the program one by one and show who notices. Exit code 1 if somebody noticed more before."""
+    from rehearsal.mutants.run import run as run_mutants
+    from rehearsal.mutants.trials import BaseFailed
+
+    chosen = resolve(stack)
+    begin = tuple(filter(None, types.split(",")))
+    tools = provide(PREVIEW if quick else chosen.tools)
+    try:
+        passed = run_mutants(
+            chosen, _console(), tools=tools, sample=sample, seed=seed, types=begin, quick=quick, update=update
+        )
+    except BaseFailed as error:
+        _say_error(str(error))
+        raise typer.Exit(EXIT_FAIL) from None
+    raise typer.Exit(0 if passed else EXIT_FAIL)
 
 
 @app.command()

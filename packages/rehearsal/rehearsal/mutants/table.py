@@ -1,0 +1,109 @@
+"""The tables of results, one per stack, and which mutants do no harm; all are data below ``packages/rehearsal``."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from rich.table import Table
+
+from rehearsal.engine.stack import ROOT
+from rehearsal.mutants.judges import Verdict
+from rehearsal.mutants.mutation import Key, Mutant, general
+
+FOLDER: Final = ROOT / "packages" / "rehearsal" / "mutants"
+NOTICED: Final = ("types", "gate", "up", "scenario")
+"""Judges that stop a deployment or fail a rehearsal."""
+COLUMNS: Final = ("type", "resource", "path", "mutation", "value", "noticed_by", "detail", "harm", "why")
+"""``noticed_by`` is a judge; ``harm`` is harmful, harmless, or named: a rehearsal says that it does not cover it."""
+_LONGEST: Final = 110
+_OF_ONE_RUN: Final = re.compile(r"127\.0\.0\.1:\d+|\d+(\.\d+)? s\b|/\S*/(build|tmp)/\S*")
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Mutants that are ``harmless`` or ``named``, with the reason and its source.
+
+    ``type``, ``path`` (without indices) and ``mutation`` are patterns of ``fnmatch``, several with ``|`` between them.
+    """
+
+    type: str
+    path: str
+    mutation: str
+    harm: str
+    why: str
+    source: str
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether it is about ``mutant``."""
+        pairs = (mutant.type, self.type), (general(mutant.path), self.path), (mutant.mutation, self.mutation)
+        return all(any(fnmatchcase(text, each) for each in patterns.split("|")) for text, patterns in pairs)
+
+
+def judgements(folder: Path = FOLDER) -> list[Judgement]:
+    """All judgements; the first that covers a mutant counts."""
+    return [Judgement(**row) for row in _read(folder / "judgements.csv")]
+
+
+def row_of(mutant: Mutant, verdict: Verdict, known: Iterable[Judgement] = ()) -> Row:
+    """The row of a result. An equal value does no harm."""
+    found = next((each for each in known if each.covers(mutant)), None)
+    harm = ("harmful", "") if found is None else (found.harm, found.why)
+    if verdict.judge == "same":
+        harm = "harmless", "the provider fills in the same value"
+    detail = " ".join(_OF_ONE_RUN.sub("…", verdict.detail).split())
+    values = (*mutant.key, mutant.value[:_LONGEST], verdict.judge, detail[:_LONGEST], *harm)
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def key_of(row: Row) -> Key:
+    """As ``Mutant.key``."""
+    return row["type"], row["resource"], row["path"], row["mutation"]
+
+
+def read(stack: str, folder: Path = FOLDER) -> dict[Key, Row]:
+    """The committed table of a stack; empty if there is none."""
+    file = folder / f"{stack}.csv"
+    return {key_of(row): row for row in (_read(file) if file.exists() else ())}
+
+
+def write(stack: str, rows: Iterable[Row], folder: Path = FOLDER) -> Path:
+    """Write a stack's table, sorted."""
+    file = folder / f"{stack}.csv"
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=key_of))
+    return file
+
+
+def lost(rows: Iterable[Row], committed: Mapping[Key, Row]) -> list[Row]:
+    """The committed rows of mutants that are noticed by the table and not any more."""
+    unnoticed = (committed.get(key_of(row), row) for row in rows if row["noticed_by"] not in NOTICED)
+    return [row for row in unnoticed if row["noticed_by"] in NOTICED]
+
+
+def summary(rows: Iterable[Row]) -> Table:
+    """Harmful mutants by resource type and judge, and how many of them are noticed."""
+    harmful = [row for row in rows if row["harm"] == "harmful"]
+    judges = (*NOTICED, "advisory", "nobody")
+    table = Table("harmful mutants of", *judges, "noticed", box=None)
+    for kind in [*sorted({row["type"] for row in harmful}), ""]:
+        counts = Counter(row["noticed_by"] for row in harmful if kind in ("", row["type"]))
+        noticed, total = sum(counts[judge] for judge in NOTICED), sum(counts.values())
+        share = f"{noticed} of {total} ({noticed / (total or 1):.0%})"
+        table.add_row(kind or "all", *(str(counts[judge] or "") for judge in judges), share)
+    return table
+
+
+def _read(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
