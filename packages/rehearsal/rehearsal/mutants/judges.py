@@ -7,9 +7,10 @@ of an update, so a rehearsal must still ask the engine about every mutant that t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from google.protobuf import json_format
 from google.protobuf.struct_pb2 import Struct
@@ -50,7 +51,7 @@ class QuickJudges:
 
     def __init__(self, stack: Stack, program: Sequence[Registered], gate_config: Path, folder: Path) -> None:
         (self._plugin,) = stack.plugins
-        provider = cloud_provider(self._plugin, folder, None)
+        provider: Any = cloud_provider(self._plugin, folder, None)
         if stack.with_existing is not None:
             create_fixtures(stack.with_existing, provider)
         self._provider = provider.instance()
@@ -62,6 +63,7 @@ class QuickJudges:
         self._checked = {each.urn: self._check(each, each.inputs)[0] for each in program}
         self._views = {each.urn: _view(each, self._checked[each.urn]) for each in program}
         self._before = self._violations({})
+        self._answering = self._created(program)
 
     def enum(self, token: str, path: str) -> tuple[str, ...]:
         """The values that the schema lists for an input."""
@@ -82,11 +84,8 @@ class QuickJudges:
         found = {level: rule for rule, _, level in sorted(new, reverse=True)}
         if "mandatory" in found:
             return Verdict("gate", found["mandatory"])
-        try:
-            if each.type.startswith(f"{self._plugin}:"):
-                self._provider.create(_call(each, preview=True), checked, 0)
-        except ProviderError as error:
-            return Verdict("up", str(error))
+        if refusal := self._refusal(each, checked):
+            return Verdict("up", refusal)
         return Verdict("advisory", found["advisory"]) if "advisory" in found else NOBODY
 
     def _check(self, each: Registered, wire: Mapping[str, object]) -> tuple[Properties, str]:
@@ -99,6 +98,33 @@ class QuickJudges:
         except ProviderError as error:
             return inputs, str(error)
         return checked, next((f"{one.property}: {one.reason}" for one in failures), "")
+
+    def _refusal(self, each: Registered, checked: Properties) -> str:
+        """What the cloud says to the request, as far as it needs no machines."""
+        if not each.type.startswith(f"{self._plugin}:"):
+            return ""
+        try:
+            self._provider.create(_call(each, preview=True), checked, 0)
+            if each.type in self._answering:
+                row = self._provider.row(each.type)
+                self._provider.require(row, self._provider.new_resource(row, checked))
+        except ProviderError as error:
+            return str(error)
+        return ""
+
+    def _created(self, program: Sequence[Registered]) -> set[str]:
+        """Create what needs no machines; the types whose references to other resources can be looked up then."""
+        for each in program:
+            with suppress(Exception):
+                if self._provider.row(each.type).lifecycle is None:
+                    self._provider.create(_call(each), self._checked[each.urn], 0)
+        types = set()
+        for each in program:
+            with suppress(Exception):
+                row = self._provider.row(each.type)
+                self._provider.require(row, self._provider.new_resource(row, self._checked[each.urn]))
+                types.add(each.type)
+        return types
 
     def _violations(self, changed: Mapping[str, ResourceView]) -> set[tuple[str, str, str]]:
         views = list({**self._views, **changed}.values())

@@ -32,10 +32,11 @@ Row = Mapping[str, str]
 class Judgement:
     """Mutants that are ``harmless`` or ``named``, with the reason and its source.
 
-    ``type``, ``path`` (without indices) and ``mutation`` are patterns of ``fnmatch``, several with ``|`` between them.
+    ``resource`` (type and name, with a blank between them), ``path`` (without indices) and ``mutation`` are patterns
+    of ``fnmatch``, several with ``|`` between them.
     """
 
-    type: str
+    resource: str
     path: str
     mutation: str
     harm: str
@@ -44,7 +45,8 @@ class Judgement:
 
     def covers(self, mutant: Mutant) -> bool:
         """Whether it is about ``mutant``."""
-        pairs = (mutant.type, self.type), (general(mutant.path), self.path), (mutant.mutation, self.mutation)
+        texts = f"{mutant.type} {mutant.name}", general(mutant.path), mutant.mutation
+        pairs = zip(texts, (self.resource, self.path, self.mutation), strict=True)
         return all(any(fnmatchcase(text, each) for each in patterns.split("|")) for text, patterns in pairs)
 
 
