@@ -11,8 +11,6 @@ DAYTWO ?=
 FROM ?=
 CASE ?=
 N ?=
-TYPES ?=
-QUICK ?=
 UPDATE ?=
 BASE ?= origin/main
 ARGS ?=
@@ -80,9 +78,9 @@ quota: setup ## Quotas that a stack at its maximum needs and where to ask, on GK
 faults: setup-rehearsal ## Inject a fault into the program and see it refused (CASE=; without one, list them)
 	@$(REHEARSAL) faults $(if $(CASE),--case "$(CASE)")
 
-mutants: setup-rehearsal ## Change inputs of the program one by one and count who notices (STACK=, N=100, SEED=1, TYPES=, QUICK=1, UPDATE=1)
-	@$(REHEARSAL) mutants --stack "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") $(if $(TYPES),--types "$(TYPES)") \
-	  $(if $(filter-out 0 no false,$(QUICK)),--quick) $(if $(filter-out 0 no false,$(UPDATE)),--update)
+mutants: setup-rehearsal ## Change inputs of the program one by one and count who notices (STACK=, N=100, SEED=1, UPDATE=1)
+	@$(REHEARSAL) mutants --stack "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") \
+	  $(if $(filter-out 0 no false,$(UPDATE)),--update)
 
 sabotage: faults
 	@echo "make sabotage is now: make faults"

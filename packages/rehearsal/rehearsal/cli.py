@@ -191,10 +191,6 @@ def mutants(
     stack: StackOption = "dev",
     sample: Annotated[int, typer.Option("--n", help="How many mutants to judge. [default: all]", min=0)] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed for the choice of these.")] = 0,
-    types: Annotated[
-        str, typer.Option("--types", help="Begin of resource types, by comma. [default: the cloud's]")
-    ] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="Without rehearsals: what needs one is not judged.")] = False,
     update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
 ) -> None:
     """Change inputs of the program one by one and show who notices. Exit code 1 if somebody noticed more before."""
@@ -202,12 +198,8 @@ def mutants(
     from rehearsal.mutants.trials import BaseFailed
 
     chosen = resolve(stack)
-    begin = tuple(filter(None, types.split(",")))
-    tools = provide(PREVIEW if quick else chosen.tools)
     try:
-        passed = run_mutants(
-            chosen, _console(), tools=tools, sample=sample, seed=seed, types=begin, quick=quick, update=update
-        )
+        passed = run_mutants(chosen, _console(), provide(chosen.tools), sample=sample, seed=seed, update=update)
     except BaseFailed as error:
         _say_error(str(error))
         raise typer.Exit(EXIT_FAIL) from None

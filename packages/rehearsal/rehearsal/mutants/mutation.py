@@ -88,9 +88,7 @@ class Mutant:
         return type(value)() if self.mutation == "emptied" else json.loads(self.value)
 
 
-def mutants_of(
-    program: Iterable[Registered], enum: Callable[[str, str], tuple[str, ...]] = lambda _, __: ()
-) -> list[Mutant]:
+def mutants_of(program: Iterable[Registered], enum: Callable[[str, str], tuple[str, ...]]) -> list[Mutant]:
     """All mutants of a program, one for resources of a type that have the same value at the same path.
 
     ``enum``: type and path without indices → the values that the provider's schema lists.
@@ -100,23 +98,22 @@ def mutants_of(
         for each in sorted(program, key=lambda each: (each.type, each.name))
         for path, value in (*_places(each.inputs, ()), *([(DEPENDS_ON, None)] if each.waits else ()))
     ]
-    known: dict[tuple[str, str], dict[str, None]] = {}
+    known: dict[tuple[str, str], list[str]] = {}
     for each, path, value in places:
         if isinstance(value, str):
-            known.setdefault((each.type, general(path)), {})[value] = None
-    mutants: dict[tuple[str, ...], Mutant] = {}
-    effects: set[str] = set()
+            known.setdefault((each.type, general(path)), []).append(value)
+    mutants: list[Mutant] = []
+    seen: set[str] = set()
     for each, path, value in places:
         place = (each.type, general(path))
         for mutation, new in _mutations(path, value, (*enum(*place), *known.get(place, ()))):
             one = Mutant(each.type, each.name, path, mutation, new)
             # Without its only element a list is empty, too: each effect once.
             effect = json.dumps([each.urn, path == DEPENDS_ON, one.applied(each.inputs)], sort_keys=True)
-            kind = (*place, mutation, json.dumps(value, sort_keys=True))
-            if kind not in mutants and effect not in effects:
-                mutants[kind] = one
-                effects.add(effect)
-    return list(mutants.values())
+            kind = json.dumps([*place, mutation, value], sort_keys=True)
+            mutants += [] if seen & {effect, kind} else [one]
+            seen |= {effect, kind}
+    return mutants
 
 
 def general(path: Path) -> str:
@@ -129,8 +126,7 @@ def groups_of(mutants: Iterable[Mutant], size: int) -> list[list[Mutant]]:
     groups: list[list[Mutant]] = []
     for one in mutants:
         fitting = (each for each in groups if len(each) < size and not any(_conflict(one, other) for other in each))
-        group = next(fitting, None)
-        if group is None:
+        if (group := next(fitting, None)) is None:
             groups.append(group := [])
         group.append(one)
     return groups
@@ -147,7 +143,7 @@ def _conflict(one: Mutant, other: Mutant) -> bool:
 
 
 def _places(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Every value below ``value`` with its path; ``None`` is no value, and what a signature hides is a place."""
+    """Every value below ``value`` with its path; ``None`` is no value."""
     if (inner := _loaded(value)) is not None:
         path, value = (*path, JSON_TEXT), inner
     each = sorted(value.items()) if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
@@ -186,8 +182,7 @@ def _mutations(path: Path, value: Any, others: Iterable[str]) -> Iterator[tuple[
 
 def _moved(value: str, others: Iterable[str], salt: str) -> str:
     """Another text of the same kind; ``salt`` keeps equal texts at two places from moving together."""
-    number = _NUMBER.fullmatch(value)
-    if number:
+    if number := _NUMBER.fullmatch(value):
         return f"{int(number[1]) * 10 or 1}{number[2] or ''}"
     if re.fullmatch(r"[\d.]+/\d+", value):
         network = ipaddress.IPv4Network(value)

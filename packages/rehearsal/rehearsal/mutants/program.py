@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from pulumi.runtime import settings
 from rehearsal.mutants.mutation import DEPENDS_ON, Mutant, ordered
 
 
-def run(program: Callable[[], None], plan: Path, record: Path) -> None:
-    """Run ``program`` with the mutants in ``plan``; ``record`` gets a line of JSON per resource of a provider."""
-    mutants = ordered(Mutant(**{**each, "path": tuple(each["path"])}) for each in json.loads(plan.read_text()))
+def run(program: str, plan: str, record: str) -> None:
+    """Run the file ``program`` with the mutants in the file ``plan``; ``record`` gets a line of JSON per resource."""
+    planned = json.loads(Path(plan).read_text())
+    mutants = ordered(Mutant(**{**each, "path": tuple(each["path"])}) for each in planned)
     hasty = {(one.type, one.name) for one in mutants if one.path == DEPENDS_ON}
     waiting: set[tuple[str, str]] = set()
     writing = threading.Lock()
@@ -46,10 +47,10 @@ def run(program: Callable[[], None], plan: Path, record: Path) -> None:
             raw = {"type": request.type, "name": request.name, "urn": response.urn, "inputs": declared}
             raw["waits"] = resource in waiting
             raw["dependencies"] = {key: list(each.urns) for key, each in request.propertyDependencies.items()}
-            with writing, record.open("a") as lines:
+            with writing, Path(record).open("a") as lines:
                 lines.write(json.dumps(raw) + "\n")
         return response
 
     pulumi.runtime.register_stack_transformation(transform)
     monitor.RegisterResource = register
-    program()
+    runpy.run_path(program, run_name="__main__")

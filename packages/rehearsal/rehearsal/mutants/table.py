@@ -6,7 +6,6 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -28,42 +27,24 @@ _OF_ONE_RUN: Final = re.compile(r"127\.0\.0\.1:\d+|\d+(\.\d+)? s\b|/\S*/(build|t
 Row = Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """Mutants that are ``harmless`` or ``named``, with the reason and its source.
-
-    ``resource`` (type and name, with a blank between them), ``path`` (without indices) and ``mutation`` are patterns
-    of ``fnmatch``, several with ``|`` between them.
-    """
-
-    resource: str
-    path: str
-    mutation: str
-    harm: str
-    why: str
-    source: str
-
-    def covers(self, mutant: Mutant) -> bool:
-        """Whether it is about ``mutant``."""
-        texts = f"{mutant.type} {mutant.name}", general(mutant.path), mutant.mutation
-        pairs = zip(texts, (self.resource, self.path, self.mutation), strict=True)
-        return all(any(fnmatchcase(text, each) for each in patterns.split("|")) for text, patterns in pairs)
+def judgements(folder: Path = FOLDER) -> list[Row]:
+    """What is known about harm: patterns (``fnmatch``, several with ``|`` between them) of a resource's type and name,
+    of a path without indices and of a mutation → ``harm``, with the reason and its source."""
+    return _read(folder / "judgements.csv")
 
 
-def judgements(folder: Path = FOLDER) -> list[Judgement]:
-    """All judgements; the first that covers a mutant counts."""
-    return [Judgement(**row) for row in _read(folder / "judgements.csv")]
-
-
-def row_of(mutant: Mutant, verdict: Verdict, known: Iterable[Judgement] = ()) -> Row:
-    """The row of a result. An equal value does no harm."""
-    found = next((each for each in known if each.covers(mutant)), None)
-    harm = ("harmful", "") if found is None else (found.harm, found.why)
-    if verdict.judge == "same":
-        harm = "harmless", "the provider fills in the same value"
+def row_of(mutant: Mutant, verdict: Verdict, known: Iterable[Row] = ()) -> Row:
+    """The row of a result. The first judgement that covers the mutant counts; an equal value does no harm."""
+    texts = {"resource": f"{mutant.type} {mutant.name}", "path": general(mutant.path), "mutation": mutant.mutation}
+    harms = [
+        (row["harm"], row["why"])
+        for row in known
+        if all(any(fnmatchcase(text, each) for each in row[name].split("|")) for name, text in texts.items())
+    ]
+    equal = [("harmless", "the provider fills in the same value")] if verdict.judge == "same" else []
     detail = " ".join(_OF_ONE_RUN.sub("…", verdict.detail).split())
-    values = (*mutant.key, mutant.value[:_LONGEST], verdict.judge, detail[:_LONGEST], *harm)
-    return dict(zip(COLUMNS, values, strict=True))
+    values = (*mutant.key, mutant.value[:_LONGEST], verdict.judge, detail[:_LONGEST])
+    return dict(zip(COLUMNS, (*values, *(equal + harms + [("harmful", "")])[0]), strict=True))
 
 
 def key_of(row: Row) -> Key:
@@ -106,6 +87,6 @@ def summary(rows: Iterable[Row]) -> Table:
     return table
 
 
-def _read(file: Path) -> list[dict[str, str]]:
+def _read(file: Path) -> list[Row]:
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
