@@ -68,7 +68,8 @@ class Mutant:
             return {**value, "value": self._changed(value["value"], path)} if "value" in value else value
         if not path:
             return self._new(value)
-        step, rest = path[0], path[1:]
+        step: Any = path[0]
+        rest = path[1:]
         if step == JSON_TEXT:
             inner = _loaded(value)
             return value if inner is None else json.dumps(self._changed(inner, rest))

@@ -62,7 +62,7 @@ def write(stack: str, rows: Iterable[Row], folder: Path = FOLDER) -> Path:
     """Write a stack's table, sorted."""
     file = folder / f"{stack}.csv"
     with file.open("w", encoding="utf-8", newline="") as lines:
-        writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
+        writer: csv.DictWriter[str] = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted(rows, key=key_of))
     return file
