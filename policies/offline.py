@@ -27,17 +27,23 @@ class OfflineGate:
         run.configure(configured, ())
         self._elsewhere = run.pools
         limits = {each.id: config.limits_of(each, configured.get(each.id, ("", {}))[1]) for each in RULES}
-        self._rules = [(each, limits[each.id], run.level(each)) for each in RULES if run.level(each) != "disabled"]
+        self.rules = [(each, limits[each.id], run.level(each)) for each in RULES if run.level(each) != "disabled"]
+        """Each rule that is not disabled, with its limits and its level."""
 
     def violations(self, program: Iterable[Declared]) -> set[tuple[str, str, bool]]:
         """Rule, URN and whether it ends a run, of everything that a rule can evaluate and refuses."""
-        resources = list(program)
-        view = StackView([ResourceView(each) for each in resources], [dict(each.dependencies) for each in resources])
+        view = view_of(program)
         stack = replace(view.stack, elsewhere=self._elsewhere)
-        found: set[tuple[str, str, bool]] = set()
-        for rule, limits, level in self._rules:
+        refused: set[tuple[str, str, bool]] = set()
+        for rule, limits, level in self.rules:
             on_stack = rule.check(stack, limits) if rule.scope == "stack" else []
             alone = view.linked if rule.scope == "resource" else []
             violations = [*on_stack, *(one for each in alone for one in each.violations(rule, limits))]
-            found |= {(rule.id, one.resource, level != "advisory") for one in violations if not one.not_evaluated}
-        return found
+            refused |= {(rule.id, one.resource, level != "advisory") for one in violations if not one.not_evaluated}
+        return refused
+
+
+def view_of(program: Iterable[Declared]) -> StackView:
+    """What a program declares, to be read by the rules."""
+    resources = list(program)
+    return StackView([ResourceView(each) for each in resources], [dict(each.dependencies) for each in resources])

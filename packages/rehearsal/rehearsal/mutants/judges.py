@@ -72,8 +72,8 @@ class QuickJudges:
         if checked == self._checked[each.urn]:
             return NOBODY if mutant.path == DEPENDS_ON else Verdict("same")
         program = {**self._declared, each.urn: _declared(each, checked)}
-        found = sorted(self._gate.violations(program.values()) - self._before, reverse=True)
-        new = {mandatory: rule for rule, _, mandatory in found}
+        added = sorted(self._gate.violations(program.values()) - self._before, reverse=True)
+        new = {mandatory: rule for rule, _, mandatory in added}
         if True in new:
             return Verdict("gate", new[True])
         try:

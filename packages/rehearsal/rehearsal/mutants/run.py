@@ -41,8 +41,8 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     left = [one for one in unnoticed if rows[one]["harm"] != "harmless"]
     console.out(f"{len(mutants)} mutants of {stack.name}; {len(left)} of them only a rehearsal can judge")
     noticed = {key for key, row in committed.items() if row["noticed_by"] in table.NOTICED}
-    found = _rehearsed(left, noticed, trials, console)
-    rows |= {one: table.row_of(one, verdict, judgements) for one, verdict in found.items()}
+    rehearsed = _rehearsed(left, noticed, trials, console)
+    rows |= {one: table.row_of(one, verdict, judgements) for one, verdict in rehearsed.items()}
     console.print(table.summary(rows.values()), highlight=False)
     lost = table.lost(rows.values(), committed)
     for row in lost:
@@ -60,9 +60,9 @@ def _rehearsed(mutants: Sequence[Mutant], noticed: set[Key], trials: Trials, con
     groups += groups_of([one for one in mutants if one.key not in noticed], GROUP)
     verdicts: dict[Mutant, Verdict] = {}
     for number, group in enumerate(groups, 1):
-        found = {one: verdict for one, verdict in attribute(group, trials.ask).items() if verdict != NOBODY}
-        verdicts |= found
-        console.out(f"group {number} of {len(groups)}: {len(found)} of {len(group)} noticed")
-        for one, verdict in found.items():
+        noticing = {one: verdict for one, verdict in attribute(group, trials.ask).items() if verdict != NOBODY}
+        verdicts |= noticing
+        console.out(f"group {number} of {len(groups)}: {len(noticing)} of {len(group)} noticed")
+        for one, verdict in noticing.items():
             console.out(f"  {' '.join(one.key)}: {verdict.judge}: {verdict.detail}")
     return verdicts

@@ -57,14 +57,14 @@ def changes(*program: Registered, enum: tuple[str, ...] = ()) -> dict[tuple[str,
 )
 def test_a_mutant_changes_one_input(path: str, mutation: str, expected: dict[str, Any]) -> None:
     before = copy.deepcopy(POOL)
-    found = changes(registered(**POOL))[path, mutation]
-    assert {**dict.fromkeys(POOL), **found} == expected
+    changed = changes(registered(**POOL))[path, mutation]
+    assert {**dict.fromkeys(POOL), **changed} == expected
     assert before == POOL
 
 
 def test_a_value_of_the_schema_is_preferred_unless_it_means_nothing() -> None:
-    found = changes(registered(mode="ON"), enum=("MODE_UNSPECIFIED", "ON", "OFF"))
-    assert found["mode", "moved"] == {"mode": "OFF"}
+    changed = changes(registered(mode="ON"), enum=("MODE_UNSPECIFIED", "ON", "OFF"))
+    assert changed["mode", "moved"] == {"mode": "OFF"}
 
 
 def test_every_effect_is_a_mutant_once_and_no_mutant_is_without_effect() -> None:
