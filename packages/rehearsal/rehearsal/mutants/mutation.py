@@ -104,7 +104,7 @@ def mutants_of(program: Iterable[Registered], enum: Callable[[str, str], tuple[s
         if isinstance(value, str):
             known.setdefault((each.type, general(path)), []).append(value)
     mutants: list[Mutant] = []
-    seen: set[str] = set()
+    known_effects: set[str] = set()
     for each, path, value in places:
         place = (each.type, general(path))
         for mutation, new in _mutations(path, value, (*enum(*place), *known.get(place, ()))):
@@ -112,8 +112,8 @@ def mutants_of(program: Iterable[Registered], enum: Callable[[str, str], tuple[s
             # Without its only element a list is empty, too: each effect once.
             effect = json.dumps([each.urn, path == DEPENDS_ON, one.applied(each.inputs)], sort_keys=True)
             kind = json.dumps([*place, mutation, value], sort_keys=True)
-            mutants += [] if seen & {effect, kind} else [one]
-            seen |= {effect, kind}
+            mutants += [] if known_effects & {effect, kind} else [one]
+            known_effects |= {effect, kind}
     return mutants
 
 
