@@ -139,8 +139,11 @@ def ordered(mutants: Iterable[Mutant]) -> list[Mutant]:
 
 
 def _conflict(one: Mutant, other: Mutant) -> bool:
+    """Whether one is inside the other, or both take each other's value: together they may change nothing."""
     shorter = min(len(one.path), len(other.path))
-    return (one.type, one.name) == (other.type, other.name) and one.path[:shorter] == other.path[:shorter]
+    inside = one.name == other.name and one.path[:shorter] == other.path[:shorter]
+    exchange = one.mutation == other.mutation == "moved" and general(one.path) == general(other.path)
+    return one.type == other.type and (inside or exchange)
 
 
 def _places(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:

@@ -39,6 +39,7 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
         rows = {one: table.row_of(one, judges.verdict(one), judgements) for one in mutants}
     unnoticed = [one for one, row in rows.items() if row["noticed_by"] in ("nobody", "advisory")]
     left = [one for one in unnoticed if rows[one]["harm"] != "harmless"]
+    random.Random(seed).shuffle(left)  # other groups with another seed, in which others hide what one does
     console.out(f"{len(mutants)} mutants of {stack.name}; {len(left)} of them only a rehearsal can judge")
     noticed = {key for key, row in committed.items() if row["noticed_by"] in table.NOTICED}
     rehearsed = _rehearsed(left, noticed, trials, console)

@@ -103,3 +103,10 @@ def test_groups_hold_every_mutant_once_and_none_hides_another(size: int) -> None
             assert together != before
         alone = {str(key) for one in group for key in POOL if one.applied(POOL).get(key) != POOL[key]}
         assert {key for key in POOL if together.get(key) != POOL[key]} == alone
+
+
+def test_two_that_exchange_their_values_are_not_put_in_together() -> None:
+    program = registered("a", role="reader"), registered("b", role="writer")
+    moved = [one for one in mutants_of(program, lambda _, __: ()) if one.mutation == "moved"]
+    assert [json.loads(one.value) for one in moved] == ["writer", "reader"]
+    assert [len(group) for group in groups_of(moved, 10)] == [1, 1]
