@@ -190,7 +190,7 @@ def faults(
 def mutants(
     stack: StackOption = "dev",
     sample: Annotated[int, typer.Option("--n", help="How many mutants to judge. [default: all]", min=0)] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed for the choice of these.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the sample and of the groups.")] = 0,
     update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
 ) -> None:
     """Change inputs of the program one by one and show who notices. Exit code 1 if somebody noticed more before."""
