@@ -10,6 +10,8 @@ SEED ?=
 DAYTWO ?=
 FROM ?=
 CASE ?=
+N ?=
+UPDATE ?=
 BASE ?= origin/main
 ARGS ?=
 PACK ?= build/policy-pack
@@ -28,7 +30,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota faults sabotage quick test clients test-clients test-all check bench docs picture schemas lock format clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs picture schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -75,6 +77,10 @@ quota: setup ## Quotas that a stack at its maximum needs and where to ask, on GK
 
 faults: setup-rehearsal ## Inject a fault into the program and see it refused (CASE=; without one, list them)
 	@$(REHEARSAL) faults $(if $(CASE),--case "$(CASE)")
+
+mutants: setup-rehearsal ## Change inputs of the program one by one and count who notices (STACK=, N=100, SEED=1, UPDATE=1)
+	@$(REHEARSAL) mutants --stack "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") \
+	  $(if $(filter-out 0 no false,$(UPDATE)),--update)
 
 sabotage: faults
 	@echo "make sabotage is now: make faults"

@@ -83,16 +83,16 @@ def problems(config: Mapping[str, Any]) -> list[str]:
             errors += _properties_problems(BY_ID[name], {key: value for key, value in entry.items() if key != _LEVEL})
         else:
             errors += _level_problems(name, entry, BY_ID[name].levels)
-    return errors + ([] if errors else levels.problems(_configured(config), today_utc()))
+    return errors + ([] if errors else levels.problems(configured(config), today_utc()))
 
 
-def _configured(config: Mapping[str, Any]) -> levels.Configured:
-    """A file's content as the engine passes it."""
-    configured = {}
+def configured(config: Mapping[str, Any]) -> levels.Configured:
+    """A file's content as the engine passes it: rule → its level, and its other keys."""
+    passed = {}
     for name, entry in config.items():
         properties = dict(entry) if isinstance(entry, dict) else {_LEVEL: entry}
-        configured[name] = (properties.pop(_LEVEL, ""), properties)
-    return configured
+        passed[name] = (properties.pop(_LEVEL, ""), properties)
+    return passed
 
 
 def _all_problems(entry: object) -> list[str]:

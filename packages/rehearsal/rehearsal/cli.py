@@ -1,4 +1,4 @@
-"""The command line, ``python -m rehearsal run | preview | stop | faults | bench``; the Makefile calls it."""
+"""The command line, ``python -m rehearsal run | preview | stop | faults | mutants | bench``; the Makefile calls it."""
 
 from __future__ import annotations
 
@@ -184,6 +184,26 @@ def faults(
         _bad_input(f"--case {case}: no such case; write one of {', '.join(CASES)}")
     tools = provide(resolve(CASES[case].stack).tools if rehearse else PREVIEW)
     raise typer.Exit(0 if run_case(CASES[case], _console(), tools=tools, rehearse=rehearse) else EXIT_FAIL)
+
+
+@app.command()
+def mutants(
+    stack: StackOption = "dev",
+    sample: Annotated[int, typer.Option("--n", help="How many mutants to judge. [default: all]", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the sample and of the groups.")] = 0,
+    update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
+) -> None:
+    """Change inputs of the program one by one and show who notices. Exit code 1 if somebody noticed more before."""
+    from rehearsal.mutants.run import run as run_mutants
+    from rehearsal.mutants.trials import BaseFailed
+
+    chosen = resolve(stack)
+    try:
+        passed = run_mutants(chosen, _console(), provide(chosen.tools), sample=sample, seed=seed, update=update)
+    except BaseFailed as error:
+        _say_error(str(error))
+        raise typer.Exit(EXIT_FAIL) from None
+    raise typer.Exit(0 if passed else EXIT_FAIL)
 
 
 @app.command()

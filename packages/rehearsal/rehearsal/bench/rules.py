@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from policies.readers import linked, read_stack
+from policies.offline import OfflineGate, view_of
 from policies.readers.resource import Declared
-from policies.rules.table import RULES
 from rehearsal.bench.results import Goal, Sample
+from rehearsal.engine.stack import ROOT
 
+_GATE: Final = OfflineGate(ROOT / "policies" / "config" / "default.json")
 _FEW: Final = 800
 _MANY: Final = 3200
 _TOLERATION: Final = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -33,12 +34,12 @@ def _measure(count: int) -> tuple[float, float, str]:
     """Seconds of reading ``count`` resources, the slowest rule's seconds, and its id."""
     declared = [_declared(number, count // 4) for number in range(count)]
     begun = time.perf_counter()
-    stack = read_stack(linked(declared))
+    stack = view_of(declared).stack
     read = time.perf_counter() - begun
     times = []
-    for rule in (rule for rule in RULES if rule.scope == "stack"):
+    for rule, limits, _ in (each for each in _GATE.rules if each[0].scope == "stack"):
         begun = time.perf_counter()
-        rule.check(stack, {})
+        rule.check(stack, limits)
         times.append((time.perf_counter() - begun, rule.id))
     return read, *max(times)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from typing import Final
 
 from rich.console import Console
 
+from rehearsal.engine.changed_project import changed_project
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.faults.case import Case
@@ -19,7 +18,6 @@ from rehearsal.run.options import Options
 from rehearsal.run.preview import Preview, preview, show
 from rehearsal.run.rehearsal import Finished, Rehearsal
 
-_EXCLUDED: Final = frozenset({"__main__.py", "build", ".git", ".pytest_cache", ".ruff_cache"})
 _PROGRAM: Final = """\
 # Runs the unchanged program with one fault.
 import runpy
@@ -55,18 +53,10 @@ class GateRefusal:
 
 @contextmanager
 def faulty_project(case: Case, root: Path = ROOT) -> Iterator[Path]:
-    """The checkout as a project directory of symbolic links, except for the program, which runs with the fault."""
-    build = root / "build" / "faults"
-    build.mkdir(parents=True, exist_ok=True)
-    project = Path(tempfile.mkdtemp(prefix=f"{case.name}-", dir=build))
-    try:
-        for entry in root.iterdir():
-            if entry.name not in _EXCLUDED:
-                (project / entry.name).symlink_to(entry)
-        (project / "__main__.py").write_text(_PROGRAM.format(name=case.name, program=str(root / "__main__.py")))
+    """The checkout as a project directory whose program runs with the fault."""
+    program = _PROGRAM.format(name=case.name, program=str(root / "__main__.py"))
+    with changed_project(program, root / "build" / "faults", root) as project:
         yield project
-    finally:
-        shutil.rmtree(project, ignore_errors=True)
 
 
 def refusal(case: Case, *, tools: Path) -> GateRefusal:

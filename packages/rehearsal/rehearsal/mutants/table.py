@@ -1,0 +1,92 @@
+"""The tables of results, one per stack, and which mutants do no harm; all are data below ``packages/rehearsal``."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from rich.table import Table
+
+from rehearsal.engine.stack import ROOT
+from rehearsal.mutants.judges import Verdict
+from rehearsal.mutants.mutation import Key, Mutant, general
+
+FOLDER: Final = ROOT / "packages" / "rehearsal" / "mutants"
+NOTICED: Final = ("types", "gate", "up", "scenario")
+"""Judges that stop a deployment or fail a rehearsal."""
+COLUMNS: Final = ("type", "resource", "path", "mutation", "value", "noticed_by", "detail", "harm", "why")
+"""``noticed_by`` is a judge; ``harm`` is harmful, harmless, or named: a rehearsal says that it does not cover it."""
+_LONGEST: Final = 110
+_OF_ONE_RUN: Final = re.compile(r"127\.0\.0\.1:\d+|\d+(\.\d+)? s\b|/\S*/(build|tmp)/\S*")
+
+Row = Mapping[str, str]
+
+
+def judgements(folder: Path = FOLDER) -> list[Row]:
+    """What is known about harm: patterns (``fnmatch``, several with ``|`` between them) of a resource's type and name,
+    of a path without indices and of a mutation → ``harm``, with the reason and its source."""
+    return _read(folder / "judgements.csv")
+
+
+def row_of(mutant: Mutant, verdict: Verdict, known: Iterable[Row] = ()) -> Row:
+    """The row of a result. The first judgement that covers the mutant counts; an equal value does no harm."""
+    texts = {"resource": f"{mutant.type} {mutant.name}", "path": general(mutant.path), "mutation": mutant.mutation}
+    harms = [
+        (row["harm"], row["why"])
+        for row in known
+        if all(any(fnmatchcase(text, each) for each in row[name].split("|")) for name, text in texts.items())
+    ]
+    equal = [("harmless", "the provider fills in the same value")] if verdict.judge == "same" else []
+    detail = " ".join(_OF_ONE_RUN.sub("…", verdict.detail).split())
+    values = (*mutant.key, mutant.value[:_LONGEST], verdict.judge, detail[:_LONGEST])
+    return dict(zip(COLUMNS, (*values, *(equal + harms + [("harmful", "")])[0]), strict=True))
+
+
+def key_of(row: Row) -> Key:
+    """As ``Mutant.key``."""
+    return row["type"], row["resource"], row["path"], row["mutation"]
+
+
+def read(stack: str, folder: Path = FOLDER) -> dict[Key, Row]:
+    """The committed table of a stack; empty if there is none."""
+    file = folder / f"{stack}.csv"
+    return {key_of(row): row for row in (_read(file) if file.exists() else ())}
+
+
+def write(stack: str, rows: Iterable[Row], folder: Path = FOLDER) -> Path:
+    """Write a stack's table, sorted."""
+    file = folder / f"{stack}.csv"
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer: csv.DictWriter[str] = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=key_of))
+    return file
+
+
+def lost(rows: Iterable[Row], committed: Mapping[Key, Row]) -> list[Row]:
+    """The committed rows of mutants that are noticed by the table and not any more."""
+    unnoticed = (committed.get(key_of(row), row) for row in rows if row["noticed_by"] not in NOTICED)
+    return [row for row in unnoticed if row["noticed_by"] in NOTICED]
+
+
+def summary(rows: Iterable[Row]) -> Table:
+    """Harmful mutants by resource type and judge, and how many of them are noticed."""
+    harmful = [row for row in rows if row["harm"] == "harmful"]
+    judges = (*NOTICED, "advisory", "nobody")
+    table = Table("harmful mutants of", *judges, "noticed", box=None)
+    for kind in [*sorted({row["type"] for row in harmful}), ""]:
+        counts = Counter(row["noticed_by"] for row in harmful if kind in ("", row["type"]))
+        noticed, total = sum(counts[judge] for judge in NOTICED), sum(counts.values())
+        share = f"{noticed} of {total} ({noticed / (total or 1):.0%})"
+        table.add_row(kind or "all", *(str(counts[judge] or "") for judge in judges), share)
+    return table
+
+
+def _read(file: Path) -> list[Row]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))

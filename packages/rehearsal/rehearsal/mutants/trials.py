@@ -1,0 +1,117 @@
+"""Rehearses the program with mutants: many at once, then fewer, until it is known which of them are noticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from rehearsal.engine.changed_project import changed_project
+from rehearsal.engine.engine import gate_for
+from rehearsal.engine.stack import ROOT, Stack
+from rehearsal.mutants.judges import NOBODY, Verdict
+from rehearsal.mutants.mutation import Mutant, Registered
+from rehearsal.report.report import RunRecord
+from rehearsal.run.options import Options
+from rehearsal.run.rehearsal import Finished, Rehearsal
+
+_PROGRAM: Final = """\
+# Runs the unchanged program with other inputs.
+from rehearsal.mutants.program import run
+
+run({program!r}, {plan!r}, {record!r})
+"""
+_FAILED: Final = re.compile(r"\((\S+)\):\s*\n\s*error:")
+"""In the engine's log: the resource of an error."""
+
+Trial = tuple[Verdict, Sequence[Mutant]]
+"""The verdict on mutants together, and those of them that its reasons name."""
+
+
+class BaseFailed(Exception):
+    """The program without mutants does not pass, so nothing can be learnt from it; the message says why."""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """Rehearsals of one stack, one after another, in ``folder``."""
+
+    stack: Stack
+    tools: Path
+    folder: Path
+
+    def base(self) -> list[Registered]:
+        """What the program registers, from a rehearsal without mutants. Raises ``BaseFailed``."""
+        record = self.folder / "registered.jsonl"
+        reasons = self._rehearse([], record)[0].record.reasons
+        if reasons:
+            raise BaseFailed(f"{self.stack.name} without mutants does not pass: {'; '.join(reasons)}")
+        lines = [json.loads(line) for line in record.read_text().splitlines()]
+        record.unlink()  # it may hold secrets
+        # The last registration has the values of an update, which a preview does not know.
+        return list({raw["urn"]: Registered(**raw) for raw in lines}.values())
+
+    def ask(self, mutants: Sequence[Mutant]) -> Trial:
+        """Rehearse with these mutants."""
+        finished, log = self._rehearse(mutants, Path(os.devnull))
+        if finished.interrupted:
+            raise KeyboardInterrupt
+        verdict = verdict_of(finished.record)
+        names = {*_FAILED.findall(log), *(each.resource for each in finished.record.violations if each.mandatory)}
+        in_detail = [one for one in mutants if re.search(rf"\b{re.escape(one.name)}\b", verdict.detail)]
+        return verdict, [one for one in mutants if one.name in names] or in_detail
+
+    def _rehearse(self, mutants: Sequence[Mutant], record: Path) -> tuple[Finished, str]:
+        """One rehearsal, and the engine's log of its update if it failed; ``record`` gets what is registered."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps([asdict(one) for one in mutants]))
+        program = _PROGRAM.format(program=str(ROOT / "__main__.py"), plan=str(plan), record=str(record))
+        gate, inside = gate_for(ROOT, self.stack.name), self.stack.only_from_inside
+        with changed_project(program, self.folder, ROOT) as project, (self.folder / "output.log").open("a") as output:
+            options = Options(self.tools, gate, project, inside=inside, fail_fast=True, build=self.folder)
+            rehearsal = Rehearsal(self.stack, options, Console(file=output, width=120))
+            finished = rehearsal.run()
+        log = rehearsal.run_dir / "up.log"
+        return finished, log.read_text(errors="replace") if log.exists() else ""
+
+
+def verdict_of(record: RunRecord) -> Verdict:
+    """Who noticed something in a rehearsal; the first reason counts."""
+    if refused := [each.rule for each in record.violations if each.mandatory]:
+        return Verdict("gate", refused[0])
+    if failed := [each for each in record.checks if not each.passed]:
+        up, detail = failed[0].id == "up", failed[0].detail
+        return Verdict("up", detail) if up else Verdict("scenario", f"{failed[0].id}: {detail}")
+    return Verdict("up", record.reasons[0]) if record.reasons else NOBODY
+
+
+def attribute(group: Sequence[Mutant], ask: Callable[[Sequence[Mutant]], Trial]) -> dict[Mutant, Verdict]:
+    """Who notices each mutant of a group: while the group is noticed, one that explains it is found and taken out.
+
+    A rehearsal that fails is shorter than one that passes. What is only noticed together counts as not noticed.
+    """
+    left, verdicts = list(group), dict.fromkeys(group, NOBODY)
+    while left and (trial := ask(left))[0] != NOBODY:
+        one, verdict = _noticed(left, trial, ask)
+        verdicts[one] = verdict
+        left.remove(one)
+    return verdicts
+
+
+def _noticed(group: Sequence[Mutant], trial: Trial, ask: Callable[[Sequence[Mutant]], Trial]) -> tuple[Mutant, Verdict]:
+    """One mutant of a group that is noticed: the suspects are asked about first, then halves."""
+    verdict, suspects = trial
+    while len(group) > 1:
+        first = suspects if 0 < len(suspects) < len(group) else group[: len(group) // 2]
+        verdict, suspects = ask(first)
+        if verdict == NOBODY:
+            first = [one for one in group if one not in first]
+        group = first
+    return group[0], verdict if verdict != NOBODY else ask(group)[0]

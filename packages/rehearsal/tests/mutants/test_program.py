@@ -1,0 +1,126 @@
+"""The unchanged program with wrong inputs, the judges that need no engine, and the tables."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from policies.offline import OfflineGate
+from rehearsal.engine.engine import gate_for
+from rehearsal.engine.stack import ROOT, resolve
+from rehearsal.mutants import program, table
+from rehearsal.mutants.judges import QuickJudges, Verdict
+from rehearsal.mutants.mutation import Mutant, Registered, mutants_of
+from tests.recorder import Recording
+from tests.stacks import run_program, run_with_fault
+
+STACK = resolve("dev")
+POOL = "gcp:container/nodePool:NodePool"
+CLUSTER = "gcp:container/cluster:Cluster"
+TABLES = sorted(path.stem for path in table.FOLDER.glob("*.csv") if path.stem != "judgements")
+
+
+def run(folder: Path, *mutants: Mutant) -> tuple[Recording, list[Registered]]:
+    """What the program registers with these mutants, and what it recorded before them."""
+    plan, record = folder / "plan.json", folder / "record.jsonl"
+    plan.write_text(json.dumps([asdict(one) for one in mutants]))
+    record.write_text("")
+    recording = run_with_fault(STACK.file, lambda _: program.run(str(ROOT / "__main__.py"), str(plan), str(record)))
+    return recording, [Registered(**json.loads(line)) for line in record.read_text().splitlines()]
+
+
+@functools.cache
+def judges(folder: Path) -> QuickJudges:
+    return QuickJudges(STACK, run(folder)[1], OfflineGate(gate_for(ROOT, "dev").config), folder)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> QuickJudges:
+    return judges(tmp_path_factory.mktemp("judges"))
+
+
+def test_only_the_mutants_inputs_change_and_the_record_has_what_the_program_meant(tmp_path: Path) -> None:
+    zone = Mutant(POOL, "t4-1-pool", ("nodeLocations", 0), "moved", '"us-central1-f"')
+    spot = Mutant(POOL, "t4-1-pool", ("nodeConfig", "spot"), "dropped")
+    hasty = Mutant(POOL, "t4-4-pool", ("(dependsOn)",), "dropped")
+    unchanged = {each.urn: each for each in run_program(STACK.file).resources}
+    recording, recorded = run(tmp_path, zone, spot, hasty)
+    changed = {each.name: each for each in recording.resources if each.inputs != unchanged[each.urn].inputs}
+    assert list(changed) == ["t4-1-pool"]
+    inputs = changed["t4-1-pool"].inputs
+    assert (inputs["nodeLocations"], "spot" in inputs["nodeConfig"]) == (["us-central1-f"], False)
+    ahead = [each.name for each in recording.resources if set(each.depends_on) < set(unchanged[each.urn].depends_on)]
+    assert ahead == ["t4-4-pool"]
+    meant = {each.urn: each.inputs for each in recorded if not each.type.startswith("pulumi:")}
+    assert meant == {urn: unchanged[urn].inputs for urn in meant}
+    assert len(meant) > 20
+
+
+@pytest.mark.parametrize(
+    ("mutant", "judge", "reason"),
+    [
+        (Mutant(CLUSTER, "cluster-control-plane", ("releaseChannel", "channel"), "moved", '"OFTEN"'), "types", "OFTEN"),
+        (Mutant(CLUSTER, "cluster-control-plane", ("privateClusterConfig",), "dropped"), "gate", "nodes-private"),
+        (Mutant(POOL, "t4-1-pool", ("nodeConfig", "taints"), "dropped"), "gate", "gpu-taint"),
+        (Mutant(POOL, "t4-1-pool", ("nodeConfig", "labels"), "dropped"), "advisory", "gpu-present-label"),
+        (Mutant(POOL, "t4-1-pool", ("nodeConfig", "machineType"), "moved", '"n1-standard-5"'), "up", "n1-standard-5"),
+        (Mutant(POOL, "t4-1-pool", ("project",), "dropped"), "same", ""),
+        (Mutant(POOL, "t4-1-pool", ("name",), "moved", '"t4-x"'), "nobody", ""),
+    ],
+)
+def test_who_notices_what(quick: QuickJudges, mutant: Mutant, judge: str, reason: str) -> None:
+    verdict = quick.verdict(mutant)
+    assert verdict.judge == judge
+    assert reason in verdict.detail
+
+
+def test_nobody_notices_a_program_without_a_change(quick: QuickJudges) -> None:
+    for each in quick.cloud.values():
+        unchanged = Mutant(each.type, each.name, ("no such input",), "dropped")
+        assert quick.verdict(unchanged) == Verdict("same")
+
+
+def test_a_sample_is_still_noticed_by_whom_the_table_says(quick: QuickJudges) -> None:
+    committed = table.read("dev")
+    mutants = [one for one in mutants_of(quick.cloud.values(), quick.enum) if one.key in committed]
+    assert len(mutants) > 300
+    rows = [
+        table.row_of(one, quick.verdict(one))
+        for one in mutants
+        if committed[one.key]["noticed_by"] in ("types", "gate")
+    ]
+    assert table.lost(rows, committed) == []
+
+
+def test_a_table_is_read_as_it_was_written_and_a_loss_is_found(tmp_path: Path) -> None:
+    one = Mutant(POOL, "t4", ("size",), "dropped")
+    row, unnoticed = table.row_of(one, Verdict("gate", "a rule")), table.row_of(one, Verdict("advisory", "a rule"))
+    table.write("dev", [row], tmp_path)
+    committed = table.read("dev", tmp_path)
+    assert committed == {one.key: row}
+    assert table.lost([row], committed) == []
+    assert table.lost([unnoticed], committed) == [row]
+    assert table.lost([unnoticed], {}) == []
+
+
+def test_the_first_judgement_that_covers_a_mutant_counts() -> None:
+    one = Mutant(POOL, "admin-pool", ("taints", 0, "value"), "emptied")
+    known = [
+        {"resource": f"{POOL} t4*", "path": "*", "mutation": "*", "harm": "harmless", "why": "another pool"},
+        {"resource": "*", "path": "name|taints.value", "mutation": "emptied", "harm": "named", "why": "a reason"},
+        {"resource": "*", "path": "*", "mutation": "*", "harm": "harmless", "why": "too late"},
+    ]
+    assert table.row_of(one, Verdict("nobody"), known)["why"] == "a reason"
+    assert table.row_of(one, Verdict("nobody"))["harm"] == "harmful"
+
+
+@pytest.mark.parametrize("stack", TABLES)
+def test_a_table_says_why_something_is_harmless(stack: str) -> None:
+    rows = table.read(stack).values()
+    assert rows
+    for row in rows:
+        assert row["harm"] == "harmful" or row["why"], row
