@@ -18,6 +18,7 @@ from typing import Any, Final
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
+from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import OwnStackFile
 from components.settings.problems import SettingsError, models_in
 from components.settings.read import load
@@ -76,6 +77,13 @@ A stack file whose `cloud` is `kubeadm` describes a cluster of machines that you
 [how to make one](own-machines.md). Its keys are in the namespace `gpucluster:`. The private key is the only secret:
 `pulumi config set --secret gpucluster:sshPrivateKey < ~/.ssh/id_ed25519`. Without it your SSH agent is asked.
 `workloads`, `access` and `teams` have the keys that [configuration.md](configuration.md) lists."""
+
+_EXISTING_HEAD: Final = """
+# Configuration of an existing cluster
+
+A stack file whose `cloud` is `existing` uses a cluster that somebody else made: [how](existing-clusters.md). The kubeconfig is
+the only secret: `kubectl config view --minify --flatten --raw | pulumi config set --secret gpucluster:kubeconfig`.
+`workloads`, `access` and `teams` are as above; `budget` has the same key."""
 
 _SCALARS: Final = {str: "text", int: "whole number", float: "number", bool: "true or false", types.NoneType: ""}
 
@@ -137,9 +145,12 @@ def render() -> str:
 
 
 def render_own() -> str:
-    """The document about own machines, without the sections that both have."""
+    """The document about own machines and existing clusters, without the sections that a cloud's file has too."""
     shared = frozenset(_sections(StackFile))
-    return "\n".join([_OWN_HEAD, *_section(OwnStackFile, "", "All keys", shared)]) + "\n"
+    known = shared | frozenset(_sections(OwnStackFile))
+    own = _section(OwnStackFile, "", "All keys", shared)
+    existing = _section(ExistingStackFile, "", "All keys of an existing cluster", known)
+    return "\n".join([_OWN_HEAD, *own, _EXISTING_HEAD, *existing]) + "\n"
 
 
 def _sections(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -355,8 +366,10 @@ def render_project() -> str:
     """
     head = PROJECT.read_text(encoding="utf-8").partition("\nconfig:\n")[0]
     lines = [head, "config:"]
-    own = {name: field for name, field in OwnStackFile.model_fields.items() if name not in StackFile.model_fields}
-    for name, field in {**StackFile.model_fields, **own}.items():
+    keys = {**StackFile.model_fields}
+    for others in (OwnStackFile, ExistingStackFile):
+        keys |= {name: field for name, field in others.model_fields.items() if name not in keys}
+    for name, field in keys.items():
         kind = type_name(field.annotation).split()[0]
         intro, empty = {"list": ("List: ", "[]"), "mapping": ("Mapping: ", "{}")}.get(kind, ("", '""'))
         default = None if field.is_required() else field.get_default(call_default_factory=True)

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from components.settings import Settings, SettingsError
+from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import OwnStackFile
 from components.settings.read import OWN_KEYS, load
 from components.settings.stack_file import StackFile
@@ -95,8 +96,9 @@ def test_defaults_that_the_engine_adds_for_clouds_are_no_problem() -> None:
 
 
 def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
-    names = [{field.alias or name for name, field in each.model_fields.items()} for each in (OwnStackFile, StackFile)]
-    assert names[0] - names[1] == set(OWN_KEYS) == {"ssh", "packages"}
+    files = (OwnStackFile, ExistingStackFile, StackFile)
+    own, existing, cloud = ({field.alias or name for name, field in each.model_fields.items()} for each in files)
+    assert (own | existing) - cloud == set(OWN_KEYS) == {"ssh", "packages", "context"}
 
 
 def test_mirrors_need_the_whole_fingerprint_of_their_key() -> None:
