@@ -214,6 +214,21 @@ def test_a_patch_shares_what_another_manager_has_set_and_leaves_it(
     patch.delete()
 
 
+def test_a_patch_of_taints_loses_them_to_the_next_who_changes_the_list(
+    provider: SimulatedKubernetes, control_plane: ControlPlane
+) -> None:
+    """The API has a node's taints as one list with one owner, so the program patches no taints."""
+    api, path, ours = control_plane.api, "/api/v1/nodes/tainted", {"key": "ours", "effect": "NoSchedule"}
+    api.create("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tainted"}})
+    patch = Resource(provider, "kubernetes:core/v1:NodePatch")
+    force = {"pulumi.com/patchForce": "true"}
+    patch.create({"kind": "Node", "metadata": {"name": "tainted", "annotations": force}, "spec": {"taints": [ours]}})
+    api.merge(path, {"spec": {"unschedulable": True, "taints": [ours, {"key": "other", "effect": "NoSchedule"}]}})
+    patch.delete()
+    assert "ours" in {taint["key"] for taint in api.get(path)["spec"]["taints"]}
+    api.delete(path)
+
+
 def test_a_patch_makes_a_namespace_that_is_not_there_and_never_deletes_one(
     provider: SimulatedKubernetes, control_plane: ControlPlane
 ) -> None:
