@@ -233,12 +233,12 @@ class Lab:
         self.resources = ExistingResources({"kubeconfig": self.kubeconfig})
         self.before = self.live()
 
-    def live(self) -> tuple[dict[str, str], list[dict[str, str]], set[str]]:
-        """Labels, taints without those of the node controller, and who has set something."""
+    def live(self) -> tuple[dict[str, str], list[dict[str, str]], bool]:
+        """Labels, taints without those of the node controller, and whether the program has set something."""
         live = self.api.get(self.path)
         taints = [each for each in live["spec"].get("taints") or [] if not each["key"].startswith("node.kube")]
         managers = {entry["manager"] for entry in live["metadata"].get("managedFields") or []}
-        return live["metadata"]["labels"], taints, managers
+        return live["metadata"]["labels"], taints, "gpucluster" in managers
 
     def inputs(self, **changed: Any) -> dict[str, Any]:
         inputs = {"pool": "t4-2", "machines": [self.name], "labels": LABELS, "taints": [GPU_TAINT], **changed}
@@ -259,11 +259,11 @@ class TestRealApiServer:
         inputs = lab.inputs()
         assert inputs["nodes"] == [lab.name]
         state = lab.resources.create(NODES, inputs)
-        labels, taints, managers = lab.live()
+        labels, taints, ours = lab.live()
         assert {**LABELS, "theirs": "1"}.items() <= labels.items()
         assert GPU_TAINT in taints
         assert "dedicated" in {taint["key"] for taint in taints}
-        assert "gpucluster" in managers
+        assert ours
         assert lab.resources.read(NODES, inputs, state) == state
         lab.resources.delete(NODES, inputs, state)
         assert lab.live() == lab.before
