@@ -32,7 +32,9 @@ class ExistingClusterHandle(ControlPlaneOutputs):
         pools = (settings.admin_pool, *settings.pools)
         inputs = {"rights": rights(settings), "pools": [self._pool(pool) for pool in pools if self._has_nodes(pool)]}
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
-        self._resource = declare(f"{PLUGIN}:index:ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS)
+        self._resource = declare(
+            f"{PLUGIN}:index:ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS
+        )
         # Whatever uses it waits until the cluster was asked.
         self._kubeconfig = pulumi.Output.secret(self._resource.output("kubeconfig"))
         self._authority = self._resource.output("authority")
@@ -57,7 +59,9 @@ class ExistingClusterHandle(ControlPlaneOutputs):
         if pool.autoscaled or not self._has_nodes(pool):
             return self._resource
         options = pulumi.ResourceOptions(provider=self._provider, depends_on=[self._resource])
-        inputs = {key: value for key, value in self._pool(pool).items() if key not in ("name", "devicePlugin", "scaled")}
+        inputs = {
+            key: value for key, value in self._pool(pool).items() if key not in ("name", "devicePlugin", "scaled")
+        }
         inputs = {"pool": pool.name, **inputs}
         return declare(f"{PLUGIN}:index:Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
 

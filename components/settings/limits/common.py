@@ -176,7 +176,11 @@ def settings_problems(settings: Settings) -> list[Problem]:
 def own_machines_problems(settings: Settings) -> list[Problem]:
     """The same for own machines, which have a fixed number and no network of the program's."""
     pods, per_node = settings.network.pod_cidr, catalog.of(settings.cloud).pod_addresses_per_node
-    room = _too_small("network.podCidr", IPv4Network(pods), settings.max_nodes, per_node, 0, "the pods of ") if pods else ()
+    room = (
+        _too_small("network.podCidr", IPv4Network(pods), settings.max_nodes, per_node, 0, "the pods of ")
+        if pods
+        else ()
+    )
     return [
         *room,
         *_services(settings),

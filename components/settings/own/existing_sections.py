@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator
+from pydantic import Field, StrictInt, StrictStr, field_validator
 
 from components.settings.access import AccessList
 from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, rfc1035, wrong

@@ -144,7 +144,7 @@ class MachineResources:
         if kind in EXISTING:
             return await asyncio.to_thread(self._existing.delete, kind, inputs, state)
         if kind == PREFLIGHT:
-            return
+            return None
         node = _Node.of(kind, inputs, log)
         skipped = self._sessions.access.skip_unreachable
         off = await self._is_off(node.machine, skipped, log)

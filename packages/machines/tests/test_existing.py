@@ -152,7 +152,9 @@ def test_nodes_that_an_autoscaler_makes_are_told_what_they_lack() -> None:
 def test_one_context_is_taken_of_a_kubeconfig() -> None:
     access = Access.of(kubeconfig(), "other")
     assert access.server == "https://other.example:6443"
-    assert json.loads(access.kubeconfig)["contexts"] == [{"name": "other", "context": {"cluster": "other", "user": "ann"}}]
+    assert json.loads(access.kubeconfig)["contexts"] == [
+        {"name": "other", "context": {"cluster": "other", "user": "ann"}}
+    ]
     assert "lab.example" not in access.kubeconfig
 
 

@@ -115,9 +115,11 @@ def run(
 
 def _on_own_machines(stack: Stack, console: Console) -> bool:
     """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
+    from components.settings.own.resolved import ExistingNodes
     from rehearsal.lab import isolation
     from rehearsal.lab.root import base_root
     from rehearsal.lab.software import prepare
+    from rehearsal.own_machines.existing import ExistingRehearsal
     from rehearsal.own_machines.rehearsal import OwnRehearsal
     from rehearsal.run.options import Options
     from rehearsal.tools import cache
@@ -131,7 +133,8 @@ def _on_own_machines(stack: Stack, console: Console) -> bool:
         options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
         software = prepare(cache.root(), progress)
         isolation.enter()
-        return OwnRehearsal(stack, options, root, software, console).run()
+        kind = ExistingRehearsal if isinstance(stack.settings.own, ExistingNodes) else OwnRehearsal
+        return kind(stack, options, root, software, console).run()
     except isolation.LabUnavailable as error:
         _say_error(str(error))
         raise typer.Exit(isolation.EXIT_UNAVAILABLE) from None

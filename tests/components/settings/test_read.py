@@ -55,7 +55,9 @@ def refused(config: Mapping[str, Any]) -> dict[str, str]:
     return {problem.path: str(problem) for problem in error.value.problems}
 
 
-@pytest.mark.parametrize("file", [file for file in STACKS if file not in (OWN_MACHINES, EXISTING)], ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file", [file for file in STACKS if file not in (OWN_MACHINES, EXISTING)], ids=lambda file: file.stem
+)
 def test_every_shipped_stack_is_valid_and_priced(file: Path) -> None:
     settings = from_stack_file(file)
     assert settings.unpriced == ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from rehearsal.engine.engine import has_secure_values, user_passphrase
-from rehearsal.tools.modules import HELM, OF_AUTOSCALER, PREVIEW, REHEARSAL
+from rehearsal.tools.modules import HELM, KUBERNETES, OF_AUTOSCALER, PREVIEW, REHEARSAL
 
 if TYPE_CHECKING:
     from components.settings import Settings
@@ -68,7 +68,7 @@ class Stack:
     def tools(self) -> tuple[Module, ...]:
         """The upstream programs that a rehearsal of the stack runs; those of own machines are ``tools.lab``'s."""
         if self.own_machines:
-            return PREVIEW
+            return (*PREVIEW, KUBERNETES)  # with kubectl, by which the program asks an existing cluster
         own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
         workloads = self.settings.workloads
         charts = (HELM,) if workloads.tools and HELM not in own else ()

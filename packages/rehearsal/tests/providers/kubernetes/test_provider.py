@@ -191,7 +191,9 @@ def test_another_managers_field_is_a_conflict_until_forced(
 
     patch.delete()
     live = Resource(provider, account, id=patch.id).refresh()
-    assert live.state["metadata"]["labels"] == {"ours": "1"}, "a patch takes its own fields away, and those it took over"
+    assert live.state["metadata"]["labels"] == {"ours": "1"}, (
+        "a patch takes its own fields away, and those it took over"
+    )
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/robot"
     owners = {entry["manager"] for entry in control_plane.api.get(path)["metadata"]["managedFields"]}
     assert owners == {first["__fieldManager"]}
