@@ -81,8 +81,9 @@ A stack file whose `cloud` is `kubeadm` describes a cluster of machines that you
 _EXISTING_HEAD: Final = """
 # Configuration of an existing cluster
 
-A stack file whose `cloud` is `existing` uses a cluster that somebody else made: [how](existing-clusters.md). The kubeconfig is
-the only secret: `kubectl config view --minify --flatten --raw | pulumi config set --secret gpucluster:kubeconfig`.
+A stack file whose `cloud` is `existing` uses a cluster that somebody else made: [how](existing-clusters.md). The
+kubeconfig is the only secret:
+`kubectl config view --minify --flatten --raw | pulumi config set --secret gpucluster:kubeconfig`.
 `workloads`, `access` and `teams` are as above; `budget` has the same key."""
 
 _SCALARS: Final = {str: "text", int: "whole number", float: "number", bool: "true or false", types.NoneType: ""}

@@ -18,6 +18,7 @@ from facts.concepts.pool import ADMIN_POOL_NAME, Pool
 
 _NAMESPACE: Final = "gpucluster"
 _SECRET: Final = OWN_SECRETS["existing"]
+_OF_NODES: Final = ("machines", "selector", "count", "gpus", "labels", "taints")
 _OUTPUTS: Final = ("server", "authority", "kubeconfig")
 
 
@@ -59,10 +60,8 @@ class ExistingClusterHandle(ControlPlaneOutputs):
         if pool.autoscaled or not self._has_nodes(pool):
             return self._resource
         options = pulumi.ResourceOptions(provider=self._provider, depends_on=[self._resource])
-        inputs = {
-            key: value for key, value in self._pool(pool).items() if key not in ("name", "devicePlugin", "scaled")
-        }
-        inputs = {"pool": pool.name, **inputs}
+        part = self._pool(pool)
+        inputs = {"pool": pool.name, **{key: part[key] for key in _OF_NODES}}
         return declare(f"{PLUGIN}:index:Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
 
     @property

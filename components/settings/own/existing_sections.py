@@ -44,8 +44,8 @@ class ExistingGpuPool(Section):
     capacity: Literal["fixed", "autoscaled"] = Field(
         default="fixed",
         description="`fixed`: the nodes are there, and get the pool's labels and taints. `autoscaled`: somebody else's "
-        "autoscaler makes them; their node group has to bring labels and taints, which `pulumi stack output autoscaling` "
-        "lists",
+        "autoscaler makes them; their node group has to bring the labels and taints that `pulumi stack output "
+        "autoscaling` lists",
     )
     machines: NodeNames = Field(default=(), description=_MACHINES)
     selector: Selector = Field(default_factory=dict, description=_SELECTOR)

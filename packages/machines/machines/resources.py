@@ -142,9 +142,10 @@ class MachineResources:
     async def delete(self, kind: str, inputs: Properties, state: Properties, log: Any) -> None:
         """The machine as it was before."""
         if kind in EXISTING:
-            return await asyncio.to_thread(self._existing.delete, kind, inputs, state)
+            await asyncio.to_thread(self._existing.delete, kind, inputs, state)
+            return
         if kind == PREFLIGHT:
-            return None
+            return
         node = _Node.of(kind, inputs, log)
         skipped = self._sessions.access.skip_unreachable
         off = await self._is_off(node.machine, skipped, log)

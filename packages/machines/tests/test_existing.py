@@ -61,7 +61,9 @@ def kubeconfig(**user: str) -> str:
 class Answers(Api):
     """An API server in memory: ``denied`` are (resource, verb) that the user may not do."""
 
-    def __init__(self, *gpu_nodes: dict[str, Any], denied: set[tuple[str, str]] | None = None, operator: bool = False):
+    def __init__(
+        self, *gpu_nodes: dict[str, Any], denied: set[tuple[str, str]] | None = None, operator: bool = False
+    ) -> None:
         super().__init__(Path())
         self.nodes, self.denied, self.operator = gpu_nodes, denied or set(), operator
         self.daemon_sets: list[dict[str, Any]] = []
@@ -144,7 +146,8 @@ def test_nodes_that_an_autoscaler_makes_are_told_what_they_lack() -> None:
     api = Answers(node(labels={"gpucluster.dev/pool": "t4-2"}))
     (line,) = cluster.warnings(api, {"pools": [scaled]})
     assert line == (
-        "t4-2: node gpu1 lacks gpucluster.dev/gpu=nvidia-t4, nvidia.com/gpu=present:NoSchedule; set it on its node group"
+        "t4-2: node gpu1 lacks gpucluster.dev/gpu=nvidia-t4, nvidia.com/gpu=present:NoSchedule; "
+        "set it on its node group"
     )
     assert cluster.problems(api, {"rights": [], "pools": [scaled]}) == []
 

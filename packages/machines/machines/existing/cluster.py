@@ -71,9 +71,8 @@ def warnings(api: Api, inputs: Properties) -> list[str]:
         members = [node for node in nodes if pool.get("scaled") and labels_of(node).get(POOL_LABEL) == pool["name"]]
         for node in members:
             if absent := missing(node, pool):
-                lines.append(
-                    f"{pool['name']}: node {node['metadata']['name']} lacks {', '.join(absent)}; set it on its node group"
-                )
+                name = node["metadata"]["name"]
+                lines.append(f"{pool['name']}: node {name} lacks {', '.join(absent)}; set it on its node group")
     return lines
 
 

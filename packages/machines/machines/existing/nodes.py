@@ -2,9 +2,9 @@
 
 Labels are applied by the server (server-side apply) under a field manager of their own: a label that somebody else also
 set stays when ours go. Taints are not: the API has them as one list (``+listType=atomic``,
-https://github.com/kubernetes/api/blob/v0.34.4/core/v1/types.go), so applying them would remove the taints of others, and
-the node controller takes the list over with the first taint of its own (a node that is not ready, a cordon). So each
-taint is added to the list, and taken out of it, on the version of the node that was read.
+https://github.com/kubernetes/api/blob/v0.34.4/core/v1/types.go), so applying them would remove the taints of others,
+and the node controller takes the list over with the first taint of its own (a node that is not ready, a cordon). So
+each taint is added to the list, and taken out of it, on the version of the node that was read.
 """
 
 from __future__ import annotations

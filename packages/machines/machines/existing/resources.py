@@ -1,7 +1,7 @@
 """Create, read, update and delete of the two resources of a cluster that somebody else made.
 
-``ExistingCluster`` looks and changes nothing; ``Nodes`` sets labels and taints on the nodes of a pool. Both ask when the
-engine checks their inputs, so that a preview reports what an update would meet.
+``ExistingCluster`` looks and changes nothing; ``Nodes`` sets labels and taints on the nodes of a pool. Both ask when
+the engine checks their inputs, so that a preview reports what an update would meet.
 """
 
 from __future__ import annotations
