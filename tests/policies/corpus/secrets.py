@@ -8,6 +8,7 @@ from tests.policies.corpus import aws
 from tests.policies.corpus.case import Case, blocked
 
 SUBNET: Final = "aws:ec2/subnet:Subnet"
+GPU_TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 LINK: Final = (("gpu", "subnetIds", "subnet"),)
 
 
@@ -27,6 +28,22 @@ def in_subnet(id: str, public: Any, rule: str | None) -> Case:
     return Case(id=id, story="where the nodes are", rule=rule, resources=resources, links=LINK)
 
 
+def existing(id: str, rule: str | None, *, taints: Any, linked: bool = True) -> Case:
+    """A pool of nodes that somebody else made, and a provider that logs in with a token."""
+    nodes = {"pool": "t4-2", "gpus": 2, "count": 2, "labels": {}, "taints": taints}
+    return Case(
+        id=id,
+        story="a cluster that somebody else made",
+        rule=rule,
+        resources=(
+            ("gpucluster-machines:index:ExistingCluster", "cluster", {"rights": [], "pools": []}),
+            ("gpucluster-machines:index:Nodes", "t4-2", nodes),
+            ("pulumi:providers:kubernetes", "objects", {"kubeconfig": "users: [{name: ann, user: {token: AAAA}}]"}),
+        ),
+        links=(("objects", "kubeconfig", "cluster"),) if linked else (),
+    )
+
+
 def own_machines(id: str, rule: str | None, *links: tuple[str, str, str]) -> Case:
     """A control plane of the program's own machines, and a provider that logs in with a certificate."""
     machine = {"name": "cp1", "address": "10.1.0.11"}
@@ -44,6 +61,8 @@ def own_machines(id: str, rule: str | None, *links: tuple[str, str, str]) -> Cas
 
 BLOCKED: Final = [
     own_machines("own-machines-key-of-another-cluster", "no-static-keys"),
+    existing("existing-nodes-without-taint", "gpu-taint", taints=[]),
+    existing("existing-token-of-another-cluster", "no-static-keys", taints=[GPU_TAINT], linked=False),
     provider(clientId="c", clientSecret="s"),
     blocked("azuread-password", "no-static-keys", "a password for a pipeline").of(
         ("azuread:index/applicationPassword:ApplicationPassword", "ci", {"applicationId": "a"})
@@ -54,5 +73,6 @@ BLOCKED: Final = [
 ALLOWED: Final = [
     provider(clientId="c", useOidc=True),
     in_subnet("eks-private-subnet", False, None),
+    existing("existing-nodes-that-cannot-scale", None, taints=[GPU_TAINT]),
     own_machines("own-machines-their-own-key", None, ("objects", "kubeconfig", "control-plane")),
 ]

@@ -104,6 +104,7 @@ class ExistingResources:
     def _put(self, api: Api, olds: Properties, inputs: Properties) -> Properties:
         before, foreign = olds.get("nodes") or [], dict(olds.get("foreign") or {})
         names = [*inputs["nodes"]]
+        name = ""
         try:
             for name in names:
                 new = nodes.put(api, name, inputs, olds if name in before else {})
