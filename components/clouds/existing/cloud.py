@@ -55,9 +55,9 @@ class Existing:
             max_nodes=pool.max_nodes,
             location_policy="",
             choice="the autoscaler's" if pool.autoscaled else "the scheduler's",
-            scale_up="whoever made the cluster",
-            scale_down="whoever made the cluster",
-            reaches_zero="whoever made the cluster decides"
+            scale_up="the cluster's owner",
+            scale_down="the cluster's owner",
+            reaches_zero="the cluster's owner decides"
             if pool.autoscaled
             else f"no: {counted(pool.max_nodes, 'node')} of the cluster",
         )

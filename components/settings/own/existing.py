@@ -30,10 +30,10 @@ _NOT_OURS: Final[Mapping[str, str]] = {
     "region": "Leave it out",
     "zones": "Leave it out; select nodes by their zone: selector: {topology.kubernetes.io/zone: …}",
     "availability": "Leave it out",
-    "kubernetes": "Leave it out; whoever made the cluster upgrades it",
-    "network": "Leave it out; whoever made the cluster decides who reaches it",
+    "kubernetes": "Leave it out; the cluster's owner upgrades it",
+    "network": "Leave it out; the cluster's owner decides who reaches it",
     "monitoring": "Leave it out; workloads.monitoring installs Prometheus",
-    "maintenance": "Leave it out; whoever made the cluster decides when it is upgraded",
+    "maintenance": "Leave it out; the cluster's owner decides when it is upgraded",
     "autoscaling": "Write capacity: autoscaled in the pools whose nodes the cluster's autoscaler makes",
     "addons": "Leave it out; install them as you do on that cluster",
     "identities": "Leave it out; bind service accounts to your cloud's identities yourself",
@@ -46,12 +46,12 @@ _NOT_OURS: Final[Mapping[str, str]] = {
 _NOT_OURS_IN_POOLS: Final[Mapping[str, str]] = {
     "minNodes": "Leave it out; the autoscaler's owner decides",
     "zones": "Leave it out; select nodes by a label: selector: {topology.kubernetes.io/zone: …}",
-    "driverVersion": "Leave it out; whoever made the nodes installs their driver",
-    "mig": "Leave it out; whoever made the nodes partitions their GPUs",
+    "driverVersion": "Leave it out; the nodes' owner installs their driver",
+    "mig": "Leave it out; the nodes' owner partitions their GPUs",
     **dict.fromkeys(
         ("machineType", "machineTypes", "image", "diskGb", "raw", "unneededMinutes", "locationPolicy", "upgrade",
          "placement", "imageStreaming", "reservation", "nodes"),
-        "Leave it out; whoever made the nodes chose it",
+        "Leave it out; the nodes' owner chose it",
     ),
 }  # fmt: skip
 

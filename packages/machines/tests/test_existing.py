@@ -14,7 +14,7 @@ import yaml
 
 from machines.errors import OperationError
 from machines.existing import cluster, nodes
-from machines.existing.api import Access, Api, ApiError, connected
+from machines.existing.api import ClusterLogin, ClusterApi, AnswerError, connected
 from machines.existing.resources import ExistingResources
 from machines.inputs import EXISTING_CLUSTER, NODES, configuration_problems, problems_of
 from machines.resources import MachineResources
@@ -58,7 +58,7 @@ def kubeconfig(**user: str) -> str:
     )
 
 
-class Answers(Api):
+class Answers(ClusterApi):
     """An API server in memory: ``denied`` are (resource, verb) that the user may not do."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Answers(Api):
         if path == "/apis/apps/v1/daemonsets":
             return {"items": self.daemon_sets}
         if "customresourcedefinitions" in path and not self.operator:
-            raise ApiError(404, "not found")
+            raise AnswerError(404, "not found")
         return {"items": list(self.nodes)} if path == "/api/v1/nodes" else {"metadata": {"uid": "1"}}
 
 
@@ -84,7 +84,7 @@ def node(name: str = "gpu1", gpus: int = 2, **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, **metadata}, "spec": {}, "status": {"allocatable": allocatable}}
 
 
-def problems(api: Api, **changed: Any) -> str:
+def problems(api: ClusterApi, **changed: Any) -> str:
     inputs = {"rights": RIGHTS, "pools": [{**POOL, **changed}]}
     return "\n".join(map(str, cluster.problems(api, inputs)))
 
@@ -153,7 +153,7 @@ def test_nodes_that_an_autoscaler_makes_are_told_what_they_lack() -> None:
 
 
 def test_one_context_is_taken_of_a_kubeconfig() -> None:
-    access = Access.of(kubeconfig(), "other")
+    access = ClusterLogin.of(kubeconfig(), "other")
     assert access.server == "https://other.example:6443"
     assert json.loads(access.kubeconfig)["contexts"] == [
         {"name": "other", "context": {"cluster": "other", "user": "ann"}}
@@ -189,7 +189,7 @@ def test_a_kubeconfig_that_is_not_known_yet_is_no_problem_in_a_preview() -> None
 def test_another_cluster_is_refused_and_another_credential_is_an_update() -> None:
     resources = ExistingResources({"kubeconfig": kubeconfig()})
     before = {"rights": [], "pools": [], "cluster": "uid-1"}
-    state = {**before, "kubeconfig": Access.of(kubeconfig()).kubeconfig}
+    state = {**before, "kubeconfig": ClusterLogin.of(kubeconfig()).kubeconfig}
     assert resources.diff(EXISTING_CLUSTER, before, state, before).changes == frozenset()
     rotated = ExistingResources({"kubeconfig": kubeconfig(token="other")})
     assert rotated.diff(EXISTING_CLUSTER, before, state, before).changes == {"kubeconfig"}
@@ -343,7 +343,7 @@ class TestRealApiServer:
             "patch nodes",
             "bind clusterroles.rbac.authorization.k8s.io edit",
         ]
-        with connected(Access.of(yaml.safe_dump(admin))) as limited:
+        with connected(ClusterLogin.of(yaml.safe_dump(admin))) as limited:
             assert nodes.selected(limited.items("/api/v1/nodes"), {}) == []
 
     def test_a_cluster_that_does_not_answer_is_named(self) -> None:

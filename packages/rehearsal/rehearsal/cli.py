@@ -115,7 +115,6 @@ def run(
 
 def _on_own_machines(stack: Stack, console: Console) -> bool:
     """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
-    from components.settings.own.resolved import ExistingNodes
     from rehearsal.lab import isolation
     from rehearsal.lab.root import base_root
     from rehearsal.lab.software import prepare
@@ -133,7 +132,7 @@ def _on_own_machines(stack: Stack, console: Console) -> bool:
         options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
         software = prepare(cache.root(), progress)
         isolation.enter()
-        kind = ExistingRehearsal if isinstance(stack.settings.own, ExistingNodes) else OwnRehearsal
+        kind = ExistingRehearsal if stack.made_by_others else OwnRehearsal
         return kind(stack, options, root, software, console).run()
     except isolation.LabUnavailable as error:
         _say_error(str(error))

@@ -110,7 +110,7 @@ INTENTS = (
         )
         for key in ("vpc", "vpcId", "subnetId", "subnetwork", "privateSubnets", "vnet", "hostProject", "secondaryRange")
     ),
-    refused("existing cluster", {"cloud": "an existing cluster is"}, cloud="existing", network={}),
+    refused("existing cluster", {"cloud": "Write cloud: existing"}, cloud="kubernetes", network={}),
     refused("an existing cluster by key", {"existingCluster": "an existing cluster is"}, existingCluster="mine"),
     refused("disks with an own key, misnamed", {"security.cmek": "Write security: {diskKey"}, security={"cmek": "k"}),
     expressed("teams with a part of the GPUs", teams=[{"name": "red", "gpus": 2, "priority": "high"}]),

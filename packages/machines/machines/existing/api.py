@@ -37,7 +37,7 @@ _START_SECONDS: Final = 20.0
 Object = dict[str, Any]
 
 
-class ApiError(OperationError):
+class AnswerError(OperationError):
     """The API server's answer is an error; ``status`` is that of HTTP."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -46,7 +46,7 @@ class ApiError(OperationError):
 
 
 @dataclass(frozen=True)
-class Access:
+class ClusterLogin:
     """One context of a kubeconfig: the server's URL, its CA (base64, empty: one that this machine trusts), and a
     kubeconfig with nothing else in it."""
 
@@ -55,7 +55,7 @@ class Access:
     kubeconfig: str
 
     @classmethod
-    def of(cls, content: str, context: str = "") -> Access:
+    def of(cls, content: str, context: str = "") -> ClusterLogin:
         """The context of that name, or the current one. Raises ``OperationError``, which never quotes the content."""
         try:
             loaded = yaml.safe_load(content)
@@ -94,8 +94,8 @@ def _entry(loaded: Mapping[str, Any], section: str, kind: str, name: Any) -> Map
     raise OperationError(f"has no {kind} '{name}'; it has {names}")
 
 
-class Api:
-    """Objects as plain dicts. Every method may raise ``ApiError``."""
+class ClusterApi:
+    """Objects as plain dicts. Every method may raise ``AnswerError``."""
 
     def __init__(self, socket_path: Path) -> None:
         self._path = socket_path
@@ -125,7 +125,7 @@ class Api:
             response = connection.getresponse()
             text, status = response.read().decode(errors="replace"), response.status
         except (OSError, http.client.HTTPException) as error:
-            raise ApiError(0, f"no answer from the cluster: {error or type(error).__name__}") from None
+            raise AnswerError(0, f"no answer from the cluster: {error or type(error).__name__}") from None
         finally:
             connection.close()
         try:
@@ -134,7 +134,7 @@ class Api:
             answer = {}
         if status >= 400 or not isinstance(answer, dict):
             message = answer.get("message") if isinstance(answer, dict) else ""
-            raise ApiError(status, str(message or text.strip() or f"HTTP status {status}"))
+            raise AnswerError(status, str(message or text.strip() or f"HTTP status {status}"))
         return answer
 
 
@@ -150,7 +150,7 @@ class _SocketConnection(http.client.HTTPConnection):
 
 
 @contextmanager
-def connected(access: Access) -> Iterator[Api]:
+def connected(access: ClusterLogin) -> Iterator[ClusterApi]:
     """The cluster's API until the end of the block. Raises ``OperationError`` if it cannot be had."""
     kubectl = shutil.which("kubectl")
     if kubectl is None:
@@ -172,7 +172,7 @@ def connected(access: Access) -> Iterator[Api]:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise OperationError(f"kubectl cannot use the kubeconfig: {log.read_text().strip()[-500:]}")
                 time.sleep(0.02)
-            yield Api(path)
+            yield ClusterApi(path)
         finally:
             process.terminate()
             process.wait()

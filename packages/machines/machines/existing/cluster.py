@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from machines.errors import Problem
-from machines.existing.api import Api, ApiError, Object
+from machines.existing.api import ClusterApi, AnswerError, Object
 from machines.existing.nodes import conflicts, labels_of, missing, selected
 from machines.wire import Properties
 
@@ -19,7 +19,7 @@ _OPERATOR: Final = "clusterpolicies.nvidia.com"
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def missing_rights(api: Api, rights: Sequence[Properties]) -> list[str]:
+def missing_rights(api: ClusterApi, rights: Sequence[Properties]) -> list[str]:
     """Those of the rights ``{group, resource, name?, verbs}`` that the user does not have, a line for each resource.
 
     https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
@@ -34,7 +34,7 @@ def missing_rights(api: Api, rights: Sequence[Properties]) -> list[str]:
     return lines
 
 
-def _allowed(api: Api, right: Properties, verb: str) -> bool:
+def _allowed(api: ClusterApi, right: Properties, verb: str) -> bool:
     resource, _, part = str(right["resource"]).partition("/")
     attributes = {"group": right.get("group") or "", "resource": resource, "verb": verb}
     attributes |= {"subresource": part} if part else {}
@@ -47,12 +47,12 @@ def _allowed(api: Api, right: Properties, verb: str) -> bool:
     return bool(api.send("POST", _REVIEWS, review)["status"].get("allowed"))
 
 
-def identity(api: Api) -> str:
+def identity(api: ClusterApi) -> str:
     """What tells this cluster from any other: the identity of its namespace kube-system."""
     return str(api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"])
 
 
-def problems(api: Api, inputs: Properties) -> list[Problem]:
+def problems(api: ClusterApi, inputs: Properties) -> list[Problem]:
     """Why the program cannot work there, all at once: rights first, without which nothing else can be looked at."""
     lines = missing_rights(api, inputs.get("rights") or [])
     if lines:
@@ -63,7 +63,7 @@ def problems(api: Api, inputs: Properties) -> list[Problem]:
     return [*_pools(nodes, pools, plugins), *_twice(nodes, pools)]
 
 
-def warnings(api: Api, inputs: Properties) -> list[str]:
+def warnings(api: ClusterApi, inputs: Properties) -> list[str]:
     """Nodes of pools that somebody else scales, and what their node group has to give them."""
     lines = []
     nodes = api.items("/api/v1/nodes")
@@ -76,7 +76,7 @@ def warnings(api: Api, inputs: Properties) -> list[str]:
     return lines
 
 
-def device_plugins(api: Api) -> list[str]:
+def device_plugins(api: ClusterApi) -> list[str]:
     """What offers the nodes' GPUs and is not this program's, as ``namespace/name``."""
     result = []
     for each in api.items("/apis/apps/v1/daemonsets"):
@@ -88,7 +88,7 @@ def device_plugins(api: Api) -> list[str]:
     try:
         api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{_OPERATOR}")
         result.append("NVIDIA's GPU Operator")
-    except ApiError as error:
+    except AnswerError as error:
         if error.status != 404:
             raise
     return result

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from machines.existing.api import APPLY, MANAGER, MERGE, Api, ApiError, Object
+from machines.existing.api import APPLY, MANAGER, MERGE, ClusterApi, AnswerError, Object
 from machines.wire import Properties
 
 _CONFLICT: Final = 409
@@ -60,7 +60,7 @@ def missing(node: Object, inputs: Properties) -> list[str]:
     return [*absent, *(_text(taint) for taint in _declared(inputs) if taint not in taints)]
 
 
-def put(api: Api, name: str, inputs: Properties, olds: Properties) -> list[dict[str, str]]:
+def put(api: ClusterApi, name: str, inputs: Properties, olds: Properties) -> list[dict[str, str]]:
     """Bring a node in order; ``olds`` are the inputs before, empty for a node that was not in the pool. Returns the
     new taints that somebody else had set before."""
     taints, before = _declared(inputs), _declared(olds)
@@ -70,18 +70,18 @@ def put(api: Api, name: str, inputs: Properties, olds: Properties) -> list[dict[
     return foreign
 
 
-def give_back(api: Api, name: str, inputs: Properties, foreign: Sequence[Mapping[str, str]]) -> None:
+def give_back(api: ClusterApi, name: str, inputs: Properties, foreign: Sequence[Mapping[str, str]]) -> None:
     """Take our labels and taints off a node, except taints that were there before (``foreign``); none if it is gone."""
     try:
         _apply_labels(api, name, {})
         _change_taints(api, name, [], [taint for taint in _declared(inputs) if taint not in foreign])
         _forget(api, name)
-    except ApiError as error:
+    except AnswerError as error:
         if error.status != 404:
             raise
 
 
-def _apply_labels(api: Api, name: str, labels: Mapping[str, str]) -> None:
+def _apply_labels(api: ClusterApi, name: str, labels: Mapping[str, str]) -> None:
     # Without labels the server removes those that only this manager has set.
     metadata = {"name": name, **({"labels": dict(labels)} if labels else {})}
     body = {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
@@ -89,7 +89,9 @@ def _apply_labels(api: Api, name: str, labels: Mapping[str, str]) -> None:
     api.send("PATCH", _path(name), body, APPLY, {"fieldManager": MANAGER})
 
 
-def _change_taints(api: Api, name: str, added: Sequence[dict[str, str]], removed: Sequence[dict[str, str]]) -> None:
+def _change_taints(
+    api: ClusterApi, name: str, added: Sequence[dict[str, str]], removed: Sequence[dict[str, str]]
+) -> None:
     keys = {(taint["key"], taint["effect"]) for taint in added}
 
     def changed(node: Object) -> Object | None:
@@ -103,7 +105,7 @@ def _change_taints(api: Api, name: str, added: Sequence[dict[str, str]], removed
     _patch(api, name, changed)
 
 
-def _forget(api: Api, name: str) -> None:
+def _forget(api: ClusterApi, name: str) -> None:
     """The node's record of who set what no longer names this program."""
 
     def changed(node: Object) -> Object | None:
@@ -115,7 +117,7 @@ def _forget(api: Api, name: str) -> None:
     _patch(api, name, changed)
 
 
-def _patch(api: Api, name: str, change: Callable[[Object], Object | None]) -> None:
+def _patch(api: ClusterApi, name: str, change: Callable[[Object], Object | None]) -> None:
     """Make a change of the node as it is now; again if it has changed meanwhile."""
     for attempt in range(_ATTEMPTS):
         node = api.get(_path(name))
@@ -126,7 +128,7 @@ def _patch(api: Api, name: str, change: Callable[[Object], Object | None]) -> No
         body["metadata"] = {**body.get("metadata", {}), **version}
         try:
             api.send("PATCH", _path(name), body, MERGE, {"fieldManager": MANAGER})
-        except ApiError as error:
+        except AnswerError as error:
             if error.status != _CONFLICT or attempt == _ATTEMPTS - 1:
                 raise
         else:

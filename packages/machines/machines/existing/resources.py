@@ -14,7 +14,7 @@ from typing import Any, Final
 from machines.differences import ResourceDiff
 from machines.errors import OperationError, Problem, all_problems
 from machines.existing import cluster, nodes
-from machines.existing.api import Access, Api, ApiError, connected
+from machines.existing.api import ClusterLogin, ClusterApi, AnswerError, connected
 from machines.inputs import EXISTING_CLUSTER
 from machines.wire import UNKNOWN, Properties, UnknownValue
 
@@ -101,7 +101,7 @@ class ExistingResources:
             for name in state.get("nodes") or inputs.get("nodes") or []:
                 nodes.give_back(api, name, inputs, (state.get("foreign") or {}).get(name) or [])
 
-    def _put(self, api: Api, olds: Properties, inputs: Properties) -> Properties:
+    def _put(self, api: ClusterApi, olds: Properties, inputs: Properties) -> Properties:
         before, foreign = olds.get("nodes") or [], dict(olds.get("foreign") or {})
         names = [*inputs["nodes"]]
         name = ""
@@ -112,13 +112,13 @@ class ExistingResources:
             for name in before:
                 if name not in names:
                     nodes.give_back(api, name, olds, foreign.pop(name, []))
-        except ApiError as error:
+        except AnswerError as error:
             touched = {"nodes": list(dict.fromkeys([*before, *names])), "foreign": foreign, "drift": ["not finished"]}
             raise OperationError(f"node {name}: {error}", begun=True, state=touched) from None
         return {**inputs, "foreign": foreign, "drift": []}
 
     @staticmethod
-    def _with_nodes(api: Api, inputs: Properties) -> Properties:
+    def _with_nodes(api: ClusterApi, inputs: Properties) -> Properties:
         members = nodes.selected(api.items("/api/v1/nodes"), inputs)
         return {**inputs, "nodes": sorted(node["metadata"]["name"] for node in members)}
 
@@ -127,26 +127,26 @@ class ExistingResources:
         authority = access.authority or base64.b64encode(access.server.encode()).decode()
         return {"server": access.server, "authority": authority, "kubeconfig": access.kubeconfig}
 
-    def _access(self) -> Access:
+    def _access(self) -> ClusterLogin:
         return access_of(self._config)
 
     @contextmanager
-    def _api(self) -> Iterator[Api]:
+    def _api(self) -> Iterator[ClusterApi]:
         access = self._access()
         try:
             with connected(access) as api:
                 yield api
-        except ApiError as error:
+        except AnswerError as error:
             raise OperationError(f"the cluster at {access.server}: {error}") from None
 
 
-def access_of(config: Properties) -> Access:
+def access_of(config: Properties) -> ClusterLogin:
     """The context of the provider's settings. Raises ``OperationError`` without one."""
     content = config.get("kubeconfig")
     if not isinstance(content, str) or not content:
         raise OperationError("kubeconfig: is missing in the provider's settings")
     try:
-        return Access.of(content, str(config.get("context") or ""))
+        return ClusterLogin.of(content, str(config.get("context") or ""))
     except OperationError as error:
         raise OperationError(f"kubeconfig: {error}") from None
 

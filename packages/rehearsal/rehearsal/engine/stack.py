@@ -49,6 +49,13 @@ class Stack:
         return self.settings.own is not None
 
     @property
+    def made_by_others(self) -> bool:
+        """Whether the cluster is there before the stack: its secret is a kubeconfig."""
+        from facts import catalog
+
+        return catalog.OWN_SECRETS.get(self.settings.cloud) == "kubeconfig"
+
+    @property
     def only_from_inside(self) -> bool:
         """Whether the control plane answers in the cluster's network alone; own machines are in ours."""
         return (

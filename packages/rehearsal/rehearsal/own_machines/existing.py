@@ -12,7 +12,6 @@ import yaml
 from rich.console import Console
 
 from components.settings import Settings
-from components.settings.own.resolved import ExistingNodes
 from facts.concepts.kubernetes import tolerations
 from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.stack import Stack
@@ -33,8 +32,7 @@ _CONTROL_PLANE: Final = "cp1"
 
 def specs(settings: Settings) -> list[MachineSpec]:
     """A control plane, and a machine for each node that the stack file names. Raises SpecError for other nodes."""
-    own = settings.own
-    assert isinstance(own, ExistingNodes)
+    own: Any = settings.own
     unnamed = [pool.name for pool in settings.pools if pool.name not in own.machines]
     if unnamed:
         raise SpecError(f"{', '.join(unnamed)}: only nodes that a stack file names are rehearsed; write machines: […]")
@@ -136,8 +134,8 @@ class ExistingRehearsal(LabRehearsal):
             raise Stopped
 
     def _labelled(self, other: SomebodyElse, before: Mapping[str, Mapping[str, Any]]) -> None:
-        own, nodes = self._stack.settings.own, other.nodes()
-        assert isinstance(own, ExistingNodes)
+        own: Any = self._stack.settings.own
+        nodes = other.nodes()
         wrong = []
         for pool in self._stack.settings.pools:
             for name in own.machines[pool.name]:

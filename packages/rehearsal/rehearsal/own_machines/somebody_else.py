@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from components.clouds.kubeadm.add_ons import manifests
+import yaml
+
 from facts.concepts.kubeconfig import kubeconfig
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.engine.stack import ROOT
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.software.images import DEVICE_PLUGIN
 from rehearsal.lab.specs import MachineSpec
@@ -23,6 +25,7 @@ PLUGIN: Final = "their-nvidia-device-plugin"
 NEWCOMER: Final = "newcomer"
 """A service account with the rights of ``view`` alone."""
 _SCRIPT: Final = Path(__file__).parent / "files" / "somebody_else.sh"
+_FLANNEL: Final = ROOT / "components" / "clouds" / "kubeadm" / "flannel.yaml"
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 _SECONDS: Final = 600.0
 _KINDS: Final = (
@@ -62,7 +65,8 @@ class SomebodyElse:
         lab.machine(first.name).run([*init, f"--kubernetes-version={version}"], seconds=_SECONDS)
         admin = lab.machine(first.name).run(["cat", "/etc/kubernetes/admin.conf"])
         made = cls(Api(Kubeconfig.parse(admin)), admin)
-        for manifest in manifests("flannel", podCidr=PODS).values():
+        flannel = yaml.safe_load(_FLANNEL.read_text(encoding="utf-8").replace("{podCidr}", PODS))
+        for manifest in flannel.values():
             made.api.apply_manifest(manifest)
         command = lab.machine(first.name).run(["kubeadm", "token", "create", "--print-join-command"])
         join = shlex.split(command.strip().splitlines()[-1])

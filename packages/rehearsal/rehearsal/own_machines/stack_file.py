@@ -14,7 +14,6 @@ from typing import Any, Final
 import yaml
 
 from components.settings import Settings
-from components.settings.own.resolved import OwnMachines
 from rehearsal.lab.specs import MachineSpec
 
 PREFIX: Final = "gpucluster:"
@@ -26,14 +25,14 @@ _ANY_DEVICE: Final = "0x2330"
 
 def machines(settings: Settings) -> list[MachineSpec]:
     """The machines of a stack, as a lab makes them."""
-    assert isinstance(settings.own, OwnMachines)
+    own: Any = settings.own
     specs = []
     for pool in (settings.admin_pool, *settings.pools):
         gpu = pool.gpus.type if pool.gpus_per_node else ""
         device = device_id(gpu) if gpu else ""
         specs += [
             MachineSpec(machine.name, machine.address, pool.gpus_per_node, device)
-            for machine in settings.own.machines[pool.name]
+            for machine in own.machines[pool.name]
         ]
     return specs
 
