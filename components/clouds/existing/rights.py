@@ -28,7 +28,7 @@ _ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"
 def rights(settings: Settings) -> list[dict[str, Any]]:
     """``{group, resource, name?, verbs}`` in all namespaces.
 
-    Parts of ``workloads`` are charts, whose objects the program does not know: the user who installs them must be allowed anything.
+    Parts of ``workloads`` are charts, whose objects the program does not know: their user may do anything.
     """
     if settings.workloads.tools:
         return [_EVERYTHING]

@@ -14,7 +14,7 @@ import yaml
 
 from machines.errors import OperationError
 from machines.existing import cluster, nodes
-from machines.existing.api import ClusterLogin, ClusterApi, AnswerError, connected
+from machines.existing.api import AnswerError, ClusterApi, ClusterLogin, connected
 from machines.existing.resources import ExistingResources
 from machines.inputs import EXISTING_CLUSTER, NODES, configuration_problems, problems_of
 from machines.resources import MachineResources

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from machines.errors import Problem
-from machines.existing.api import ClusterApi, AnswerError, Object
+from machines.existing.api import AnswerError, ClusterApi, Object
 from machines.existing.nodes import conflicts, labels_of, missing, selected
 from machines.wire import Properties
 

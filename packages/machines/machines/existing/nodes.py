@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from machines.existing.api import APPLY, MANAGER, MERGE, ClusterApi, AnswerError, Object
+from machines.existing.api import APPLY, MANAGER, MERGE, AnswerError, ClusterApi, Object
 from machines.wire import Properties
 
 _CONFLICT: Final = 409

@@ -14,7 +14,7 @@ from typing import Any, Final
 from machines.differences import ResourceDiff
 from machines.errors import OperationError, Problem, all_problems
 from machines.existing import cluster, nodes
-from machines.existing.api import ClusterLogin, ClusterApi, AnswerError, connected
+from machines.existing.api import AnswerError, ClusterApi, ClusterLogin, connected
 from machines.inputs import EXISTING_CLUSTER
 from machines.wire import UNKNOWN, Properties, UnknownValue
 
