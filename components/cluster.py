@@ -38,5 +38,6 @@ class Cluster(pulumi.ComponentResource):
         provider = KubernetesProvider(
             f"{name}-objects", self.handle.admin_kubeconfig, self.handle.authority, pulumi.ResourceOptions(parent=self)
         )
-        self.objects = ClusterObjects(provider=provider, cluster=self.handle.resource)
+        owner = None if self.handle.outlives_stack else self.handle.resource
+        self.objects = ClusterObjects(provider=provider, cluster=owner)
         self.register_outputs({"name": self.handle.name, "kubeconfig": self.kubeconfig})

@@ -118,7 +118,7 @@ def cost(settings: Settings) -> dict[str, Any]:
     """List prices in US dollars per hour; ``None`` where one is unknown, as ``notes`` explain."""
     if settings.own is not None:
         idle, most = settings.cost_idle_hourly, settings.cost_max_hourly
-        note = "your own machines, by hourlyUsd of the stack file: they cost the same whether used or not"
+        note = "your own machines, by hourlyUsd of the stack file: fixed ones cost the same whether used or not"
         return {"idleHourlyUsd": _cents(idle), "maxHourlyUsd": _cents(most), "notes": [note]}
     notes = [
         "list prices, without traffic, logging, discounts and taxes",

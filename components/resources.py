@@ -31,6 +31,7 @@ _CLOUD_RESOURCES_GO = "60m"
 # libyaml's, where PyYAML was built with it: it takes 1 ms for what the other takes 30.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HELM_RELEASE = ObjectToken("kubernetes:helm.sh/v3:Release")
+_NAMESPACE_PATCH = ObjectToken("kubernetes:core/v1:NamespacePatch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,10 +111,11 @@ class KubernetesProvider(pulumi.ProviderResource):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterObjects:
-    """Declares objects inside one cluster through its ``provider``; ``cluster`` is the cluster's own resource."""
+    """Declares objects inside one cluster through its ``provider``; ``cluster`` is the cluster's own resource, ``None``
+    for a cluster that outlives the stack."""
 
     provider: pulumi.ProviderResource
-    cluster: pulumi.Resource
+    cluster: pulumi.Resource | None
 
     def declare(
         self,
@@ -145,9 +147,18 @@ class ClusterObjects:
     def namespace(
         self, namespace: str, parent: pulumi.Resource, *, name: str | None = None, retained: bool = False
     ) -> CustomResource:
-        """A namespace; the resource is called ``namespace-<namespace>`` unless it has another ``name``."""
+        """A namespace; the resource is called ``namespace-<namespace>`` unless it has another ``name``.
+
+        In a cluster that outlives the stack a ``retained`` one may be there already, from somebody else or from before:
+        it is patched, which creates it if it is not there
+        (https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/).
+        """
         manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        return self.declare(name or f"namespace-{namespace}", manifest, parent, retained=retained)
+        resource_name = name or f"namespace-{namespace}"
+        if retained and self.cluster is None:
+            options = self._options(parent, (), False, retained)
+            return CustomResource(_NAMESPACE_PATCH, resource_name, manifest, options)
+        return self.declare(resource_name, manifest, parent, retained=retained)
 
     def helm_release(
         self, name: str, inputs: Inputs, parent: pulumi.Resource, *after: pulumi.Resource

@@ -143,6 +143,8 @@ class Cloud(mocks.Mocks):
                 "adminKubeconfig": "admin",
                 "userKubeconfig": "user",
             }
+        if args.typ == "gpucluster-machines:index:ExistingCluster":
+            outputs |= {"server": "https://10.1.0.9:6443", "authority": "Q0E=", "kubeconfig": "theirs"}
         outputs |= eks_answers.outputs(args.typ, args.name, args.inputs)
         outputs |= aks_answers.outputs(args.typ, args.name, args.inputs)
         if args.resource_id:

@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 OWN_MACHINES = ROOT / "examples" / "kubeadm.yaml"
 """The one on machines that nobody rents out: tests/program/test_own_machines.py."""
-STACK_FILES = sorted({*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")} - {OWN_MACHINES})
+EXISTING = ROOT / "examples" / "existing.yaml"
+"""The one on a cluster that somebody else made: tests/program/test_existing.py."""
+STACK_FILES = sorted({*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")} - {OWN_MACHINES, EXISTING})
 
 
 def stack_name(file: Path) -> str:

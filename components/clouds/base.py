@@ -176,7 +176,12 @@ class CloudCluster(NodePools, Protocol):
 
     @property
     def resource(self) -> pulumi.Resource:
-        """The cluster's own resource: objects inside the cluster are deleted with it."""
+        """The cluster's own resource: objects inside the cluster are deleted with it, unless it ``outlives_stack``."""
+        ...
+
+    @property
+    def outlives_stack(self) -> bool:
+        """Whether the cluster is there before and after the stack: then each object in it is deleted by itself."""
         ...
 
     @property

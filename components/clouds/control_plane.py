@@ -21,6 +21,11 @@ class ControlPlaneOutputs:
         return self._resource
 
     @property
+    def outlives_stack(self) -> bool:
+        """No: it is deleted with the stack."""
+        return False
+
+    @property
     def name(self) -> pulumi.Output[str]:
         """The name, known once the cluster exists."""
         return self._resource.output("name")

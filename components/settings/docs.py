@@ -19,6 +19,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
+from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import OwnStackFile
 from components.settings.problems import SettingsError, models_in
 from components.settings.read import load
@@ -62,10 +63,15 @@ def render() -> str:
 
 
 def render_own() -> str:
-    """The document about own machines, without the sections that both have."""
+    """The document about own machines and existing clusters, without the sections that a cloud's file has too."""
     shared = frozenset(_sections(StackFile))
-    head = (_HERE / "own_configuration_head.txt").read_text(encoding="utf-8").rstrip()
-    return "\n".join([head, *_section(OwnStackFile, "", "All keys", shared)]) + "\n"
+    known = shared | frozenset(_sections(OwnStackFile))
+    own = _section(OwnStackFile, "", "All keys", shared)
+    existing = _section(ExistingStackFile, "", "All keys of an existing cluster", known)
+    own_head, existing_head = (
+        (_HERE / f"{name}_configuration_head.txt").read_text(encoding="utf-8").rstrip() for name in ("own", "existing")
+    )
+    return "\n".join([own_head, *own, "", existing_head, *existing]) + "\n"
 
 
 def _sections(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
@@ -281,8 +287,10 @@ def render_project() -> str:
     """
     head = PROJECT.read_text(encoding="utf-8").partition("\nconfig:\n")[0]
     lines = [head, "config:"]
-    own = {name: field for name, field in OwnStackFile.model_fields.items() if name not in StackFile.model_fields}
-    for name, field in {**StackFile.model_fields, **own}.items():
+    keys = {**StackFile.model_fields}
+    for others in (OwnStackFile, ExistingStackFile):
+        keys |= {name: field for name, field in others.model_fields.items() if name not in keys}
+    for name, field in keys.items():
         kind = type_name(field.annotation).split()[0]
         intro, empty = {"list": ("List: ", "[]"), "mapping": ("Mapping: ", "{}")}.get(kind, ("", '""'))
         default = None if field.is_required() else field.get_default(call_default_factory=True)

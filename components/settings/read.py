@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Collection, Hashable, Mapping
 from datetime import date
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from pydantic import ValidationError
@@ -22,9 +23,13 @@ from components.settings.settings import Settings
 from components.settings.stack_file import StackFile
 from facts import catalog
 from facts.catalog import CloudCatalog
+from facts.concepts.pool import Pool
+
+if TYPE_CHECKING:
+    from components.settings.own.resolved import Resolved
 
 NAMESPACE: Final = "gpucluster"
-OWN_KEYS: Final = ("ssh", "packages")
+OWN_KEYS: Final = ("ssh", "packages", "context")
 """Keys of own machines that a cloud's stack file does not have."""
 _TEXT_KEYS: Final = ("cloud", "region", "availability", "clusterName")
 
@@ -102,7 +107,7 @@ def load(
     """
     raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
     # Pulumi.yaml has an empty default for each key of any stack file.
-    others = _keys_of_clouds() if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
+    others = (*_keys_of_clouds(), *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
     raw = {key: value for key, value in raw.items() if key not in others or value not in ({}, [])}
     if raw.get("cloud") in catalog.OWN_MACHINES:
         return _of_own_machines(raw, stack=stack, secrets=secrets, day=day or date.today())
@@ -191,20 +196,19 @@ def _keys_of_clouds() -> Collection[str]:
 
 
 def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[str], day: date) -> Settings:
-    from components.settings.own import resolve as own
-
-    problems = [_secret(key) for key in sorted(secrets) if key != own.SECRET]
-    if own.SECRET in raw and own.SECRET not in secrets:
+    cloud = str(raw["cloud"])
+    secret = catalog.OWN_SECRETS[cloud]
+    problems = [_secret(key) for key in sorted(secrets) if key != secret]
+    if secret in raw and secret not in secrets:
         problems.append(
-            Problem(own.SECRET, "is in plain text", f"Run: pulumi config set --secret {NAMESPACE}:{own.SECRET} < key")
+            Problem(secret, "is in plain text", f"Run: pulumi config set --secret {NAMESPACE}:{secret} < file")
         )
-    resolved = own.resolve(raw)
+    # Imported here: a cloud's stack does not load the keys of others.
+    resolved: Resolved | list[Problem] = import_module(f"components.settings.own.{cloud}").resolve(raw)
     if isinstance(resolved, list) or problems:
         raise SettingsError([*problems, *(resolved if isinstance(resolved, list) else [])], stack=stack)
     file, pools = resolved.file, (*resolved.gpu_pools, *resolved.cpu_pools)
-    prices = [pool.hourly_usd for pool in pools]
-    usd = None if None in prices else sum(pool.max_nodes * (pool.hourly_usd or 0.0) for pool in pools)
-    network = {"privateEndpoint": True, "podCidr": file.network.pod_cidr, "serviceCidr": file.network.service_cidr}
+    idle, most = _own_costs(pools)
     settings = Settings(
         day=day,
         stack=stack,
@@ -214,8 +218,8 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
         zones=(),
         regional=False,
         cluster_name=file.cluster_name or _default_cluster_name(stack, catalog.of(file.cloud).max_name_length),
-        kubernetes=Kubernetes.model_construct(version=file.kubernetes.version),
-        network=Network.model_validate(network),
+        kubernetes=Kubernetes.model_construct(version=resolved.version),
+        network=Network.model_validate({"privateEndpoint": True, **resolved.network}),
         security=Security.model_validate({"deletionProtection": file.security.deletion_protection}),
         maintenance=Maintenance(),
         gpu_metrics=False,
@@ -230,8 +234,8 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
         gpu_pools=resolved.gpu_pools,
         cpu_pools=resolved.cpu_pools,
         budget_hourly_usd=file.budget.max_hourly_usd,
-        cost_idle_hourly=usd,
-        cost_max_hourly=usd,
+        cost_idle_hourly=idle,
+        cost_max_hourly=most,
         unpriced=tuple(pool.name for pool in pools if pool.hourly_usd is None),
         workloads=file.workloads,
         teams=file.teams,
@@ -240,6 +244,14 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
     if problems := limits.common.own_machines_problems(settings):
         raise SettingsError(problems, stack=stack)
     return settings
+
+
+def _own_costs(pools: Collection[Pool]) -> tuple[float | None, float | None]:
+    """US dollars per hour with no node that an autoscaler adds, and with all; ``None`` if a price is unknown."""
+    if any(pool.hourly_usd is None for pool in pools):
+        return None, None
+    nodes = [(pool.min_nodes, pool.max_nodes, pool.hourly_usd or 0.0) for pool in pools]
+    return sum(least * usd for least, _, usd in nodes), sum(most * usd for _, most, usd in nodes)
 
 
 def _default_cluster_name(stack: str, limit: int) -> str:

@@ -16,7 +16,7 @@ from facts import catalog
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
-    from components.settings.own.resolve import OwnMachines
+    from components.settings.own.resolved import ExistingNodes, OwnMachines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Settings:
     teams: tuple[Team, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
     raw: Mapping[str, Any] = field(default_factory=dict)
-    own: OwnMachines | None = None
+    own: OwnMachines | ExistingNodes | None = None
 
     @property
     def pools(self) -> tuple[Pool, ...]:

@@ -55,7 +55,8 @@ class StackFile(Section):
 
     cloud: StrictStr = Field(
         description=f"the cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}; or "
-        f"`{'` or `'.join(catalog.OWN_MACHINES)}` for own machines, with the keys of own-machines-configuration.md"
+        f"`{'` or `'.join(catalog.OWN_MACHINES)}` for machines or a cluster that you have, with "
+        "the keys of own-machines-configuration.md"
     )
     region: StrictStr
     zones: Zones = ()

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from facts.catalog.cloud import OWN_MACHINES, PLUGINS, CloudCatalog, clouds, of
+from facts.catalog.cloud import OWN_MACHINES, OWN_SECRETS, PLUGINS, CloudCatalog, clouds, of
 from facts.catalog.gpus import GPUS
 from facts.catalog.model import Accelerator, Gpu, Machine, Price, Resources, SystemPod, WithdrawnGpu
 
 __all__ = [
     "GPUS",
     "OWN_MACHINES",
+    "OWN_SECRETS",
     "PLUGINS",
     "Accelerator",
     "CloudCatalog",

@@ -32,10 +32,13 @@ stack on one cloud loads nothing of another.
 """
 
 
-OWN_MACHINES: Final[Mapping[str, str]] = {"kubeadm": "gpucluster-machines"}
-"""What makes a cluster of the user's own machines → its Pulumi plugin. Nothing is rented there: no account, no region,
-no machine types and no prices. A stack file names it as its ``cloud``.
+OWN_MACHINES: Final[Mapping[str, str]] = {"kubeadm": "gpucluster-machines", "existing": "gpucluster-machines"}
+"""Where a cluster of the user's own machines comes from → its Pulumi plugin. Nothing is rented there: no account, no
+region, no machine types and no prices. A stack file names it as its ``cloud``.
 """
+
+OWN_SECRETS: Final[Mapping[str, str]] = {"kubeadm": "sshPrivateKey", "existing": "kubeconfig"}
+"""The same → the one key of a stack file that is a secret."""
 
 
 @dataclass(frozen=True, kw_only=True)

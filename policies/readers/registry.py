@@ -49,7 +49,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp": ("readers.gke.clusters", "readers.gke.machines"),
     "google": ("dialects.tools",),
     "google-beta": ("dialects.tools",),
-    "gpucluster-machines": ("readers.kubeadm.machines",),
+    "gpucluster-machines": ("readers.kubeadm.machines", "readers.existing.nodes"),
     "kubernetes": (
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",

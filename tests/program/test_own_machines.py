@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -197,14 +197,16 @@ EXAMPLE: dict[str, Any] = yaml.safe_load(OWN_MACHINES.read_text())["config"]
 CHANGES: dict[str, dict[str, Any] | None] = yaml.safe_load(Path(__file__).with_name("own_every_key.yaml").read_text())
 
 
-def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """The keys of own machines' sections; what a cloud's file has too is one key."""
+def keys(
+    model: type[BaseModel], prefix: str = "", modules: Collection[str] = (OwnStackFile.__module__,)
+) -> Iterator[str]:
+    """The keys of the sections in ``modules``; what a cloud's file has too is one key."""
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
-        nested = [each for each in models_in(field.annotation) if each.__module__ == OwnStackFile.__module__]
+        nested = [each for each in models_in(field.annotation) if each.__module__ in modules]
         listed = "[]" if type_name(field.annotation).startswith("list") else ""
         for each in nested:
-            yield from keys(each, f"{path}{listed}.")
+            yield from keys(each, f"{path}{listed}.", modules)
         if not nested:
             yield path
 

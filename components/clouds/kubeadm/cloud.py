@@ -8,6 +8,7 @@ from typing import Final
 import pulumi
 
 from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
+from components.clouds.certificate_subject import certificate_subject
 from components.clouds.device_plugin import device_plugin
 from components.clouds.gpu_exporter import gpu_exporter
 from components.clouds.kubeadm.cluster import KubeadmCluster
@@ -40,10 +41,8 @@ class Kubeadm:
         return gpu_exporter(pools)
 
     def subject(self, entry: Access) -> Subject:
-        """``user:…`` and ``group:…`` as a client certificate names them (CN and O):
-        https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates"""
-        kind, _, name = entry.who.partition(":")
-        return Subject(kind="Group" if kind == "group" else "User", name=name)
+        """As a client certificate names them."""
+        return certificate_subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """Nobody scales own machines."""

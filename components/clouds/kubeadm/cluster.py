@@ -12,9 +12,10 @@ from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.kubeadm import add_ons, machines
 from components.clouds.kubeadm.context import Context
-from components.clouds.kubeadm.declare import MachinesProvider
+from components.clouds.machines_plugin import MachinesProvider
 from components.settings import Settings
-from components.settings.own.resolve import SECRET, OwnMachines
+from components.settings.own.resolved import OwnMachines
+from facts.catalog import OWN_SECRETS
 from facts.concepts.pool import Pool
 
 _NAMESPACE: Final = "gpucluster"
@@ -27,7 +28,7 @@ class KubeadmCluster(ControlPlaneOutputs):
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
-        assert settings.own is not None, "a stack on own machines has machines"
+        assert isinstance(settings.own, OwnMachines), "a stack on own machines has machines"
         self._own = settings.own
         provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
@@ -86,7 +87,7 @@ class KubeadmCluster(ControlPlaneOutputs):
 
 def _login(own: OwnMachines) -> dict[str, Any]:
     """The inputs of the plugin's provider; lists and mappings as JSON, as every provider's are."""
-    ssh, key = own.ssh, pulumi.Config(_NAMESPACE).get_secret(SECRET)
+    ssh, key = own.ssh, pulumi.Config(_NAMESPACE).get_secret(OWN_SECRETS["kubeadm"])
     inputs: dict[str, Any] = {"user": ssh.user, "port": ssh.port}
     if key is not None:
         inputs["privateKey"] = key

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from components.settings.own.resolve import OwnMachines
+from components.settings.own.resolved import OwnMachines
 
 _API: Final = "kubeadm.k8s.io/v1beta4"
 _AUDIT: Final = "/etc/kubernetes/gpucluster/audit.yaml"

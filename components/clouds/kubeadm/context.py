@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.settings import Settings
-from components.settings.own.resolve import OwnMachines
+from components.settings.own.resolved import OwnMachines
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ import pulumi
 
 from components.clouds.kubeadm import configuration
 from components.clouds.kubeadm.context import Context
-from components.clouds.kubeadm.declare import PLUGIN, declare
+from components.clouds.machines_plugin import PLUGIN, declare
 from components.resources import CustomResource
-from components.settings.own.resolve import OwnMachines
+from components.settings.own.resolved import OwnMachines
 from components.settings.own.sections import MachineSetting
 from facts.catalog.kubeadm.packages import REPOSITORIES
 from facts.concepts.pool import Pool

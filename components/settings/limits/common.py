@@ -175,9 +175,14 @@ def settings_problems(settings: Settings) -> list[Problem]:
 
 def own_machines_problems(settings: Settings) -> list[Problem]:
     """The same for own machines, which have a fixed number and no network of the program's."""
-    pods, per_node = IPv4Network(settings.network.pod_cidr or ""), catalog.of(settings.cloud).pod_addresses_per_node
+    pods, per_node = settings.network.pod_cidr, catalog.of(settings.cloud).pod_addresses_per_node
+    room = (
+        _too_small("network.podCidr", IPv4Network(pods), settings.max_nodes, per_node, 0, "the pods of ")
+        if pods
+        else ()
+    )
     return [
-        *_too_small("network.podCidr", pods, settings.max_nodes, per_node, 0, "the pods of "),
+        *room,
         *_services(settings),
         *_budget(settings),
         *_teams(settings),
@@ -267,10 +272,13 @@ def _budget(settings: Settings) -> Iterator[Problem]:
     if limit is None:
         return
     if settings.cost_max_hourly is None:
+        place = f" in {settings.region}" if settings.region else ""
         yield Problem(
             "budget.maxHourlyUsd",
-            f"cannot be checked: the price of {', '.join(settings.unpriced)} in {settings.region} is unknown",
-            "Remove the budget, or use a machine and a region with a known price",
+            f"cannot be checked: the price of {', '.join(settings.unpriced)}{place} is unknown",
+            "Write hourlyUsd in each pool, or remove the budget"
+            if settings.own is not None
+            else "Remove the budget, or use a machine and a region with a known price",
         )
     elif settings.cost_max_hourly > limit:
         yield Problem(

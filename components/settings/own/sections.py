@@ -208,15 +208,22 @@ class OwnAdminPool(Section):
         return value
 
 
+def _gpu_name(value: str) -> str:
+    if not _GPU.fullmatch(value):
+        raise wrong(f"'{value}' is not a name of an NVIDIA GPU", "Write for example nvidia-t4 or nvidia-rtx-4090")
+    return value
+
+
+GpuName = Annotated[StrictStr, AfterValidator(_gpu_name)]
 Usd = Annotated[StrictFloat | StrictInt, Field(ge=0)]
-_PRICE: Final = "what one of its machines costs per hour, in US dollars, for budgets and `gpu fit`. Default: unknown"
+PRICE: Final = "what one of its machines costs per hour, in US dollars, for budgets and `gpu fit`. Default: unknown"
 
 
 class OwnGpuPool(Section):
     """Machines with the same GPUs. They are always there: nothing scales."""
 
     name: PoolName = Field(description="prefix of the pool's name, which ends in the GPUs per machine")
-    gpu: StrictStr = Field(description="GPU type, such as `nvidia-t4` or `nvidia-rtx-4090`")
+    gpu: GpuName = Field(description="GPU type, such as `nvidia-t4` or `nvidia-rtx-4090`")
     gpus_per_node: Annotated[StrictInt, Field(ge=1, le=16)] = Field(default=1, description="GPUs of each machine")
     machines: Machines = Field(description="the pool's machines")
     drivers: Literal["managed", "none"] = Field(
@@ -227,16 +234,9 @@ class OwnGpuPool(Section):
         default=DRIVER_BRANCHES[0], description="branch of NVIDIA's driver. Changing it drains one machine at a time"
     )
     time_sharing: TimeSharingSetting | None = Field(default=None, description="lets several pods share a GPU")
-    hourly_usd: Usd | None = Field(default=None, description=_PRICE)
+    hourly_usd: Usd | None = Field(default=None, description=PRICE)
     labels: GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
-
-    @field_validator("gpu")
-    @classmethod
-    def _gpu(cls, value: str) -> str:
-        if not _GPU.fullmatch(value):
-            raise wrong(f"'{value}' is not a name of an NVIDIA GPU", "Write for example nvidia-t4 or nvidia-rtx-4090")
-        return value
 
     @field_validator("driver_version")
     @classmethod
@@ -253,7 +253,7 @@ class OwnCpuPool(Section):
 
     name: PoolName = Field(description="the pool's name")
     machines: Machines = Field(description="the pool's machines")
-    hourly_usd: Usd | None = Field(default=None, description=_PRICE)
+    hourly_usd: Usd | None = Field(default=None, description=PRICE)
     labels: NodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
 

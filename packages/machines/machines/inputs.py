@@ -15,6 +15,10 @@ from machines.wire import Properties, UnknownValue
 PREFLIGHT: Final = "gpucluster-machines:index:Preflight"
 CONTROL_PLANE: Final = "gpucluster-machines:index:ControlPlane"
 WORKER: Final = "gpucluster-machines:index:Worker"
+EXISTING_CLUSTER: Final = "gpucluster-machines:index:ExistingCluster"
+NODES: Final = "gpucluster-machines:index:Nodes"
+EXISTING: Final = (EXISTING_CLUSTER, NODES)
+"""Those of a cluster that somebody else made; the others are of machines."""
 
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
@@ -30,6 +34,8 @@ _REQUIRED: Final = {
     PREFLIGHT: ("machines", "podCidr", "serviceCidr"),
     CONTROL_PLANE: ("machine", "software", "kubeadm"),
     WORKER: ("machine", "software", "controlPlane", "endpoint", "caHash"),
+    EXISTING_CLUSTER: ("rights", "pools"),
+    NODES: ("pool", "labels"),
 }
 _OPTIONAL: Final = {
     PREFLIGHT: ("software", "disableSwap"),
@@ -38,6 +44,8 @@ _OPTIONAL: Final = {
         "user",
     ),
     WORKER: ("kubeadm", "labels", "taints", "firewall", "nvidia", "gpus", "disableSwap"),
+    EXISTING_CLUSTER: (),
+    NODES: ("taints", "machines", "selector", "gpus", "count"),
 }  # fmt: skip
 
 
@@ -75,7 +83,7 @@ def problems_of(resource_type: str, inputs: Properties) -> list[Problem]:
     required, allowed = _REQUIRED[resource_type], {*_REQUIRED[resource_type], *_OPTIONAL[resource_type]}
     problems = [Problem(key, "is missing") for key in required if inputs.get(key) is None]
     problems += [Problem(key, f"is no input of {resource_type}") for key in inputs if key not in allowed]
-    problems += _machines(inputs)
+    problems += () if resource_type in EXISTING else _machines(inputs)
     problems += _software(inputs)
     problems += _node(inputs)
     for key in ("podCidr", "serviceCidr"):

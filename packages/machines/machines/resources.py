@@ -15,13 +15,14 @@ from typing import Any, Final
 from machines import preflight, scripts
 from machines.differences import ResourceDiff, difference, drift, node_changes
 from machines.errors import OperationError, Problem, Unreachable, all_problems
-from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER, configuration_problems, problems_of
+from machines.existing.resources import ExistingResources, name_of, problems_of_access
+from machines.inputs import CONTROL_PLANE, EXISTING, PREFLIGHT, WORKER, configuration_problems, problems_of
 from machines.kubeadm import init_documents, join_documents
 from machines.software import driver_variables, init_variables, prepare_variables
 from machines.ssh import Sessions, SshAccess, SshMachine
 from machines.wire import UNKNOWN, Properties, is_known
 
-SECRETS: Final = ("adminKubeconfig", "userKubeconfig")
+SECRETS: Final = ("adminKubeconfig", "userKubeconfig", "kubeconfig")
 """Outputs that are marked secret."""
 
 _MADE: Final = {
@@ -64,35 +65,51 @@ class MachineResources:
     def __init__(self) -> None:
         self._sessions = Sessions(SshAccess())
         self._one_at_a_time = asyncio.Lock()
+        self._existing = ExistingResources({})
 
     def check_config(self, config: Properties) -> list[Problem]:
         """Problems of the provider's settings."""
-        return configuration_problems(config)
+        return [*configuration_problems(config), *problems_of_access(config)]
 
     def configure(self, config: Properties) -> None:
         """Use these settings. In a preview some may be unknown; a preview opens no session."""
         self._sessions = Sessions(SshAccess.of(config) if is_known(config) else SshAccess())
+        self._existing = ExistingResources(config)
 
-    def check(self, kind: str, inputs: Properties) -> list[Problem]:
-        """Problems of a resource's inputs."""
-        return problems_of(kind, inputs)
+    async def check(self, kind: str, inputs: Properties, log: Any) -> tuple[Properties, list[Problem]]:
+        """The inputs, completed where a cluster that exists can be asked, and their problems."""
+        problems = problems_of(kind, inputs)
+        if problems or kind not in EXISTING:
+            return inputs, problems
+        inputs, problems, notes = await asyncio.to_thread(self._existing.check, kind, inputs)
+        for note in notes:
+            await log.warning(note)
+        return inputs, problems
 
     def diff(self, kind: str, olds: Properties, state: Properties, news: Properties) -> ResourceDiff:
         """What would change; raises ``OperationError`` for what no running machine can change to."""
+        if kind in EXISTING:
+            return self._existing.diff(kind, olds, state, news)
         return difference(kind, olds, state, news)
 
     def preview(self, kind: str, state: Properties, inputs: Properties) -> Properties:
         """The outputs as far as they are known before the operation."""
+        if kind in EXISTING:
+            return self._existing.preview(kind, state, inputs)
         return {**inputs, **{key: state.get(key, UNKNOWN) for key in _MADE[kind]}}
 
     async def create(self, kind: str, inputs: Properties, log: Any) -> tuple[str, Properties]:
         """The resource's id and outputs."""
+        if kind in EXISTING:
+            return name_of(kind, inputs), await asyncio.to_thread(self._existing.create, kind, inputs)
         if kind == PREFLIGHT:
             return "preflight", await self._preflight(inputs, {}, log)
         return str(inputs["machine"]["name"]), await self._converge(_Node.of(kind, inputs, log), {})
 
     async def update(self, kind: str, olds: Properties, inputs: Properties, log: Any) -> Properties:
         """The outputs afterwards."""
+        if kind in EXISTING:
+            return await asyncio.to_thread(self._existing.update, kind, olds, inputs)
         if kind == PREFLIGHT:
             return await self._preflight(inputs, olds, log)
         node = _Node.of(kind, inputs, log)
@@ -105,6 +122,8 @@ class MachineResources:
 
     async def read(self, kind: str, inputs: Properties, state: Properties, log: Any) -> Properties:
         """The outputs as they are; nothing is changed on a machine."""
+        if kind in EXISTING:
+            return await asyncio.to_thread(self._existing.read, kind, inputs, state)
         if kind == PREFLIGHT:
             return state
         node = _Node.of(kind, inputs, log)
@@ -122,6 +141,9 @@ class MachineResources:
 
     async def delete(self, kind: str, inputs: Properties, state: Properties, log: Any) -> None:
         """The machine as it was before."""
+        if kind in EXISTING:
+            await asyncio.to_thread(self._existing.delete, kind, inputs, state)
+            return
         if kind == PREFLIGHT:
             return
         node = _Node.of(kind, inputs, log)

@@ -57,7 +57,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     async def CheckConfig(self, request: provider_pb2.CheckRequest, context: Any) -> provider_pb2.CheckResponse:
         async with self._errors(context):
             failures = self._resources.check_config(_configuration(request.news))
-            inputs = marshal(unmarshal(request.news), ("privateKey",))
+            inputs = marshal(unmarshal(request.news), ("privateKey", "kubeconfig"))
             return provider_pb2.CheckResponse(inputs=inputs, failures=_failures(failures))
 
     async def DiffConfig(self, request: provider_pb2.DiffRequest, context: Any) -> provider_pb2.DiffResponse:
@@ -73,8 +73,10 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
 
     async def Check(self, request: provider_pb2.CheckRequest, context: Any) -> provider_pb2.CheckResponse:
         async with self._errors(context):
-            failures = self._resources.check(request.type, unmarshal(request.news))
-            return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(failures))
+            inputs, failures = await self._resources.check(
+                request.type, unmarshal(request.news), self._log(request.urn)
+            )
+            return provider_pb2.CheckResponse(inputs=marshal(inputs), failures=_failures(failures))
 
     async def Diff(self, request: provider_pb2.DiffRequest, context: Any) -> provider_pb2.DiffResponse:
         async with self._errors(context):
@@ -171,7 +173,7 @@ async def _abort(context: Any, error: OperationError, inputs: Properties | None,
     code = grpc.StatusCode.FAILED_PRECONDITION
     if error.begun and inputs is not None:
         details = provider_pb2.ErrorResourceInitFailed(
-            id=name or str(inputs["machine"]["name"]),
+            id=name or str(inputs["machine"]["name"] if "machine" in inputs else inputs["pool"]),
             properties=marshal({**inputs, **error.state}, SECRETS),
             inputs=marshal(inputs),
             reasons=[str(error)],

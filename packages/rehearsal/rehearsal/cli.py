@@ -118,6 +118,7 @@ def _on_own_machines(stack: Stack, console: Console) -> bool:
     from rehearsal.lab import isolation
     from rehearsal.lab.root import base_root
     from rehearsal.lab.software import prepare
+    from rehearsal.own_machines.existing import ExistingRehearsal
     from rehearsal.own_machines.rehearsal import OwnRehearsal
     from rehearsal.run.options import Options
     from rehearsal.tools import cache
@@ -131,7 +132,8 @@ def _on_own_machines(stack: Stack, console: Console) -> bool:
         options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
         software = prepare(cache.root(), progress)
         isolation.enter()
-        return OwnRehearsal(stack, options, root, software, console).run()
+        kind = ExistingRehearsal if stack.made_by_others else OwnRehearsal
+        return kind(stack, options, root, software, console).run()
     except isolation.LabUnavailable as error:
         _say_error(str(error))
         raise typer.Exit(isolation.EXIT_UNAVAILABLE) from None

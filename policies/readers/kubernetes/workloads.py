@@ -48,6 +48,7 @@ _GPU_PARTS: Final = "nvidia.com/"
 _GPU_CLASS: Final = re.compile(r"gpu|^mig\.")
 _CLAIMS: Final = {"ResourceClaim": "resourceClaimName", "ResourceClaimTemplate": "resourceClaimTemplateName"}
 # https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-scale-down-disabled
+_OWN: Final = "gpucluster-machines:index"
 _KEEPS_NODE: Final = ("cluster-autoscaler.kubernetes.io/scale-down-disabled", DO_NOT_DISRUPT)
 _TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _TOKEN: Final = "kubernetes.io/service-account-token"
@@ -167,7 +168,8 @@ def read_node_patch(declared: Declared) -> Iterable[Item]:
 def read_provider(declared: Declared) -> Iterable[Item]:
     """``pulumi:providers:kubernetes``: its kubeconfig must get its credentials from an exec plugin.
 
-    That of the program's own machines is excepted: where no cloud knows the user there is only a certificate.
+    That of the program's own machines, and of a cluster that the program logs in to with a secret of its stack file, is
+    excepted: where no cloud knows the user there may be only a certificate.
     """
     kubeconfig = declared.properties.get("kubeconfig")
     if kubeconfig is None:
@@ -182,10 +184,10 @@ def _has_key(declared: Declared) -> bool:
 
 
 def _find_machines(declared: Declared, everything: Program) -> Iterable[Declared]:
-    """The control planes of own machines whose output the provider's kubeconfig is."""
+    """The control planes of own machines, or the existing cluster, whose output the provider's kubeconfig is."""
     sources = declared.dependencies.get("kubeconfig", ())
-    machines = everything.of("gpucluster-machines:index:ControlPlane")
-    return [control_plane for control_plane in machines if control_plane.urn in sources]
+    clusters = [each for kind in ("ControlPlane", "ExistingCluster") for each in everything.of(f"{_OWN}:{kind}")]
+    return [cluster for cluster in clusters if cluster.urn in sources]
 
 
 READERS: Final[Mapping[str, Reader]] = {

@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from components.settings import Settings, SettingsError
+from components.settings.own.existing_sections import ExistingStackFile
+from components.settings.own.resolved import OwnMachines
 from components.settings.own.sections import OwnStackFile
 from components.settings.read import OWN_KEYS, load
 from components.settings.stack_file import StackFile
@@ -26,14 +28,19 @@ def settings(**changed: Any) -> Settings:
     return load(config(**changed), stack="lab", project=None)
 
 
+def own_machines(**changed: Any) -> OwnMachines:
+    own = settings(**changed).own
+    assert isinstance(own, OwnMachines)
+    return own
+
+
 def pool(**changed: Any) -> dict[str, Any]:
     return {**config()["gpuPools"][0], **changed}
 
 
 def test_each_pool_has_its_machines_and_none_scales() -> None:
     lab = settings()
-    assert lab.own is not None
-    machines = {name: [machine.name for machine in each] for name, each in lab.own.machines.items()}
+    machines = {name: [machine.name for machine in each] for name, each in own_machines().machines.items()}
     assert machines == {"admin": ["cp1"], "t4-2": ["gpu1", "gpu2"]}
     for each, count in ((lab.admin_pool, 1), (lab.gpu_pools[0], 2)):
         assert (each.min_nodes, each.max_nodes, each.autoscaled, each.owned) == (count, count, False, True)
@@ -67,12 +74,8 @@ def test_a_gpu_that_no_cloud_has_is_welcome() -> None:
 
 
 def test_the_driver_is_ours_unless_the_machines_have_one() -> None:
-    own = settings().own
-    assert own is not None
-    assert own.driver == {"t4-2": "580"}
-    other = settings(gpuPools=[pool(drivers="none")]).own
-    assert other is not None
-    assert other.driver == {}
+    assert own_machines().driver == {"t4-2": "580"}
+    assert own_machines(gpuPools=[pool(drivers="none")]).driver == {}
 
 
 def test_a_price_is_the_machines_own_and_the_same_idle_or_not() -> None:
@@ -95,8 +98,9 @@ def test_defaults_that_the_engine_adds_for_clouds_are_no_problem() -> None:
 
 
 def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
-    names = [{field.alias or name for name, field in each.model_fields.items()} for each in (OwnStackFile, StackFile)]
-    assert names[0] - names[1] == set(OWN_KEYS) == {"ssh", "packages"}
+    files = (OwnStackFile, ExistingStackFile, StackFile)
+    own, existing, cloud = ({field.alias or name for name, field in each.model_fields.items()} for each in files)
+    assert (own | existing) - cloud == set(OWN_KEYS) == {"ssh", "packages", "context"}
 
 
 def test_mirrors_need_the_whole_fingerprint_of_their_key() -> None:
@@ -104,7 +108,6 @@ def test_mirrors_need_the_whole_fingerprint_of_their_key() -> None:
     with pytest.raises(SettingsError, match=r"packages\.kubernetes\.fingerprint.*40 hexadecimal digits"):
         settings(packages={"kubernetes": {**mirror, "fingerprint": "9A296436"}})
     whole = "DE15 B144 86CD 377B 9E87 6E1A 2346 54DA 9A29 6436"
-    own = settings(packages={"kubernetes": {**mirror, "fingerprint": whole}}).own
-    assert own is not None
+    own = own_machines(packages={"kubernetes": {**mirror, "fingerprint": whole}})
     assert own.packages.kubernetes is not None
     assert own.packages.kubernetes.fingerprint == "DE15B14486CD377B9E876E1A234654DA9A296436"

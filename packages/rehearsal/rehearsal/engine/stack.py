@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from rehearsal.engine.engine import has_secure_values, user_passphrase
-from rehearsal.tools.modules import HELM, OF_AUTOSCALER, PREVIEW, REHEARSAL
+from rehearsal.tools.modules import HELM, KUBERNETES, OF_AUTOSCALER, PREVIEW, REHEARSAL
 
 if TYPE_CHECKING:
     from components.settings import Settings
@@ -49,6 +49,13 @@ class Stack:
         return self.settings.own is not None
 
     @property
+    def made_by_others(self) -> bool:
+        """Whether the cluster is there before the stack: its secret is a kubeconfig."""
+        from facts import catalog
+
+        return catalog.OWN_SECRETS.get(self.settings.cloud) == "kubeconfig"
+
+    @property
     def only_from_inside(self) -> bool:
         """Whether the control plane answers in the cluster's network alone; own machines are in ours."""
         return (
@@ -68,7 +75,7 @@ class Stack:
     def tools(self) -> tuple[Module, ...]:
         """The upstream programs that a rehearsal of the stack runs; those of own machines are ``tools.modules.LAB``."""
         if self.own_machines:
-            return PREVIEW
+            return (*PREVIEW, KUBERNETES)  # with kubectl, by which the program asks an existing cluster
         own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
         workloads = self.settings.workloads
         charts = (HELM,) if workloads.tools and HELM not in own else ()

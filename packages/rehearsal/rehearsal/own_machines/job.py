@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from facts.concepts.counts import counted
@@ -11,7 +12,7 @@ from rehearsal.lab.software import WORKLOAD_IMAGE
 from rehearsal.own_machines.look import GPU, NotSeen
 
 
-def manifest(name: str, pods: int) -> dict[str, Any]:
+def manifest(name: str, pods: int, tolerations: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
     """A Job of so many pods with a GPU each."""
     container = {
         "name": "gpu",
@@ -20,7 +21,7 @@ def manifest(name: str, pods: int) -> dict[str, Any]:
         "command": ["gpu-job"],
         "resources": {"limits": {GPU: 1}, "requests": {"cpu": "10m"}},
     }
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container], "tolerations": [*tolerations]}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

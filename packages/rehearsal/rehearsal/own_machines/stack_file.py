@@ -25,16 +25,21 @@ _ANY_DEVICE: Final = "0x2330"
 
 def machines(settings: Settings) -> list[MachineSpec]:
     """The machines of a stack, as a lab makes them."""
-    assert settings.own is not None
+    own: Any = settings.own
     specs = []
     for pool in (settings.admin_pool, *settings.pools):
         gpu = pool.gpus.type if pool.gpus_per_node else ""
-        device = _DEVICE_IDS.get(gpu, _ANY_DEVICE) if gpu else ""
+        device = device_id(gpu) if gpu else ""
         specs += [
             MachineSpec(machine.name, machine.address, pool.gpus_per_node, device)
-            for machine in settings.own.machines[pool.name]
+            for machine in own.machines[pool.name]
         ]
     return specs
+
+
+def device_id(gpu: str) -> str:
+    """The PCI id of a GPU type."""
+    return _DEVICE_IDS.get(gpu, _ANY_DEVICE)
 
 
 class LabStackFile:

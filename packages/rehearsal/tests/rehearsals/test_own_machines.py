@@ -21,3 +21,13 @@ def test_three_machines_become_a_cluster_and_are_given_back() -> None:
     assert sorted(report["real"]) == ["cp1", "gpu1", "gpu2"]
     checks = {check["id"] for check in report["checks"]}
     assert {"gpu-job", "gpu-alone", "drift", "power-on", "second-up-silent", "no-secrets", "destroy"} <= checks
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root")
+def test_a_cluster_of_somebody_else_is_used_and_given_back() -> None:
+    output, _ = (process := rehearse("run", "--stack", "examples/existing.yaml")).communicate(timeout=LONGEST)
+    assert process.returncode == 0, output
+    report = json.loads((REPORTS / "existing" / "report.json").read_text())
+    assert report["verdict"] == "pass"
+    checks = {check["id"] for check in report["checks"]}
+    assert {"rights", "labelled", "gpu-job", "second-up", "cordon-stays", "given-back", "plugin-untouched"} <= checks

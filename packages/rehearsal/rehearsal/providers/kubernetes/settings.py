@@ -134,13 +134,14 @@ class ObjectClient:
         return self._api.apply(path, manifest, manager=manager, force=force, **options)
 
     def relinquish(self, kind: Kind, name: str, namespace: str | None, manager: str) -> None:
-        """Give up ``manager``'s ownership of its fields; their values stay."""
-        live = self.get(kind, name, namespace)["metadata"]
-        others = [entry for entry in live.get("managedFields") or [] if entry.get("manager") != manager]
-        # An empty entry, not an empty list, takes the last owner away:
-        # https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields
-        metadata = {"resourceVersion": live["resourceVersion"], "managedFields": others or [{}]}
-        self._api.merge(self.resource(kind).path(name, namespace), {"metadata": metadata})
+        """Apply nothing as ``manager``: fields that no other manager has set go, others stay.
+
+        As the plugin does: https://github.com/pulumi/pulumi-kubernetes/blob/v4.34.2/provider/pkg/ssa/actions.go
+        """
+        place = {"name": name, **({"namespace": namespace} if namespace else {})}
+        self.get(kind, name, namespace)  # an apply would make an object that is not there
+        manifest = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": place}
+        self.apply(kind, manifest, manager=manager, force=False, dry_run=False)
 
     def delete(self, kind: Kind, name: str, namespace: str | None, propagation: str) -> None:
         """Start the deletion; no error if the object no longer exists."""

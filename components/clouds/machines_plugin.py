@@ -1,4 +1,4 @@
-"""How machines are declared: resources of the provider plugin in ``packages/machines``."""
+"""How own machines and nodes are declared: resources of the provider plugin in ``packages/machines``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pulumi
 from components.resources import CustomResource, Inputs
 from facts.catalog import OWN_MACHINES
 
-PLUGIN: Final = OWN_MACHINES["kubeadm"]
+(PLUGIN,) = {*OWN_MACHINES.values()}
 
 
 class _Declare(Protocol):
@@ -29,8 +29,9 @@ declare: Final = cast(_Declare, CustomResource)
 
 
 class MachinesProvider(pulumi.ProviderResource):
-    """How the plugin logs in to the machines: ``inputs`` are ``user``, ``port``, ``jumpHost``, ``skipUnreachable`` and
-    the secret ``privateKey`` (without it: the SSH agent)."""
+    """How the plugin logs in to machines or to a cluster: ``inputs`` are ``user``, ``port``, ``jumpHost``,
+    ``skipUnreachable`` and the secret ``privateKey`` (without it: the SSH agent); or ``context`` and the secret
+    ``kubeconfig``."""
 
     def __init__(self, name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         super().__init__(PLUGIN, name, inputs, opts)

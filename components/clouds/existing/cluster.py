@@ -1,0 +1,108 @@
+"""A cluster that somebody else made: it is asked first, gets labels and taints on the chosen nodes, and stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pulumi
+
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
+from components.clouds.control_plane import ControlPlaneOutputs
+from components.clouds.existing.rights import rights
+from components.clouds.machines_plugin import PLUGIN, MachinesProvider, declare
+from components.settings import Settings
+from components.settings.own.resolved import ExistingNodes
+from facts.catalog import OWN_SECRETS
+from facts.concepts.pool import ADMIN_POOL_NAME, Pool
+
+_NAMESPACE: Final = "gpucluster"
+_SECRET: Final = OWN_SECRETS["existing"]
+_OF_NODES: Final = ("machines", "selector", "count", "gpus", "labels", "taints")
+_OUTPUTS: Final = ("server", "authority", "kubeconfig")
+
+
+class ExistingClusterHandle(ControlPlaneOutputs):
+    """A ``CloudCluster`` and the ``NodePools`` of its pools."""
+
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        assert isinstance(settings.own, ExistingNodes), "a stack on an existing cluster names its nodes"
+        self._settings, self._own = settings, settings.own
+        provider = MachinesProvider(f"{name}-login", _login(settings.own), pulumi.ResourceOptions(parent=parent))
+        self._provider = provider
+        pools = (settings.admin_pool, *settings.pools)
+        inputs = {"rights": rights(settings), "pools": [self._pool(pool) for pool in pools if self._has_nodes(pool)]}
+        options = pulumi.ResourceOptions(parent=parent, provider=provider)
+        self._resource = declare(
+            f"{PLUGIN}:index:ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS
+        )
+        # Whatever uses it waits until the cluster was asked.
+        self._kubeconfig = pulumi.Output.secret(self._resource.output("kubeconfig"))
+        self._authority = self._resource.output("authority")
+
+    @property
+    def outlives_stack(self) -> bool:
+        """Its objects are deleted one by one."""
+        return True
+
+    @property
+    def name(self) -> pulumi.Output[str]:
+        """The name in the stack file, known once the cluster was asked."""
+        return self._resource.output("server").apply(lambda _: self._settings.cluster_name)
+
+    @property
+    def network(self) -> Mapping[str, pulumi.Input[Any]]:
+        """The API server's address."""
+        return {"endpoint": self._resource.output("server")}
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """Labels and taints on the pool's nodes; nothing for nodes that somebody else's autoscaler makes."""
+        if pool.autoscaled or not self._has_nodes(pool):
+            return self._resource
+        options = pulumi.ResourceOptions(provider=self._provider, depends_on=[self._resource])
+        part = self._pool(pool)
+        inputs = {"pool": pool.name, **{key: part[key] for key in _OF_NODES}}
+        return declare(f"{PLUGIN}:index:Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
+
+    @property
+    def workloads(self) -> WorkloadResources:
+        """None: settings refuse what a cloud would have to make."""
+        return WorkloadResources(registry=_refused, bucket=_refused, share=_refused, pod_identity=_refused)
+
+    def basics(self, objects: AdminObjects) -> None:
+        """Nothing: the cluster has its network and its StorageClasses."""
+
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Nothing: the program scales nothing there."""
+        return self
+
+    def _has_nodes(self, pool: Pool) -> bool:
+        return pool.autoscaled or pool.name != ADMIN_POOL_NAME or pool.max_nodes > 0
+
+    def _pool(self, pool: Pool) -> dict[str, Any]:
+        own = self._own
+        return {
+            "name": pool.name,
+            "machines": list(own.machines.get(pool.name, ())),
+            "selector": dict(own.selectors.get(pool.name, {})),
+            "count": pool.max_nodes,
+            "gpus": pool.allocatable_gpus,
+            "devicePlugin": pool.role == "gpu" and pool.gpus.drivers == "managed",
+            "scaled": pool.autoscaled,
+            "labels": dict(pool.labels),
+            "taints": [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints],
+        }
+
+
+def _login(own: ExistingNodes) -> dict[str, Any]:
+    kubeconfig = pulumi.Config(_NAMESPACE).get_secret(_SECRET)
+    if kubeconfig is None:
+        raise pulumi.RunError(
+            f"{_SECRET}: missing: how the program logs in to the cluster. Run: kubectl config view --minify --flatten "
+            f"--raw | pulumi config set --secret {_NAMESPACE}:{_SECRET}"
+        )
+    return {"kubeconfig": kubeconfig, **({"context": own.context} if own.context else {})}
+
+
+def _refused(*_: Any) -> Any:
+    raise AssertionError("settings refuse this on an existing cluster")

@@ -1,0 +1,94 @@
+"""A stack file of own machines → settings, or every problem at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from pydantic import ValidationError
+
+from components.settings.fields import ValidationContext
+from components.settings.own import pools
+from components.settings.own.resolved import OwnMachines, Resolved, cloud_only, names_apart, own_keys
+from components.settings.own.sections import OwnStackFile
+from components.settings.problems import Problem, invalid
+from facts import catalog
+from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
+
+
+def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
+    """The pools and machines of a stack file, or all its problems."""
+    cloud = str(raw["cloud"])
+    where = ValidationContext(cloud, catalog.of(cloud), None, ())
+    try:
+        file = OwnStackFile.model_validate(own_keys(raw), context=where)
+    except ValidationError as error:
+        return invalid(error, OwnStackFile, raw)
+    if problems := [*_machines_apart(file), *_ranges_apart(file), *names_apart(file), *cloud_only(raw)]:
+        return problems
+    counts = [len(pool.machines) for pool in file.gpu_pools]
+    gpu_pools = pools.gpu_pools(file.gpu_pools, counts, [pool.drivers for pool in file.gpu_pools])
+    cpu_pools = tuple(pools.cpu_pool(index, pool, len(pool.machines)) for index, pool in enumerate(file.cpu_pools))
+    machines = {ADMIN_POOL_NAME: file.admin_pool.machines}
+    machines |= {pool.name: entry.machines for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)}
+    machines |= {pool.name: entry.machines for pool, entry in zip(cpu_pools, file.cpu_pools, strict=True)}
+    own = OwnMachines(
+        ssh=file.ssh,
+        packages=file.packages,
+        version=file.kubernetes.version,
+        pod_cidr=file.network.pod_cidr,
+        service_cidr=file.network.service_cidr,
+        network_plugin=file.network.plugin,
+        admin_kubeconfig=file.security.admin_kubeconfig,
+        machines=machines,
+        driver={
+            pool.name: entry.driver_version
+            for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
+            if entry.drivers == "managed"
+        },
+    )
+    return Resolved(
+        file=file,
+        version=file.kubernetes.version,
+        network={"podCidr": file.network.pod_cidr, "serviceCidr": file.network.service_cidr},
+        admin_pool=pools.fixed_pool(ADMIN_POOL_NAME, "admin", len(file.admin_pool.machines), admin_pool_labels()),
+        gpu_pools=gpu_pools,
+        cpu_pools=cpu_pools,
+        own=own,
+    )
+
+
+def _machines_apart(file: OwnStackFile) -> Iterator[Problem]:
+    """Each machine is in one pool, and no two have a name, an address or a host key in common."""
+    for key, what in (("name", "name"), ("address", "address"), ("host_key", "host key")):
+        owners: dict[str, str] = {}
+        for path, machine in file.all_machines():
+            value = getattr(machine, key)
+            if value in owners:
+                field = "hostKey" if key == "host_key" else key
+                shown = "this host key" if key == "host_key" else f"the {what} '{value}'"
+                yield Problem(
+                    f"{path}.{field}",
+                    f"{owners[value]} has {shown} too",
+                    "Write each machine once; machines copied from one image need host keys of their own "
+                    "(ssh-keygen -A)",
+                )
+            else:
+                owners[value] = path
+
+
+def _ranges_apart(file: OwnStackFile) -> Iterator[Problem]:
+    """No machine has an address of the pods or services."""
+    for key, text in (("podCidr", file.network.pod_cidr), ("serviceCidr", file.network.service_cidr)):
+        inside = [
+            f"{machine.name} ({machine.address})"
+            for _, machine in file.all_machines()
+            if IPv4Address(machine.address) in IPv4Network(text)
+        ]
+        if inside:
+            yield Problem(
+                f"network.{key}",
+                f"{text} holds the addresses of {', '.join(inside)}",
+                "Choose a range that no machine and nothing that they talk to is in",
+            )

@@ -1,0 +1,97 @@
+"""What a stack file without a cloud's machines becomes, and the checks that all such files have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from components.settings.own.existing_sections import ExistingStackFile
+from components.settings.own.sections import MachineSetting, OwnStackFile, Packages, Ssh
+from components.settings.problems import Problem
+from facts import catalog
+from facts.concepts.pool import ADMIN_POOL_NAME, Pool
+
+# What a cloud makes and own machines have nothing for: key of ``workloads`` → what to do instead.
+_CLOUD_ONLY: Final[Mapping[str, str]] = {
+    "registry": "Write a registry's address in the images of your jobs",
+    "pullFrom": "Write a registry's address in the images of your jobs; a pull secret gives access to it",
+    "checkpoints": "Write checkpoints to a volume, or to a bucket elsewhere with a key in a Kubernetes secret",
+    "sharedVolume": "Use an NFS server of your own: a PersistentVolume with nfs: {server, path}",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnMachines:
+    """The machines of a stack: ``machines`` by the name of their pool, and how they are reached and equipped.
+
+    ``driver`` is the branch of NVIDIA's driver by pool; pools whose machines have one already are not in it.
+    """
+
+    ssh: Ssh
+    packages: Packages
+    version: str
+    pod_cidr: str
+    service_cidr: str
+    network_plugin: str
+    admin_kubeconfig: bool
+    machines: Mapping[str, tuple[MachineSetting, ...]]
+    driver: Mapping[str, str]
+
+    @property
+    def control_plane(self) -> MachineSetting:
+        """The machine with the control plane."""
+        return self.machines[ADMIN_POOL_NAME][0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingNodes:
+    """The nodes of a cluster that somebody else made.
+
+    By the name of their pool: ``machines`` (names) or ``selectors`` (labels). A pool in neither is scaled by somebody
+    else. ``context`` is that of the kubeconfig, ``None`` its current one.
+    """
+
+    context: str | None
+    machines: Mapping[str, tuple[str, ...]]
+    selectors: Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """A valid file with its pools. ``version`` of Kubernetes: ``None`` if the cluster has one already. ``network``: the
+    keys of that section of a cloud's stack file."""
+
+    file: OwnStackFile | ExistingStackFile
+    version: str | None
+    network: Mapping[str, Any]
+    admin_pool: Pool
+    gpu_pools: tuple[Pool, ...]
+    cpu_pools: tuple[Pool, ...]
+    own: OwnMachines | ExistingNodes
+
+
+def own_keys(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the secret, and without the value that Pulumi.yaml gives every stack."""
+    secret = catalog.OWN_SECRETS[str(raw["cloud"])]
+    return {key: value for key, value in raw.items() if key != secret and (key, value) != ("availability", "zonal")}
+
+
+def names_apart(file: OwnStackFile | ExistingStackFile) -> Iterator[Problem]:
+    """No two pools have one name."""
+    owners = {ADMIN_POOL_NAME: "adminPool"}
+    names = [(f"gpuPools[{i}]", f"{pool.name}-{pool.gpus_per_node}") for i, pool in enumerate(file.gpu_pools)]
+    names += [(f"cpuPools[{i}]", pool.name) for i, pool in enumerate(file.cpu_pools)]
+    for path, name in names:
+        if name in owners:
+            message = f"two pools would be named '{name}': this one and {owners[name]}"
+            yield Problem(f"{path}.name", message, "Choose another name: each resulting pool needs a unique name")
+        owners.setdefault(name, path)
+
+
+def cloud_only(raw: Mapping[str, Any]) -> Iterator[Problem]:
+    """Parts of ``workloads`` that a cloud makes outside the cluster."""
+    workloads = raw.get("workloads")
+    for key, remedy in _CLOUD_ONLY.items():
+        if isinstance(workloads, Mapping) and key in workloads:
+            yield Problem(f"workloads.{key}", "a cloud makes it, own machines have none", remedy)

@@ -1,0 +1,1 @@
+"""A cluster that somebody else made."""

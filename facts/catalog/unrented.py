@@ -1,0 +1,58 @@
+"""What the components ask of any cloud, where nothing is rented: no account, no region, no machine types, no prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin
+from facts.catalog.machines import Machines
+from facts.catalog.model import Machine, Price, Quota, Resources
+from facts.catalog.prices import Prices, Source
+from facts.catalog.raw import Raw, RawInputs
+from facts.catalog.tags import RegistryName
+from facts.concepts.pool import Pool
+
+_NOTHING: Final = Source(url="", dated="")
+
+
+def unrented(name: str, **facts: Any) -> CloudCatalog:
+    """The catalogue of ``name``, with the ``facts`` of ``CloudCatalog`` that it has of its own."""
+    return CloudCatalog(
+        name=name,
+        account_key="",
+        account_example="",
+        credential_plugin=CredentialPlugin(command=""),
+        images=("ubuntu",),
+        autoscalers=("none",),
+        people=("user:ann", "group:research"),
+        default_admin_machine="",
+        default_cpu_machine="",
+        registry_name=RegistryName(instead="write a registry's address in the images of your jobs"),
+        raw=RawInputs(cluster=Raw(token="", owned={}), pool=Raw(token="", owned={})),
+        max_name_length=63,
+        reserved_addresses=0,
+        reference_region="",
+        withdrawn_gpus={},
+        machines=Machines(cloud=name),
+        prices=Prices(cloud=name, machines=_NOTHING, disks=_NOTHING, control_plane=_NOTHING.price(0.0), nat=_nat),
+        allocatable=_allocatable,
+        changes={},
+        system_pods=(),
+        quotas=_quotas,
+        quota_page="",
+        spot_notice_seconds=0,
+        **facts,
+    )
+
+
+def _allocatable(machine: Machine) -> Resources:
+    raise LookupError(f"{machine.type}: own machines have no types")
+
+
+def _quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
+    return ()
+
+
+def _nat(nodes: int, gateways: int) -> Price:
+    return _NOTHING.price(0.0)

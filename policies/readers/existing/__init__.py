@@ -1,0 +1,1 @@
+"""Reads the nodes of a cluster that somebody else made."""

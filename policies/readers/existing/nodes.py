@@ -1,0 +1,41 @@
+"""Reads a pool of nodes that somebody else made: there whether or not anybody needs them, tainted by the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from facts.concepts.declared import NodeGroup
+from facts.concepts.unknown import UNKNOWN, at, texts, whole
+from policies.readers.node_registration import taints_of
+from policies.readers.resource import Declared, Item, Reader
+
+
+def read_nodes(declared: Declared) -> Iterable[Item]:
+    """``gpucluster-machines:index:Nodes``."""
+    inputs = declared.properties
+    gpus, count = whole(at(inputs, "gpus"), default=0), whole(at(inputs, "count"), default=0)
+    nodes = UNKNOWN if count is None else count
+    yield NodeGroup(
+        name=str(at(inputs, "pool") or declared.name),
+        cloud="existing",
+        kind="owned",
+        gpus_per_node=UNKNOWN if gpus is None else gpus,
+        min_nodes=nodes,
+        max_nodes=nodes,
+        initial_nodes=nodes,
+        taints=taints_of(at(inputs, "taints")),
+        labels=texts(at(inputs, "labels")),
+        resource=declared.urn,
+    )
+
+
+def read_cluster(declared: Declared) -> Iterable[Item]:
+    """``gpucluster-machines:index:ExistingCluster``: nothing of it is the program's."""
+    return ()
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "gpucluster-machines:index:ExistingCluster": read_cluster,
+    "gpucluster-machines:index:Nodes": read_nodes,
+}

@@ -1,0 +1,203 @@
+"""The real program on a cluster that somebody else made: what it asks, what it declares, and what it leaves alone."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+
+from components.settings.own.existing_sections import ExistingStackFile
+from facts.concepts.declared import NodeGroup
+from policies.readers import linked, read, read_stack
+from policies.rules.table import RULES
+from tests import declared
+from tests.program.test_own_machines import keys
+from tests.recorder import Recording
+from tests.stacks import EXISTING, run_with, settings_of
+
+CLUSTER = "gpucluster-machines:index:ExistingCluster"
+NODES = "gpucluster-machines:index:Nodes"
+SECRET = "gpucluster:kubeconfig"
+EXAMPLE: dict[str, Any] = yaml.safe_load(EXISTING.read_text())["config"]
+POOL: dict[str, Any] = EXAMPLE["gpucluster:gpuPools"][0]
+CHANGES: dict[str, dict[str, Any] | None] = yaml.safe_load(
+    Path(__file__).with_name("existing_every_key.yaml").read_text()
+)
+SCALED = {"name": "a100", "gpu": "nvidia-a100-40gb", "capacity": "autoscaled", "maxNodes": 4}
+# Kind of an object → (group, resource) of the right to make it.
+RESOURCES = {
+    "core/v1:ConfigMap": ("", "configmaps"),
+    "core/v1:NamespacePatch": ("", "namespaces"),
+    "core/v1:ResourceQuota": ("", "resourcequotas"),
+    "apps/v1:DaemonSet": ("apps", "daemonsets"),
+    "policy/v1:PodDisruptionBudget": ("policy", "poddisruptionbudgets"),
+    "scheduling.k8s.io/v1:PriorityClass": ("scheduling.k8s.io", "priorityclasses"),
+    "rbac.authorization.k8s.io/v1:Role": ("rbac.authorization.k8s.io", "roles"),
+    "rbac.authorization.k8s.io/v1:RoleBinding": ("rbac.authorization.k8s.io", "rolebindings"),
+    "rbac.authorization.k8s.io/v1:ClusterRole": ("rbac.authorization.k8s.io", "clusterroles"),
+    "rbac.authorization.k8s.io/v1:ClusterRoleBinding": ("rbac.authorization.k8s.io", "clusterrolebindings"),
+    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicies",
+    ),
+    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings",
+    ),
+}
+
+
+def recording(**changed: Any) -> Recording:
+    config = {**EXAMPLE, **{f"gpucluster:{key}": value for key, value in changed.items()}, SECRET: "secret-content"}
+    return run_with(config, "existing", secrets=[SECRET])
+
+
+def rights(program: Recording) -> dict[tuple[str, str, str], set[str]]:
+    asked = program.only(CLUSTER).inputs["rights"]
+    return {(each["group"], each["resource"], each.get("name", "")): {*each["verbs"]} for each in asked}
+
+
+def test_everything_waits_until_the_cluster_was_asked() -> None:
+    program = recording()
+    cluster = program.only(CLUSTER)
+    others = [each for each in program.resources if each.type.startswith("kubernetes:") or each.type == NODES]
+    assert len(others) > 10
+    assert [each.name for each in others if cluster.urn not in program.before(each)] == []
+
+
+def test_every_object_is_covered_by_a_right_that_is_asked() -> None:
+    access = [
+        {"name": "ann", "who": "user:ann", "role": "admin"},
+        {"name": "bob", "who": "user:bob", "role": "viewer", "namespaces": ["other"]},
+    ]
+    program = recording(access=access)
+    made = {each.type.removeprefix("kubernetes:") for each in program.resources if each.type.startswith("kubernetes:")}
+    assert made == {*RESOURCES} - {"core/v1:Namespace"}
+    asked = rights(program)
+    for group, resource in RESOURCES.values():
+        assert {"create", "patch"} <= asked[(group, resource, "")], resource
+        assert "delete" in asked[(group, resource, "")] or resource == "namespaces"
+    assert {"get", "list", "patch"} <= asked[("", "nodes", "")]
+    assert [key[2] for key, verbs in asked.items() if "bind" in verbs] == ["cluster-admin", "view"]
+    viewer = program.named("access-cluster-resource-viewer").inputs["rules"]
+    granted = {(g, r) for rule in viewer for g in rule["apiGroups"] for r in rule["resources"]}
+    assert granted <= {(group, resource) for group, resource, _ in asked}, "nobody grants what they may not do"
+
+
+def test_a_chart_may_contain_anything_so_everything_is_asked() -> None:
+    program = recording(workloads={"dashboard": {}}, adminPool={"machines": ["cp1"]})
+    assert rights(program) == {("*", "*", ""): {"*"}}
+    admin = program.named("admin-pool")
+    assert admin.inputs["labels"] == {"gpucluster.dev/role": "admin", "gpucluster.dev/pool": "admin"}
+    assert admin.inputs["taints"] == []
+
+
+def test_the_chosen_nodes_get_the_labels_and_taints_of_any_cloud() -> None:
+    nodes = recording().only(NODES).inputs
+    (pool,) = settings_of(EXISTING).gpu_pools
+    assert nodes["machines"] == ["gpu1", "gpu2"]
+    assert nodes["labels"] == pool.labels
+    assert nodes["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    assert (nodes["gpus"], nodes["count"]) == (2, 2)
+
+
+def test_nodes_of_somebody_elses_autoscaler_are_not_touched_and_their_labels_are_told() -> None:
+    program = recording(gpuPools=[SCALED], teams=[])
+    assert program.of_type(NODES) == []
+    (pool,) = program.only(CLUSTER).inputs["pools"]
+    assert (pool["scaled"], pool["machines"], pool["selector"]) == (True, [], {})
+    governed_by = program.stack_outputs["autoscaling"]["a100-1"]["governedBy"]
+    assert "gpucluster.dev/pool=a100-1" in governed_by
+    assert "nvidia.com/gpu=present:NoSchedule" in governed_by
+    assert "GPU taint" not in str(judged(program))
+
+
+def test_the_clusters_own_device_plugin_stays_unless_the_stack_asks_for_ours() -> None:
+    def plugins(drivers: str) -> list[str]:
+        sets = recording(gpuPools=[{**POOL, "drivers": drivers}]).of_type("kubernetes:apps/v1:DaemonSet")
+        return [each.inputs["metadata"]["name"] for each in sets]
+
+    assert plugins("device-plugin") == ["nvidia-device-plugin-whole"]
+    assert plugins("none") == []
+
+
+def test_objects_are_deleted_one_by_one_and_namespaces_of_people_stay() -> None:
+    program = recording()
+    objects = [each for each in program.resources if each.type.startswith("kubernetes:")]
+    assert {each.deleted_with for each in objects} == {""}
+    retained = {each.type for each in objects if each.retain_on_delete}
+    assert retained == {"kubernetes:core/v1:NamespacePatch"}
+    assert not program.of_type("kubernetes:core/v1:Namespace"), "one that is there is used"
+    assert not program.of_type("kubernetes:storage.k8s.io/v1:StorageClass")
+
+
+def test_the_kubeconfig_is_secret_and_in_one_place_only() -> None:
+    program = recording(context="lab")
+    holders = [each for each in program.resources if "secret-content" in json.dumps(each.inputs)]
+    assert [each.type for each in holders] == ["pulumi:providers:gpucluster-machines"]
+    assert holders[0].inputs == {"kubeconfig": "secret-content", "context": "lab"}
+    assert "kubeconfig" in holders[0].secret_inputs
+    assert "kubeconfig" in program.secret_stack_outputs
+    assert program.only("pulumi:providers:kubernetes").inputs["kubeconfig"] == "theirs"
+    with pytest.raises(pulumi.RunError, match="pulumi config set --secret gpucluster:kubeconfig"):
+        run_with(EXAMPLE, "existing")
+
+
+def judged(program: Recording) -> list[str]:
+    together = linked(declared.declarations(program))
+    items = [item for resource in together for item in read(resource)]
+    violations = []
+    for rule in RULES:
+        subjects = [item for item in items if isinstance(item, rule.subjects)]
+        subjects = [read_stack(together)] if rule.scope == "stack" else subjects
+        violations += [f"{violation.rule}: {violation.message}" for each in subjects for violation in rule.check(each)]
+    return violations
+
+
+def test_the_gate_sees_nodes_that_cannot_scale_and_finds_nothing_wrong() -> None:
+    program = recording()
+    groups = [item for item in declared.items(program) if isinstance(item, NodeGroup)]
+    assert [(group.name, group.kind, group.gpus_per_node, group.min_nodes) for group in groups] == [
+        ("t4-2", "owned", 2, 2)
+    ]
+    assert judged(program) == []
+
+
+@functools.cache
+def declared_by(changed: str) -> str:
+    """All that the program registers and puts out, or why it refuses the file; ``changed`` is JSON."""
+    try:
+        program = recording(**{"teams": EXAMPLE["gpucluster:teams"], **written(json.loads(changed))})
+    except pulumi.RunError as refusal:
+        return str(refusal)
+    resources = [(each.type, each.name, each.inputs, each.protect) for each in program.resources]
+    return json.dumps([sorted(resources, key=str), program.stack_outputs], sort_keys=True)
+
+
+def written(changed: dict[str, Any]) -> dict[str, Any]:
+    """``{$pool: …}`` is the example's GPU pool with other values; of null, without the key."""
+    result = dict(changed)
+    for key in ("gpuPools", "cpuPools"):
+        if key in changed:
+            pools = [{**POOL, **each["$pool"]} if "$pool" in each else each for each in changed[key]]
+            result[key] = [{name: value for name, value in each.items() if value is not None} for each in pools]
+    return result
+
+
+def test_every_key_is_tried() -> None:
+    modules = {ExistingStackFile.__module__, "components.settings.own.sections"}
+    assert set(keys(ExistingStackFile, modules=modules)) == set(CHANGES)
+
+
+@pytest.mark.parametrize("key", [key for key, changed in CHANGES.items() if changed is not None])
+def test_a_key_changes_the_program_or_refuses_the_file(key: str) -> None:
+    changed = CHANGES[key]
+    others = [other for other in CHANGES.values() if other is not None and other != changed]
+    # Also those of the same section, so that what stands beside the key is not taken for it.
+    beside = [{}, *(other for other in others if changed is not None and other.keys() == changed.keys())]
+    assert [other for other in beside if declared_by(json.dumps(other)) == declared_by(json.dumps(changed))] == []
