@@ -1,11 +1,16 @@
-"""The command line ``gpu pools | fit | submit | list | logs | why | stop | cost | shell``."""
+"""The command line ``gpu pools | fit | submit | list | logs | why | stop | cost | shell | completion``."""
 
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from typing import Annotated
 
 import typer
+from typer.completion import (
+    completion_init,  # pyright: ignore[reportPrivateImportUsage]
+    get_completion_script,  # pyright: ignore[reportPrivateImportUsage]
+)
 
 from facts.concepts.offer import OfferError
 from facts.jobs.plan import AskError, NothingFits
@@ -18,6 +23,7 @@ from gpu.image import ImageError
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""Work on a GPU cluster whose pools scale from zero: list pools, run jobs, explain why they wait, and show
@@ -40,6 +46,19 @@ def _options(
     """Take the options that stand before a command; the help text is the app's."""
 
 
+class Shell(str, Enum):
+    """Shells with completion."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
+    """Print the script that completes commands, options and job names: source it in your shell's start file."""
+    typer.echo(get_completion_script(prog_name="gpu", complete_var="_GPU_COMPLETE", shell=shell.value))
+
+
 app.command()(offer.pools)
 app.command()(offer.fit)
 app.command()(submission.submit)
@@ -49,10 +68,12 @@ app.command()(jobs.why)
 app.command()(jobs.stop)
 app.command()(jobs.cost)
 app.command()(jobs.shell)
+app.command()(completion)
 
 
 def main() -> None:
     """Run the command; every expected failure is one message and an exit code: 1 no, 2 wrong input, 3 the cluster."""
+    completion_init()
     try:
         app(prog_name="gpu")
     except (AskError, SweepError) as error:

@@ -172,6 +172,42 @@ def test_what_cannot_be_is_told_and_nothing_is_created(
     assert cluster.created == []
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script_for_completion(gpu: Run, shell: str) -> None:
+    code, out, _ = gpu("completion", shell)
+    assert code == 0
+    assert "_GPU_COMPLETE=complete_" + shell in out
+    assert gpu("completion", "cmd")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("gpu su", "submit"),
+        ("gpu submit --regi", "--registry"),
+        ("gpu logs tr", "train"),
+        ("gpu stop train tu", "tune"),
+    ],
+)
+def test_bash_completes_commands_options_and_the_names_of_jobs(
+    gpu: Run, cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, line: str, expected: str
+) -> None:
+    def named(self: FakeCluster, path: str, **_: str) -> list[dict[str, Any]]:
+        assert path == "/apis/batch/v1/namespaces/default/jobs"
+        return [{"metadata": {"name": name}} for name in ("train", "tune")]
+
+    monkeypatch.setattr(cluster, "list", named)
+    monkeypatch.setattr("gpu.commands.jobs.ClusterClient", cluster)
+    for name, value in {
+        "_GPU_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }.items():
+        monkeypatch.setenv(name, value)
+    code, out, _ = gpu()
+    assert (code, out.split()) == (0, [expected])
+
+
 def test_without_a_cluster_it_says_how_to_name_one(gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The library reads the variable when it is loaded.
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))

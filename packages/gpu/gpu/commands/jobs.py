@@ -43,7 +43,18 @@ from gpu.commands.following import (
 )
 from gpu.ledger import GpuCost, of_job
 
-JobArgument = Annotated[str, typer.Argument(help="The job's name.")]
+
+def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The namespace's job names for the shell's completion; none if the cluster cannot be asked."""
+    try:
+        cluster = ClusterClient(ctx.params.get("context"))
+        jobs = cluster.list(job_path(ctx.params.get("team") or cluster.namespace))
+    except ClusterError:
+        return []
+    return [name for job in jobs if (name := job["metadata"]["name"]).startswith(incomplete)]
+
+
+JobArgument = Annotated[str, typer.Argument(help="The job's name.", autocompletion=job_names)]
 IndexOption = Annotated[int, typer.Option("--index", min=0, help="Index of the sweep's run, or of the worker.")]
 
 
@@ -117,7 +128,7 @@ def why(name: JobArgument, team: TeamOption = None, context: ContextOption = Non
 
 
 def stop(
-    names: Annotated[list[str], typer.Argument(help="Names of jobs.")],
+    names: Annotated[list[str], typer.Argument(help="Names of jobs.", autocompletion=job_names)],
     team: TeamOption = None,
     context: ContextOption = None,
 ) -> None:
@@ -134,7 +145,9 @@ def stop(
 
 
 def cost(
-    name: Annotated[str | None, typer.Argument(help="A job's name. Default: all jobs of the team.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A job's name. Default: all jobs of the team.", autocompletion=job_names)
+    ] = None,
     team: TeamOption = None,
     context: ContextOption = None,
     json: JsonOption = False,
