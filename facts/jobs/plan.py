@@ -10,7 +10,7 @@ from typing import Final
 from facts.concepts.offer import QUEUE, SHARED_CLAIM, Offer, TeamOffer
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
 from facts.jobs.job import TrainingJobSpec
-from facts.jobs.sweep import Sweep
+from facts.jobs.sweep import Sweep, unnamed
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LONGEST_NAME: Final = 52
@@ -67,6 +67,11 @@ class JobRequest:
             raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
         if self.sweep is not None and not self.command:
             raise AskError("--sweep: write the program after --; its arguments receive the values")
+        if names := unnamed(self.command, self.sweep):
+            braces = ", ".join(f"{{{name}}}" for name in names)
+            raise AskError(
+                f"{braces}: no --sweep has that name; write --sweep {names[0]}=…, or move text with braces into a file"
+            )
 
 
 def place(offer: Offer, request: PodRequest) -> Fit:

@@ -19,6 +19,7 @@ from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import AskError, JobRequest, place, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
+from gpu.brakes import SweepPrice, missing_script, sweep_price
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands.common import (
     EXIT_BAD_INPUT,
@@ -95,7 +96,9 @@ def submit(
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Exit after submitting, without following the output.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster or a large sweep.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Run a program on GPUs: package this folder (or use --image), create a Job that fits a pool, follow its output."""
@@ -120,6 +123,9 @@ def submit(
     offer = cluster.offer()
     team_of(offer, job_request)  # before anything is built
     fit = place(offer, request)
+    console = err()
+    if image is None and (script := missing_script(program, Path.cwd())):
+        _missing(script, console)
     if dry_run:
         planned = image or _planned_tag(registry or offer.registry, job_request.name)
         job = training_job(job_request, fit, planned, offer)
@@ -127,8 +133,9 @@ def submit(
         typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
         return
     _confirm(cluster, offer, chosen=context is not None or yes)
-    console = err()
     console.print(escape(described(fit, request, nodes_up(cluster))))
+    if price := sweep_price(training_job(job_request, fit, "", offer), fit):
+        _confirm_sweep(price, console, yes=yes)
     image = image or _built(registry or offer.registry, job_request.name, console)
     job = training_job(job_request, fit, image, offer)
     if offer.checkpoints is not None and job.checkpoints is None:
@@ -175,6 +182,23 @@ def _confirm(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
             EXIT_BAD_INPUT,
         )
     typer.confirm(f"submit to {target}?", abort=True, err=True)
+
+
+def _confirm_sweep(price: SweepPrice, console: Console, *, yes: bool) -> None:
+    """Print what a sweep costs, and ask to confirm a large one."""
+    console.print(str(price))
+    if yes or not price.large:
+        return
+    if not sys.stdin.isatty():
+        fail("this is a large sweep: confirm it with --yes, or write fewer values or --at-once", EXIT_BAD_INPUT)
+    typer.confirm("submit it?", abort=True, err=True)
+
+
+def _missing(script: str, console: Console) -> None:
+    """Refuse a job whose program is not in the folder; a Dockerfile may get it from elsewhere."""
+    if not Path("Dockerfile").is_file():
+        raise AskError(f"{script} is not in this folder ({Path.cwd()}); run `gpu submit` in the folder of your program")
+    console.print(f"[yellow]warning:[/] {escape(script)} is not in this folder; does your Dockerfile add it?")
 
 
 def _variables(options: list[str]) -> dict[str, str]:
