@@ -57,6 +57,7 @@ class JobRequest:
     grace_seconds: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     service_account: str | None = None
+    files: bytes = b""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or len(self.name) > LONGEST_NAME:
@@ -67,6 +68,8 @@ class JobRequest:
             raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
         if self.sweep is not None and not self.command:
             raise AskError("--sweep: write the program after --; its arguments receive the values")
+        if self.files and not self.command:
+            raise AskError("--sync: write the program after --, as in `gpu submit --sync -- python train.py`")
         if names := unnamed(self.command, self.sweep):
             braces = ", ".join(f"{{{name}}}" for name in names)
             raise AskError(
@@ -136,6 +139,7 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
         sweep=asked.sweep,
         at_once=_at_once(asked, fit, team, queued=queued),
         retries=retries,
+        files=asked.files,
         grace_seconds=grace if notice is None else min(grace, notice),
         larger_node=fit.larger,
         service_account=account,

@@ -1,10 +1,10 @@
-"""What is told or asked before a job costs money: the price of a sweep, and a program that is not there."""
+"""What is reported or asked before a job costs money: the price of a sweep, and which file it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Final
 
 from facts.concepts.counts import counted
@@ -56,9 +56,3 @@ def script_of(command: Sequence[str]) -> str | None:
     """The Python or shell file that the command runs, if it is relative to the working directory."""
     word = next((word for word in command if word.endswith((".py", ".sh")) and not word.startswith("-")), None)
     return None if word is None or PurePath(word).is_absolute() else word
-
-
-def missing_script(command: Sequence[str], folder: Path) -> str | None:
-    """The command's file, if the folder does not have it."""
-    script = script_of(command)
-    return None if script is None or (folder / script).is_file() else script

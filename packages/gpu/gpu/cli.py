@@ -19,6 +19,7 @@ from gpu import __version__
 from gpu.cluster import ClusterError
 from gpu.commands import jobs, offer, submission
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err
+from gpu.folder import FolderError
 from gpu.image import ImageError
 
 app = typer.Typer(
@@ -76,7 +77,7 @@ def main() -> None:
     completion_init()
     try:
         app(prog_name="gpu")
-    except (AskError, SweepError) as error:
+    except (AskError, FolderError, SweepError) as error:
         _end(error, EXIT_BAD_INPUT)
     except (NothingFits, ImageError) as error:
         _end(error, EXIT_NO)

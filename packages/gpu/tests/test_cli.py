@@ -161,7 +161,7 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
         (["submit", "--image", "x", "-e", "A"], 2, "NAME=value"),
         (["submit", "--image", "x", "--gpus", "8"], 1, "the nearest is"),
         (["submit", "--image", "x", "--team", "nowhere"], 3, "namespace nowhere does not exist"),
-        (["submit", "--detach", "--", "true"], 1, "--registry"),
+        (["submit", "--detach", "--build", "--", "true"], 1, "--registry"),
         (["submit", "--detach", "--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
         (["submit", "--image", "x", "--sweep", "a=1..2", "--", "echo", "{b}"], 2, "write --sweep b=…"),
         (["submit", "--image", "x", "--", "python", "x.py", "--lr={lr}"], 2, "{lr}: no --sweep has that name"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import sys
 from http import HTTPStatus
 from pathlib import Path
@@ -19,7 +20,7 @@ from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import AskError, JobRequest, place, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
-from gpu.brakes import SweepPrice, missing_script, sweep_price
+from gpu.brakes import SweepPrice, script_of, sweep_price
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands.common import (
     EXIT_BAD_INPUT,
@@ -39,6 +40,7 @@ from gpu.commands.common import (
 )
 from gpu.commands.following import follow
 from gpu.commands.offer import as_json, described, nodes_up, request_of
+from gpu.folder import IMAGE, FolderArchive, pack
 from gpu.submit import create, name_for
 
 _PLACEHOLDER: Final = "REGISTRY"
@@ -65,7 +67,15 @@ def submit(
         int | None, typer.Option("--at-once", min=1, help="Runs of a sweep that may run at the same time.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option("--image", help="Run this image instead of packaging the folder.")
+        str | None, typer.Option("--image", help="Run this image, without the folder unless you write --sync.")
+    ] = None,
+    sync: Annotated[
+        bool | None,
+        typer.Option(
+            "--sync/--build",
+            help="Copy the folder into the container, or build an image of it. Default: build if it has a Dockerfile "
+            "or you name a --registry.",
+        ),
     ] = None,
     registry: Annotated[
         str | None, typer.Option("--registry", help="Registry to push to. Default: the stack's.")
@@ -92,7 +102,9 @@ def submit(
     ] = None,
     team: TeamOption = None,
     context: ContextOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply` and exit.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply --server-side`.")
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Exit after submitting, without following the output.")
     ] = False,
@@ -101,10 +113,15 @@ def submit(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a program on GPUs: package this folder (or use --image), create a Job that fits a pool, follow its output."""
+    """Run a program on GPUs: take this folder (or --image), create a Job that fits a pool, follow its output."""
     program = tuple(command or ())
     if not program and image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
+    build = _builds(image, registry, sync)
+    archive = pack(Path.cwd()) if sync or (image is None and not build) else None
+    console = err()
+    if archive is not None or build:
+        _look_for(script_of(program), archive, console)
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
     cluster = ClusterClient(context)
     job_request = JobRequest(
@@ -119,15 +136,13 @@ def submit(
         grace_seconds=grace,
         env=_variables(env or []),
         service_account=service_account,
+        files=archive.content if archive else b"",
     )
     offer = cluster.offer()
     team_of(offer, job_request)  # before anything is built
     fit = place(offer, request)
-    console = err()
-    if image is None and (script := missing_script(program, Path.cwd())):
-        _missing(script, console)
     if dry_run:
-        planned = image or _planned_tag(registry or offer.registry, job_request.name)
+        planned = image or (_planned_tag(registry or offer.registry, job_request.name) if build else IMAGE)
         job = training_job(job_request, fit, planned, offer)
         budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
         typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
@@ -136,7 +151,9 @@ def submit(
     console.print(escape(described(fit, request, nodes_up(cluster))))
     if price := sweep_price(training_job(job_request, fit, "", offer), fit):
         _confirm_sweep(price, console, yes=yes)
-    image = image or _built(registry or offer.registry, job_request.name, console)
+    if archive is not None and archive.files:
+        console.print(f"syncing this folder: {archive}")
+    image = image or (_built(registry or offer.registry, job_request.name, console) if build else IMAGE)
     job = training_job(job_request, fit, image, offer)
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
@@ -194,9 +211,22 @@ def _confirm_sweep(price: SweepPrice, console: Console, *, yes: bool) -> None:
     typer.confirm("submit it?", abort=True, err=True)
 
 
-def _missing(script: str, console: Console) -> None:
+def _builds(image: str | None, registry: str | None, sync: bool | None) -> bool:
+    """Whether to build an image of the folder. Raises AskError."""
+    if image is not None and (sync is False or registry is not None):
+        raise AskError("--image runs an image that exists, --build and --registry make one; write one of them")
+    if sync is None:
+        return image is None and (registry is not None or Path("Dockerfile").is_file())
+    return not sync
+
+
+def _look_for(script: str | None, archive: FolderArchive | None, console: Console) -> None:
     """Refuse a job whose program is not in the folder; a Dockerfile may get it from elsewhere."""
-    if not Path("Dockerfile").is_file():
+    if script is None or (Path(script).is_file() and (archive is None or os.path.normpath(script) in archive.files)):
+        return
+    if Path(script).is_file():
+        raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
+    if archive is not None or not Path("Dockerfile").is_file():
         raise AskError(f"{script} is not in this folder ({Path.cwd()}); run `gpu submit` in the folder of your program")
     console.print(f"[yellow]warning:[/] {escape(script)} is not in this folder; does your Dockerfile add it?")
 

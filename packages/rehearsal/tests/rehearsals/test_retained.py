@@ -102,6 +102,18 @@ def test_a_developer_gets_what_is_promised(retained: RetainedCluster) -> None:
     assert "no job pair" in shell("gpu why pair", code=3)
 
 
+def test_a_developers_folder_travels_with_its_job(retained: RetainedCluster, tmp_path: Path) -> None:
+    """A real API server takes its ConfigMap from a developer, and a real controller deletes it with the job."""
+    developer = retained.as_developer()
+    (tmp_path / "train.py").write_text("print('trained')")
+    developer.shell(f"cd {tmp_path} && gpu submit --name synced --detach -- python train.py")
+    part = "kubectl get configmap synced-files-0 -o go-template='{{index .binaryData \"part-000\"}}'"
+    assert developer.output(f"{part} | base64 -d | tar -xzO train.py") == "print('trained')"
+    eventually("its pod runs", lambda: json.loads(developer.output("gpu why synced --json"))["kind"] == "succeeded")
+    developer.output("gpu stop synced")
+    eventually("its files go with it", lambda: "NotFound" in developer.shell(f"{part} || true"))
+
+
 IN_A_QUEUE: Final = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, "spec": {"suspend": True}}
 
 
