@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, tolerations
 from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL
-from facts.jobs.runner import FILES, WORKSPACE, with_files
+from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
@@ -29,6 +29,8 @@ CHECKPOINTS: Final = "CHECKPOINTS"
 
 SHARED: Final = "/shared"
 """Where a job's pods see the files of its ``volume``."""
+LOGS_ANNOTATION: Final = "gpucluster.dev/logs"
+"""On a Job whose pods save their logs: the directory, in its ``volume``."""
 PART_BYTES: Final = 900 * 1024
 """Bytes of the files' archive in one ConfigMap, which holds at most 1 MiB.
 
@@ -55,7 +57,8 @@ class TrainingJobSpec:
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
     - ``files``: a compressed tar archive that is unpacked to ``/workspace``; it needs a ``command``.
-    - ``volume``: a claim, mounted at ``/shared``. ``queue``: the Kueue queue of the namespace.
+    - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
+    - ``queue``: the Kueue queue of the namespace.
     - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
     - ``kept_seconds``: the Job is deleted this long after its end; ``None``: never.
     """
@@ -132,9 +135,19 @@ def _job(job: TrainingJobSpec) -> dict[str, Any]:
 
 
 def _metadata(job: TrainingJobSpec) -> dict[str, Any]:
-    annotations = {"annotations": dict(job.annotations)} if job.annotations else {}
     labels = {MANAGED_BY: MANAGER, **({QUEUE_LABEL: job.queue} if job.queue else {})}
-    return {"name": job.name, "namespace": job.namespace, "labels": labels, **annotations}
+    annotations = {**job.annotations, **({LOGS_ANNOTATION: logs} if (logs := _logs(job)) else {})}
+    return {
+        "name": job.name,
+        "namespace": job.namespace,
+        "labels": labels,
+        **({"annotations": annotations} if annotations else {}),
+    }
+
+
+def _logs(job: TrainingJobSpec) -> str | None:
+    """Where its pods save their logs."""
+    return f"{SHARED}/.logs/{job.name}" if job.volume and job.command else None
 
 
 def _template(job: TrainingJobSpec) -> dict[str, Any]:
@@ -199,6 +212,7 @@ def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, 
 def _container(job: TrainingJobSpec) -> dict[str, Any]:
     command = job.sweep.wrap(job.command, _INDEX) if job.sweep is not None else job.command
     command = with_files(command) if job.files else command
+    command = with_saved_log(command, logs) if (logs := _logs(job)) else command
     variables = [
         *_checkpoints(job),
         *({"name": name, "value": value} for name, value in job.env.items()),

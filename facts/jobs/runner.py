@@ -1,7 +1,6 @@
-"""What stands between a container and the program: it unpacks the job's files and installs their requirements.
+"""What stands between a container and the program: it saves the output, unpacks files and installs requirements.
 
-One POSIX shell script, for any image with ``sh``, ``tar`` and ``gzip``. The program takes the shell's place, so that
-signals reach it.
+POSIX shell scripts, for any image with ``sh``; files need ``tar`` and ``gzip``. Signals reach the program.
 """
 
 from __future__ import annotations
@@ -28,3 +27,37 @@ exec "$@"
 def with_files(command: Sequence[str]) -> tuple[str, ...]:
     """The command that unpacks the files first. If that fails, so does the container, and its log says why."""
     return ("sh", "-c", _UNPACK, "gpu", *command)
+
+
+# An own prefix: a variable of the program's environment must not change.
+_SAVE: Final = """\
+_gpu_logs=$1; shift
+_gpu_log=$_gpu_logs/${JOB_COMPLETION_INDEX:-0}.log
+_gpu_pipe=/dev/shm/gpucluster-log
+_gpu_again=
+# Everybody may add a directory, as jobs run as different users.
+mkdir -p -m 1777 "${_gpu_logs%/*}" 2>/dev/null
+if ! { mkdir -p "$_gpu_logs" && : >> "$_gpu_log" && command -v tee >&2 && mkfifo "$_gpu_pipe"; } 2>/dev/null; then
+  exec "$@"
+fi
+tee -a "$_gpu_log" < "$_gpu_pipe" &
+_gpu_tee=$!
+"$@" > "$_gpu_pipe" 2>&1 &
+_gpu_program=$!
+trap '_gpu_again=1; kill -TERM $_gpu_program' TERM
+wait $_gpu_program; _gpu_code=$?
+while [ -n "$_gpu_again" ]; do _gpu_again=; wait $_gpu_program; _gpu_code=$?; done
+# A process that the program left behind may hold the pipe open.
+( sleep 5; kill $_gpu_tee ) > /dev/null 2>&1 &
+wait $_gpu_tee
+exit $_gpu_code
+"""
+
+
+def with_saved_log(command: Sequence[str], directory: str) -> tuple[str, ...]:
+    """The command whose output is appended to ``<index>.log`` in ``directory``, too; 0 in a job of one pod.
+
+    If nothing can be written there, or the image has no ``tee`` or ``mkfifo``, the command runs all the same. The shell
+    stays, so that the last lines are written before the container ends; it hands on SIGTERM and the exit code.
+    """
+    return ("sh", "-c", _SAVE, "gpu", directory, *command)

@@ -37,10 +37,10 @@ from gpu.commands.following import (
     has_queues,
     index_of,
     job_of,
-    log_deleted,
     pods_of,
     state_of,
 )
+from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
 
 
@@ -102,13 +102,14 @@ def logs(
     state = state_of(cluster, namespace, name)
     mine = [pod for pod in state.pods if index_of(pod) == index]
     pods = [pod for pod in mine if has_output(pod)]
-    if not mine and state.reason.kind in ("succeeded", "failed"):
-        fail(log_deleted(name), EXIT_NO)
-    if not pods:
+    finished = state.reason.kind in ("succeeded", "failed")
+    if not pods and not (finished and not mine):
         fail(f"{name} has no output at index {index} yet; `gpu why {name}` shows what it waits for", EXIT_NO)
     output = Output(cluster)
     for pod in pods:
         output.show(pod)
+    if output.missing >= len(pods) and not show_saved(cluster, state.job, index):
+        raise typer.Exit(EXIT_NO)
 
 
 def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:

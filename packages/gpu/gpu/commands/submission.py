@@ -40,7 +40,7 @@ from gpu.commands.common import (
 )
 from gpu.commands.following import follow
 from gpu.commands.offer import as_json, described, nodes_up, request_of
-from gpu.folder import IMAGE, FolderArchive, pack
+from gpu.folder import IMAGE, pack
 from gpu.submit import create, name_for
 
 _PLACEHOLDER: Final = "REGISTRY"
@@ -118,10 +118,14 @@ def submit(
     if not program and image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
     build = _builds(image, registry, sync)
-    archive = pack(Path.cwd()) if sync or (image is None and not build) else None
+    synced = sync or (image is None and not build)
     console = err()
-    if archive is not None or build:
-        _look_for(script_of(program), archive, console)
+    script = script_of(program)
+    if script is not None and (synced or build) and not Path(script).is_file():
+        _missing(script, console, synced=synced)
+    archive = pack(Path.cwd()) if synced else None
+    if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
+        raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
     cluster = ClusterClient(context)
     job_request = JobRequest(
@@ -220,13 +224,9 @@ def _builds(image: str | None, registry: str | None, sync: bool | None) -> bool:
     return not sync
 
 
-def _look_for(script: str | None, archive: FolderArchive | None, console: Console) -> None:
+def _missing(script: str, console: Console, *, synced: bool) -> None:
     """Refuse a job whose program is not in the folder; a Dockerfile may get it from elsewhere."""
-    if script is None or (Path(script).is_file() and (archive is None or os.path.normpath(script) in archive.files)):
-        return
-    if Path(script).is_file():
-        raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
-    if archive is not None or not Path("Dockerfile").is_file():
+    if synced or not Path("Dockerfile").is_file():
         raise AskError(f"{script} is not in this folder ({Path.cwd()}); run `gpu submit` in the folder of your program")
     console.print(f"[yellow]warning:[/] {escape(script)} is not in this folder; does your Dockerfile add it?")
 
