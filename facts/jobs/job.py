@@ -53,6 +53,7 @@ class TrainingJobSpec:
     - ``workers``: pods that start together and find each other by torchrun's variables.
     - ``at_once``: most runs of a ``sweep`` at the same time.
     - ``retries``: failures of the program itself, per run of a sweep and per worker.
+    - ``timeout_seconds``: each pod is stopped so long after its start on a node, and has failed; ``None``: never.
     - ``grace_seconds``: from SIGTERM to SIGKILL; a spot node gives at most the cloud's notice.
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
@@ -79,6 +80,7 @@ class TrainingJobSpec:
     sweep: Sweep | None = None
     at_once: int | None = None
     retries: int = 0
+    timeout_seconds: int | None = None
     grace_seconds: int = 30
     larger_node: bool = False
     service_account: str | None = None
@@ -162,6 +164,8 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
         "spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": job.grace_seconds,
+            # Of the pod: that of the Job would count the time until a node is there.
+            **({"activeDeadlineSeconds": job.timeout_seconds} if job.timeout_seconds else {}),
             **({"subdomain": job.name} if job.workers > 1 else {}),
             **({"serviceAccountName": job.service_account} if job.service_account else {}),
             **({"priorityClassName": job.priority_class} if job.priority_class else {}),

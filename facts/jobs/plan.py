@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from facts.concepts.offer import QUEUE, SHARED_CLAIM, Offer, TeamOffer
+from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, TeamOffer
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
 from facts.jobs.job import TrainingJobSpec
 from facts.jobs.sweep import Sweep, unnamed
@@ -40,7 +40,9 @@ class NothingFits(Exception):
 class JobRequest:
     """A submission: ``request`` with ``pods`` that have to run at once, and the program. Names are checked on creation.
 
-    ``service_account`` is one of ``namespace``; that of the stack's checkpoints unless given, if it is there.
+    ``timeout_seconds``: of each pod; a program that is stopped by it is not retried unless ``retries`` says so.
+    ``priority`` is low, normal or high; the team's own unless given. ``service_account`` is one of ``namespace``; that
+    of the stack's checkpoints unless given, if it is there.
 
     Raises:
         AskError: what is wrong.
@@ -54,6 +56,8 @@ class JobRequest:
     sweep: Sweep | None = None
     at_once: int | None = None
     retries: int | None = None
+    timeout_seconds: int | None = None
+    priority: str | None = None
     grace_seconds: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     service_account: str | None = None
@@ -102,6 +106,32 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
     return team
 
 
+def priority_class_of(offer: Offer, team: TeamOffer | None, priority: str | None) -> str | None:
+    """The PriorityClass of the job's pods: the team's own, or one that its namespace admits.
+
+    Raises:
+        AskError: the stack has no priorities, or the team may not use this one.
+    """
+    own = team.priority_class if team is not None else None
+    if priority is None:
+        return own
+    if not offer.teams:
+        raise AskError("--priority: this stack has no priorities, because it has no teams; leave it out")
+    names = ("low", "normal", "high")
+    if priority not in names:
+        raise AskError(f"--priority {priority}: write one of {', '.join(names)}")
+    # As the quotas of the team's namespace admit them; other namespaces have none.
+    admitted = names
+    if team is not None and own != PRIORITY_CLASSES["high"]:
+        admitted = ("low",) if own == PRIORITY_CLASSES["low"] else ("low", "normal")
+    if priority not in admitted:
+        assert team is not None
+        raise AskError(
+            f"--priority {priority}: team {team.name} may use {' or '.join(admitted)}; ask your administrator"
+        )
+    return PRIORITY_CLASSES.get(priority)
+
+
 def account_of(asked: JobRequest, offer: Offer) -> str | None:
     """The service account of the job's pods; ``None`` for the namespace's default."""
     namespace, _, own = offer.checkpoints.service_account.partition("/") if offer.checkpoints else ("", "", "")
@@ -121,7 +151,8 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
     bucket = offer.checkpoints
     request, notice = asked.request, fit.grace_seconds
     grace = asked.grace_seconds if asked.grace_seconds is not None else _USUAL_GRACE
-    retries = asked.retries if asked.retries is not None else (_RETRIES_OF_WORKERS if asked.workers > 1 else 0)
+    usual = _RETRIES_OF_WORKERS if asked.workers > 1 and asked.timeout_seconds is None else 0
+    retries = asked.retries if asked.retries is not None else usual
     return TrainingJobSpec(
         name=asked.name,
         namespace=asked.namespace,
@@ -139,11 +170,12 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
         sweep=asked.sweep,
         at_once=_at_once(asked, fit, team, queued=queued),
         retries=retries,
+        timeout_seconds=asked.timeout_seconds,
         files=asked.files,
         grace_seconds=grace if notice is None else min(grace, notice),
         larger_node=fit.larger,
         service_account=account,
-        priority_class=team.priority_class if team else None,
+        priority_class=priority_class_of(offer, team, asked.priority),
         pod_labels=offer.account_labels if somebody in offer.accounts else {},
         volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
         queue=QUEUE if queued else None,

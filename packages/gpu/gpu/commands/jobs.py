@@ -30,6 +30,7 @@ from gpu.commands.common import (
 )
 from gpu.commands.following import (
     OWNER_LABEL,
+    JobState,
     Output,
     events_around,
     follow,
@@ -115,13 +116,17 @@ def logs(
 def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
     """Explain what a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
     cluster = ClusterClient(context)
-    reason = state_of(cluster, team or cluster.namespace, name).reason
+    state = state_of(cluster, team or cluster.namespace, name)
+    reason, ahead = state.reason, _ahead(cluster, state)
     if json:
-        print_json({"kind": reason.kind, "summary": reason.summary, "remedy": reason.remedy, "message": reason.message})
+        parts = {"summary": reason.summary, "remedy": reason.remedy, "message": reason.message}
+        print_json({"kind": reason.kind, **parts, "podsAhead": ahead})
     else:
         out().print(escape(f"{name}: {reason.summary}"))
         if reason.remedy:
             out().print(escape(f"  {reason.remedy}"))
+        if ahead:
+            out().print(f"  in its namespace {counted(ahead, 'GPU pod')} of higher priority or older wait before it")
         if reason.message:
             out().print(f"  [dim]{escape(reason.message)}[/]")
     if reason.kind == "failed":
@@ -202,10 +207,22 @@ def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, co
         fail(f"kubectl: {error}", EXIT_CLUSTER)
 
 
+def _ahead(cluster: ClusterClient, state: JobState) -> int:
+    """Pending GPU pods of the namespace that get a node before the job's."""
+    if not any(pod["status"].get("phase") == "Pending" for pod in state.pods):
+        return 0
+    pending = cluster.list(pod_path(state.job["metadata"]["namespace"]), fieldSelector="status.phase=Pending")
+    return reasons.ahead_of(state.pods, [pod for pod in pending if _gpus(pod["spec"])])
+
+
 def gpus_of(job: Object) -> int:
     """GPUs that each of the job's pods requests."""
-    containers = job["spec"]["template"]["spec"]["containers"]
-    return sum(int(((each.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0)) for each in containers)
+    return _gpus(job["spec"]["template"]["spec"])
+
+
+def _gpus(pod_spec: Object) -> int:
+    limits = [(each.get("resources") or {}).get("limits") or {} for each in pod_spec["containers"]]
+    return sum(int(each.get(GPU_RESOURCE, 0)) for each in limits)
 
 
 def _row(job: Object, pods: list[Object], events: list[Object], *, queues: bool) -> dict[str, Any]:

@@ -39,14 +39,16 @@ from gpu.commands.common import (
     print_json,
 )
 from gpu.commands.following import follow
+from gpu.commands.job_file import EnvFileOption, FileOption, command_of, variables
 from gpu.commands.offer import as_json, described, nodes_up, request_of
 from gpu.folder import IMAGE, pack
-from gpu.submit import create, name_for
+from gpu.submit import create, name_for, whole_seconds
 
 _PLACEHOLDER: Final = "REGISTRY"
 
 
 def submit(
+    ctx: typer.Context,
     command: Annotated[list[str] | None, typer.Argument(help="After --: the program and its arguments.")] = None,
     gpus: GpusOption = 1,
     gpu: GpuOption = None,
@@ -80,9 +82,19 @@ def submit(
     registry: Annotated[
         str | None, typer.Option("--registry", help="Registry to push to. Default: the stack's.")
     ] = None,
+    file: FileOption = None,
     name: Annotated[str | None, typer.Option("--name", help="The job's name. Default: generated.")] = None,
     env: Annotated[
         list[str] | None, typer.Option("--env", "-e", help="Environment variable of the program: NAME=value.")
+    ] = None,
+    env_file: EnvFileOption = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", help="Stop each pod so long after it started on a node: 90m, 2h30m."),
+    ] = None,
+    priority: Annotated[
+        str | None,
+        typer.Option("--priority", help="low, normal or high: whose pods get the next free node. Default: the team's."),
     ] = None,
     retries: Annotated[
         int | None,
@@ -114,7 +126,7 @@ def submit(
     json: JsonOption = False,
 ) -> None:
     """Run a program on GPUs: take this folder (or --image), create a Job that fits a pool, follow its output."""
-    program = tuple(command or ())
+    program = command_of(ctx, command)
     if not program and image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
     build = _builds(image, registry, sync)
@@ -137,8 +149,10 @@ def submit(
         sweep=parse(sweep or ()),
         at_once=at_once,
         retries=retries,
+        timeout_seconds=whole_seconds("--timeout", timeout) if timeout else None,
+        priority=priority,
         grace_seconds=grace,
-        env=_variables(env or []),
+        env=variables(env_file, env or []),
         service_account=service_account,
         files=archive.content if archive else b"",
     )
@@ -229,16 +243,6 @@ def _missing(script: str, console: Console, *, synced: bool) -> None:
     if synced or not Path("Dockerfile").is_file():
         raise AskError(f"{script} is not in this folder ({Path.cwd()}); run `gpu submit` in the folder of your program")
     console.print(f"[yellow]warning:[/] {escape(script)} is not in this folder; does your Dockerfile add it?")
-
-
-def _variables(options: list[str]) -> dict[str, str]:
-    variables = {}
-    for option in options:
-        variable, equals, value = option.partition("=")
-        if not equals or not variable:
-            raise AskError(f"--env {option}: write NAME=value")
-        variables[variable] = value
-    return variables
 
 
 def _built(registry: str | None, name: str, console: Console) -> str:
