@@ -1,4 +1,5 @@
-"""What stands between a container and the program: it saves the output, unpacks files and installs requirements.
+"""What stands between a container and the program: it saves the output, unpacks files and installs requirements. And
+the program of a container that is there for shells.
 
 POSIX shell scripts, for any image with ``sh``; files need ``tar`` and ``gzip``. Signals reach the program.
 """
@@ -61,3 +62,23 @@ def with_saved_log(command: Sequence[str], directory: str) -> tuple[str, ...]:
     stays, so that the last lines are written before the container ends; it hands on SIGTERM and the exit code.
     """
     return ("sh", "-c", _SAVE, "gpu", directory, *command)
+
+
+_IDLE: Final = """\
+idle=0
+while [ "$idle" -lt "$1" ]; do
+  sleep 10 & wait $!
+  idle=$((idle + 10))
+  for process in /proc/[0-9]*; do
+    name=$(cat "$process/comm" 2>/dev/null) || continue
+    case $name in sh|bash|dash|zsh|fish|busybox|sleep|tee|cat) ;; *) idle=0 ;; esac
+  done
+  # A terminal's times change with what is typed and printed.
+  if [ -n "$(find /dev/pts -name '[0-9]*' -mmin -1 2>/dev/null)" ]; then idle=0; fi
+done
+"""
+
+
+def until_idle(seconds: int) -> tuple[str, ...]:
+    """The command that ends when, for so long, only shells ran beside it and nobody used one."""
+    return ("sh", "-c", f"trap 'exit 0' TERM\n{_IDLE}", "gpu", str(seconds))

@@ -1,4 +1,4 @@
-"""The command line ``gpu pools | fit | submit | list | logs | why | stop | cost | shell | completion``."""
+"""The command line: its commands are in ``commands/``, and every expected failure is one message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from facts.jobs.plan import AskError, NothingFits
 from facts.jobs.sweep import SweepError
 from gpu import __version__
 from gpu.cluster import ClusterError
-from gpu.commands import jobs, offer, submission
+from gpu.commands import dev, jobs, offer, submission
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err
 from gpu.folder import FolderError
 from gpu.image import ImageError
@@ -69,6 +69,8 @@ app.command()(jobs.why)
 app.command()(jobs.stop)
 app.command()(jobs.cost)
 app.command()(jobs.shell)
+app.command()(dev.dev)
+app.command()(dev.forward)
 app.command()(completion)
 
 

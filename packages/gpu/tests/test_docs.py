@@ -61,7 +61,9 @@ def test_the_pages_file_of_options_is_a_sweep(
     file = tmp_path / "job.yaml"
     file.write_text(block)
     monkeypatch.setattr(submission, "ClusterClient", Documented)
-    monkeypatch.setattr("sys.argv", ["gpu", "submit", "-f", str(file), "--gpu", "h100", "--image", "x", "--dry-run"])
+    monkeypatch.setattr(
+        "sys.argv", ["gpu", "submit", "-f", str(file), "--gpu", "h100", "--memory", "64Gi", "--image", "x", "--dry-run"]
+    )
     with pytest.raises(SystemExit) as ended:
         cli.main()
     out, err = capsys.readouterr()

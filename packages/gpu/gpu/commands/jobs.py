@@ -190,19 +190,32 @@ def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, co
     """Open a shell in a running pod of a job, with kubectl."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
-    job = job_of(cluster, namespace, name)
-    running = [
-        pod for pod in pods_of(cluster, job) if index_of(pod) == index and pod["status"].get("phase") == "Running"
-    ]
+    open_shell(cluster, namespace, running_pod(cluster, namespace, name, index))
+
+
+def running_pod(cluster: ClusterClient, namespace: str, name: str, index: int) -> str:
+    """The name of a job's newest running pod of ``index``; without one the command fails."""
+    pods = [pod for pod in pods_of(cluster, job_of(cluster, namespace, name)) if index_of(pod) == index]
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     if not running:
         fail(f"no pod of {name} is running; `gpu why {name}` shows what it waits for", EXIT_NO)
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        raise ClusterError("`gpu shell` needs kubectl, which is not installed")
-    pod = running[-1]["metadata"]["name"]
-    arguments = ["--context", cluster.context, "--namespace", namespace, "exec", "-it", pod, "--", "sh", "-c"]
+    return str(running[-1]["metadata"]["name"])
+
+
+def open_shell(cluster: ClusterClient, namespace: str, pod: str) -> None:
+    """Replace this process by a shell in the pod."""
+    place = ("--context", cluster.context, "--namespace", namespace)
+    kubectl(*place, "exec", "-it", pod, "--", "sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
+
+
+def kubectl(*arguments: str) -> None:
+    """Replace this process by kubectl; without ``arguments`` only check that it is installed."""
+    program = shutil.which("kubectl")
+    if program is None:
+        raise ClusterError("this needs kubectl: https://kubernetes.io/docs/tasks/tools/")
     try:
-        os.execv(kubectl, ["kubectl", *arguments, "command -v bash >/dev/null && exec bash || exec sh"])
+        if arguments:
+            os.execv(program, ["kubectl", *arguments])
     except OSError as error:
         fail(f"kubectl: {error}", EXIT_CLUSTER)
 

@@ -165,7 +165,7 @@ def submit(
         budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
         typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
         return
-    _confirm(cluster, offer, chosen=context is not None or yes)
+    confirm_cluster(cluster, offer, chosen=context is not None or yes)
     console.print(escape(described(fit, request, nodes_up(cluster))))
     if price := sweep_price(training_job(job_request, fit, "", offer), fit):
         _confirm_sweep(price, console, yes=yes)
@@ -206,7 +206,7 @@ def _yaml(documents: list[dict[str, Any]]) -> str:
     return yaml.safe_dump_all(plain, sort_keys=False, width=4096)
 
 
-def _confirm(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
+def confirm_cluster(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
     """Ask to confirm the cluster if the kubeconfig has several contexts and none was named."""
     if chosen or not cluster.others:
         return
