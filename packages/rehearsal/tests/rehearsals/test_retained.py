@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,11 +30,8 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 def retained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedCluster]:
     folder = tmp_path_factory.mktemp("kept")
     stack = Path(shutil.copy(STACK, folder / f"{NAME}.yaml"))
-    (folder / "gpu").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpu "$@"\n')
-    (folder / "gpu").chmod(0o755)
     with retained_cluster(stack) as cluster:
-        path = f"{folder}{os.pathsep}{cluster.variables['PATH']}"
-        yield replace(cluster, variables={**cluster.variables, "PATH": path})
+        yield cluster
 
 
 def test_the_readme_shows_what_people_see(retained: RetainedCluster) -> None:
