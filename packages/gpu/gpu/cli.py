@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from typer.completion import (
@@ -18,9 +17,11 @@ from facts.jobs.sweep import SweepError
 from gpu import __version__
 from gpu.cluster import ClusterError
 from gpu.commands import dev, jobs, offer, submission
-from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
 from gpu.folder import FolderError
 from gpu.image import ImageError
+
+_SHELLS: Final = ("bash", "zsh", "fish")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,17 +48,13 @@ def _options(
     """Take the options that stand before a command; the help text is the app's."""
 
 
-class Shell(str, Enum):
-    """Shells with completion."""
-
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
-
-
-def completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
+def completion(
+    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.", autocompletion=lambda: list(_SHELLS))],
+) -> None:
     """Print the script that completes commands, options and job names: source it in your shell's start file."""
-    typer.echo(get_completion_script(prog_name="gpu", complete_var="_GPU_COMPLETE", shell=shell.value))
+    if shell not in _SHELLS:
+        fail(f"{shell}: write one of {', '.join(_SHELLS)}", EXIT_BAD_INPUT)
+    typer.echo(get_completion_script(prog_name="gpu", complete_var="_GPU_COMPLETE", shell=shell))
 
 
 app.command()(offer.pools)

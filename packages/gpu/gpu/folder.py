@@ -104,8 +104,8 @@ def _git(git: str, *arguments: str) -> list[str] | None:
 
 
 def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = ""
+    for name, value in {"uid": 0, "gid": 0, "uname": "", "gname": ""}.items():
+        setattr(entry, name, value)
     return entry
 
 

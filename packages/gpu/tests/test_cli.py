@@ -229,7 +229,8 @@ def test_each_shell_has_a_script_for_completion(gpu: Run, shell: str) -> None:
     code, out, _ = gpu("completion", shell)
     assert code == 0
     assert "_GPU_COMPLETE=complete_" + shell in out
-    assert gpu("completion", "cmd")[0] == 2
+    code, _, err = gpu("completion", "cmd")
+    assert (code, "cmd: write one of bash, zsh, fish" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

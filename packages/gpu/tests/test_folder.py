@@ -67,6 +67,8 @@ def test_without_a_gitignore_caches_and_environments_are_left_out(project: Path)
     }
     assert str(archive).startswith("3 files, 1 KiB")
     assert pack(project).content == archive.content, "the same files are the same archive"
+    with tarfile.open(fileobj=io.BytesIO(archive.content), mode="r:gz") as tar:
+        assert {(each.uid, each.gid, each.uname, each.gname) for each in tar} == {(0, 0, "", "")}
     (project / "empty").mkdir()
     assert pack(project / "empty") == FolderArchive(b"", ())
 
