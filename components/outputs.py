@@ -19,6 +19,14 @@ from facts.concepts.pool import KIND_LABELS, POOL_LABEL, Pool
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
 _CUDA_IMAGE: Final = "nvidia/cuda:12.2.2-base-ubuntu22.04"
 _RETRIES_ON_SPOT: Final = 3
+_GPU_INSTALL: Final = """\
+in a checkout:    pipx install ./packages/gpu
+without one:      pipx install "git+https://HOST/OWNER/REPOSITORY#subdirectory=packages/gpu"
+from your admin:  pipx install gpucluster_gpu-VERSION-py3-none-any.whl  (built by: uv build packages/gpu -o dist)
+then:             pulumi stack output -s {stack} kubeconfig --show-secrets > kubeconfig
+                  export KUBECONFIG=$PWD/kubeconfig
+                  gpu pools
+"""
 # A Job's name is a label of its pods: https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec
 _JOB_NAME_LIMIT: Final = 63
 
@@ -34,6 +42,7 @@ def of_settings(settings: Settings) -> dict[str, Any]:
         "gpuJobs": gpu_jobs(settings.gpu_pools, settings.autoscaler),
         "cost": cost(settings),
         "quotas": quotas(settings),
+        "gpuInstall": _GPU_INSTALL.format(stack=settings.stack),
         **raw(settings),
     }
 

@@ -103,6 +103,7 @@ def offer(
         ),
         volume_namespace=volume.namespace if volume is not None else None,
         queued=queued(settings),
+        log_command=catalog.of(settings.cloud).log_command,
     )
 
 

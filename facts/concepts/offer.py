@@ -93,7 +93,8 @@ class Offer:
 
     ``registry`` (host and path) is where its nodes pull from. ``accounts`` are service accounts (``namespace/name``)
     whose pods are somebody in the cloud if they carry ``account_labels``. ``volume_namespace`` has the claim
-    ``SHARED_CLAIM``; ``queued`` are namespaces with a queue.
+    ``SHARED_CLAIM``; ``queued`` are namespaces with a queue. ``log_command`` prints the logs of deleted pods, with
+    ``cluster``, ``namespace`` and ``pods`` (a regular expression) in braces.
     """
 
     stack: str
@@ -108,9 +109,10 @@ class Offer:
     teams: tuple[TeamOffer, ...] = ()
     volume_namespace: str | None = None
     queued: tuple[str, ...] = ()
+    log_command: str | None = None
 
 
-_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams", "volume_namespace", "queued")
+_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams", "volume_namespace", "queued", "log_command")
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:

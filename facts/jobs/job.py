@@ -1,16 +1,18 @@
-"""What a training job is in Kubernetes: one Job, for several workers with a headless Service. Pure.
+"""What a training job is in Kubernetes: one Job, with a headless Service for workers and ConfigMaps for files. Pure.
 
 Who reads this: the command ``gpu submit``, and components that declare jobs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, tolerations
 from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL
+from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
@@ -27,6 +29,13 @@ CHECKPOINTS: Final = "CHECKPOINTS"
 
 SHARED: Final = "/shared"
 """Where a job's pods see the files of its ``volume``."""
+LOGS_ANNOTATION: Final = "gpucluster.dev/logs"
+"""On a Job whose pods save their logs: the directory, in its ``volume``."""
+PART_BYTES: Final = 900 * 1024
+"""Bytes of the files' archive in one ConfigMap, which holds at most 1 MiB.
+
+https://kubernetes.io/docs/concepts/configuration/configmap/
+"""
 _CHECKPOINTS_OF_ALL: Final = "CHECKPOINTS_OF_ALL"
 _INDEX: Final = "JOB_COMPLETION_INDEX"
 _OWN_INDEX: Final = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
@@ -44,10 +53,13 @@ class TrainingJobSpec:
     - ``workers``: pods that start together and find each other by torchrun's variables.
     - ``at_once``: most runs of a ``sweep`` at the same time.
     - ``retries``: failures of the program itself, per run of a sweep and per worker.
+    - ``timeout_seconds``: each pod is stopped so long after its start on a node, and has failed; ``None``: never.
     - ``grace_seconds``: from SIGTERM to SIGKILL; a spot node gives at most the cloud's notice.
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
-    - ``volume``: a claim, mounted at ``/shared``. ``queue``: the Kueue queue of the namespace.
+    - ``files``: a compressed tar archive that is unpacked to ``/workspace``; it needs a ``command``.
+    - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
+    - ``queue``: the Kueue queue of the namespace.
     - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
     - ``kept_seconds``: the Job is deleted this long after its end; ``None``: never.
     """
@@ -68,10 +80,12 @@ class TrainingJobSpec:
     sweep: Sweep | None = None
     at_once: int | None = None
     retries: int = 0
+    timeout_seconds: int | None = None
     grace_seconds: int = 30
     larger_node: bool = False
     service_account: str | None = None
     checkpoints: str | None = None
+    files: bytes = b""
     volume: str | None = None
     queue: str | None = None
     spot: bool = False
@@ -85,11 +99,21 @@ class TrainingJobSpec:
             raise ValueError("a job is a sweep or has workers, not both: run one job per combination instead")
         if self.sweep is not None and not self.command:
             raise ValueError("a sweep needs a command that receives its values")
+        if self.files and not self.command:
+            raise ValueError("a job with files needs a command that uses them")
 
 
 def manifests(job: TrainingJobSpec) -> list[dict[str, Any]]:
-    """The Job, then, for several workers, the Service by which they find each other."""
-    return [_job(job), *([_service(job)] if job.workers > 1 else [])]
+    """The Job, then the Service by which several workers find each other, and the ConfigMaps of its files."""
+    return [_job(job), *([_service(job)] if job.workers > 1 else []), *_parts(job)]
+
+
+def _parts(job: TrainingJobSpec) -> Iterator[dict[str, Any]]:
+    for number, start in enumerate(range(0, len(job.files), PART_BYTES)):
+        part = base64.b64encode(job.files[start : start + PART_BYTES]).decode()
+        metadata = {"name": f"{job.name}-files-{number}", "namespace": job.namespace, "labels": {MANAGED_BY: MANAGER}}
+        binary = {f"part-{number:03}": part}
+        yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": binary, "immutable": True}
 
 
 def _job(job: TrainingJobSpec) -> dict[str, Any]:
@@ -113,9 +137,19 @@ def _job(job: TrainingJobSpec) -> dict[str, Any]:
 
 
 def _metadata(job: TrainingJobSpec) -> dict[str, Any]:
-    annotations = {"annotations": dict(job.annotations)} if job.annotations else {}
     labels = {MANAGED_BY: MANAGER, **({QUEUE_LABEL: job.queue} if job.queue else {})}
-    return {"name": job.name, "namespace": job.namespace, "labels": labels, **annotations}
+    annotations = {**job.annotations, **({LOGS_ANNOTATION: logs} if (logs := _logs(job)) else {})}
+    return {
+        "name": job.name,
+        "namespace": job.namespace,
+        "labels": labels,
+        **({"annotations": annotations} if annotations else {}),
+    }
+
+
+def _logs(job: TrainingJobSpec) -> str | None:
+    """Where its pods save their logs."""
+    return f"{SHARED}/.logs/{job.name}" if job.volume and job.command else None
 
 
 def _template(job: TrainingJobSpec) -> dict[str, Any]:
@@ -130,6 +164,8 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
         "spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": job.grace_seconds,
+            # Of the pod: that of the Job would count the time until a node is there.
+            **({"activeDeadlineSeconds": job.timeout_seconds} if job.timeout_seconds else {}),
             **({"subdomain": job.name} if job.workers > 1 else {}),
             **({"serviceAccountName": job.service_account} if job.service_account else {}),
             **({"priorityClassName": job.priority_class} if job.priority_class else {}),
@@ -140,9 +176,17 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
             "volumes": [
                 {"name": "shm", "emptyDir": {"medium": "Memory"}},
                 *([{"name": "shared", "persistentVolumeClaim": {"claimName": job.volume}}] if job.volume else []),
+                *_file_volumes(job),
             ],
         },
     }
+
+
+def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:
+    """The archive's parts, and an empty directory to unpack them to."""
+    sources = [{"configMap": {"name": part["metadata"]["name"]}} for part in _parts(job)]
+    volumes = [{"name": "files", "projected": {"sources": sources}}, {"name": "workspace", "emptyDir": {}}]
+    return volumes if sources else []
 
 
 def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
@@ -171,6 +215,8 @@ def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, 
 
 def _container(job: TrainingJobSpec) -> dict[str, Any]:
     command = job.sweep.wrap(job.command, _INDEX) if job.sweep is not None else job.command
+    command = with_files(command) if job.files else command
+    command = with_saved_log(command, logs) if (logs := _logs(job)) else command
     variables = [
         *_checkpoints(job),
         *({"name": name, "value": value} for name, value in job.env.items()),
@@ -185,11 +231,17 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         "name": _CONTAINER,
         "image": job.image,
         **({"command": list(command)} if command else {}),
+        **({"workingDir": WORKSPACE} if job.files else {}),
         **({"env": variables} if variables else {}),
         "resources": {**({"requests": asked} if asked else {}), "limits": {GPU_RESOURCE: job.gpus}},
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},
             *([{"name": "shared", "mountPath": SHARED}] if job.volume else []),
+            *(
+                [{"name": "files", "mountPath": FILES}, {"name": "workspace", "mountPath": WORKSPACE}]
+                if job.files
+                else []
+            ),
         ],
     }
 

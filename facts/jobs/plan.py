@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from facts.concepts.offer import QUEUE, SHARED_CLAIM, Offer, TeamOffer
+from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, TeamOffer
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
 from facts.jobs.job import TrainingJobSpec
-from facts.jobs.sweep import Sweep
+from facts.jobs.sweep import Sweep, unnamed
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 LONGEST_NAME: Final = 52
@@ -40,7 +40,9 @@ class NothingFits(Exception):
 class JobRequest:
     """A submission: ``request`` with ``pods`` that have to run at once, and the program. Names are checked on creation.
 
-    ``service_account`` is one of ``namespace``; that of the stack's checkpoints unless given, if it is there.
+    ``timeout_seconds``: of each pod; a program that is stopped by it is not retried unless ``retries`` says so.
+    ``priority`` is low, normal or high; the team's own unless given. ``service_account`` is one of ``namespace``; that
+    of the stack's checkpoints unless given, if it is there.
 
     Raises:
         AskError: what is wrong.
@@ -54,9 +56,12 @@ class JobRequest:
     sweep: Sweep | None = None
     at_once: int | None = None
     retries: int | None = None
+    timeout_seconds: int | None = None
+    priority: str | None = None
     grace_seconds: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     service_account: str | None = None
+    files: bytes = b""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or len(self.name) > LONGEST_NAME:
@@ -67,6 +72,13 @@ class JobRequest:
             raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
         if self.sweep is not None and not self.command:
             raise AskError("--sweep: write the program after --; its arguments receive the values")
+        if self.files and not self.command:
+            raise AskError("--sync: write the program after --, as in `gpu submit --sync -- python train.py`")
+        if names := unnamed(self.command, self.sweep):
+            braces = ", ".join(f"{{{name}}}" for name in names)
+            raise AskError(
+                f"{braces}: no --sweep has that name; write --sweep {names[0]}=…, or move text with braces into a file"
+            )
 
 
 def place(offer: Offer, request: PodRequest) -> Fit:
@@ -94,6 +106,32 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
     return team
 
 
+def priority_class_of(offer: Offer, team: TeamOffer | None, priority: str | None) -> str | None:
+    """The PriorityClass of the job's pods: the team's own, or one that its namespace admits.
+
+    Raises:
+        AskError: the stack has no priorities, or the team may not use this one.
+    """
+    own = team.priority_class if team is not None else None
+    if priority is None:
+        return own
+    if not offer.teams:
+        raise AskError("--priority: this stack has no priorities, because it has no teams; leave it out")
+    names = ("low", "normal", "high")
+    if priority not in names:
+        raise AskError(f"--priority {priority}: write one of {', '.join(names)}")
+    # As the quotas of the team's namespace admit them; other namespaces have none.
+    admitted = names
+    if team is not None and own != PRIORITY_CLASSES["high"]:
+        admitted = ("low",) if own == PRIORITY_CLASSES["low"] else ("low", "normal")
+    if priority not in admitted:
+        assert team is not None
+        raise AskError(
+            f"--priority {priority}: team {team.name} may use {' or '.join(admitted)}; ask your administrator"
+        )
+    return PRIORITY_CLASSES.get(priority)
+
+
 def account_of(asked: JobRequest, offer: Offer) -> str | None:
     """The service account of the job's pods; ``None`` for the namespace's default."""
     namespace, _, own = offer.checkpoints.service_account.partition("/") if offer.checkpoints else ("", "", "")
@@ -113,7 +151,8 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
     bucket = offer.checkpoints
     request, notice = asked.request, fit.grace_seconds
     grace = asked.grace_seconds if asked.grace_seconds is not None else _USUAL_GRACE
-    retries = asked.retries if asked.retries is not None else (_RETRIES_OF_WORKERS if asked.workers > 1 else 0)
+    usual = _RETRIES_OF_WORKERS if asked.workers > 1 and asked.timeout_seconds is None else 0
+    retries = asked.retries if asked.retries is not None else usual
     return TrainingJobSpec(
         name=asked.name,
         namespace=asked.namespace,
@@ -131,10 +170,12 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
         sweep=asked.sweep,
         at_once=_at_once(asked, fit, team, queued=queued),
         retries=retries,
+        timeout_seconds=asked.timeout_seconds,
+        files=asked.files,
         grace_seconds=grace if notice is None else min(grace, notice),
         larger_node=fit.larger,
         service_account=account,
-        priority_class=team.priority_class if team else None,
+        priority_class=priority_class_of(offer, team, asked.priority),
         pod_labels=offer.account_labels if somebody in offer.accounts else {},
         volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
         queue=QUEUE if queued else None,

@@ -17,6 +17,7 @@ https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#jobspec-v1-
 """
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACES: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
 
 
@@ -59,6 +60,18 @@ class Sweep:
             "".join(f'"${part}"' if odd % 2 else shlex.quote(part) if part else "" for odd, part in enumerate(parts))
             or "''"
         )
+
+
+def unnamed(command: Sequence[str], sweep: Sweep | None) -> tuple[str, ...]:
+    """Names in braces that no parameter of the sweep has. Without a sweep, only arguments that are nothing but such a
+    name (``{lr}``, ``--lr={lr}``) count: others may well be meant, as in a program after ``python -c``.
+    """
+    names: dict[str, None] = {}
+    for argument in command:
+        inside = argument if sweep is not None else argument.partition("=")[2] or argument
+        in_braces = _BRACES.findall(inside) if sweep is not None or _BRACES.fullmatch(inside) else ()
+        names.update(dict.fromkeys(name for name in in_braces if sweep is None or name not in sweep.axes))
+    return tuple(names)
 
 
 def parse(written: Iterable[str]) -> Sweep | None:

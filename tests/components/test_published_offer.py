@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,18 @@ def test_a_stacks_checkpoints_are_told_with_who_may_write_them(cloud: str) -> No
     assert (inventory.account_labels == {}) is (cloud != "aks")
     nothing = json.loads(_published(run_program(one_stack.file(cloud)))["data"][KEY])
     assert not {"checkpoints", "accounts", "account_labels"} & {*nothing}
+
+
+@CLOUDS
+def test_the_command_for_logs_of_deleted_pods_is_published_where_the_cloud_has_them(cloud: str) -> None:
+    command = from_config_map(_published(run_program(one_stack.file(cloud)))).log_command
+    assert (command is not None) is (cloud == "gke"), "the only cloud whose clusters save the logs of workloads"
+    if command is None:
+        return
+    program, *words = shlex.split(command.format(cluster="gpu-dev", namespace="ml", pods="^train-1-"))
+    assert (program, words[:2]) == ("gcloud", ["logging", "read"])
+    for part in ('cluster_name="gpu-dev"', 'namespace_name="ml"', 'pod_name=~"^train-1-"'):
+        assert f"resource.labels.{part}" in words[2]
 
 
 @pytest.mark.parametrize("file", [one_stack.file(cloud) for cloud in one_stack.CLOUDS], ids=stack_name)

@@ -14,14 +14,28 @@ from tests.stacks import run_program, settings_of
 @each_stack
 def test_the_outputs_describe_every_pool(file: Path) -> None:
     outputs, settings = run_program(file).stack_outputs, settings_of(file)
-    expected = {"clusterName", "kubeconfig", "network", "pools", "gpuJobs", "cost", "quotas", "autoscaling"}
+    expected = {
+        "clusterName",
+        "kubeconfig",
+        "network",
+        "pools",
+        "gpuJobs",
+        "cost",
+        "quotas",
+        "gpuInstall",
+        "autoscaling",
+    }
     asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
-    assert outputs.keys() == expected | {key for key, section in asked.items() if section not in (None, ())}
+    assert outputs.keys() == expected | {"autoscaling"} | {
+        key for key, section in asked.items() if section not in (None, ())
+    }
     assert all(outputs["network"].values())
     names = {spec.name for spec in settings.gpu_pools}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
     assert outputs["autoscaling"].keys() == names | {spec.name for spec in settings.cpu_pools}
     assert outputs["clusterName"] == settings.cluster_name
+    assert "pipx install ./packages/gpu\n" in outputs["gpuInstall"]
+    assert f"pulumi stack output -s {settings.stack} kubeconfig" in outputs["gpuInstall"]
     limited = {pool for quota in outputs["quotas"] for pool in quota["pools"]}
     assert limited in (set(), {"admin", *outputs["autoscaling"]})
     cloud = load_cloud(settings.cloud)

@@ -127,6 +127,12 @@ CATALOG: Final = CloudCatalog(
     # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
     spot_notice_seconds=15,
+    # The program's clusters send the logs of workloads: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/view-logs
+    log_command=(
+        """gcloud logging read 'resource.type="k8s_container" resource.labels.cluster_name="{cluster}" """
+        """resource.labels.namespace_name="{namespace}" resource.labels.pod_name=~"{pods}"' """
+        "--freshness 30d --order asc --format 'value(textPayload,jsonPayload)'"
+    ),
     # Of tier BASIC_HDD: https://cloud.google.com/filestore/docs/service-tiers
     volume_gib=(1024, 65433),
     quotas=quotas,

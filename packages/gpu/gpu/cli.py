@@ -1,23 +1,31 @@
-"""The command line ``gpu pools | fit | submit | list | logs | why | stop | cost | shell``."""
+"""The command line: its commands are in ``commands/``, and every expected failure is one message."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from typer.completion import (
+    completion_init,  # pyright: ignore[reportPrivateImportUsage]
+    get_completion_script,  # pyright: ignore[reportPrivateImportUsage]
+)
 
 from facts.concepts.offer import OfferError
 from facts.jobs.plan import AskError, NothingFits
 from facts.jobs.sweep import SweepError
 from gpu import __version__
 from gpu.cluster import ClusterError
-from gpu.commands import jobs, offer, submission
-from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err
+from gpu.commands import dev, jobs, offer, submission
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
+from gpu.folder import FolderError
 from gpu.image import ImageError
+
+_SHELLS: Final = ("bash", "zsh", "fish")
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""Work on a GPU cluster whose pools scale from zero: list pools, run jobs, explain why they wait, and show
@@ -40,6 +48,15 @@ def _options(
     """Take the options that stand before a command; the help text is the app's."""
 
 
+def completion(
+    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.", autocompletion=lambda: list(_SHELLS))],
+) -> None:
+    """Print the script that completes commands, options and job names: source it in your shell's start file."""
+    if shell not in _SHELLS:
+        fail(f"{shell}: write one of {', '.join(_SHELLS)}", EXIT_BAD_INPUT)
+    typer.echo(get_completion_script(prog_name="gpu", complete_var="_GPU_COMPLETE", shell=shell))
+
+
 app.command()(offer.pools)
 app.command()(offer.fit)
 app.command()(submission.submit)
@@ -49,13 +66,17 @@ app.command()(jobs.why)
 app.command()(jobs.stop)
 app.command()(jobs.cost)
 app.command()(jobs.shell)
+app.command()(dev.dev)
+app.command()(dev.forward)
+app.command()(completion)
 
 
 def main() -> None:
     """Run the command; every expected failure is one message and an exit code: 1 no, 2 wrong input, 3 the cluster."""
+    completion_init()
     try:
         app(prog_name="gpu")
-    except (AskError, SweepError) as error:
+    except (AskError, FolderError, SweepError) as error:
         _end(error, EXIT_BAD_INPUT)
     except (NothingFits, ImageError) as error:
         _end(error, EXIT_NO)

@@ -11,6 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from gpu.folder import IGNORED
+
 BUILDERS: Final = ("docker", "podman", "buildah")
 _LAST_LINES: Final = 15
 _TIMEOUT_SECONDS: Final = 60
@@ -28,16 +30,7 @@ _REQUIREMENTS: Final = """\
 COPY requirements.txt .
 RUN pip install --no-cache-dir --requirement requirements.txt
 """
-_IGNORED: Final = (
-    ".git",
-    ".venv",
-    "venv",
-    "**/__pycache__",
-    "**/.ipynb_checkpoints",
-    "*.pyc",
-    ".mypy_cache",
-    ".pytest_cache",
-)
+_IGNORED: Final = (*(f"**/{name}" for name in sorted(IGNORED)), "**/*.pyc")
 
 
 class ImageError(Exception):
@@ -109,7 +102,7 @@ def find_builder() -> Builder:
             return Builder(name)
         silent.append(name)
     state = f"{', '.join(silent)} does not answer" if silent else f"none of {', '.join(BUILDERS)} is installed"
-    raise ImageError(f"cannot build an image: {state}; install one, or use --image")
+    raise ImageError(f"cannot build an image: {state}; install one, or use --image or --sync")
 
 
 def tag_for(registry: str | None, name: str) -> str:
@@ -119,6 +112,6 @@ def tag_for(registry: str | None, name: str) -> str:
         ImageError: no registry.
     """
     if not registry:
-        raise ImageError("the stack has no registry; name one with --registry, or an image with --image")
+        raise ImageError("the stack has no registry; name one with --registry, or use --image or --sync")
     stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
     return f"{registry.rstrip('/')}/{name}:{stamp}"

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import Final
 
+from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import quantity, uninterrupted_budget
 from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import LONGEST_NAME, AskError
@@ -77,6 +78,14 @@ def mebibytes(option: str, text: str) -> int:
 def millicores(option: str, text: str) -> int:
     """``4`` or ``500m`` in thousandths of a core, rounded up. Raises AskError."""
     return _positive(option, text, math.ceil(_amount(option, text, "4 or 500m") * 1000))
+
+
+def whole_seconds(option: str, text: str) -> int:
+    """``2h30m`` in seconds, rounded up. Raises AskError."""
+    amount = seconds(text)
+    if amount is None:
+        raise AskError(f"{option} {text}: not a duration; write for example 90m or 2h30m")
+    return _positive(option, text, math.ceil(amount))
 
 
 def _amount(option: str, text: str, example: str) -> Decimal:

@@ -123,6 +123,21 @@ def _queued(job: Object, events: Sequence[Object]) -> Reason:
     return Reason("queued", "suspended until its queue has free quota", "wait; the queue starts the job", message)
 
 
+def ahead_of(pods: Sequence[Object], pending: Sequence[Object]) -> int:
+    """How many of the ``pending`` pods get a node before the first of ``pods``: of higher priority, or older.
+
+    So sorts the scheduler's queue: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
+    """
+
+    def rank(pod: Object) -> tuple[int, str]:
+        return -int(pod["spec"].get("priority") or 0), str(pod["metadata"].get("creationTimestamp"))
+
+    mine = {pod["metadata"]["uid"] for pod in pods}
+    first = min((rank(pod) for pod in pods if _phase(pod) == "Pending"), default=None)
+    others = (pod for pod in pending if pod["metadata"]["uid"] not in mine and not pod["spec"].get("nodeName"))
+    return 0 if first is None else sum(rank(pod) < first for pod in others)
+
+
 def of_pod(pod: Object, events: Sequence[Object]) -> Reason:
     """Why a pod is Pending; ``events`` oldest first."""
     for status in [*_statuses(pod, "initContainerStatuses"), *_statuses(pod, "containerStatuses")]:
@@ -254,6 +269,9 @@ def _ended(job: Object) -> Reason | None:
 def _failed(reason: Reason, pods: Sequence[Object]) -> Reason:
     """``reason`` with the exit code of the container that failed."""
     for pod in pods:
+        if (pod.get("status") or {}).get("reason") == "DeadlineExceeded":
+            remedy = "submit it with a longer --timeout; it continues from its checkpoint if it writes one"
+            return Reason("failed", "Failed: stopped by its --timeout", remedy, reason.message)
         for status in _statuses(pod, "containerStatuses"):
             ended = (status.get("state") or {}).get("terminated") or {}
             if ended.get("exitCode"):

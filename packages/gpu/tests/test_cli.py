@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from gpu import cli
+from gpu.brakes import SweepPrice
 from gpu.cluster import ClusterClient, ClusterError, Reply
 from gpu.commands import offer as offer_commands
 from gpu.commands import submission
@@ -159,7 +161,11 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
         (["submit", "--image", "x", "-e", "A"], 2, "NAME=value"),
         (["submit", "--image", "x", "--gpus", "8"], 1, "the nearest is"),
         (["submit", "--image", "x", "--team", "nowhere"], 3, "namespace nowhere does not exist"),
-        (["submit", "--detach", "--", "python", "x.py"], 1, "--registry"),
+        (["submit", "--detach", "--build", "--", "true"], 1, "--registry"),
+        (["submit", "--detach", "--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
+        (["submit", "--image", "x", "--sweep", "a=1..2", "--", "echo", "{b}"], 2, "write --sweep b=…"),
+        (["submit", "--image", "x", "--", "python", "x.py", "--lr={lr}"], 2, "{lr}: no --sweep has that name"),
+        (["submit", "--image", "x", "--detach", "--sweep", "a=0..100", "--", "echo"], 2, "confirm it with --yes"),
         (["fit", "--gpus", "0"], 2, "greater"),
     ],
 )
@@ -170,6 +176,89 @@ def test_what_cannot_be_is_told_and_nothing_is_created(
     assert exit_code == code
     assert message in err
     assert cluster.created == []
+
+
+def test_a_sweep_tells_its_price_and_a_large_one_is_confirmed(gpu: Run, cluster: type[FakeCluster]) -> None:
+    """The pool has 3 nodes at $4.00 per hour; each takes two of these pods."""
+    fits = ("submit", "--image", "x", "--detach", "--gpus", "2", "--sweep")
+    code, _, err = gpu(*fits, "a=0..99", "--", "echo", "{a}")
+    assert code == 0
+    assert "100 runs, 6 at once: up to $12.00/h; $200.00 in all if each takes an hour" in err
+    code, _, err = gpu(*fits, "a=0..2", "--at-once", "1", "--", "echo", "{a}")
+    assert "3 runs, 1 at once: up to $4.00/h; $6.00 in all if each takes an hour" in err
+    assert gpu(*fits, "a=0..100", "--yes", "--", "echo", "{a}")[0] == 0
+    assert [each["kind"] for each in cluster.created].count("Job") == 3
+
+
+@pytest.mark.parametrize(("answer", "created"), [(True, 1), (False, 0)])
+def test_at_a_terminal_a_large_sweep_is_a_question(
+    gpu: Run, cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, answer: bool, created: int
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" if answer else "n\n"))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    code, _, err = gpu("submit", "--image", "x", "--detach", "--sweep", "a=0..100", "--", "echo", "{a}")
+    assert "submit it?" in err
+    assert (code == 0) is answer
+    assert len(cluster.created) == created
+
+
+def test_a_sweep_is_large_by_its_runs_or_by_its_price_per_hour() -> None:
+    def large(runs: int, at_once: int, usd: float | None) -> bool:
+        return SweepPrice(runs, at_once, usd, 1).large
+
+    assert (large(100, 1, 1.0), large(101, 1, 1.0), large(101, 1, None)) == (False, True, True)
+    assert (large(10, 10, 2.5), large(10, 10, 2.51), large(10, 10, None)) == (False, True, False)
+    assert str(SweepPrice(1, 1, None, 1)) == "1 run, 1 at once, price unknown"
+
+
+def test_a_dockerfile_may_bring_the_program(
+    gpu: Run, cluster: type[FakeCluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = ("submit", "--dry-run", "--registry", "r.example/a", "--", "python", "x.py")
+    assert gpu(*plan)[0] == 2
+    (tmp_path / "Dockerfile").write_text("FROM scratch")
+    code, _, err = gpu(*plan)
+    assert (code, "x.py is not in this folder" in err) == (0, True)
+    (tmp_path / "x.py").touch()
+    assert gpu(*plan)[2] == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_script_for_completion(gpu: Run, shell: str) -> None:
+    code, out, _ = gpu("completion", shell)
+    assert code == 0
+    assert "_GPU_COMPLETE=complete_" + shell in out
+    code, _, err = gpu("completion", "cmd")
+    assert (code, "cmd: write one of bash, zsh, fish" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("gpu su", "submit"),
+        ("gpu submit --regi", "--registry"),
+        ("gpu logs tr", "train"),
+        ("gpu stop train tu", "tune"),
+    ],
+)
+def test_bash_completes_commands_options_and_the_names_of_jobs(
+    gpu: Run, cluster: type[FakeCluster], monkeypatch: pytest.MonkeyPatch, line: str, expected: str
+) -> None:
+    def named(self: FakeCluster, path: str, **_: str) -> list[dict[str, Any]]:
+        assert path == "/apis/batch/v1/namespaces/default/jobs"
+        return [{"metadata": {"name": name}} for name in ("train", "tune")]
+
+    monkeypatch.setattr(cluster, "list", named)
+    monkeypatch.setattr("gpu.commands.jobs.ClusterClient", cluster)
+    for name, value in {
+        "_GPU_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }.items():
+        monkeypatch.setenv(name, value)
+    code, out, _ = gpu()
+    assert (code, out.split()) == (0, [expected])
 
 
 def test_without_a_cluster_it_says_how_to_name_one(gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,3 +52,20 @@ def test_a_command_of_the_page_makes_a_job(
     container = job["spec"]["template"]["spec"]["containers"][0]
     asked = arguments[arguments.index("--") + 1]
     assert asked in " ".join(container["command"])
+
+
+def test_the_pages_file_of_options_is_a_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (block,) = re.findall(r"^### Options in a file.*?^```yaml\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "job.yaml"
+    file.write_text(block)
+    monkeypatch.setattr(submission, "ClusterClient", Documented)
+    monkeypatch.setattr(
+        "sys.argv", ["gpu", "submit", "-f", str(file), "--gpu", "h100", "--memory", "64Gi", "--image", "x", "--dry-run"]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    out, err = capsys.readouterr()
+    assert not ended.value.code, err
+    assert next(yaml.safe_load_all(out))["spec"]["completions"] == 20

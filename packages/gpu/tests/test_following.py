@@ -10,6 +10,7 @@ import typer
 
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import following, jobs
+from packages.gpu.tests.offers import offer, pool
 
 
 class FakeCluster(ClusterClient):
@@ -70,6 +71,9 @@ class Ended(ClusterClient):
         index = {"batch.kubernetes.io/job-completion-index": "1"}
         status = {"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {}}}]}
         return [{"metadata": {**about, "annotations": index}, "spec": {}, "status": status}] if "pods" in path else []
+
+    def offer(self) -> Any:
+        return offer(pool())
 
     def log(self, namespace: str, pod: str, since: str | None = None) -> list[tuple[str, str]]:
         return [("2026-11-22T08:00:01Z", "its words")]

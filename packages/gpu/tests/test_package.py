@@ -150,7 +150,7 @@ def test_the_package_declares_every_library_that_it_imports() -> None:
     bounds = {line.strip() for line in text.split("dependencies = [")[1].split("]")[0].splitlines() if line.strip()}
     assert {line.split("#")[0].strip() for line in bounds} == {
         '"kubernetes>=31,<37",',
-        '"typer>=0.15,<1",',
+        '"typer>=0.16,<1",',
         '"rich>=13.7,<16",',
         '"PyYAML>=6.0.1,<7",',
         '"urllib3>=1.26.18,<3",',

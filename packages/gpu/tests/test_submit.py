@@ -154,6 +154,8 @@ def test_workers_that_no_one_pool_holds_are_refused_where_a_queue_wants_one(work
 
 def test_only_workers_are_tried_again_unless_asked() -> None:
     assert (job().retries, job(workers=2).retries, job(retries=1).retries) == (0, 3, 1)
+    assert job(workers=2, timeout_seconds=60).retries == 0, "a retry would start the time again"
+    assert job(workers=2, timeout_seconds=60, retries=1).retries == 1
 
 
 CHECKPOINTS = {

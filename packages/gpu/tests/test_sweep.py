@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from facts.jobs.sweep import MOST, Sweep, SweepError, parse
+from facts.jobs.sweep import MOST, Sweep, SweepError, parse, unnamed
 
 PROGRAM = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('lr'), os.environ.get('seed')]))"
 
@@ -86,3 +86,20 @@ def test_the_largest_sweep_is_one_job() -> None:
     assert sweep.runs == MOST
     # An argument of a program may have 128 KiB: https://man7.org/linux/man-pages/man2/execve.2.html
     assert max(map(len, sweep.wrap(("true",), "INDEX"))) < 128 * 1024
+
+
+@pytest.mark.parametrize(
+    ("argument", "with_sweep", "without"),
+    [
+        ("{lr}", (), ("lr",)),
+        ("--b={b}", ("b",), ("b",)),
+        ("x{b}-{c}", ("b", "c"), ()),
+        ("print(f'{b}')", ("b",), ()),
+        ("{0} {} {a-b}", (), ()),
+    ],
+)
+def test_names_in_braces_that_no_sweep_has(
+    argument: str, with_sweep: tuple[str, ...], without: tuple[str, ...]
+) -> None:
+    assert unnamed(["echo", argument], Sweep({"lr": ("1",)})) == with_sweep
+    assert unnamed(["echo", argument], None) == without

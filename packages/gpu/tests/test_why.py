@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpu.why import of_job
+from gpu.why import ahead_of, of_job
 
 UID = "pod-1"
 JOB: dict[str, Any] = {"metadata": {"name": "train", "uid": "job-1"}, "spec": {}, "status": {}}
@@ -198,3 +198,29 @@ def test_a_queue_says_why_it_holds_a_job() -> None:
     assert "maximum capacity" in of_job(suspended, [], [workload(never)]).summary
     other = of_job(suspended, [], [workload(never, "job-train-two-1a2b3")])
     assert other.message == ""
+
+
+def test_a_pod_that_ran_into_its_timeout_says_so() -> None:
+    ended = {"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]}
+    reason = of_job({**JOB, "status": ended}, [pod("Failed", reason="DeadlineExceeded")], [])
+    assert (reason.kind, reason.summary) == ("failed", "Failed: stopped by its --timeout")
+
+
+def test_pods_of_higher_priority_and_older_ones_get_a_node_first() -> None:
+    def waiting(uid: str, second: int, priority: int = 0, node: str | None = None) -> dict[str, Any]:
+        one = pod(uid=uid, node=node)
+        one["metadata"]["creationTimestamp"] = f"2026-11-22T08:00:{second:02}Z"
+        one["spec"]["priority"] = priority
+        return one
+
+    mine = [waiting("mine", 5), waiting("mine-2", 9)]
+    older, newer, urgent, unimportant, bound = (
+        waiting("older", 4),
+        waiting("newer", 6),
+        waiting("urgent", 8, 10),
+        waiting("unimportant", 1, -10),
+        waiting("bound", 1, 0, "node"),
+    )
+    assert ahead_of(mine, [*mine, older, newer, urgent, unimportant, bound]) == 2
+    assert ahead_of(mine, mine) == 0
+    assert ahead_of([pod("Running")], [older]) == 0

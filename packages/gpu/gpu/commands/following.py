@@ -13,6 +13,7 @@ from rich.markup import escape
 from facts.jobs.job import INDEX_ANNOTATION
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import EXIT_NO, err
+from gpu.commands.saved_logs import show_saved
 from gpu.why import Reason, of_job
 
 OWNER_LABEL: Final = "batch.kubernetes.io/controller-uid"
@@ -77,9 +78,10 @@ def has_queues(cluster: ClusterClient, *jobs: Object) -> bool:
 
 @dataclass
 class Output:
-    """Prints the pods' logs, each line once."""
+    """Prints the pods' logs, each line once. ``missing``: pods whose log was deleted before a line was printed."""
 
     cluster: ClusterClient
+    missing: int = 0
     _last: dict[str, str] = field(default_factory=dict)
     _done: set[str] = field(default_factory=set)
 
@@ -93,7 +95,10 @@ class Output:
         except ClusterError as error:
             if error.status != 404:
                 raise
-            err().print(f"[dim]the log of {metadata['name']} was deleted with its node[/]")
+            if metadata["uid"] in self._last:
+                err().print(f"[dim]the rest of the log of {metadata['name']} was deleted with its node[/]")
+            else:
+                self.missing += 1
             self._done.add(metadata["uid"])
             return
         for time_written, text in lines:
@@ -122,11 +127,11 @@ def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> Non
         if reason.summary != last and reason.kind not in ("running", "starting"):
             last = reason.summary
             console.print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
-        for pod in state.pods:
-            if index_of(pod) == index:
-                output.show(pod)
-        if reason.kind in ("succeeded", "failed") and not any(index_of(pod) == index for pod in state.pods):
-            console.print(f"[dim]{escape(log_deleted(name))}[/]")
+        pods = [pod for pod in state.pods if index_of(pod) == index]
+        for pod in pods:
+            output.show(pod)
+        if reason.kind in ("succeeded", "failed") and output.missing >= len(pods):
+            show_saved(cluster, state.job, index)
         if reason.kind == "succeeded":
             return
         if reason.kind == "failed":
@@ -153,8 +158,3 @@ def has_output(pod: Object) -> bool:
     """Whether a container of the pod runs or has run."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     return any((each.get("state") or {}).keys() & {"running", "terminated"} for each in statuses)
-
-
-def log_deleted(name: str) -> str:
-    """The message for a finished job whose pod was deleted with its node."""
-    return f"the log of {name} is no longer available: its pod was deleted with its node"

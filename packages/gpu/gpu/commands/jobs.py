@@ -30,6 +30,7 @@ from gpu.commands.common import (
 )
 from gpu.commands.following import (
     OWNER_LABEL,
+    JobState,
     Output,
     events_around,
     follow,
@@ -37,13 +38,24 @@ from gpu.commands.following import (
     has_queues,
     index_of,
     job_of,
-    log_deleted,
     pods_of,
     state_of,
 )
+from gpu.commands.saved_logs import show_saved
 from gpu.ledger import GpuCost, of_job
 
-JobArgument = Annotated[str, typer.Argument(help="The job's name.")]
+
+def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The namespace's job names for the shell's completion; none if the cluster cannot be asked."""
+    try:
+        cluster = ClusterClient(ctx.params.get("context"))
+        jobs = cluster.list(job_path(ctx.params.get("team") or cluster.namespace))
+    except ClusterError:
+        return []
+    return [name for job in jobs if (name := job["metadata"]["name"]).startswith(incomplete)]
+
+
+JobArgument = Annotated[str, typer.Argument(help="The job's name.", autocompletion=job_names)]
 IndexOption = Annotated[int, typer.Option("--index", min=0, help="Index of the sweep's run, or of the worker.")]
 
 
@@ -91,25 +103,30 @@ def logs(
     state = state_of(cluster, namespace, name)
     mine = [pod for pod in state.pods if index_of(pod) == index]
     pods = [pod for pod in mine if has_output(pod)]
-    if not mine and state.reason.kind in ("succeeded", "failed"):
-        fail(log_deleted(name), EXIT_NO)
-    if not pods:
+    finished = state.reason.kind in ("succeeded", "failed")
+    if not pods and not (finished and not mine):
         fail(f"{name} has no output at index {index} yet; `gpu why {name}` shows what it waits for", EXIT_NO)
     output = Output(cluster)
     for pod in pods:
         output.show(pod)
+    if output.missing >= len(pods) and not show_saved(cluster, state.job, index):
+        raise typer.Exit(EXIT_NO)
 
 
 def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
     """Explain what a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
     cluster = ClusterClient(context)
-    reason = state_of(cluster, team or cluster.namespace, name).reason
+    state = state_of(cluster, team or cluster.namespace, name)
+    reason, ahead = state.reason, _ahead(cluster, state)
     if json:
-        print_json({"kind": reason.kind, "summary": reason.summary, "remedy": reason.remedy, "message": reason.message})
+        parts = {"summary": reason.summary, "remedy": reason.remedy, "message": reason.message}
+        print_json({"kind": reason.kind, **parts, "podsAhead": ahead})
     else:
         out().print(escape(f"{name}: {reason.summary}"))
         if reason.remedy:
             out().print(escape(f"  {reason.remedy}"))
+        if ahead:
+            out().print(f"  in its namespace {counted(ahead, 'GPU pod')} of higher priority or older wait before it")
         if reason.message:
             out().print(f"  [dim]{escape(reason.message)}[/]")
     if reason.kind == "failed":
@@ -117,7 +134,7 @@ def why(name: JobArgument, team: TeamOption = None, context: ContextOption = Non
 
 
 def stop(
-    names: Annotated[list[str], typer.Argument(help="Names of jobs.")],
+    names: Annotated[list[str], typer.Argument(help="Names of jobs.", autocompletion=job_names)],
     team: TeamOption = None,
     context: ContextOption = None,
 ) -> None:
@@ -134,7 +151,9 @@ def stop(
 
 
 def cost(
-    name: Annotated[str | None, typer.Argument(help="A job's name. Default: all jobs of the team.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A job's name. Default: all jobs of the team.", autocompletion=job_names)
+    ] = None,
     team: TeamOption = None,
     context: ContextOption = None,
     json: JsonOption = False,
@@ -171,27 +190,52 @@ def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, co
     """Open a shell in a running pod of a job, with kubectl."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
-    job = job_of(cluster, namespace, name)
-    running = [
-        pod for pod in pods_of(cluster, job) if index_of(pod) == index and pod["status"].get("phase") == "Running"
-    ]
+    open_shell(cluster, namespace, running_pod(cluster, namespace, name, index))
+
+
+def running_pod(cluster: ClusterClient, namespace: str, name: str, index: int) -> str:
+    """The name of a job's newest running pod of ``index``; without one the command fails."""
+    pods = [pod for pod in pods_of(cluster, job_of(cluster, namespace, name)) if index_of(pod) == index]
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     if not running:
         fail(f"no pod of {name} is running; `gpu why {name}` shows what it waits for", EXIT_NO)
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        raise ClusterError("`gpu shell` needs kubectl, which is not installed")
-    pod = running[-1]["metadata"]["name"]
-    arguments = ["--context", cluster.context, "--namespace", namespace, "exec", "-it", pod, "--", "sh", "-c"]
+    return str(running[-1]["metadata"]["name"])
+
+
+def open_shell(cluster: ClusterClient, namespace: str, pod: str) -> None:
+    """Replace this process by a shell in the pod."""
+    place = ("--context", cluster.context, "--namespace", namespace)
+    kubectl(*place, "exec", "-it", pod, "--", "sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
+
+
+def kubectl(*arguments: str) -> None:
+    """Replace this process by kubectl; without ``arguments`` only check that it is installed."""
+    program = shutil.which("kubectl")
+    if program is None:
+        raise ClusterError("this needs kubectl: https://kubernetes.io/docs/tasks/tools/")
     try:
-        os.execv(kubectl, ["kubectl", *arguments, "command -v bash >/dev/null && exec bash || exec sh"])
+        if arguments:
+            os.execv(program, ["kubectl", *arguments])
     except OSError as error:
         fail(f"kubectl: {error}", EXIT_CLUSTER)
 
 
+def _ahead(cluster: ClusterClient, state: JobState) -> int:
+    """Pending GPU pods of the namespace that get a node before the job's."""
+    if not any(pod["status"].get("phase") == "Pending" for pod in state.pods):
+        return 0
+    pending = cluster.list(pod_path(state.job["metadata"]["namespace"]), fieldSelector="status.phase=Pending")
+    return reasons.ahead_of(state.pods, [pod for pod in pending if _gpus(pod["spec"])])
+
+
 def gpus_of(job: Object) -> int:
     """GPUs that each of the job's pods requests."""
-    containers = job["spec"]["template"]["spec"]["containers"]
-    return sum(int(((each.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0)) for each in containers)
+    return _gpus(job["spec"]["template"]["spec"])
+
+
+def _gpus(pod_spec: Object) -> int:
+    limits = [(each.get("resources") or {}).get("limits") or {} for each in pod_spec["containers"]]
+    return sum(int(each.get(GPU_RESOURCE, 0)) for each in limits)
 
 
 def _row(job: Object, pods: list[Object], events: list[Object], *, queues: bool) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import sys
 from http import HTTPStatus
 from pathlib import Path
@@ -19,6 +20,7 @@ from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import AskError, JobRequest, place, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
+from gpu.brakes import SweepPrice, script_of, sweep_price
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands.common import (
     EXIT_BAD_INPUT,
@@ -37,13 +39,16 @@ from gpu.commands.common import (
     print_json,
 )
 from gpu.commands.following import follow
+from gpu.commands.job_file import EnvFileOption, FileOption, command_of, variables
 from gpu.commands.offer import as_json, described, nodes_up, request_of
-from gpu.submit import create, name_for
+from gpu.folder import IMAGE, pack
+from gpu.submit import create, name_for, whole_seconds
 
 _PLACEHOLDER: Final = "REGISTRY"
 
 
 def submit(
+    ctx: typer.Context,
     command: Annotated[list[str] | None, typer.Argument(help="After --: the program and its arguments.")] = None,
     gpus: GpusOption = 1,
     gpu: GpuOption = None,
@@ -64,14 +69,32 @@ def submit(
         int | None, typer.Option("--at-once", min=1, help="Runs of a sweep that may run at the same time.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option("--image", help="Run this image instead of packaging the folder.")
+        str | None, typer.Option("--image", help="Run this image, without the folder unless you write --sync.")
+    ] = None,
+    sync: Annotated[
+        bool | None,
+        typer.Option(
+            "--sync/--build",
+            help="Copy the folder into the container, or build an image of it. Default: build if it has a Dockerfile "
+            "or you name a --registry.",
+        ),
     ] = None,
     registry: Annotated[
         str | None, typer.Option("--registry", help="Registry to push to. Default: the stack's.")
     ] = None,
+    file: FileOption = None,
     name: Annotated[str | None, typer.Option("--name", help="The job's name. Default: generated.")] = None,
     env: Annotated[
         list[str] | None, typer.Option("--env", "-e", help="Environment variable of the program: NAME=value.")
+    ] = None,
+    env_file: EnvFileOption = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", help="Stop each pod so long after it started on a node: 90m, 2h30m."),
+    ] = None,
+    priority: Annotated[
+        str | None,
+        typer.Option("--priority", help="low, normal or high: whose pods get the next free node. Default: the team's."),
     ] = None,
     retries: Annotated[
         int | None,
@@ -91,17 +114,30 @@ def submit(
     ] = None,
     team: TeamOption = None,
     context: ContextOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply` and exit.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply --server-side`.")
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Exit after submitting, without following the output.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster or a large sweep.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a program on GPUs: package this folder (or use --image), create a Job that fits a pool, follow its output."""
-    program = tuple(command or ())
+    """Run a program on GPUs: take this folder (or --image), create a Job that fits a pool, follow its output."""
+    program = command_of(ctx, command)
     if not program and image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
+    build = _builds(image, registry, sync)
+    synced = sync or (image is None and not build)
+    console = err()
+    script = script_of(program)
+    if script is not None and (synced or build) and not Path(script).is_file():
+        _missing(script, console, synced=synced)
+    archive = pack(Path.cwd()) if synced else None
+    if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
+        raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
     cluster = ClusterClient(context)
     job_request = JobRequest(
@@ -113,23 +149,29 @@ def submit(
         sweep=parse(sweep or ()),
         at_once=at_once,
         retries=retries,
+        timeout_seconds=whole_seconds("--timeout", timeout) if timeout else None,
+        priority=priority,
         grace_seconds=grace,
-        env=_variables(env or []),
+        env=variables(env_file, env or []),
         service_account=service_account,
+        files=archive.content if archive else b"",
     )
     offer = cluster.offer()
     team_of(offer, job_request)  # before anything is built
     fit = place(offer, request)
     if dry_run:
-        planned = image or _planned_tag(registry or offer.registry, job_request.name)
+        planned = image or (_planned_tag(registry or offer.registry, job_request.name) if build else IMAGE)
         job = training_job(job_request, fit, planned, offer)
         budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
         typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
         return
-    _confirm(cluster, offer, chosen=context is not None or yes)
-    console = err()
+    confirm_cluster(cluster, offer, chosen=context is not None or yes)
     console.print(escape(described(fit, request, nodes_up(cluster))))
-    image = image or _built(registry or offer.registry, job_request.name, console)
+    if price := sweep_price(training_job(job_request, fit, "", offer), fit):
+        _confirm_sweep(price, console, yes=yes)
+    if archive is not None and archive.files:
+        console.print(f"syncing this folder: {archive}")
+    image = image or (_built(registry or offer.registry, job_request.name, console) if build else IMAGE)
     job = training_job(job_request, fit, image, offer)
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
@@ -164,7 +206,7 @@ def _yaml(documents: list[dict[str, Any]]) -> str:
     return yaml.safe_dump_all(plain, sort_keys=False, width=4096)
 
 
-def _confirm(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
+def confirm_cluster(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
     """Ask to confirm the cluster if the kubeconfig has several contexts and none was named."""
     if chosen or not cluster.others:
         return
@@ -177,14 +219,30 @@ def _confirm(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
     typer.confirm(f"submit to {target}?", abort=True, err=True)
 
 
-def _variables(options: list[str]) -> dict[str, str]:
-    variables = {}
-    for option in options:
-        variable, equals, value = option.partition("=")
-        if not equals or not variable:
-            raise AskError(f"--env {option}: write NAME=value")
-        variables[variable] = value
-    return variables
+def _confirm_sweep(price: SweepPrice, console: Console, *, yes: bool) -> None:
+    """Print what a sweep costs, and ask to confirm a large one."""
+    console.print(str(price))
+    if yes or not price.large:
+        return
+    if not sys.stdin.isatty():
+        fail("this is a large sweep: confirm it with --yes, or write fewer values or --at-once", EXIT_BAD_INPUT)
+    typer.confirm("submit it?", abort=True, err=True)
+
+
+def _builds(image: str | None, registry: str | None, sync: bool | None) -> bool:
+    """Whether to build an image of the folder. Raises AskError."""
+    if image is not None and (sync is False or registry is not None):
+        raise AskError("--image runs an image that exists, --build and --registry make one; write one of them")
+    if sync is None:
+        return image is None and (registry is not None or Path("Dockerfile").is_file())
+    return not sync
+
+
+def _missing(script: str, console: Console, *, synced: bool) -> None:
+    """Refuse a job whose program is not in the folder; a Dockerfile may get it from elsewhere."""
+    if synced or not Path("Dockerfile").is_file():
+        raise AskError(f"{script} is not in this folder ({Path.cwd()}); run `gpu submit` in the folder of your program")
+    console.print(f"[yellow]warning:[/] {escape(script)} is not in this folder; does your Dockerfile add it?")
 
 
 def _built(registry: str | None, name: str, console: Console) -> str:

@@ -51,16 +51,17 @@ class RetainedCluster:
 
     def next_steps(self) -> Iterator[str]:
         """Instructions for the user, one per line; commands are indented."""
-        yield "The cluster keeps running. Use it in a shell:"
-        yield f"  export KUBECONFIG={self.kubeconfig}"
-        yield f"  . {self.environment}    # kubectl, pulumi, gpu; the Pulumi state and its passphrase"
+        # Commands without comments: an interactive zsh takes a comment for arguments.
+        yield "The cluster keeps running. This puts its kubeconfig, kubectl, pulumi and gpu into a shell:"
+        yield f"  . {self.environment}"
         for job in self.jobs[:3]:
             yield f"  kubectl apply -f {job}"
         yield "  kubectl get pods,nodes --watch"
-        yield "  gpu pools    # also fit, submit, list, why, logs, cost, stop: docs/workloads.md"
+        yield "  gpu pools"
         yield f"  pulumi stack output -s {self.stack} autoscaling"
         yield "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation"
         yield "rehearsal.gpucluster.dev/seconds says). Logs have one line; exec and port-forward are refused."
+        yield f"The kubeconfig alone: {self.kubeconfig}. All commands of gpu: docs/workloads.md."
         yield "`make rehearse-stop` stops the cluster."
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,11 +30,8 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 def retained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedCluster]:
     folder = tmp_path_factory.mktemp("kept")
     stack = Path(shutil.copy(STACK, folder / f"{NAME}.yaml"))
-    (folder / "gpu").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpu "$@"\n')
-    (folder / "gpu").chmod(0o755)
     with retained_cluster(stack) as cluster:
-        path = f"{folder}{os.pathsep}{cluster.variables['PATH']}"
-        yield replace(cluster, variables={**cluster.variables, "PATH": path})
+        yield cluster
 
 
 def test_the_readme_shows_what_people_see(retained: RetainedCluster) -> None:
@@ -100,6 +94,18 @@ def test_a_developer_gets_what_is_promised(retained: RetainedCluster) -> None:
     shell("gpu submit --name pair --image busybox --workers 2 --detach")
     shell("gpu stop largest sweep pair")
     assert "no job pair" in shell("gpu why pair", code=3)
+
+
+def test_a_developers_folder_travels_with_its_job(retained: RetainedCluster, tmp_path: Path) -> None:
+    """A real API server takes its ConfigMap from a developer, and a real controller deletes it with the job."""
+    developer = retained.as_developer()
+    (tmp_path / "train.py").write_text("print('trained')")
+    developer.shell(f"cd {tmp_path} && gpu submit --name synced --detach -- python train.py")
+    part = "kubectl get configmap synced-files-0 -o go-template='{{index .binaryData \"part-000\"}}'"
+    assert developer.output(f"{part} | base64 -d | tar -xzO train.py") == "print('trained')"
+    eventually("its pod runs", lambda: json.loads(developer.output("gpu why synced --json"))["kind"] == "succeeded")
+    developer.output("gpu stop synced")
+    eventually("its files go with it", lambda: "NotFound" in developer.shell(f"{part} || true"))
 
 
 IN_A_QUEUE: Final = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, "spec": {"suspend": True}}

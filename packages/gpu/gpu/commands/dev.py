@@ -1,0 +1,124 @@
+"""``gpu dev`` and ``gpu forward``: a container with GPUs for an interactive shell, and its ports."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.markup import escape
+
+from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.runner import until_idle
+from gpu.cluster import ClusterClient, Object, job_path
+from gpu.commands.common import (
+    EXIT_BAD_INPUT,
+    EXIT_NO,
+    ContextOption,
+    CpusOption,
+    DiskOption,
+    GpuOption,
+    GpusOption,
+    MemoryOption,
+    SpotOption,
+    TeamOption,
+    err,
+    fail,
+)
+from gpu.commands.following import state_of
+from gpu.commands.jobs import IndexOption, JobArgument, kubectl, open_shell, running_pod
+from gpu.commands.offer import described, nodes_up, request_of
+from gpu.commands.submission import confirm_cluster
+from gpu.folder import IMAGE, pack
+from gpu.submit import create, whole_seconds
+
+_RETAINED_SECONDS: Final = 60
+_POLL_SECONDS: Final = 2.0
+
+
+def dev(
+    name: Annotated[str, typer.Option("--name", help="Its name; an existing one is entered again.")] = "dev",
+    gpus: GpusOption = 1,
+    gpu: GpuOption = None,
+    memory: MemoryOption = None,
+    cpus: CpusOption = None,
+    disk: DiskOption = None,
+    spot: SpotOption = None,
+    image: Annotated[str, typer.Option("--image", help="Its image. Default: PyTorch with CUDA 12.")] = IMAGE,
+    sync: Annotated[bool, typer.Option("--sync", help="Copy this folder to /workspace.")] = False,
+    idle: Annotated[
+        str, typer.Option("--idle", help="End when for so long no program ran and nobody used a shell.")
+    ] = "30m",
+    timeout: Annotated[str, typer.Option("--timeout", help="End so long after it started, in any case.")] = "8h",
+    team: TeamOption = None,
+    context: ContextOption = None,
+) -> None:
+    """Open a shell in a container with GPUs, which ends by itself when it is idle. Exit the shell and come back."""
+    kubectl()
+    cluster = ClusterClient(context)
+    namespace = team or cluster.namespace
+    existing = cluster.find(job_path(namespace, name))
+    if existing is not None and not _is_dev(existing):
+        fail(f"{name} is a job of another kind; choose another --name", EXIT_NO)
+    if existing is None:
+        request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot)
+        offer = cluster.offer()
+        fit = place(offer, request)
+        job_request = JobRequest(
+            request=request,
+            name=name,
+            namespace=namespace,
+            command=until_idle(whole_seconds("--idle", idle)),
+            timeout_seconds=whole_seconds("--timeout", timeout),
+            files=pack(Path.cwd()).content if sync else b"",
+        )
+        confirm_cluster(cluster, offer, chosen=context is not None)
+        err().print(escape(described(fit, request, nodes_up(cluster))))
+        job = replace(training_job(job_request, fit, image, offer), kept_seconds=_RETAINED_SECONDS)
+        for warning in create(cluster, job):
+            err().print(f"[yellow]warning:[/] {escape(warning)}")
+        err().print(
+            f"{name} ends after {idle} without use, at the latest after {timeout}; `gpu stop {name}` ends it now"
+        )
+    _wait(cluster, namespace, name)
+    open_shell(cluster, namespace, running_pod(cluster, namespace, name, 0))
+
+
+def _is_dev(job: Object) -> bool:
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    script = until_idle(0)[2]
+    return script in (container.get("command") or ())
+
+
+def _wait(cluster: ClusterClient, namespace: str, name: str) -> None:
+    """Print what the job waits for, until it runs."""
+    last = ""
+    while True:
+        reason = state_of(cluster, namespace, name).reason
+        if reason.kind == "running":
+            return
+        if reason.kind in ("succeeded", "failed"):
+            fail(f"{name} has ended ({reason.summary}); run `gpu stop {name}`, then `gpu dev` again", EXIT_NO)
+        if reason.summary != last:
+            last = reason.summary
+            err().print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
+        time.sleep(_POLL_SECONDS)
+
+
+def forward(
+    name: JobArgument,
+    ports: Annotated[list[str], typer.Argument(help="Ports: 8888, or 8000:8888 for port 8000 of your machine.")],
+    index: IndexOption = 0,
+    team: TeamOption = None,
+    context: ContextOption = None,
+) -> None:
+    """Reach ports of a running job on localhost, with kubectl, until Ctrl-C."""
+    cluster = ClusterClient(context)
+    namespace = team or cluster.namespace
+    wrong = [port for port in ports if not all(part.isdecimal() for part in port.split(":", 1))]
+    if wrong:
+        fail(f"{', '.join(wrong)}: write a port, or two as in 8000:8888", EXIT_BAD_INPUT)
+    pod = running_pod(cluster, namespace, name, index)
+    kubectl("--context", cluster.context, "--namespace", namespace, "port-forward", f"pod/{pod}", *ports)

@@ -1,0 +1,102 @@
+"""Options of ``gpu submit`` from files: ``--file job.yaml`` and ``--env-file``."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+import yaml
+
+from facts.jobs.plan import AskError
+
+COMMAND: Final = "command"
+_NOT_IN_A_FILE: Final = frozenset({"file", "help"})
+
+
+def _read(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Make the file's values the defaults of this command's options, so that the command line wins. Raises AskError."""
+    if path is None:
+        return None
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise AskError(f"--file {path}: {error}") from error
+    if not isinstance(content, Mapping):
+        raise AskError(f"--file {path}: write one option per line, as in `gpus: 4`")
+    names = {each.name: each for each in ctx.command.params if each.name not in _NOT_IN_A_FILE}
+    defaults: dict[str, Any] = {}
+    for key, value in content.items():
+        name = str(key).replace("-", "_")
+        if name not in names:
+            options = sorted(str(each).replace("_", "-") for each in names)
+            close = difflib.get_close_matches(str(key), options, 1)
+            hint = f"did you mean {close[0]}?" if close else f"write one of {', '.join(options)}"
+            raise AskError(f"--file {path}: there is no option {key}; {hint}")
+        defaults[name] = _value(f"--file {path}: {key}", name, value)
+    ctx.default_map = defaults
+    return path
+
+
+def _value(where: str, name: str, value: Any) -> Any:
+    """``command`` and options that may be repeated as lists; of ``env`` and ``sweep`` also a mapping."""
+    if name == COMMAND:
+        return shlex.split(value) if isinstance(value, str) else [str(word) for word in value]
+    if isinstance(value, Mapping):
+        if name not in ("env", "sweep"):
+            raise AskError(f"{where}: write one value, not a mapping")
+        lists = {key: each if isinstance(each, list) else [each] for key, each in value.items()}
+        return [f"{key}={','.join(map(_text, each))}" for key, each in lists.items()]
+    return [value] if name in ("env", "sweep") and not isinstance(value, list) else value
+
+
+def _text(value: Any) -> str:
+    """As it is written in YAML."""
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+FileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        "-f",
+        callback=_read,
+        is_eager=True,
+        help="Read options from a YAML file: `gpus: 4`, `command: python train.py`. The command line wins.",
+    ),
+]
+EnvFileOption = Annotated[
+    Path | None, typer.Option("--env-file", help="Read environment variables from a file, NAME=value per line.")
+]
+
+
+def command_of(ctx: typer.Context, words: list[str] | None) -> tuple[str, ...]:
+    """The program and its arguments: after ``--``, else of the file."""
+    return tuple(words or (ctx.default_map or {}).get(COMMAND) or ())
+
+
+def variables(file: Path | None, options: list[str]) -> dict[str, str]:
+    """The environment: of the file, then of ``--env`` options, which win. Raises AskError."""
+    result: dict[str, str] = {}
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines() if file is not None else []
+    except (OSError, ValueError) as error:
+        raise AskError(f"--env-file {file}: {error}") from error
+    for number, line in enumerate(lines, 1):
+        text = line.strip().removeprefix("export ").strip()
+        if text and not text.startswith("#"):
+            name, value = _pair(f"--env-file {file}, line {number}", text)
+            value = value.strip()
+            quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+            result[name] = value[1:-1] if quoted else value
+    return result | dict(_pair(f"--env {option}", option) for option in options)
+
+
+def _pair(where: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise AskError(f"{where}: write NAME=value")
+    return name.strip(), value

@@ -1,0 +1,109 @@
+"""Logs of pods that were deleted with their nodes: from the shared volume, or where the cloud has them.
+
+The command cannot read the volume itself, so a pod without GPU prints the file.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any, Final
+
+import typer
+from rich.markup import escape
+
+from facts.concepts.offer import SHARED_CLAIM, OfferError
+from facts.jobs.job import LOGS_ANNOTATION, MANAGED_BY, MANAGER, SHARED
+from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
+from gpu.commands.common import err
+
+_IMAGE: Final = "docker.io/library/busybox:1.37.0"
+_MOST_BYTES: Final = 8 * 1024 * 1024
+"""The kubelet starts a new file after 10 MiB, and the API reads the newest alone:
+https://kubernetes.io/docs/concepts/cluster-administration/logging/#log-rotation"""
+_SECONDS: Final = 180
+_POLL_SECONDS: Final = 1.0
+
+
+def show_saved(cluster: ClusterClient, job: Object, index: int) -> bool:
+    """Print the saved log of a run or worker, else where it is or why there is none; whether it was printed."""
+    name = job["metadata"]["name"]
+    directory = (job["metadata"].get("annotations") or {}).get(LOGS_ANNOTATION)
+    console = err()
+    lost = f"the log of {name} was deleted with its node"
+    if directory is None:
+        console.print(escape(f"{lost}{_elsewhere(cluster, job, index)}"))
+        return False
+    console.print(f"[dim]{escape(lost)}; a pod reads the copy in the shared volume, which takes some seconds …[/]")
+    file = f"{directory}/{index}.log"
+    lines = _read(cluster, _reader(job, file))
+    if lines is None:
+        console.print(escape(f"{name} has saved no log in {file}, or no node could run the pod that reads it"))
+        return False
+    for line in lines:
+        typer.echo(line)
+    return True
+
+
+def _elsewhere(cluster: ClusterClient, job: Object, index: int) -> str:
+    """The rest of a sentence: the command that reads the cloud's logs, or what saves logs in future."""
+    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    try:
+        offer = cluster.offer()
+    except (ClusterError, OfferError):
+        return ""
+    if offer.log_command is not None:
+        indexed = job["spec"].get("completionMode") == "Indexed"
+        pods = f"^{name}-{index}-" if indexed else f"^{name}-[a-z0-9]+$"
+        command = offer.log_command.format(cluster=offer.cluster, namespace=namespace, pods=pods)
+        return f". Your cloud has it; this prints it:\n{command}"
+    if offer.volume_namespace is not None:
+        return f". Jobs with a command in namespace {offer.volume_namespace} save theirs in the shared volume"
+    return ", and nothing saves logs here; ask your administrator for `workloads: {sharedVolume: {}}`"
+
+
+def _read(cluster: ClusterClient, reader: Object) -> list[str] | None:
+    """The last lines of its file; ``None`` if there is no such file, or the reader cannot run."""
+    name, namespace = reader["metadata"]["name"], reader["metadata"]["namespace"]
+    cluster.create(reader)
+    try:
+        deadline = time.monotonic() + _SECONDS
+        while time.monotonic() < deadline:
+            for pod in cluster.list(pod_path(namespace), labelSelector=f"batch.kubernetes.io/job-name={name}"):
+                if pod["status"].get("phase") == "Failed":
+                    return None
+                if pod["status"].get("phase") == "Succeeded":
+                    return [text for _, text in cluster.log(namespace, pod["metadata"]["name"])]
+            time.sleep(_POLL_SECONDS)
+        return None
+    finally:
+        cluster.delete(job_path(namespace, name))
+
+
+def _reader(job: Object, file: str) -> dict[str, Any]:
+    """A Job that ends and is deleted by itself, should this command be stopped."""
+    container = {
+        "name": "main",
+        "image": _IMAGE,
+        "command": ["tail", "-c", str(_MOST_BYTES), file],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+        "volumeMounts": [{"name": "shared", "mountPath": SHARED, "readOnly": True}],
+    }
+    # A team may only create pods of its own priority.
+    priority = job["spec"]["template"]["spec"].get("priorityClassName")
+    pod = {
+        "restartPolicy": "Never",
+        **({"priorityClassName": priority} if priority else {}),
+        "automountServiceAccountToken": False,
+        "containers": [container],
+        "volumes": [{"name": "shared", "persistentVolumeClaim": {"claimName": SHARED_CLAIM}}],
+    }
+    spec = {
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": _SECONDS,
+        "ttlSecondsAfterFinished": 60,
+        "template": {"metadata": {"labels": {MANAGED_BY: MANAGER}}, "spec": pod},
+    }
+    name, namespace = f"gpu-logs-{secrets.token_hex(3)}", job["metadata"]["namespace"]
+    metadata = {"name": name, "namespace": namespace, "labels": {MANAGED_BY: MANAGER}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}

@@ -1,0 +1,123 @@
+"""The working directory as an archive for the job: without what ``.gitignore`` lists, and not too large."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from facts.concepts.counts import counted
+from facts.jobs.job import PART_BYTES
+
+IMAGE: Final = (
+    "docker.io/pytorch/pytorch:2.7.1-cuda12.6-cudnn9-runtime"
+    "@sha256:2b59b1b91885677814f78be1f8df48a25d5dc952eb6580eaecfefca510f9afd3"
+)
+"""The image of synced folders: Python, PyTorch and CUDA 12. All of CUDA 12 runs on the drivers of all clouds (R535 and
+later): https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"""
+
+IGNORED: Final = frozenset(
+    (".git", ".venv", "venv", "__pycache__", ".ipynb_checkpoints", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+)
+"""Folders that no program needs."""
+MOST_BYTES: Final = 8 * PART_BYTES
+"""Of the compressed archive. It is in etcd, which has room for a few gigabytes."""
+_MOST_READ: Final = 256 * 1024 * 1024
+_LARGEST: Final = 3
+
+
+class FolderError(Exception):
+    """The folder cannot be synced; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class FolderArchive:
+    """A compressed tar archive of ``files``, relative to the folder."""
+
+    content: bytes
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{counted(len(self.files), 'file')}, {_size(len(self.content))} compressed"
+
+
+def pack(folder: Path) -> FolderArchive:
+    """The folder's files; no content if there are none.
+
+    Raises:
+        FolderError: it is too large, the home directory, or has a .gitignore and git is not installed.
+    """
+    if folder in (Path.home(), Path(folder.anchor)):
+        raise FolderError(f"{folder} is not synced; run `gpu submit` in the folder of your program, or use --image")
+    names = sorted(name for name in _names(folder) if IGNORED.isdisjoint(Path(name).parts))
+    files = [name for name in names if os.path.lexists(folder / name)]
+    sizes = {name: (folder / name).lstat().st_size for name in files}
+    if sum(sizes.values()) > _MOST_READ:
+        raise _too_large(sum(sizes.values()), _MOST_READ, sizes, "")
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as zipped, tarfile.open(fileobj=zipped, mode="w") as archive:
+        for name in files:
+            archive.add(folder / name, name, filter=_anonymous)
+    if len(buffer.getvalue()) > MOST_BYTES:
+        raise _too_large(len(buffer.getvalue()), MOST_BYTES, sizes, " compressed")
+    return FolderArchive(buffer.getvalue() if files else b"", tuple(files))
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Relative paths of the files; with git, without those that .gitignore lists."""
+    git = shutil.which("git")
+    if git is not None and (listed := _git(git, "-C", str(folder), "ls-files")) is not None:
+        yield from listed
+    elif (folder / ".gitignore").is_file():
+        yield from _ignoring(git, folder)
+    else:
+        for at, folders, files in os.walk(folder):
+            folders[:] = [name for name in folders if name not in IGNORED]
+            yield from (str((Path(at) / name).relative_to(folder)) for name in files)
+
+
+def _ignoring(git: str | None, folder: Path) -> list[str]:
+    """The same of a folder that is no repository, by a repository elsewhere."""
+    if git is None:
+        raise FolderError("git is needed to read .gitignore, and is not installed; install it, or use --image")
+    with tempfile.TemporaryDirectory(prefix="gpu-sync-") as scratch:
+        subprocess.run([git, "init", "--quiet", "--bare", scratch], check=True, capture_output=True)
+        listed = _git(git, f"--git-dir={scratch}", f"--work-tree={folder}", "-C", str(folder), "ls-files")
+    if listed is None:
+        raise FolderError(f"git cannot list the files of {folder}; use --image")
+    return listed
+
+
+def _git(git: str, *arguments: str) -> list[str] | None:
+    """The tracked files and the new ones that are not ignored; ``None`` outside of a repository."""
+    options = ("-z", "--cached", "--others", "--exclude-standard")
+    done = subprocess.run([git, *arguments, *options], capture_output=True, check=False)
+    return [name for name in os.fsdecode(done.stdout).split("\0") if name] if done.returncode == 0 else None
+
+
+def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    for name, value in {"uid": 0, "gid": 0, "uname": "", "gname": ""}.items():
+        setattr(entry, name, value)
+    return entry
+
+
+def _too_large(total: int, limit: int, sizes: dict[str, int], how: str) -> FolderError:
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:_LARGEST]
+    listed = ", ".join(f"{name} ({_size(sizes[name])})" for name in largest)
+    return FolderError(
+        f"this folder has {_size(total)}{how}, more than {_size(limit)}; its largest files: {listed}. List what the "
+        "program does not need in .gitignore, put data into the bucket or /shared, or build an image (--build)"
+    )
+
+
+def _size(count: int) -> str:
+    """``12.5 MiB``."""
+    return f"{count / 1024 / 1024:.1f} MiB" if count >= 1024 * 1024 else f"{-(-count // 1024)} KiB"

@@ -1,0 +1,140 @@
+"""A container for shells: entered when it runs, entered again while it lasts, ended when nobody uses it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.jobs.runner import until_idle
+from gpu.commands import dev, jobs
+from packages.gpu.tests.test_cli import FakeCluster, Run, gpu
+
+__all__ = ["gpu"]
+
+# Removes the sign of use in its fifth call, then is quick.
+SLEEP = """#!/bin/sh
+echo >> {folder}/calls
+if [ $(wc -l < {folder}/calls) -eq 5 ]; then {change}; fi
+"""
+
+
+def rounds(folder: Path, change: str = "true") -> tuple[int, int]:
+    """The exit code of a container that ends after 20 idle seconds, and how many rounds of 10 seconds it took."""
+    for name in ("bin", "proc/1", "pts"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "proc/1/comm").write_text("sh\n")
+    (folder / "bin/sleep").write_text(SLEEP.format(folder=folder, change=change))
+    (folder / "bin/sleep").chmod(0o755)
+    command = [word.replace("/proc", f"{folder}/proc").replace("/dev/pts", f"{folder}/pts") for word in until_idle(20)]
+    environment = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+    done = subprocess.run(command, env=environment, timeout=60, check=False)
+    return done.returncode, len((folder / "calls").read_text().splitlines())
+
+
+def test_it_ends_when_only_shells_are_left(tmp_path: Path) -> None:
+    assert rounds(tmp_path) == (0, 2)
+
+
+def test_a_program_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "proc/7").mkdir(parents=True)
+    (tmp_path / "proc/7/comm").write_text("python\n")
+    assert rounds(tmp_path, f"rm -r {tmp_path}/proc/7") == (0, 6)
+
+
+def test_a_shell_keeps_it_while_it_is_used(tmp_path: Path) -> None:
+    (tmp_path / "pts").mkdir()
+    (tmp_path / "pts/0").touch()
+    assert rounds(tmp_path, f"touch -d '2 minutes ago' {tmp_path}/pts/0") == (0, 6)
+
+
+def test_it_stops_at_once_when_it_is_told(tmp_path: Path) -> None:
+    (tmp_path / "pts").mkdir()
+    (tmp_path / "pts/0").touch()
+    assert rounds(tmp_path, "kill -TERM $PPID") == (0, 5)
+
+
+class Cluster(FakeCluster):
+    """Runs what is created."""
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        jobs_by_path = {
+            f"/apis/batch/v1/namespaces/default/jobs/{each['metadata']['name']}": each for each in self.created
+        }
+        job = jobs_by_path.get(path)
+        return None if job is None else {**job, "metadata": {**job["metadata"], "uid": "u"}, "status": {}}
+
+    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+        about = {"name": "dev-x", "namespace": "default", "uid": "p", "creationTimestamp": "2026-11-22T08:00:00Z"}
+        return [{"metadata": about, "spec": {}, "status": {"phase": "Running"}}]
+
+    def list_if_allowed(self, path: str, **query: str) -> list[dict[str, Any]] | None:
+        return []
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the command becomes; it ends there."""
+    words: list[str] = []
+
+    class Own(Cluster):
+        created: list[dict[str, Any]] = []  # noqa: RUF012
+
+    def become(program: str, arguments: list[str]) -> None:
+        words[:] = arguments
+        raise SystemExit(0)
+
+    for module in (dev, jobs):
+        monkeypatch.setattr(module, "ClusterClient", Own)
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr("os.execv", become)
+    return words
+
+
+def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> None:
+    code, _, err = gpu("dev", "--gpus", "4", "--idle", "10m", "--timeout", "2h")
+    assert code == 0
+    assert "dev ends after 10m without use, at the latest after 2h" in err
+    place = ["kubectl", "--context", "here", "--namespace", "default"]
+    assert executed[:9] == [*place, "exec", "-it", "dev-x", "--"]
+    job = dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev")
+    assert job is not None
+    pod = job["spec"]["template"]["spec"]
+    assert pod["activeDeadlineSeconds"] == 7200
+    assert pod["containers"][0]["command"][-1] == "600"
+    assert pod["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 4}
+    assert job["spec"]["ttlSecondsAfterFinished"] == 60
+    executed.clear()
+    code, _, err = gpu("dev")
+    assert (code, err, executed[5]) == (0, "", "exec"), "nothing is created"
+
+
+def test_a_job_that_is_no_container_for_shells_is_left_alone(gpu: Run, executed: list[str]) -> None:
+    dev.ClusterClient().create(
+        {
+            "metadata": {"name": "train", "namespace": "default"},
+            "spec": {"template": {"spec": {"containers": [{"command": ["python"]}]}}},
+        },
+    )
+    code, _, err = gpu("dev", "--name", "train")
+    assert (code, "choose another --name" in err, executed) == (1, True, [])
+
+
+def test_ports_are_forwarded_from_the_jobs_pod(gpu: Run, executed: list[str]) -> None:
+    gpu("dev")
+    assert gpu("forward", "dev", "8888", "8000:80")[0] == 0
+    assert executed[5:] == ["port-forward", "pod/dev-x", "8888", "8000:80"]
+    executed.clear()
+    for wrong in ("http", "80:", ":80"):
+        assert gpu("forward", "dev", wrong)[0] == 2
+    assert executed == []
+
+
+def test_without_kubectl_nothing_is_created(gpu: Run, executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    code, _, err = gpu("dev")
+    assert (code, "kubectl" in err) == (3, True)
+    assert dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev") is None

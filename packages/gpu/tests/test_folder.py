@@ -1,0 +1,212 @@
+"""The folder of a program gets into its container: without what is ignored, whole, and not too large."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from facts.jobs.job import TrainingJobSpec, manifests
+from facts.jobs.sweep import Sweep
+from gpu import folder as folders
+from gpu.folder import FolderArchive, FolderError, pack
+from packages.gpu.tests.test_cli import FakeCluster, Run, cluster, gpu
+
+__all__ = ["cluster", "gpu"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: a program, a module, and what nobody needs in a job."""
+    home = tmp_path / "project"
+    for name in ("train.py", "model/layers.py", "model/__pycache__/layers.pyc", ".venv/bin/python", "data/large.bin"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"# {name}")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.chdir(home)
+    return home
+
+
+def contents(archive: FolderArchive) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(archive.content), mode="r:gz") as tar:
+        files = {entry.name: tar.extractfile(entry) for entry in tar.getmembers()}
+        return {name: file.read() for name, file in files.items() if file}
+
+
+def git(project: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(project), *arguments], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("repository", [False, True])
+def test_what_gitignore_lists_is_left_out_and_new_files_are_not(project: Path, repository: bool) -> None:
+    (project / ".gitignore").write_text("data/\n*.log\n!keep.log\n")
+    (project / "model" / ".gitignore").write_text("*.tmp\n")
+    for name in ("a.log", "keep.log", "model/x.tmp", "tracked.py"):
+        (project / name).write_text("")
+    if repository:
+        git(project, "init")
+        git(project, "add", "tracked.py", "train.py")
+        (project / "tracked.py").unlink()
+    files = {".gitignore", "train.py", "keep.log", "model/.gitignore", "model/layers.py"}
+    assert set(contents(pack(project))) == (files if repository else files | {"tracked.py"})
+    assert not (project / ".git").exists() or repository
+
+
+def test_without_a_gitignore_caches_and_environments_are_left_out(project: Path) -> None:
+    archive = pack(project)
+    assert contents(archive) == {
+        name: f"# {name}".encode() for name in ("train.py", "model/layers.py", "data/large.bin")
+    }
+    assert str(archive).startswith("3 files, 1 KiB")
+    assert pack(project).content == archive.content, "the same files are the same archive"
+    with tarfile.open(fileobj=io.BytesIO(archive.content), mode="r:gz") as tar:
+        assert {(each.uid, each.gid, each.uname, each.gname) for each in tar} == {(0, 0, "", "")}
+    (project / "empty").mkdir()
+    assert pack(project / "empty") == FolderArchive(b"", ())
+
+
+def test_without_git_a_gitignore_cannot_be_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(project))
+    assert "data/large.bin" in pack(project).files
+    (project / ".gitignore").write_text("data/")
+    with pytest.raises(FolderError, match="git is needed"):
+        pack(project)
+
+
+def test_a_large_folder_is_refused_with_its_largest_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "data" / "large.bin").write_bytes(os.urandom(7_500_000))
+    with pytest.raises(FolderError, match=r"7\.2 MiB compressed, more than 7\.0 MiB; .*: data/large\.bin \(7\.2 MiB\)"):
+        pack(project)
+    with (project / "data" / "sparse.bin").open("wb") as file:
+        file.truncate(300 * 1024 * 1024)
+    with pytest.raises(FolderError, match=r"307\.2 MiB, more than 256\.0 MiB"):
+        pack(project)
+    monkeypatch.setenv("HOME", str(project))
+    with pytest.raises(FolderError, match="folder of your program"):
+        pack(project)
+
+
+def spec(**changes: Any) -> TrainingJobSpec:
+    usual: dict[str, Any] = {"name": "train", "namespace": "ml", "image": "x", "pools": ("t4-1",), "taints": ()}
+    return TrainingJobSpec(**{**usual, "command": ("python3", "train.py", "a b"), **changes})
+
+
+def parts(job: TrainingJobSpec) -> list[dict[str, Any]]:
+    return [each for each in manifests(job) if each["kind"] == "ConfigMap"]
+
+
+def test_an_archive_is_in_as_many_configmaps_as_it_needs_and_in_order() -> None:
+    content = os.urandom(2 * 900 * 1024 + 1)
+    made = parts(spec(files=content))
+    names = [each["metadata"]["name"] for each in made]
+    assert names == ["train-files-0", "train-files-1", "train-files-2"]
+    data = {key: base64.b64decode(value) for each in made for key, value in each["binaryData"].items()}
+    assert b"".join(data[key] for key in sorted(data)) == content
+    # An object of this kind has at most 1 MiB.
+    assert max(map(len, data.values())) < 1024 * 1024
+    volumes = {each["name"]: each for each in manifests(spec(files=content))[0]["spec"]["template"]["spec"]["volumes"]}
+    assert [each["configMap"]["name"] for each in volumes["files"]["projected"]["sources"]] == names
+    assert parts(spec()) == []
+    with pytest.raises(ValueError, match="command"):
+        spec(files=content, command=())
+
+
+@pytest.mark.parametrize("sweep", [None, Sweep({"lr": ("1", "2")})])
+def test_the_container_unpacks_its_files_installs_requirements_and_becomes_the_program(
+    project: Path, tmp_path: Path, sweep: Sweep | None
+) -> None:
+    """What the node would run, with the container's folders moved to this test's."""
+    (project / "train.py").write_text("import os, sys; print(os.getpid(), os.getcwd(), sys.argv[1:], os.getenv('lr'))")
+    (project / "requirements.txt").write_text("numpy")
+    job = spec(files=pack(project).content, sweep=sweep)
+    pod = manifests(job)[0]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert container["workingDir"] == "/workspace"
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    mounted, workspace, programs = (tmp_path / name for name in ("mounted", "workspace", "bin"))
+    for each in (mounted, workspace, programs):
+        each.mkdir()
+    for part in parts(job):
+        for name, value in part["binaryData"].items():
+            (mounted / name).write_bytes(base64.b64decode(value))
+    (programs / "python3").write_text(f'#!/bin/sh\n[ "$1" = -m ] && echo "$@" >&2 || exec {sys.executable} "$@"\n')
+    (programs / "python3").chmod(0o755)
+    command = [
+        word.replace(mounts["files"], str(mounted)).replace(mounts["workspace"], str(workspace))
+        for word in container["command"]
+    ]
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "JOB_COMPLETION_INDEX": "1"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out, err = process.communicate(timeout=60)
+    assert out.strip() == f"{process.pid} {workspace} ['a b'] {'2' if sweep else None}"
+    assert err.split() == ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"]
+    next(mounted.iterdir()).write_bytes(b"damaged")
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
+
+
+def test_a_folder_is_submitted_without_a_builder_on_the_default_image(
+    gpu: Run, cluster: type[FakeCluster], project: Path
+) -> None:
+    code, _, err = gpu("submit", "--name", "train", "--detach", "--", "python", "train.py")
+    assert code == 0
+    assert "syncing this folder: 3 files, 1 KiB compressed" in err
+    by_kind = {each["kind"]: each for each in cluster.created}
+    container = by_kind["Job"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["image"].startswith("docker.io/pytorch/pytorch:2.7.1-cuda12.6-cudnn9-runtime@sha256:")
+    owners = by_kind["ConfigMap"]["metadata"]["ownerReferences"]
+    assert [(each["kind"], each["name"]) for each in owners] == [("Job", "train")], "deleted with its job"
+    cluster.created.clear()
+    assert gpu("submit", "--image", "mine", "--sync", "--detach", "--", "python", "train.py")[0] == 0
+    assert [each["kind"] for each in cluster.created[:2]] == ["Job", "ConfigMap"]
+    out = gpu("submit", "--dry-run", "--", "python", "./train.py")[1]
+    assert [each["kind"] for each in yaml.safe_load_all(out)][:2] == ["Job", "ConfigMap"]
+
+
+def test_an_image_of_ones_own_gets_no_folder_unless_asked(gpu: Run, cluster: type[FakeCluster], project: Path) -> None:
+    assert gpu("submit", "--image", "mine", "--detach", "--", "python", "elsewhere.py")[0] == 0
+    assert "ConfigMap" not in [each["kind"] for each in cluster.created]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--build", "--", "true"], 1, "use --image or --sync"),
+        (["--registry", "r.example", "--dry-run", "--", "true"], 0, "image: r.example/"),
+        (["--image", "x", "--build", "--", "true"], 2, "write one of them"),
+        (["--image", "x", "--registry", "r.example", "--", "true"], 2, "write one of them"),
+        (["--image", "x", "--sync"], 2, "--sync: write the program after --"),
+        (["--", "python", "data/prepare.py"], 2, "data/prepare.py is not synced, because .gitignore lists it"),
+        (["--", "python", "nowhere.py"], 2, "nowhere.py is not in this folder"),
+    ],
+)
+def test_which_way_the_folder_goes(
+    gpu: Run, cluster: type[FakeCluster], project: Path, arguments: list[str], code: int, message: str
+) -> None:
+    (project / ".gitignore").write_text("data\n")
+    (project / "data" / "prepare.py").touch()
+    exit_code, out, err = gpu("submit", "--detach", *arguments)
+    assert exit_code == code
+    assert message in out + err
+    assert cluster.created == []
+
+
+def test_a_dockerfile_is_built_unless_the_folder_is_to_be_synced(
+    gpu: Run, cluster: type[FakeCluster], project: Path
+) -> None:
+    (project / "Dockerfile").write_text("FROM scratch")
+    plan = ("submit", "--dry-run", "--name", "train")
+    image = "REGISTRY/train:"
+    assert image in gpu(*plan, "--", "true")[1]
+    assert image not in gpu(*plan, "--sync", "--", "true")[1]
+
+
+def test_the_largest_archive_is_eight_configmaps() -> None:
+    assert folders.MOST_BYTES == 8 * 900 * 1024

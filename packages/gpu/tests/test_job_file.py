@@ -1,0 +1,147 @@
+"""Options of a job in files: the command line wins, and what a file gets wrong is reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.concepts.offer import TeamOffer
+from facts.jobs.plan import AskError, priority_class_of
+from packages.gpu.tests.offers import offer, pool
+from packages.gpu.tests.test_cli import FakeCluster, Run, cluster, gpu
+
+__all__ = ["cluster", "gpu"]
+
+FILE = """
+image: example.com/train:1
+command: python train.py --lr {lr}
+gpus: 4
+sweep: {lr: [1e-3, 1e-4], seed: 0..2}
+at-once: 2
+env: {A: 1, B: from the file, C: true}
+timeout: 2h30m
+spot: false
+detach: true
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "job.yaml"
+    path.write_text(FILE)
+    return path
+
+
+def submitted(cluster: type[FakeCluster]) -> dict[str, Any]:
+    (job,) = [each for each in cluster.created if each["kind"] == "Job"]
+    return job["spec"]
+
+
+def environment(job: dict[str, Any]) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in job["template"]["spec"]["containers"][0]["env"]}
+
+
+def test_a_file_holds_all_options(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:
+    code, _, err = gpu("submit", "-f", "job.yaml")
+    assert code == 0, err
+    job = submitted(cluster)
+    assert (job["completions"], job["parallelism"]) == (6, 2)
+    pod = job["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["image"] == "example.com/train:1"
+    assert 'exec python train.py --lr "$lr"' in container["command"][-1]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 4}
+    assert environment(job) == {"A": "1", "B": "from the file", "C": "true"}
+    assert pod["activeDeadlineSeconds"] == 9000
+
+
+def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:
+    code, _, err = gpu(
+        "submit", "--gpus", "2", "--sweep", "lr=1", "--file", "job.yaml", "--", "python", "other.py", "{lr}"
+    )
+    assert code == 0, err
+    job = submitted(cluster)
+    assert job["completions"] == 1
+    (container,) = job["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": 2}
+    assert "python other.py" in container["command"][-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("gpuss: 1", "there is no option gpuss; did you mean gpus?"),
+        ("image: x\nfile: other.yaml", "there is no option file"),
+        ("- gpus", "write one option per line"),
+        ("gpus: {a: 1}", "gpus: write one value, not a mapping"),
+        ("gpus: [", "--file job.yaml:"),
+        ("gpus: lots", "--gpus"),
+        ("image: x\ntimeout: soon", "--timeout soon: not a duration; write for example 90m or 2h30m"),
+        ("image: x\ntimeout: 0", "--timeout 0: must be more than 0"),
+        ("image: x\npriority: high", "--priority: this stack has no priorities"),
+    ],
+)
+def test_what_a_file_gets_wrong_is_reported(
+    gpu: Run, cluster: type[FakeCluster], file: Path, content: str, message: str
+) -> None:
+    file.write_text(content)
+    code, _, err = gpu("submit", "-f", "job.yaml", "--detach")
+    assert code == 2
+    assert message in err
+    assert cluster.created == []
+    assert gpu("submit", "-f", "missing.yaml")[0] == 2
+
+
+def test_variables_come_from_a_file_and_single_ones_win(gpu: Run, cluster: type[FakeCluster], file: Path) -> None:
+    file.with_name(".env").write_text("# a comment\n\nA=1\nexport B = 'two words'\nC=\"x=y\"\nD=\n")
+    plan = ("submit", "--image", "x", "--detach", "--env-file", ".env")
+    assert gpu(*plan, "-e", "A=3")[0] == 0
+    assert environment(submitted(cluster)) == {"A": "3", "B": "two words", "C": "x=y", "D": ""}
+    file.with_name(".env").write_text("A=1\nB\n")
+    code, _, err = gpu(*plan)
+    assert (code, "--env-file .env, line 2: write NAME=value" in err) == (2, True)
+    file.with_name(".env").unlink()
+    assert gpu(*plan)[0] == 2
+
+
+LOW, NORMAL, HIGH = (
+    TeamOffer(name="ml", gpus=4, priority_class=each) for each in ("gpucluster-low", None, "gpucluster-high")
+)
+
+
+@pytest.mark.parametrize(
+    ("team", "priority", "expected"),
+    [
+        (LOW, None, "gpucluster-low"),
+        (NORMAL, None, None),
+        (NORMAL, "low", "gpucluster-low"),
+        (HIGH, None, "gpucluster-high"),
+        (HIGH, "normal", None),
+        (HIGH, "low", "gpucluster-low"),
+        (None, None, None),
+        (None, "high", "gpucluster-high"),
+    ],
+)
+def test_a_jobs_priority_is_its_teams_or_one_that_the_team_may_use(
+    team: TeamOffer | None, priority: str | None, expected: str | None
+) -> None:
+    assert priority_class_of(replace(offer(pool()), teams=(NORMAL,)), team, priority) == expected
+
+
+@pytest.mark.parametrize(
+    ("team", "priority", "message"),
+    [
+        (LOW, "normal", "team ml may use low; ask"),
+        (NORMAL, "high", "team ml may use low or normal; ask"),
+        (HIGH, "urgent", "write one of low, normal, high"),
+    ],
+)
+def test_a_priority_that_the_teams_namespace_would_refuse_is_refused_at_once(
+    team: TeamOffer, priority: str, message: str
+) -> None:
+    with pytest.raises(AskError, match=message):
+        priority_class_of(replace(offer(pool()), teams=(team,)), team, priority)
