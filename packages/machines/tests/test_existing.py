@@ -19,7 +19,7 @@ from machines.existing.resources import ExistingResources
 from machines.inputs import EXISTING_CLUSTER, NODES, configuration_problems, problems_of
 from machines.resources import MachineResources
 from machines.wire import UNKNOWN
-from packages.machines.tests.simulated import Lines, run
+from packages.machines.tests.simulated import Lines
 from rehearsal.cluster.control_plane import ControlPlane
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -177,12 +177,12 @@ def test_a_kubeconfig_that_cannot_be_used_is_refused_without_quoting_it(content:
     assert configuration_problems({"kubeconfig": content}) == []
 
 
-def test_a_kubeconfig_that_is_not_known_yet_is_no_problem_in_a_preview() -> None:
+async def test_a_kubeconfig_that_is_not_known_yet_is_no_problem_in_a_preview() -> None:
     resources = MachineResources()
     resources.configure({"kubeconfig": UNKNOWN})
     inputs = {"rights": RIGHTS, "pools": [POOL]}
     assert resources.check_config({"kubeconfig": UNKNOWN}) == []
-    assert run(resources.check(EXISTING_CLUSTER, inputs, Lines())) == (inputs, [])
+    assert await resources.check(EXISTING_CLUSTER, inputs, Lines()) == (inputs, [])
     assert resources.preview(EXISTING_CLUSTER, {}, inputs)["kubeconfig"] is UNKNOWN
 
 

@@ -21,7 +21,6 @@ NETWORK: Final = "gcp:compute/network:Network"
 SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
-CREATED: Final = "2026-11-01T00:00:00.000-07:00"
 
 SUBNETWORK_RULES: Final = TABLE.rules("subnetwork")
 
