@@ -300,9 +300,9 @@ class TestRealApiServer:
     def test_drift_is_reported_and_mended(self, lab: Lab) -> None:
         inputs = lab.inputs()
         state = lab.resources.create(NODES, inputs)
-        lab.api.merge(lab.path, {"metadata": {"labels": {"gpucluster.dev/pool": None}}, "spec": {"taints": None}})
+        lab.api.merge(lab.path, {"metadata": {"labels": {"gpucluster.dev/pool": None}}})
         state = lab.resources.read(NODES, inputs, state)
-        assert state["drift"] == [f"node {lab.name} lacks gpucluster.dev/pool=t4-2, nvidia.com/gpu=present:NoSchedule"]
+        assert state["drift"] == [f"node {lab.name} lacks gpucluster.dev/pool=t4-2"]
         assert lab.resources.diff(NODES, inputs, state, inputs).changes == {"drift"}
         state = lab.resources.update(NODES, state, inputs)
         assert lab.resources.read(NODES, inputs, state)["drift"] == []
