@@ -44,8 +44,8 @@ class Table(Generic[CloudT]):
         entry["outputs"] = {**outputs, **answers, **code.pop("outputs", {})}
         entry["references"] = {path: _reference(text) for path, text in entry.pop("references", {}).items()}
         if "imported" in entry:
-            found = entry["imported"]
-            entry["imported"] = lambda inputs: {**found, **inputs}
+            imported = entry["imported"]
+            entry["imported"] = lambda inputs: {**imported, **inputs}
         if "rules" in entry:
             entry["rules"] = self.rules(entry["rules"]).rules
         lists = {key: tuple(_flat(value)) for key, value in entry.items() if isinstance(value, list)}

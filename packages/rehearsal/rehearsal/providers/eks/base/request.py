@@ -99,15 +99,15 @@ def retag(account: Account, token: str, target: str, old: Mapping[str, str], new
     service, _ = request_of(token)
     if service == "ec2":
         untag, tag = "DeleteTags", "CreateTags"
-        gone, given = (
+        deletion, addition = (
             {"Resources": [target], "Tags": tags} for tags in ([{"Key": key} for key in removed], pairs(fresh))
         )
     else:
         how, noun = _TAGGING[service], token.rpartition(":")[2]
         untag, tag = (f"{verb}{how.noun.format(noun=noun)}" for verb in ("Untag", "Tag"))
         where = {how.target.format(noun=noun): target}
-        gone, given = {**where, how.keys: removed}, {**where, how.tags: how.form(fresh)}
+        deletion, addition = {**where, how.keys: removed}, {**where, how.tags: how.form(fresh)}
     if removed:
-        account.call(service, untag, **gone)
+        account.call(service, untag, **deletion)
     if fresh:
-        account.call(service, tag, **given)
+        account.call(service, tag, **addition)

@@ -152,9 +152,9 @@ def _asks(*, request: str, at: str = "", where: Mapping[str, Any] | None = None,
     def describe(account: Account, id: str, inputs: Properties) -> Mapping[str, Any] | None:
         values = {**inputs, "id": id}
         answer = send(account, request, params, values)
-        found = answer.get(at) if at else answer
+        answered = answer.get(at) if at else answer
         permitted = {key: filled(each, values) for key, each in (where or {}).items()}
-        for each in found if isinstance(found, list) else [found]:
+        for each in answered if isinstance(answered, list) else [answered]:
             if each is not None and all(each.get(key) in values for key, values in _lists(permitted).items()):
                 return each
         return None
@@ -184,10 +184,10 @@ def _output(declared: str | Mapping[str, Any]) -> str | Callable[[Pending[Accoun
     if isinstance(declared, str):
         return declared
     ((path, default),) = declared.items()
-    return lambda pending: _told(pending.answer, path, default)
+    return lambda pending: _value_at(pending.answer, path, default)
 
 
-def _told(answer: Any, path: str, default: Any) -> Any:
+def _value_at(answer: Any, path: str, default: Any) -> Any:
     for step in path.split("."):
         if isinstance(answer, list):
             answer = answer[int(step)] if int(step) < len(answer) else None
