@@ -15,7 +15,7 @@ import yaml
 
 from machines.errors import OperationError
 from machines.existing import cluster, nodes
-from machines.existing.api import AnswerError, ClusterApi, ClusterLogin, _listens, connected
+from machines.existing.api import AnswerError, ClusterApi, ClusterLogin, connected, listens
 from machines.existing.resources import ExistingResources
 from machines.inputs import EXISTING_CLUSTER, NODES, configuration_problems, problems_of
 from machines.resources import MachineResources
@@ -206,13 +206,13 @@ def test_inputs_are_checked() -> None:
 
 def test_a_socket_that_nobody_serves_yet_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "api"
-    assert not _listens(path)
+    assert not listens(path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(str(path))
         assert path.exists()
-        assert not _listens(path), "the file is there before anybody listens"
+        assert not listens(path), "the file is there before anybody listens"
         server.listen()
-        assert _listens(path)
+        assert listens(path)
 
 
 # A real API server.

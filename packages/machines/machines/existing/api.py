@@ -168,7 +168,7 @@ def connected(access: ClusterLogin) -> Iterator[ClusterApi]:
             )
         try:
             deadline = time.monotonic() + _START_SECONDS
-            while not _listens(path):
+            while not listens(path):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise OperationError(f"kubectl cannot use the kubeconfig: {log.read_text().strip()[-500:]}")
                 time.sleep(0.02)
@@ -178,7 +178,7 @@ def connected(access: ClusterLogin) -> Iterator[ClusterApi]:
             process.wait()
 
 
-def _listens(path: Path) -> bool:
+def listens(path: Path) -> bool:
     """Whether somebody answers there: the socket's file exists a moment before."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         return probe.connect_ex(str(path)) == 0
