@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import yaml
 
 from machines.errors import OperationError
 from machines.existing import cluster, nodes
-from machines.existing.api import AnswerError, ClusterApi, ClusterLogin, connected
+from machines.existing.api import AnswerError, ClusterApi, ClusterLogin, connected, listens
 from machines.existing.resources import ExistingResources
 from machines.inputs import EXISTING_CLUSTER, NODES, configuration_problems, problems_of
 from machines.resources import MachineResources
@@ -202,6 +203,17 @@ def test_inputs_are_checked() -> None:
     assert problems_of(NODES, {"pool": "t4-2", "labels": LABELS, "taints": [GPU_TAINT], "machines": ["gpu1"]}) == []
     wrong = problems_of(NODES, {"labels": {"a b": "c"}, "nodes": ["gpu1"]})
     assert [each.where for each in wrong] == ["pool", "nodes", "labels.a b"]
+
+
+def test_a_socket_that_nobody_serves_yet_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "api"
+    assert not listens(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(path))
+        assert path.exists()
+        assert not listens(path), "the file is there before anybody listens"
+        server.listen()
+        assert listens(path)
 
 
 # A real API server.

@@ -168,7 +168,7 @@ def connected(access: ClusterLogin) -> Iterator[ClusterApi]:
             )
         try:
             deadline = time.monotonic() + _START_SECONDS
-            while not path.exists():
+            while not listens(path):
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise OperationError(f"kubectl cannot use the kubeconfig: {log.read_text().strip()[-500:]}")
                 time.sleep(0.02)
@@ -176,3 +176,9 @@ def connected(access: ClusterLogin) -> Iterator[ClusterApi]:
         finally:
             process.terminate()
             process.wait()
+
+
+def listens(path: Path) -> bool:
+    """Whether somebody answers there: the socket's file exists a moment before."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(str(path)) == 0
