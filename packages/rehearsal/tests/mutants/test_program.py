@@ -87,7 +87,7 @@ def test_nobody_notices_a_program_without_a_change(quick: QuickJudges) -> None:
 def test_a_sample_is_still_noticed_by_whom_the_table_says(quick: QuickJudges) -> None:
     committed = table.read("dev")
     mutants = [one for one in mutants_of(quick.cloud.values(), quick.enum) if one.key in committed]
-    assert len(mutants) > 300
+    assert len(mutants) > 250
     rows = [
         table.row_of(one, quick.verdict(one))
         for one in mutants
