@@ -37,8 +37,8 @@ _Loader.add_constructor("!unknown", lambda *_: UNKNOWN)
 
 
 def table(name: str) -> Any:
-    """The content of ``<name>.yaml``."""
-    return yaml.load(Path(__file__).with_name(f"{name}.yaml").read_text("utf-8"), _Loader)
+    """The content of ``<name>.yaml``, a path from this folder."""
+    return yaml.load((Path(__file__).parent / f"{name}.yaml").read_text("utf-8"), _Loader)
 
 
 def cases(test: Callable[..., None]) -> Any:

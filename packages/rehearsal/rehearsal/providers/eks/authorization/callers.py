@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 from facts.concepts.iam import Value
@@ -28,16 +27,6 @@ class Caller:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Credentials:
-    """Keys of one session, as STS gives them."""
-
-    access_key: str
-    secret_key: str
-    token: str
-    expiration: datetime
-
-
 class Callers:
     """The sessions of one account. Keys are believed, signatures are not checked: everything is on one machine."""
 
@@ -51,15 +40,15 @@ class Callers:
         with self._lock:
             return self._known.get(access_key)
 
-    def assume(self, role: str, session: str, tags: Mapping[str, str]) -> Credentials:
-        """Credentials for the role; who may assume it is the caller's business. STS's errors come through."""
+    def assume(self, role: str, session: str, tags: Mapping[str, str]) -> Mapping[str, Any]:
+        """STS's credentials for the role; who may assume it is the caller's business. STS's errors come through."""
         answer = self._account.call(
             "sts", "AssumeRole", RoleArn=role, RoleSessionName=session[:_LONGEST_NAME], DurationSeconds=SESSION_SECONDS
         )
-        keys = answer["Credentials"]
+        keys: Mapping[str, Any] = answer["Credentials"]
         with self._lock:
             self._known[keys["AccessKeyId"]] = Caller(answer["AssumedRoleUser"]["Arn"], role, dict(tags))
-        return Credentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], keys["Expiration"])
+        return keys
 
 
 @dataclass(frozen=True)

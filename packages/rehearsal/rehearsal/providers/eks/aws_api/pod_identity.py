@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization import identity
-from rehearsal.providers.eks.authorization.callers import Callers, Credentials
+from rehearsal.providers.eks.authorization.callers import Callers
 from rehearsal.providers.eks.authorization.identity import POD_IDENTITY_AGENT, Facts, ServiceAccountRef, role_of
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources.network import CLUSTER
@@ -85,7 +85,13 @@ class PodIdentityAgent:
         if isinstance(answer, str):
             raise PodIdentityError(400, "AccessDeniedException", answer)
         session = f"eks-{cluster.id}-{pod.name}-{uuid.uuid4()}"
-        return self._as_json(self._callers.assume(role, session, _session_tags(arn, cluster.id, pod)))
+        keys = self._callers.assume(role, session, _session_tags(arn, cluster.id, pod))
+        return {
+            **{key: keys[key] for key in ("AccessKeyId", "SecretAccessKey")},
+            "Token": keys["SessionToken"],
+            "AccountId": self._account.id,
+            "Expiration": keys["Expiration"].isoformat().replace("+00:00", "Z"),
+        }
 
     def _pod(self, token: str) -> _Pod:
         status = self._fleet.review_token(token, AUDIENCE)
@@ -102,15 +108,6 @@ class PodIdentityAgent:
             if each["metadata"]["name"] == POD_IDENTITY_AGENT:
                 return int((each.get("status") or {}).get("numberReady") or 0) > 0
         return False
-
-    def _as_json(self, credentials: Credentials) -> Mapping[str, Any]:
-        return {
-            "AccessKeyId": credentials.access_key,
-            "SecretAccessKey": credentials.secret_key,
-            "Token": credentials.token,
-            "AccountId": self._account.id,
-            "Expiration": credentials.expiration.isoformat().replace("+00:00", "Z"),
-        }
 
 
 def _session_tags(cluster_arn: str, cluster: str, pod: _Pod) -> dict[str, str]:

@@ -6,10 +6,10 @@ import json
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.providers.eks.authorization.callers import Caller, Callers, Operation, Right
 from rehearsal.providers.eks.authorization.evaluation import Evaluation, needed
@@ -24,50 +24,11 @@ if TYPE_CHECKING:
     from moto.core.request import Request as HttpRequest
     from werkzeug.wrappers import Response
 
-Verdict = Literal["allowed", "denied", "failed", "not simulated"]
-"""``failed``: the caller may make the call, and AWS refused it for another reason."""
-
-
 LOG_NAME: Final = "aws-calls.jsonl"
 _HOST: Final = "127.0.0.1"
 _AGENT_PATH: Final = "/v1/credentials"
 _DIRECTORY: Final = "/var/run/secrets/pods.eks.amazonaws.com/serviceaccount"
 _log = logging.getLogger("rehearsal.aws.server")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One call. ``who`` is an ARN, or an unknown access key.
-
-    ``missing`` is the right that the caller lacks, or why the call was not evaluated; ``error`` is AWS's answer to a
-    call that was not ``allowed``.
-    """
-
-    who: str
-    service: str
-    operation: str
-    region: str
-    verdict: Verdict
-    resources: tuple[str, ...] = ()
-    missing: str = ""
-    error: str = ""
-
-
-class CallLog:
-    """Appends to ``path``, whose folder is made when the first call comes; threads take turns."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._turn = threading.Lock()
-
-    def add(self, entry: Entry) -> None:
-        """Write one call with the time, in UTC."""
-        time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        fields: Mapping[str, object] = {"time": time, **{key: value for key, value in asdict(entry).items() if value}}
-        with self._turn:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(fields) + "\n")
 
 
 class AwsServer:
@@ -84,7 +45,8 @@ class AwsServer:
         self._callers = Callers(account)
         self._pod_identity = PodIdentityAgent(account, fleet, self._callers)
         self._evaluation = Evaluation(account)
-        self._calls = CallLog(logs / LOG_NAME)
+        self._log_file = logs / LOG_NAME
+        self._turn = threading.Lock()
         self._lock = threading.Lock()
         self._server: Any = None
         self._ended = threading.Event()
@@ -207,8 +169,26 @@ class AwsServer:
         )
         return "" if refusal is None else refusal.for_ec2()
 
-    def _note(self, call: wire.Call, who: str, verdict: Any, **more: Any) -> None:
-        self._calls.add(Entry(who, call.service, call.operation, call.region, verdict, **more))
+    def _note(self, call: wire.Call, who: str, verdict: str, **more: Any) -> None:
+        """Log one call with the time, in UTC. ``who`` is an ARN, or an unknown access key.
+
+        ``verdict`` is ``allowed``, ``denied``, ``failed`` (the caller may make the call, and AWS refused it for another
+        reason) or ``not simulated``. ``missing`` is the right that the caller lacks, or why the call was not evaluated;
+        ``error`` is AWS's answer to a call that was not allowed; ``resources`` are ARNs.
+        """
+        entry = {
+            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            "who": who,
+            "service": call.service,
+            "operation": call.operation,
+            "region": call.region,
+            "verdict": verdict,
+            **{key: value for key, value in more.items() if value},
+        }
+        with self._turn:
+            self._log_file.parent.mkdir(parents=True, exist_ok=True)
+            with self._log_file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
 
 
 def _response(status: int, headers: Mapping[str, Any], body: bytes) -> Response:

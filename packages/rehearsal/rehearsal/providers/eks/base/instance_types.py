@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,8 +22,7 @@ def instance_type(account: Account, name: str) -> Machine | None:
     facts = _facts().get(name)
     if facts is None:
         return None
-    gpus = facts.get("GpuInfo", {}).get("Gpus", [])
-    nvidia = sum(int(gpu["Count"]) for gpu in gpus if gpu["Manufacturer"].upper() == "NVIDIA")
+    gpus, nvidia = facts.get("GpuInfo", {}).get("Gpus", []), nvidia_gpus(facts)
     return Machine(
         type=name,
         family=name.partition(".")[0],
@@ -31,6 +31,12 @@ def instance_type(account: Account, name: str) -> Machine | None:
         gpu=gpus[0]["Name"].lower() if nvidia else None,
         gpus=nvidia,
     )
+
+
+def nvidia_gpus(facts: Mapping[str, Any]) -> int:
+    """The NVIDIA GPUs of a type, as EC2 describes it."""
+    gpus = (facts.get("GpuInfo") or {}).get("Gpus") or ()
+    return sum(int(each["Count"]) for each in gpus if str(each["Manufacturer"]).upper() == "NVIDIA")
 
 
 def architecture(account: Account, name: str) -> str:

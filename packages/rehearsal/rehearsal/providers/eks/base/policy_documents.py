@@ -30,26 +30,24 @@ def document_problem(text: Any, *, principals: bool) -> str | None:
 
 def trusted(text: str) -> frozenset[str]:
     """The services that may assume the role of a trust policy."""
-    principals: set[str] = set()
-    statements = json.loads(text)["Statement"]
-    for statement in [statements] if isinstance(statements, dict) else statements:
-        principal = statement.get("Principal")
-        services = principal.get("Service", ()) if isinstance(principal, dict) else ()
-        actions = _texts(statement.get("Action", ()))
-        if statement.get("Effect") == "Allow" and {"sts:AssumeRole", "sts:*", "*"} & {*actions}:
-            principals.update(_texts(services))
-    return frozenset(principals)
+    may = ("sts:AssumeRole", "sts:*", "*")
+    allowed = [each for each in _statements(text) if each.get("Effect") == "Allow"]
+    return _principals([each for each in allowed if {*may} & {*_texts(each.get("Action", ()))}], "Service")
 
 
 def named_roles(text: str) -> frozenset[str]:
     """The ARNs of the roles that a resource's policy names as principals."""
+    return frozenset(each for each in _principals(_statements(text), "AWS") if ":role/" in each)
+
+
+def _statements(text: str) -> list[Any]:
     statements = json.loads(text)["Statement"]
-    roles: set[str] = set()
-    for statement in [statements] if isinstance(statements, dict) else statements:
-        principal = statement.get("Principal")
-        people = _texts(principal.get("AWS", ())) if isinstance(principal, dict) else ()
-        roles.update(each for each in people if ":role/" in each)
-    return frozenset(roles)
+    return [statements] if isinstance(statements, dict) else statements
+
+
+def _principals(statements: list[Any], kind: str) -> frozenset[str]:
+    principals = (each.get("Principal") for each in statements)
+    return frozenset(text for each in principals if isinstance(each, dict) for text in _texts(each.get(kind, ())))
 
 
 def _statement_problem(statement: Any, principals: bool) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from facts.catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.instance_types import nvidia_gpus
 from rehearsal.providers.eks.machines.instance import Instance, NodeImage
 from rehearsal.providers.eks.machines.user_data import Bootstrap
 from rehearsal.providers.eks.resources.groups import advertiser
@@ -38,19 +39,13 @@ class NodeProblem(Exception):
     """Why no node comes of an instance; continues a sentence that names it."""
 
 
-def type_facts(account: Account, name: str) -> Mapping[str, Any]:
-    """What EC2 says of an instance type."""
-    types: list[Mapping[str, Any]] = account.call("ec2", "DescribeInstanceTypes", InstanceTypes=[name])["InstanceTypes"]
-    return types[0]
-
-
 def node(account: Account, instance: Instance, image: NodeImage, boot: Bootstrap, version: str) -> Node:
     """The node of an instance that has joined; ``version`` is the kubelet's (``1.35.1``).
 
     Raises:
         NodeProblem: the image does not run on the instance type.
     """
-    facts = type_facts(account, instance.type)
+    facts = account.call("ec2", "DescribeInstanceTypes", InstanceTypes=[instance.type])["InstanceTypes"][0]
     architectures = facts.get("ProcessorInfo", {}).get("SupportedArchitectures") or ["x86_64"]
     if image.arch not in architectures:
         raise NodeProblem(f"its image is for {image.arch}, its type {instance.type} is {', '.join(architectures)}")
@@ -69,12 +64,6 @@ def node(account: Account, instance: Instance, image: NodeImage, boot: Bootstrap
         gpus=gpus,
         gpus_advertised_by=advertiser(image.ami_type, gpus),
     )
-
-
-def nvidia_gpus(facts: Mapping[str, Any]) -> int:
-    """The NVIDIA GPUs of an instance type."""
-    gpus = (facts.get("GpuInfo") or {}).get("Gpus") or ()
-    return sum(int(each["Count"]) for each in gpus if str(each["Manufacturer"]).upper() == "NVIDIA")
 
 
 def _labels(account: Account, instance: Instance, image: NodeImage) -> dict[str, str]:
@@ -105,11 +94,11 @@ def _capacity(facts: Mapping[str, Any], instance: Instance, image: NodeImage, bo
         "cpu": int(facts["VCpuInfo"]["DefaultVCpus"]),
         "memory": (mib - math.ceil(mib * VM_OVERHEAD)) * _MIB,
         "ephemeral-storage": disk,
-        "pods": int(boot.settings.get("maxPods") or addressable_pods(facts)),
+        "pods": int(boot.settings.get("maxPods") or _addressable_pods(facts)),
     }
 
 
-def addressable_pods(facts: Mapping[str, Any]) -> int:
+def _addressable_pods(facts: Mapping[str, Any]) -> int:
     """Pods to which the interfaces of a type can give addresses one by one, and two that use the node's own.
 
     https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/eni-max-pods.txt
@@ -122,7 +111,7 @@ def _allocatable(
     capacity: Mapping[str, float], facts: Mapping[str, Any], image: NodeImage, boot: Bootstrap
 ) -> dict[str, float]:
     settings = boot.settings
-    pods = capacity["pods"] if image.family == "bottlerocket" else addressable_pods(facts)
+    pods = capacity["pods"] if image.family == "bottlerocket" else _addressable_pods(facts)
     reserved = {
         "cpu": reserved_milli_cpu(capacity["cpu"]) / 1000,
         "memory": (_RESERVED_MIB + _RESERVED_MIB_PER_POD * pods) * _MIB,

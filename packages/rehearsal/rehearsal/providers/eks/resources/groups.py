@@ -13,7 +13,8 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import instance_type
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.network import SUBNET, subnets
-from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, DEFAULT_TYPE
+from rehearsal.providers.eks.resources.scaling_group import types_of
+from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
@@ -23,12 +24,6 @@ EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSc
 _PRICE_UNKNOWN: Final = 1e6
 _PREFIX: Final = "eks.amazonaws.com/"
 _DEFAULT_DISK_GB: Final = 20
-
-
-def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
-    """A group's instance types, the first first."""
-    types: Sequence[str] = inputs.get("instanceTypes") or [DEFAULT_TYPE]
-    return types
 
 
 def node_group(

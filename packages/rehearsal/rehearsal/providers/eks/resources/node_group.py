@@ -13,9 +13,10 @@ from rehearsal.providers.eks.base.row import refused, row
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.access import installed
 from rehearsal.providers.eks.resources.cluster import require_cluster
-from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_name, declared_group, types_of, zones_in
+from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
 from rehearsal.providers.eks.resources.iam import TO_START, attached_policies, may_use, require_role
 from rehearsal.providers.eks.resources.network import subnets
+from rehearsal.providers.eks.resources.scaling_group import types_of
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, POOL_RULES
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record

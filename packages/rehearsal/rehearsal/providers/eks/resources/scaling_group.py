@@ -12,8 +12,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters
 from rehearsal.providers.eks.base.row import row
-from rehearsal.providers.eks.resources.groups import types_of
-from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
+from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, DEFAULT_TYPE
 from rehearsal.providers.resource import Pending
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -51,6 +50,12 @@ def _change_template(account: Account, id: str, old: Properties, new: Properties
 _PAGE: Final = 100
 _OWN_TAG: Final = "eks:nodegroup-name"
 """On every group that EKS makes, and no other resource type here makes one."""
+
+
+def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
+    """A group's instance types, the first first."""
+    types: Sequence[str] = inputs.get("instanceTypes") or [DEFAULT_TYPE]
+    return types
 
 
 def make(account: Account, inputs: Properties) -> None:

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from packages.rehearsal.tests.providers.eks.account import REGION, VPC
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import Karpenter, specification
-from packages.rehearsal.tests.providers.eks.tables import cases
+from packages.rehearsal.tests.providers.eks.tables import cases, table
 from rehearsal.providers.eks.authorization.evaluation import TABLE
 from rehearsal.providers.eks.aws_api import moto_backend
 
@@ -201,22 +201,7 @@ def test_the_log_names_the_missing_right(controller: Controller, tmp_path: Path)
     assert "eks:DescribeCluster on resource" in call["missing"]
 
 
-KARPENTER_CALLS = {
-    "ec2": "CreateFleet CreateLaunchTemplate CreateTags DeleteLaunchTemplate DescribeCapacityReservations "
-    "DescribeImages DescribeInstanceStatus DescribeInstanceTypeOfferings DescribeInstanceTypes DescribeInstances "
-    "DescribeLaunchTemplates DescribePlacementGroups DescribeSecurityGroups DescribeSpotPriceHistory DescribeSubnets "
-    "RunInstances TerminateInstances",
-    "iam": "AddRoleToInstanceProfile CreateInstanceProfile DeleteInstanceProfile GetInstanceProfile GetRole "
-    "ListInstanceProfiles RemoveRoleFromInstanceProfile TagInstanceProfile",
-    "eks": "DescribeCluster",
-    "pricing": "GetProducts",
-    "ssm": "GetParameter",
-    "sqs": "DeleteMessage GetQueueUrl ReceiveMessage SendMessage",
-    "arc-zonal-shift": "GetManagedResource",
-}
-"""https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/aws/sdk.go, but for its benchmarks' Timestream."""
-
-
 def test_the_table_knows_every_call_of_karpenter() -> None:
-    calls = {(service, name) for service, names in KARPENTER_CALLS.items() for name in names.split()}
+    calls = table("aws_api/test_authorization")["karpenter_calls"]
+    calls = {(service, name) for service, names in calls.items() for name in names.split()}
     assert calls <= TABLE.keys()

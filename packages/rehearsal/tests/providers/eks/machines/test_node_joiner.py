@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,38 +16,8 @@ from rehearsal.providers.eks.machines.instance import node_image
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
 from rehearsal.providers.eks.machines.user_data import UserDataError, bootstrap
 
-NODE_CONFIG = textwrap.dedent(
-    """\
-    apiVersion: node.eks.aws/v1alpha1
-    kind: NodeConfig
-    spec:
-      cluster:
-        name: demo
-        apiServerEndpoint: https://127.0.0.1:6443
-        certificateAuthority: Q0E=
-        cidr: 172.20.0.0/16
-      kubelet:
-        config:
-          maxPods: 29
-          registerWithTaints:
-          - {key: karpenter.sh/unregistered, effect: NoExecute}
-        flags:
-        - --node-labels="a=b,karpenter.sh/nodepool=gpu"
-    """
-)
-BOTTLEROCKET = textwrap.dedent(
-    """\
-    [settings.kubernetes]
-    api-server = 'https://127.0.0.1:6443'
-    cluster-certificate = 'Q0E='
-    cluster-name = 'demo'
-    max-pods = 29
-    [settings.kubernetes.node-labels]
-    'a' = 'b'
-    'karpenter.sh/nodepool' = 'gpu'
-    [settings.kubernetes.node-taints]
-    'karpenter.sh/unregistered' = [':NoExecute']
-    """
+NODE_CONFIG, BOTTLEROCKET = (
+    Path(__file__).with_name(name).read_text("utf-8") for name in ("node_config.yaml", "bottlerocket.toml")
 )
 
 

@@ -22,23 +22,23 @@ OWNER: Final = "602401143452"
 """Of Amazon's EKS images: https://docs.aws.amazon.com/eks/latest/userguide/add-ons-images.html."""
 
 _PUBLISHED: Final = datetime(2026, 11, 1)
-_KINDS: Final[tuple[tuple[Family, str, str], ...]] = (
-    ("al2023", "standard", "x86_64"),
-    ("al2023", "nvidia", "x86_64"),
-    ("al2023", "neuron", "x86_64"),
-    ("al2023", "standard", "arm64"),
-    ("al2023", "nvidia", "arm64"),
-    ("bottlerocket", "standard", "x86_64"),
-    ("bottlerocket", "nvidia", "x86_64"),
-    ("bottlerocket", "standard", "arm64"),
-    ("bottlerocket", "nvidia", "arm64"),
-)
+_KINDS: Final[Mapping[tuple[Family, str], tuple[str, ...]]] = {
+    ("al2023", "x86_64"): ("standard", "nvidia", "neuron"),
+    ("al2023", "arm64"): ("standard", "nvidia"),
+    ("bottlerocket", "x86_64"): ("standard", "nvidia"),
+    ("bottlerocket", "arm64"): ("standard", "nvidia"),
+}
 
 
 @cache
 def published() -> Mapping[str, NodeImage]:
     """All of them by id, which is the same in every region."""
-    images = (NodeImage(family, variant, minor, arch) for minor in VERSIONS for family, variant, arch in _KINDS)
+    images = (
+        NodeImage(family, variant, minor, arch)
+        for minor in VERSIONS
+        for (family, arch), variants in _KINDS.items()
+        for variant in variants
+    )
     return {f"ami-{zlib.crc32(image.name.encode()):017x}": image for image in images}
 
 
