@@ -1,6 +1,7 @@
 """How long many one-GPU pods take until all run: on our program's pool, over the same pool without our program.
 
-Nodes have eight GPUs: every GKE node brings eight pods of its own, which on one-GPU nodes would be most of the work.
+The pool of the other is written out here, and not derived from the program, so that the two can differ. Nodes have
+eight GPUs: every GKE node brings eight pods of its own, which on one-GPU nodes would be most of the work.
 """
 
 from __future__ import annotations
@@ -8,24 +9,33 @@ from __future__ import annotations
 import math
 import multiprocessing
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.bench.baseline import GPU, GPUS_PER_NODE, POOL, serve
 from rehearsal.bench.project import stack_with, workspace
 from rehearsal.bench.results import Goal, Sample
 from rehearsal.cluster.api import Api
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine, EngineError
 from rehearsal.engine.stack import ROOT
+from rehearsal.fleet import KarpenterFleet
+from rehearsal.providers.gke.system import system_objects
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.user import User
 from rehearsal.scenario.watcher import Watcher
+from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
 
+GPUS_PER_NODE: Final = 8
+POOL: Final = f"bench-{GPUS_PER_NODE}"
+GPU: Final = "nvidia-v100"
+_CLUSTER: Final = "baseline"
+_ZONES: Final = ("us-central1-a",)
 _START_TIMEOUT_SECONDS: Final = 90.0
 _RUN_TIMEOUT_SECONDS: Final = 1800.0
 
@@ -123,3 +133,57 @@ def _job(pods: int) -> dict[str, Any]:
         "metadata": {"name": "many"},
         "spec": {"parallelism": pods, "completions": pods, "backoffLimit": pods, "template": template},
     }
+
+
+def groups(max_nodes: int) -> tuple[SimulatedNodeGroup, SimulatedNodeGroup]:
+    """One admin node, and spot machines with eight V100 each, up to ``max_nodes``."""
+    admin = SimulatedNodeGroup(
+        name="admin",
+        cluster=_CLUSTER,
+        machine=NodeShape("e2-custom-2-10240", 2, 10),
+        zones=_ZONES,
+        labels={"gpucluster.dev/role": "admin", "gpucluster.dev/pool": "admin"},
+        autoscaled=False,
+        initial_nodes=1,
+        max_nodes=1,
+    )
+    gpu = SimulatedNodeGroup(
+        name=POOL,
+        cluster=_CLUSTER,
+        machine=NodeShape("n1-standard-32", 32, 120, GPUS_PER_NODE, "nvidia-tesla-v100"),
+        zones=_ZONES,
+        labels={
+            "nvidia.com/gpu.present": "true",
+            "gpucluster.dev/pool": POOL,
+            "cloud.google.com/gke-nodepool": POOL,
+            "cloud.google.com/gke-accelerator": "nvidia-tesla-v100",
+            "cloud.google.com/gke-os-distribution": "cos",
+            "iam.gke.io/gke-metadata-server-enabled": "true",
+        },
+        taints=({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},),
+        max_nodes=max_nodes,
+        spot=True,
+        hourly_usd=8.5,
+        # Little-used nodes are emptied in every autoscaled pool of GKE:
+        # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria
+        packing=Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=True),
+    )
+    return admin, gpu
+
+
+def serve(run_dir: Path, tools: Path, max_nodes: int, client: Connection) -> None:
+    """Start the control plane and the autoscaler of a rehearsal, send the kubeconfig, run until ``client`` closes."""
+    with ControlPlane(run_dir, tools=tools) as plane:
+        fleet = KarpenterFleet(plane, run_dir, tools)
+        try:
+            fleet.create_cluster(
+                _CLUSTER, version="1.34.4", region="us-central1", zones=_ZONES, system_objects=system_objects({})
+            )
+            for group in groups(max_nodes):
+                fleet.apply_group(group)
+            fleet.settle()
+            client.send(plane.kubeconfig.read_text())
+            with suppress(EOFError):
+                client.recv()
+        finally:
+            fleet.close()

@@ -13,7 +13,7 @@ from rich.console import Console
 from rehearsal.engine.changed_project import changed_project
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.stack import ROOT, resolve
-from rehearsal.faults.case import Case
+from rehearsal.faults.table import Case
 from rehearsal.run.options import Options
 from rehearsal.run.preview import Preview, preview, show
 from rehearsal.run.rehearsal import Finished, Rehearsal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -66,7 +67,7 @@ class RuleBook(Generic[CloudT]):
 
 def _rule(id: str, row: Properties) -> ServerRule[Any]:
     cases = row.get("refuses") or []
-    paths = (path for case in cases for part in _parts(case) for path in part)
+    paths = (path for case in cases for part in (*_parts(case), case.get("each", "").split()) for path in part)
     reads = tuple(row.get("reads") or dict.fromkeys(paths))
     return ServerRule(
         id, row["source"], reads, lambda inputs, _: next(filter(None, (refusal(c, inputs) for c in cases)), None)
@@ -84,13 +85,17 @@ def refusal(case: Properties, inputs: Properties) -> str | None:
     It refuses inputs that are as one of ``when`` says, and not as ``unless`` says. With ``permits`` it refuses of these
     only inputs with another value at one of its paths. All three map a dotted path to a value, a list of values,
     ``true`` (given, and not empty or zero), ``false``, or to tests (``_TESTS``). A message may name inputs: ``{a.b}``,
-    ``{a|b}`` (the first that is given), and what is not permitted: ``{path}`` and ``{value}``.
+    ``{a|b}`` (the first that is given), and what is not permitted: ``{path}`` and ``{value}``. ``each`` is the
+    path of a list: then paths begin in its items, or in the inputs.
     """
+    if "each" in case:
+        rest = {key: value for key, value in case.items() if key != "each"}
+        return next(filter(None, (refusal(rest, {**inputs, **item}) for item in at(inputs, case["each"]) or ())), None)
     *when, unless, permits = _parts(case)
     if not any(_holds(each, inputs) for each in when) or (unless and _holds(unless, inputs)):
         return None
     values = {path: at(inputs, path) for path in permits}
-    bad = [path for path, value in values.items() if value is not None and not _is(value, permits[path])]
+    bad = [path for path, value in values.items() if value is not None and not _is(value, permits[path], inputs)]
     if permits and not bad:
         return None
     named = {"path": bad[0], "value": values[bad[0]]} if bad else {}
@@ -104,26 +109,60 @@ def refusal(case: Properties, inputs: Properties) -> str | None:
 
 
 def _holds(tests: Properties, inputs: Properties) -> bool:
-    return all(_is(at(inputs, path), test) for path, test in tests.items())
+    return all(_is(at(inputs, path), test, inputs) for path, test in tests.items())
 
 
-def _is(value: Any, test: Any) -> bool:
+def _is(value: Any, test: Any, inputs: Properties) -> bool:
     if isinstance(test, bool):
         return bool(value) is test
     if isinstance(test, list):
         return value in test
-    return all(_TESTS[name](value, each) for name, each in test.items()) if isinstance(test, dict) else value == test
+    if isinstance(test, dict):
+        return all(_TESTS[name](value, each, inputs) for name, each in test.items())
+    return bool(value == test)
+
+
+def _bound(test: Any, inputs: Properties) -> float:
+    """A number, or what is at a path; nothing there is 0."""
+    return float(at(inputs, test) or 0) if isinstance(test, str) else float(test)
+
+
+def _is_network(text: str, smallest: int, largest: int) -> bool:
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return network.version == 6 or smallest <= network.prefixlen <= largest
+
+
+def _distinct(items: Sequence[Any], keys: Sequence[str]) -> bool:
+    identities = [tuple(item.get(key) for key in keys) if keys else item for item in items]
+    return len(set(identities)) == len(identities)
 
 
 _FIELD: Final = re.compile(r"\{([a-zA-Z][\w.|]*)\}")
-_TESTS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "given": lambda value, test: (value is not None) is test,
-    "not": lambda value, test: not _is(value, test),
-    "pattern": lambda value, test: value is not None and re.fullmatch(test, str(value)) is not None,
-    "least": lambda value, test: float(value) >= test,
-    "most": lambda value, test: float(value) <= test,
-    "shortest": lambda value, test: len(value or ()) >= test,
-    "longest": lambda value, test: len(value or ()) <= test,
+_TESTS: Final[Mapping[str, Callable[[Any, Any, Properties], bool]]] = {
+    "given": lambda value, test, _: (value is not None) is test,
+    "not": lambda value, test, inputs: not _is(value, test, inputs),
+    "pattern": lambda value, test, _: value is not None and re.fullmatch(test, str(value)) is not None,
+    # A number, or the path of one.
+    "least": lambda value, test, inputs: float(value or 0) >= _bound(test, inputs),
+    "most": lambda value, test, inputs: float(value or 0) <= _bound(test, inputs),
+    "shortest": lambda value, test, _: len(value or ()) >= test,
+    "longest": lambda value, test, _: len(value or ()) <= test,
+    # Of a list: tests of an item, the keys in which items differ (none: they differ themselves), one that is there, the
+    # pattern of all.
+    "any": lambda value, test, inputs: any(_holds(test, {**inputs, **item}) for item in value or ()),
+    "distinct": lambda value, test, _: _distinct(value or (), test),
+    "has": lambda value, test, _: test in (value or ()),
+    "items": lambda value, test, _: all(re.fullmatch(test, each) for each in value or ()),
+    # Address ranges, with these lengths of an IPv4 prefix.
+    "networks": lambda value, test, _: all(
+        _is_network(each, *test) for each in (value if isinstance(value, list) else [value]) if each
+    ),
+    # Of a map: the pattern of all keys, and that of all values.
+    "keys": lambda value, test, _: all(re.fullmatch(test, key) for key in value or ()),
+    "values": lambda value, test, _: all(re.fullmatch(test, each) for each in (value or {}).values()),
 }
 
 
@@ -148,3 +187,21 @@ def tag_rules(
         return ServerRule(f"tags-of-{path}", source, (path,), lambda inputs, _: check(inputs, path))
 
     return [rule(path) for path in paths]
+
+
+# Of node labels and taints: every cloud checks their form.
+_LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_LABEL_PREFIX: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
+
+
+def bad_label(what: str, key: str, value: str) -> str | None:
+    """The error in a key or value, ``None`` if both are valid; ``what`` is ``label`` or ``taint``.
+
+    https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
+    """
+    prefix, slash, name = key.rpartition("/")
+    if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_PREFIX.fullmatch(prefix)):
+        return f"Invalid {what} key '{key}': it must be [prefix/]name of letters, digits, '-', '_' and '.'."
+    if value and not _LABEL_NAME.fullmatch(value):
+        return f"Invalid {what} value '{value}' of key '{key}': at most 63 letters, digits, '-', '_' and '.'."
+    return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, cast
 
@@ -76,3 +78,13 @@ def _flat(paths: list[Any]) -> Iterator[Any]:
             yield from (f"{key}.{path}" for key, below in each.items() for path in _flat(below))
         else:
             yield each
+
+
+def manifests(folder: Path, *names: str) -> list[dict[str, Any]]:
+    """Copies of the objects in ``<name>.yaml`` of the folder, in the order of the names."""
+    return [copy.deepcopy(each) for name in names for each in _documents(folder / f"{name}.yaml")]
+
+
+@cache
+def _documents(file: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.safe_load_all(file.read_text("utf-8")) if document]

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.bench.baseline import GPUS_PER_NODE, groups
 from rehearsal.bench.results import Goal, Sample, slope
+from rehearsal.bench.scheduling import GPUS_PER_NODE, groups
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from rehearsal.engine.stack import ROOT, locate
-from rehearsal.faults import added, changed
-from rehearsal.faults.case import Case
+from rehearsal.faults.injections import INJECTIONS
 from rehearsal.faults.runner import faulty_project, refusal
-from rehearsal.faults.table import CASES
+from rehearsal.faults.table import CASES, Case
 from tests.recorder import Recording
 from tests.stacks import run_program, run_with_fault
 
@@ -41,7 +40,7 @@ def test_the_gate_passes_a_fault_that_no_rule_can_detect(case: Case, tools: Path
 
 
 def test_every_injection_is_a_row_of_the_table() -> None:
-    assert sorted(CASES) == sorted([*added.INJECTIONS, *changed.INJECTIONS])
+    assert sorted(CASES) == sorted(INJECTIONS)
 
 
 def test_every_case_names_a_stack_of_the_project_and_a_rule_of_the_gate_if_one_can_know() -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rehearsal.faults.case import Case
 from rehearsal.faults.runner import noticed_by, rehearse_without_gate
-from rehearsal.faults.table import CASES
+from rehearsal.faults.table import CASES, Case
 
 
 @pytest.mark.rehearsal

@@ -11,8 +11,8 @@ import pytest
 from facts import catalog
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import FlexStart, Pool, TimeSharing, Upgrade
-from rehearsal.providers.gke.machine_rules import PARTITION_SIZES
 from rehearsal.providers.gke.node_pool import NODES_RECREATED
+from rehearsal.providers.gke.pool_rules import PARTITION_SIZES
 from rehearsal.providers.values import at
 from tests import recorder
 from tests.components import specs

@@ -6,16 +6,13 @@ import ipaddress
 from typing import Any, Final
 
 from rehearsal.providers.aks.cloud import TABLE, Subscription
-from rehearsal.providers.aks.pool_rules import is_system
 from rehearsal.providers.aks.versions import OFFERED, long_term_only, resolve
 from rehearsal.providers.base import Properties
-from rehearsal.providers.values import at
 
 CLUSTER_RULES: Final = TABLE.rules("cluster")
 
 # "This range must be smaller than /12": https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning
 WIDEST_SERVICES: Final = 13
-MOST_AUTHORIZED: Final = 200
 
 
 def inline_pools(cluster: Properties) -> list[Properties]:
@@ -34,15 +31,6 @@ def _location(cluster: Properties, cloud: Subscription) -> str | None:
     )
 
 
-@CLUSTER_RULES.add("cluster-system-pool")
-def _system(cluster: Properties, cloud: Subscription) -> str | None:
-    pools = inline_pools(cluster)
-    if not any(map(is_system, pools)):
-        return "Must define at least one system pool."
-    names = [pool.get("name") for pool in pools]
-    return "Agent pool names must be unique in agentPoolProfiles." if len(set(names)) < len(names) else None
-
-
 @CLUSTER_RULES.add("version-offered")
 def _version(cluster: Properties, cloud: Subscription) -> str | None:
     version = cluster.get("kubernetesVersion")
@@ -51,16 +39,6 @@ def _version(cluster: Properties, cloud: Subscription) -> str | None:
     if version is None or resolve(version):
         return None
     return f"Managed cluster is on version {version}, which is not supported: this rehearsal offers {OFFERED}."
-
-
-@CLUSTER_RULES.add("authorized-ranges-public")
-def _authorized(cluster: Properties, cloud: Subscription) -> str | None:
-    ranges = at(cluster, "apiServerAccessProfile.authorizedIPRanges") or []
-    if ranges and at(cluster, "apiServerAccessProfile.enablePrivateCluster"):
-        return "apiServerAccessProfile: authorizedIPRanges cannot be used with a private cluster."
-    if len(ranges) > MOST_AUTHORIZED:
-        return f"apiServerAccessProfile.authorizedIPRanges: at most {MOST_AUTHORIZED} ranges, not {len(ranges)}."
-    return _bad_range("apiServerAccessProfile.authorizedIPRanges", ranges)
 
 
 @CLUSTER_RULES.add("private-zone-form")
@@ -94,24 +72,6 @@ def _ranges(cluster: Properties, cloud: Subscription) -> str | None:
         nested = ipaddress.ip_address(address)
         if nested not in services or nested == services[1] or nested == services[0]:
             return f"networkProfile.dnsServiceIP {address} must be in serviceCidr {services} and not its first address."
-    return None
-
-
-@CLUSTER_RULES.add("outbound-type")
-def _outbound(cluster: Properties, cloud: Subscription) -> str | None:
-    profile = cluster.get("networkProfile") or {}
-    kind = profile.get("outboundType") or "loadBalancer"
-    own_subnet = any(pool.get("vnetSubnetID") for pool in inline_pools(cluster))
-    if kind == "managedNATGateway" and own_subnet:
-        return "networkProfile.outboundType managedNATGateway needs AKS's own network: with a subnet of yours, use " + (
-            "userAssignedNATGateway."
-        )
-    if kind in ("userAssignedNATGateway", "userDefinedRouting") and not own_subnet:
-        return f"networkProfile.outboundType {kind} needs a subnet: give vnetSubnetID in agentPoolProfiles."
-    if profile.get("natGatewayProfile") and kind != "managedNATGateway":
-        return "networkProfile.natGatewayProfile needs outboundType managedNATGateway."
-    if profile.get("loadBalancerProfile") and kind != "loadBalancer":
-        return "networkProfile.loadBalancerProfile needs outboundType loadBalancer."
     return None
 
 

@@ -12,11 +12,10 @@ from facts.catalog.aks.cloud import REGISTRY as REGISTRY_ID
 from facts.catalog.aks.keys import ENCRYPTION_SET as KEY_SET
 from facts.catalog.aks.resource_ids import CONTAINER as CONTAINER_ID
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK
-from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.providers.aks.cloud import GROUP
+from rehearsal.providers.aks.data import ACCOUNT, CONTAINER, REGISTRY
 from rehearsal.providers.aks.identity import ENCRYPTION_SET
 from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, SUBNET
-from rehearsal.providers.aks.registries import REGISTRY
 from rehearsal.providers.base import Properties
 
 

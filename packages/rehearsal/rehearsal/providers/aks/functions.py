@@ -11,7 +11,7 @@ import yaml
 from rehearsal.providers.aks.agent_pool import POOL, live, pools_of
 from rehearsal.providers.aks.cloud import Subscription, identifier, require
 from rehearsal.providers.aks.cluster import endpoint_path, find_cluster
-from rehearsal.providers.aks.file_shares import get_network_interface
+from rehearsal.providers.aks.data import get_network_interface
 from rehearsal.providers.aks.network import NETWORK, subnets_of
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import last_part

@@ -46,8 +46,6 @@ SIMULATED: Final = (
 PRIVATE_ZONES: Final = "microsoft.network/privatednszones/"
 _DEFINITIONS: Final = "/providers/Microsoft.Authorization/roleDefinitions/"
 
-FEDERATED_RULES: Final = TABLE.rules("federated")
-
 
 def _grantable(pending: Pending[Subscription]) -> None:
     cloud, inputs = pending.cloud, pending.inputs
@@ -165,12 +163,6 @@ def require_scope(cloud: Subscription, scope: str) -> None:
         raise not_found(path)
 
 
-@FEDERATED_RULES.add("federated-audience")
-def _audience(inputs: Properties, cloud: Subscription) -> str | None:
-    count = len(inputs["audiences"])
-    return None if count == 1 else f"A federated identity credential has exactly one audience, not {count}."
-
-
 def _key_there(pending: Pending[Subscription]) -> None:
     """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
     url = at(pending.inputs, "activeKey.keyUrl")
@@ -194,7 +186,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         outputs={"createdBy": _caller, "updatedBy": _caller},
         requires=_grantable,
     ),
-    TABLE.row(FEDERATED, rules=FEDERATED_RULES.rules, requires=_one_subject),
+    TABLE.row(FEDERATED, requires=_one_subject),
     TABLE.row(
         ENCRYPTION_SET,
         outputs={

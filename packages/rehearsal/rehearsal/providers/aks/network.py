@@ -21,9 +21,6 @@ NAT: Final = "azure-native:network:NatGateway"
 ADDRESS: Final = "azure-native:network:PublicIPAddress"
 ROUTE_TABLE: Final = "azure-native:network:RouteTable"
 
-NETWORK_RULES: Final = TABLE.rules("network")
-SUBNET_RULES: Final = TABLE.rules("subnet")
-
 
 def _guid(pending: Pending[Subscription]) -> str:
     return identifier(pending.id)
@@ -98,41 +95,14 @@ def _require_inside(subnet: Properties, network: Properties) -> None:
             )
 
 
-@NETWORK_RULES.add("network-ranges-valid")
-def _network_ranges(network: Properties, cloud: Subscription) -> str | None:
-    ranges = at(network, "addressSpace.addressPrefixes") or []
-    if not ranges and not at(network, "addressSpace.ipamPoolPrefixAllocations"):
-        return "Virtual network must have at least one address prefix in addressSpace.addressPrefixes."
-    return _range_problem(ranges, 2)
-
-
-@SUBNET_RULES.add("subnet-range-valid")
-def _subnet_range(subnet: Properties, cloud: Subscription) -> str | None:
-    if not prefixes(subnet) and not subnet.get("ipamPoolPrefixAllocations"):
-        return f"Subnet '{subnet['subnetName']}' needs an addressPrefix."
-    return _range_problem(prefixes(subnet), 2)
-
-
-def _range_problem(ranges: list[str], widest: int) -> str | None:
-    for text in ranges:
-        try:
-            size = ipaddress.ip_network(text).prefixlen
-        except ValueError as error:
-            return f"Address prefix {text} is not valid: {error}."
-        if ":" not in text and not widest <= size <= 29:
-            return f"Address prefix {text} is not valid: IPv4 ranges are /{widest} to /29."
-    return None
-
-
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         NETWORK,
         outputs={"resourceGuid": _guid},
-        rules=NETWORK_RULES.rules,
         requires=_holds_its_subnets,
         nested=_inline_subnets,
     ),
-    TABLE.row(SUBNET, rules=SUBNET_RULES.rules, requires=_fits_its_network),
+    TABLE.row(SUBNET, requires=_fits_its_network),
     TABLE.row(NAT, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
     TABLE.row(ADDRESS, outputs={"ipAddress": _address, "resourceGuid": _guid}),
     TABLE.row("azure-native:network:NetworkSecurityGroup"),

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from rehearsal.providers.aks.cloud import TABLE, Subscription
-from rehearsal.providers.aks.nodes import can_mig, is_spot
+from rehearsal.providers.aks.nodes import can_mig
 from rehearsal.providers.aks.versions import OFFERED, resolve
 from rehearsal.providers.base import Properties
-from rehearsal.providers.labels import bad_label
+from rehearsal.providers.rules import bad_label
 from rehearsal.providers.values import at
 
 POOL_RULES: Final = TABLE.rules("pool")
@@ -30,34 +30,6 @@ def pool_name(pool: Properties) -> str:
 def is_system(pool: Properties) -> bool:
     """Whether the pool runs AKS's own pods."""
     return pool.get("mode") == "System"
-
-
-@POOL_RULES.add("autoscaling-needs-limits")
-def _limits(pool: Properties, cloud: Subscription) -> str | None:
-    low, high = pool.get("minCount"), pool.get("maxCount")
-    if pool.get("enableAutoScaling"):
-        if low is None or high is None:
-            return f"Agent pool '{pool_name(pool)}': enableAutoScaling needs minCount and maxCount."
-        if int(low) > int(high) or int(high) < 1:
-            return (
-                f"Agent pool '{pool_name(pool)}': minCount {low} must not exceed maxCount {high}, which is 1 or more."
-            )
-    elif low is not None or high is not None:
-        return f"Agent pool '{pool_name(pool)}': minCount and maxCount need enableAutoScaling."
-    return None
-
-
-@POOL_RULES.add("eviction-needs-spot")
-def _eviction(pool: Properties, cloud: Subscription) -> str | None:
-    if is_spot(pool):
-        price = pool.get("spotMaxPrice")
-        if price is not None and price != -1 and (price <= 0 or round(price, 5) != price):
-            return f"spotMaxPrice {price:g} is invalid: -1 (up to the on-demand price) or more than 0, to 5 decimals."
-        return None
-    for key in ("scaleSetEvictionPolicy", "spotMaxPrice"):
-        if pool.get(key) is not None:
-            return f"Agent pool '{pool_name(pool)}': {key} cannot be specified unless scaleSetPriority is 'Spot'."
-    return None
 
 
 @POOL_RULES.add("vm-size-exists")
@@ -120,17 +92,6 @@ def _secure_boot(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("zones-need-scale-sets")
-def _zones(pool: Properties, cloud: Subscription) -> str | None:
-    zones = pool.get("availabilityZones") or []
-    if zones and pool.get("type") == "AvailabilitySet":
-        return "availabilityZones can only be specified if the type of the agent pool is VirtualMachineScaleSets."
-    wrong = [zone for zone in zones if zone not in ("1", "2", "3")]
-    if wrong:
-        return f"availabilityZones: {wrong[0]} is no zone of Azure's API: write '1', '2' or '3'."
-    return "availabilityZones: a zone is given twice." if len(set(zones)) < len(zones) else None
-
-
 @POOL_RULES.add("labels-valid")
 def _labels(pool: Properties, cloud: Subscription) -> str | None:
     for key, value in (pool.get("nodeLabels") or {}).items():
@@ -158,19 +119,6 @@ def _taints(pool: Properties, cloud: Subscription) -> str | None:
             return problem
         if key.startswith("kubernetes.azure.com/") and key not in ALLOWED:
             return f"Taint key '{key}' is reserved: AKS sets taints with the prefix kubernetes.azure.com/ itself."
-    return None
-
-
-@POOL_RULES.add("system-pool-taints")
-def _system_taints(pool: Properties, cloud: Subscription) -> str | None:
-    if not is_system(pool):
-        return None
-    for text in pool.get("nodeTaints") or []:
-        if not text.startswith("CriticalAddonsOnly=") and not text.endswith(":PreferNoSchedule"):
-            return (
-                f"Placing custom taint '{text}' on a system pool is not supported (except 'CriticalAddonsOnly' taint "
-                "or taint effect is 'PreferNoSchedule'). Please refer to https://aka.ms/aks/system-taints for detail"
-            )
     return None
 
 

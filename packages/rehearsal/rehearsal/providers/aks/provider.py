@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.aks import (
-    agent_pool,
-    buckets,
-    cloud,
-    cluster,
-    errors,
-    file_shares,
-    identity,
-    maintenance,
-    network,
-    registries,
-)
+from rehearsal.providers.aks import agent_pool, cloud, cluster, data, errors, identity, maintenance, network
 from rehearsal.providers.aks.agent_pool import Operations
 from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, Subscription
 from rehearsal.providers.aks.functions import FUNCTIONS
@@ -61,17 +50,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     name = "azure-native"
     cloud_name = "aks"
     rows = table(
-        (
-            *cloud.ROWS,
-            *network.ROWS,
-            *identity.ROWS,
-            *registries.ROWS,
-            *buckets.ROWS,
-            *file_shares.ROWS,
-            *cluster.ROWS,
-            *agent_pool.ROWS,
-            *maintenance.ROWS,
-        )
+        tuple(row for part in (cloud, network, identity, data, cluster, agent_pool, maintenance) for row in part.ROWS)
     )
     rules_for_all_types = TAGS
     functions = FUNCTIONS

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import architecture, instance_type
-from rehearsal.providers.rules import RuleBook, tag_rules
+from rehearsal.providers.rules import RuleBook, bad_label, tag_rules
 from rehearsal.providers.values import at
 
 CLUSTER_RULES: Final = RuleBook[Account]()
@@ -41,14 +39,6 @@ def _subnets(inputs: Properties, account: Account) -> str | None:
     if len(set(at(inputs, "vpcConfig.subnetIds") or [])) >= 2:
         return None
     return "InvalidParameterException: Subnets specified must be in at least two different AZs"
-
-
-@CLUSTER_RULES.add("endpoint-somewhere", _ENDPOINT, "vpcConfig.endpointPublicAccess", "vpcConfig.endpointPrivateAccess")
-def _endpoint(inputs: Properties, account: Account) -> str | None:
-    network: Mapping[str, Any] = inputs["vpcConfig"]
-    if network.get("endpointPublicAccess", True) or network.get("endpointPrivateAccess"):
-        return None
-    return "InvalidParameterException: Private and public endpoint access cannot both be disabled"
 
 
 @CLUSTER_RULES.add("public-access-ranges", _ENDPOINT, "vpcConfig.publicAccessCidrs", "vpcConfig.endpointPublicAccess")
@@ -82,28 +72,6 @@ def _services(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-@CLUSTER_RULES.add(
-    "encrypted-resources", "https://docs.aws.amazon.com/eks/latest/userguide/enable-kms.html", "encryptionConfig"
-)
-def _encrypted(inputs: Properties, account: Account) -> str | None:
-    encryption = inputs.get("encryptionConfig")
-    if not encryption or encryption.get("resources") == ["secrets"]:
-        return None
-    return "InvalidParameterException: The only supported value of encryptionConfig.resources is secrets"
-
-
-@CLUSTER_RULES.add(
-    "auto-mode-complete",
-    "https://docs.aws.amazon.com/eks/latest/userguide/automode.html",
-    "computeConfig",
-    "storageConfig",
-)
-def _auto_mode(inputs: Properties, account: Account) -> str | None:
-    if at(inputs, "computeConfig.enabled") or at(inputs, "storageConfig.blockStorage.enabled"):
-        return "InvalidParameterException: EKS Auto Mode is not simulated: leave computeConfig and storageConfig out"
-    return None
-
-
 def version_step(old: str, new: str, since: timedelta | None) -> str | None:
     """Why a control plane of minor version ``old`` cannot become ``new``: one step up at a time
     (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html), or one back in the seven days ``since`` it
@@ -123,38 +91,9 @@ DEFAULT_AMI_TYPE: Final = "AL2023_x86_64_STANDARD"
 DEFAULT_TYPE: Final = "t3.medium"
 
 _CREATE: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html"
-_GROUPS: Final = "https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html"
-_TEMPLATES: Final = "https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html"
 _LABELS: Final = "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"
 _TAINT: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_Taint.html"
-_NAME: Final = re.compile(r"[0-9A-Za-z][A-Za-z0-9_-]{0,62}")
-_LABEL_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _MOST_TAINTS: Final = 50
-
-
-@POOL_RULES.add("group-name", _CREATE, "nodeGroupName")
-def _name(inputs: Properties, account: Account) -> str | None:
-    name = inputs["nodeGroupName"]
-    if _NAME.fullmatch(name):
-        return None
-    return (
-        f"InvalidParameterException: nodegroupName {name} must be at most 63 letters, digits, hyphens and underscores"
-    )
-
-
-@POOL_RULES.add("scaling-ordered", _GROUPS, "scalingConfig")
-def _scaling(inputs: Properties, account: Account) -> str | None:
-    low, desired, high = (int(at(inputs, f"scalingConfig.{key}") or 0) for key in ("minSize", "desiredSize", "maxSize"))
-    if high < 1:
-        return "InvalidParameterException: maxSize must be at least 1"
-    if low > high:
-        return f"InvalidParameterException: Minimum capacity {low} can't be greater than maximum capacity {high}"
-    if desired > high:
-        return f"InvalidParameterException: desired capacity {desired} can't be greater than max size {high}"
-    if desired < low:
-        return f"InvalidParameterException: Minimum capacity {low} can't be greater than desired size {desired}"
-    return None
 
 
 @POOL_RULES.add("instance-types-exist", _CREATE, "instanceTypes")
@@ -163,16 +102,6 @@ def _types(inputs: Properties, account: Account) -> str | None:
     if not unknown:
         return None
     return f"InvalidParameterException: The following supplied instance types do not exist: [{', '.join(unknown)}]"
-
-
-@POOL_RULES.add("instance-types-many", _CREATE, "instanceTypes", "capacityType")
-def _many(inputs: Properties, account: Account) -> str | None:
-    types = inputs.get("instanceTypes") or []
-    if len(set(types)) < len(types):
-        return f"InvalidParameterException: instanceTypes names a type twice: [{', '.join(types)}]"
-    if inputs.get("capacityType") == "CAPACITY_BLOCK" and len(types) != 1:
-        return "InvalidParameterException: A node group of capacity type CAPACITY_BLOCK has one instance type"
-    return None
 
 
 @POOL_RULES.add("instance-types-architecture", _CREATE, "instanceTypes")
@@ -194,17 +123,6 @@ def _image(inputs: Properties, account: Account) -> str | None:
         without = machine is not None and "NVIDIA" in ami and not machine.gpus
         if architecture(account, name) != image_architecture or without:
             return f"InvalidParameterException: [{name}] is not a valid instance type for requested amiType {ami}"
-    return None
-
-
-@POOL_RULES.add("disk-or-template", _TEMPLATES, "launchTemplate", "diskSize", "remoteAccess")
-def _disk(inputs: Properties, account: Account) -> str | None:
-    if not inputs.get("launchTemplate"):
-        return None
-    if inputs.get("diskSize"):
-        return "InvalidParameterException: Disk size must be specified within the launch template."
-    if inputs.get("remoteAccess"):
-        return "InvalidParameterException: Remote access configuration cannot be specified with a launch template."
     return None
 
 
@@ -244,26 +162,9 @@ def _taints(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-@POOL_RULES.add(
-    "update-config",
-    "https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html",
-    "updateConfig",
-)
-def _update(inputs: Properties, account: Account) -> str | None:
-    config = inputs.get("updateConfig") or {}
-    present = [key for key in ("maxUnavailable", "maxUnavailablePercentage") if config.get(key) is not None]
-    if config and len(present) != 1:
-        return "InvalidParameterException: updateConfig needs maxUnavailable or maxUnavailablePercentage, and not both"
-    return None
-
-
 def _bad(what: str, key: str, value: str) -> str | None:
-    prefix, slash, name = key.rpartition("/")
-    if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_PREFIX.fullmatch(prefix)):
-        return f"InvalidParameterException: Invalid {what} key {key}: write [prefix/]name of letters, digits, - _ ."
-    if value and not _LABEL_NAME.fullmatch(value):
-        return f"InvalidParameterException: Invalid {what} value {value} of {key}: at most 63 letters, digits, - _ ."
-    return None
+    problem = bad_label(what, key, value)
+    return f"InvalidParameterException: {problem}" if problem else None
 
 
 _KEY: Final = 128

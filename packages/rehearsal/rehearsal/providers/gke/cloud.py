@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.table import Table
 
@@ -16,6 +17,11 @@ SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
 def chosen(value: Any, default: str | None) -> Any:
     """``value``, known or not; the default where the program gave none, which may also be an empty text."""
     return default if value in (None, "") else value
+
+
+def in_region(cloud: SimulatedCloud, inputs: Properties) -> Properties:
+    """``inputs`` with the provider's region as their location, unless they have one."""
+    return {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))}
 
 
 def region_of(location: str) -> str:

@@ -12,14 +12,11 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
-from rehearsal.providers.gke.machine_rules import bad_resource_label
 from rehearsal.providers.values import at
 
 CLUSTER_RULES: Final = TABLE.rules("cluster")
 
 KEY: Final = re.compile(r"projects/[^/]+/locations/([^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
-# With private nodes; the page once said 50 without them, the API's own description 10.
-MAX_AUTHORIZED_NETWORKS: Final = 100
 RANGE_BLOCKS: Final = ("clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
 
 
@@ -78,20 +75,6 @@ def _extended(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return f'Master version "{version}" is in extended support: it is available in the Extended channel only.'
 
 
-@CLUSTER_RULES.add("control-plane-range")
-def _control_plane(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    text = at(cluster, "privateClusterConfig.masterIpv4CidrBlock")
-    if text is None:
-        return None
-    try:
-        network = ipaddress.ip_network(text)
-    except ValueError as error:
-        return f"Invalid master_ipv4_cidr_block '{text}': {error}."
-    if network.prefixlen == 28:
-        return None
-    return f"Invalid master_ipv4_cidr_block '{text}': it must be a /28, not a /{network.prefixlen}."
-
-
 @CLUSTER_RULES.add("cluster-ranges-valid")
 def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     earlier: list[tuple[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = []
@@ -104,19 +87,6 @@ def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
             if network.overlaps(known):
                 return f"Requested CIDR {text} overlaps with {other}."
         earlier.append((text, network))
-    return None
-
-
-@CLUSTER_RULES.add("authorized-networks")
-def _authorized(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    blocks = at(cluster, "masterAuthorizedNetworksConfig.cidrBlocks") or []
-    if len(blocks) > MAX_AUTHORIZED_NETWORKS:
-        return f"{len(blocks)} authorized networks; at most {MAX_AUTHORIZED_NETWORKS} are allowed."
-    for block in blocks:
-        try:
-            ipaddress.ip_network(block["cidrBlock"])
-        except (KeyError, ValueError) as error:
-            return f"Invalid authorized network {block}: {error}."
     return None
 
 
@@ -194,30 +164,6 @@ def _exclusions(cluster: Properties, cloud: SimulatedCloud) -> str | None:
         if not 0 < (end - start).total_seconds() <= 30 * 24 * 3600:
             return f"Maintenance exclusion '{each.get('exclusionName')}' of scope NO_UPGRADES: at most 30 days."
     return None
-
-
-@CLUSTER_RULES.add("maintenance-exclusion-ends-once")
-def _exclusion(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    for exclusion in at(cluster, "maintenancePolicy.maintenanceExclusions") or []:
-        if bool(exclusion.get("endTime")) == bool(at(exclusion, "exclusionOptions.endTimeBehavior")):
-            name = exclusion.get("exclusionName")
-            return (
-                f"Maintenance exclusion '{name}': give exactly one of end_time and exclusion_options.end_time_behavior."
-            )
-    return None
-
-
-@CLUSTER_RULES.add("gpu-metrics-need-prometheus")
-def _gpu_metrics(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    monitoring = cluster.get("monitoringConfig") or {}
-    if "DCGM" in (monitoring.get("enableComponents") or []) and at(monitoring, "managedPrometheus.enabled") is False:
-        return "The component DCGM needs Managed Service for Prometheus: set managed_prometheus.enabled."
-    return None
-
-
-@CLUSTER_RULES.add("cluster-resource-labels")
-def _resource_labels(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    return bad_resource_label(cluster.get("resourceLabels") or {})
 
 
 def explicit_ranges(cluster: Properties) -> list[str]:

@@ -6,9 +6,8 @@ import re
 import zlib
 from typing import Any, Final
 
-from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.gke.cloud import TABLE, chosen
+from rehearsal.providers.gke.cloud import TABLE, in_region
 from rehearsal.providers.gke.errors import bad_request, not_found
 from rehearsal.providers.gke.functions import project_number
 from rehearsal.providers.resource import Pending, SimulatedResource
@@ -56,10 +55,6 @@ def _known_member(pending: Pending[SimulatedCloud]) -> None:
     require_pool(pending.cloud, pending.inputs["member"])
 
 
-def _in_region(cloud: SimulatedCloud, inputs: Properties) -> Properties:
-    return {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))}
-
-
 def _account_number(pending: Pending[SimulatedCloud]) -> str:
     return str(10**20 + zlib.crc32(pending.id.rpartition("/")[2].encode()))
 
@@ -98,7 +93,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     ),
     _grant("gcp:projects/iAMMember:IAMMember"),
     _grant(KEY_GRANT, requires=_known_key),
-    _grant("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember", derive_inputs=_in_region),
+    _grant("gcp:artifactregistry/repositoryIamMember:RepositoryIamMember", derive_inputs=in_region),
     _grant("gcp:storage/bucketIAMMember:BucketIAMMember"),
     _grant("gcp:secretmanager/secretIamMember:SecretIamMember"),
     # Enabling an enabled service succeeds.

@@ -92,18 +92,6 @@ def subnetwork_ranges(inputs: Properties) -> list[str]:
     return [text for text in (inputs.get("ipCidrRange"), *secondary) if text]
 
 
-@SUBNETWORK_RULES.add("subnet-range-valid")
-def _range_valid(inputs: Properties, cloud: SimulatedCloud) -> str | None:
-    for text in subnetwork_ranges(inputs):
-        try:
-            size = ipaddress.ip_network(text).prefixlen
-        except ValueError as error:
-            return f"Invalid value for field 'resource.ipCidrRange': '{text}'. {error}"
-        if not 4 <= size <= 29:
-            return f"Invalid value for field 'resource.ipCidrRange': '{text}'. The mask must be /4 to /29."
-    return None
-
-
 @SUBNETWORK_RULES.add("subnet-ranges-disjoint")
 def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]

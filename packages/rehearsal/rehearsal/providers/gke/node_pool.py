@@ -12,7 +12,6 @@ from rehearsal.providers.gke.cloud import TABLE, region_of
 from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outside
 from rehearsal.providers.gke.errors import bad_request, not_registered
 from rehearsal.providers.gke.iam import require_account, require_granted
-from rehearsal.providers.gke.machine_rules import MACHINE_RULES
 from rehearsal.providers.gke.node_health import node_problem
 from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
 from rehearsal.providers.gke.pool_rules import POOL_RULES
@@ -232,7 +231,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             ),
         },
         derive_inputs=_completed,
-        rules=[*POOL_RULES.rules, *MACHINE_RULES.rules],
+        rules=POOL_RULES.rules,
         requires=_require,
         imported=_imported,
         lifecycle=Lifecycle("NodePool", _start, _stop),

@@ -1,34 +1,39 @@
-"""What GKE refuses in a node pool, one rule per reason."""
+"""What GKE refuses in a node pool, machine family, disks, GPU partitions and image included; one rule per reason."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE
 from rehearsal.providers.gke.nodes import gpu_called
-from rehearsal.providers.labels import bad_label
+from rehearsal.providers.rules import bad_label
 from rehearsal.providers.values import at
 
 POOL_RULES: Final = TABLE.rules("node-pool")
 
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
 MAX_LABEL_CHARACTERS: Final = 1024
-
-
-@POOL_RULES.add("autoscaling-limits-ordered")
-def _limits_ordered(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    scaling = pool.get("autoscaling")
-    if not scaling:
-        return None
-    for low, high in (("minNodeCount", "maxNodeCount"), ("totalMinNodeCount", "totalMaxNodeCount")):
-        if int(scaling.get(low) or 0) > int(scaling.get(high) or 0):
-            limit = scaling.get(high) or 0
-            return f"autoscaling.{low} ({scaling[low]}) must not be greater than autoscaling.{high} ({limit})."
-    if not scaling.get("maxNodeCount") and not scaling.get("totalMaxNodeCount"):
-        return "autoscaling.maxNodeCount or autoscaling.totalMaxNodeCount must be greater than 0."
-    return None
+WITHOUT_PERSISTENT_DISK: Final = re.compile(r"(a3-ultragpu|a4|a4x|c4|c4a|c4d|g4|n4|n4a|n4d)-.*")
+WITHOUT_HYPERDISK_BALANCED: Final = re.compile(r"(a2|c2|c2d|custom|e2|f1|g1|g2|n1|n2|n2d|t2a|t2d)-.*")
+WITHOUT_LOCAL_SSD: Final = re.compile(r"(custom|e2|f1|g1|t2a|t2d|n4|n4a|n4d)-.*")
+# Accelerator → the partitions that one GPU of it is divided into.
+PARTITION_SIZES: Final[Mapping[str, tuple[str, ...]]] = {
+    "nvidia-tesla-a100": ("1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb"),
+    "nvidia-a100-80gb": ("1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb"),
+    "nvidia-h100-80gb": ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "7g.80gb"),
+    "nvidia-h100-mega-80gb": ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "7g.80gb"),
+    "nvidia-h200-141gb": ("1g.18gb", "1g.35gb", "2g.35gb", "3g.71gb", "7g.141gb"),
+    "nvidia-b200": ("1g.23gb", "1g.45gb", "2g.45gb", "3g.90gb", "7g.180gb"),
+}
+SSD_COUNTS: Final = (
+    "nodeConfig.localSsdCount",
+    "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount",
+    "nodeConfig.localNvmeSsdBlockConfig.localSsdCount",
+)
 
 
 @POOL_RULES.add("machine-exists")
@@ -73,26 +78,6 @@ def _fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("driver-latest-on-cos")
-def _driver(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    image = at(pool, "nodeConfig.imageType") or "COS_CONTAINERD"
-    for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
-        if at(accelerator, "gpuDriverInstallationConfig.gpuDriverVersion") == "LATEST" and not image.startswith("COS"):
-            return (
-                f"gpu_driver_version LATEST is only supported on Container-Optimized OS, not on {image}: use DEFAULT."
-            )
-    return None
-
-
-@POOL_RULES.add("time-sharing-clients")
-def _sharing(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
-        sharing = accelerator.get("gpuSharingConfig")
-        if sharing and not 2 <= int(sharing.get("maxSharedClientsPerGpu") or 0) <= 48:
-            return "max_shared_clients_per_gpu must be between 2 and 48."
-    return None
-
-
 @POOL_RULES.add("surge-not-both-zero")
 def _surge(pool: Properties, cloud: SimulatedCloud) -> str | None:
     settings = pool.get("upgradeSettings")
@@ -120,14 +105,6 @@ def _labels_length(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return f"The node labels have {characters} characters in all, at most {MAX_LABEL_CHARACTERS} are allowed."
 
 
-@POOL_RULES.add("labels-allowed")
-def _roles(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    for key in at(pool, "nodeConfig.labels") or {}:
-        if key.startswith("node-role.kubernetes.io/"):
-            return f"Applying kubernetes label is not allowed: {key}."
-    return None
-
-
 @POOL_RULES.add("taints-valid")
 def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
     taints: list[dict[str, Any]] = at(pool, "nodeConfig.taints") or []
@@ -151,3 +128,34 @@ def _lifetime(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if text is None or 0 < float(str(text).removesuffix("s")) <= MAX_LIFETIME_SECONDS:
         return None
     return f"max_run_duration {text} must be more than 0 and at most {MAX_LIFETIME_SECONDS}s (7 days)."
+
+
+@POOL_RULES.add("disk-fits-machine")
+def _disk_fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
+    machine, disk = at(pool, "nodeConfig.machineType") or "e2-medium", at(pool, "nodeConfig.diskType") or "pd-balanced"
+    lacking = WITHOUT_PERSISTENT_DISK if disk.startswith("pd-") else WITHOUT_HYPERDISK_BALANCED
+    if disk.startswith(("pd-", "hyperdisk-balanced")) and lacking.fullmatch(machine):
+        return f"[{disk}] features are not compatible for creating instance with machine type {machine}."
+    return None
+
+
+@POOL_RULES.add("local-ssd-on-machine")
+def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
+    machine = at(pool, "nodeConfig.machineType") or "e2-medium"
+    if any(at(pool, path) for path in SSD_COUNTS) and WITHOUT_LOCAL_SSD.fullmatch(machine):
+        return f"Machine type '{machine}' takes no local SSD."
+    known = cloud.catalog.machines.get(machine)
+    counts = [count for path in SSD_COUNTS if (count := at(pool, path))]
+    if known is not None and known.local_ssds and any(count != known.local_ssds for count in counts):
+        return f"Machine type '{machine}' has {known.local_ssds} local SSDs, no other number."
+    return None
+
+
+@POOL_RULES.add("partition-size")
+def _partition(pool: Properties, cloud: SimulatedCloud) -> str | None:
+    for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
+        size, sizes = accelerator.get("gpuPartitionSize"), PARTITION_SIZES.get(accelerator["type"], ())
+        if size and size not in sizes:
+            known = f"It has {', '.join(sizes)}" if sizes else "It cannot be partitioned"
+            return f"Accelerator '{accelerator['type']}' has no partition size '{size}'. {known}."
+    return None

@@ -13,7 +13,7 @@ from rehearsal.providers.base import CallContext, CheckFailure, Properties, Prov
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
-from rehearsal.providers.gke import buckets, cluster, errors, file_stores, iam, network, node_pool, registries
+from rehearsal.providers.gke import cluster, data, errors, iam, network, node_pool
 from rehearsal.providers.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
@@ -45,9 +45,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
 
     name = "gcp"
     cloud_name = "gke"
-    rows = table(
-        (*network.ROWS, *iam.ROWS, *registries.ROWS, *buckets.ROWS, *file_stores.ROWS, *cluster.ROWS, *node_pool.ROWS)
-    )
+    rows = table((*network.ROWS, *iam.ROWS, *data.ROWS, *cluster.ROWS, *node_pool.ROWS))
     rules_for_all_types = TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")

@@ -10,8 +10,7 @@ import yaml
 from packages.rehearsal.tests.providers.aks.account import Microsoft
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.aks import AzureNativeProvider
-from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
-from rehearsal.providers.aks.registries import REGISTRY
+from rehearsal.providers.aks.data import ACCOUNT, CONTAINER, REGISTRY
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.fixtures import create_fixtures
 from tests import one_stack

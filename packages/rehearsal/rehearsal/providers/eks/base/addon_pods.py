@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.providers.system_manifests import manifests
+from rehearsal.providers.table import manifests
 
 _FOLDER: Final = Path(__file__).with_name("addons")
 

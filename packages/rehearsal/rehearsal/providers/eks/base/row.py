@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -18,9 +18,8 @@ from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import parameters, request_of
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
-from rehearsal.providers.rules import Check, ServerRule
+from rehearsal.providers.rules import Check, RuleBook, ServerRule
 from rehearsal.providers.store import Record
-from rehearsal.providers.values import at
 
 Describe = Callable[[Account, str, Properties], "Mapping[str, Any] | None"]
 """Account, id and inputs → what AWS says of the resource; ``None`` or AWS's "not found" if it is gone."""
@@ -142,7 +141,7 @@ def _row(token: str, declared: dict[str, Any]) -> Row:
         token=token,
         outputs={name: _output(each) for name, each in declared.pop("outputs", {}).items()},
         references={path: Reference(type, tie) for path, (tie, type) in references.items()},
-        rules=[_rule(**each) for each in declared.pop("rules", ())],
+        rules=[*_with_documents(declared.pop("rules", {}))],
         attributes=tuple(_attribute(name, **each) for name, each in declared.pop("attributes", {}).items()),
         **declared,
     )
@@ -198,31 +197,20 @@ def _value_at(answer: Any, path: str, default: Any) -> Any:
     return default if answer is None else answer
 
 
-def _rule(
-    *,
-    id: str,
-    source: str,
-    path: str,
-    refusal: str,
-    pattern: str = "",
-    among: tuple[Any, ...] = (),
-    between: tuple[int, int] | None = None,
-    policy: str = "",
-) -> ServerRule[Account]:
-    def problem(value: Any) -> str | None:
-        if policy:
-            return document_problem(value, principals=policy == "resource")
-        if between:
-            return None if between[0] <= value <= between[1] else "outside"
-        return None if (re.fullmatch(pattern, value) if pattern else value in among) else "another"
+def _with_documents(declared: Mapping[str, Properties]) -> Iterator[ServerRule[Account]]:
+    """The rules of a type; those about a ``policy`` check it as AWS does."""
+    for each in RuleBook[Account](declared).rules:
+        written = declared[each.id]
+        yield replace(each, check=_document(each.reads[0], **written)) if "policy" in written else each
 
-    def check(inputs: Properties, account: Account) -> str | None:
-        value = at(inputs, path)
-        wrong = None if value is None else problem(value)
-        shown = int(value) if isinstance(value, float) else value
-        return refusal.format(value=shown, problem=wrong, among=", ".join(map(str, among))) if wrong else None
 
-    return ServerRule(id, source, (path,), check)
+def _document(path: str, *, policy: str, refusal: str, **_: Any) -> Check[Account]:
+    def check(inputs: Properties, _: Account) -> str | None:
+        text = inputs.get(path)
+        problem = None if text is None else document_problem(text, principals=policy == "resource")
+        return refusal.format(problem=problem) if problem else None
+
+    return check
 
 
 def refused(token: str, code: str, message: str, operation: str = "") -> AwsError:

@@ -11,7 +11,7 @@ import yaml
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks.base.account import ADDON, POD_IDENTITY, Account, maker
 from rehearsal.providers.eks.base.addon_pods import ADDONS, BOOTSTRAPPED, needs_nodes, workloads
-from rehearsal.providers.eks.base.row import refused, row, rule
+from rehearsal.providers.eks.base.row import refused, row
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
@@ -101,33 +101,6 @@ def _has_nodes(record: Record, cluster: str) -> bool:
 
 
 POLICY_ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
-_TAKEN: Final = ("system:", "eks:", "aws:", "amazon:", "iam:")
-
-
-@rule(
-    "entry-type",
-    "https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html",
-    "type",
-    "kubernetesGroups",
-)
-def _groups(inputs: Properties, account: Account) -> str | None:
-    kind, groups = inputs.get("type") or "STANDARD", inputs.get("kubernetesGroups") or []
-    if kind != "STANDARD" and groups:
-        return f"InvalidRequestException: An access entry of type {kind} has the groups that EKS gives it"
-    taken = next((group for group in groups if group.startswith(_TAKEN)), None)
-    if taken is None:
-        return None
-    return f"InvalidParameterException: The kubernetes group name {taken} is invalid, it cannot start with system:"
-
-
-@rule("access-scope", "https://docs.aws.amazon.com/eks/latest/APIReference/API_AccessScope.html", "accessScope")
-def _scope(inputs: Properties, account: Account) -> str | None:
-    kind, namespaces = at(inputs, "accessScope.type"), at(inputs, "accessScope.namespaces")
-    if kind == "namespace" and not namespaces:
-        return "InvalidParameterException: accessScope namespace needs namespaces"
-    if kind == "cluster" and namespaces:
-        return "InvalidParameterException: accessScope cluster has no namespaces"
-    return None
 
 
 def _entry_requires(pending: Pending[Account]) -> None:
@@ -203,7 +176,7 @@ ROWS: Final = (
         requires=_addon_requires,
         lifecycle=Lifecycle("EKS Add-On", _start, _stop),
     ),
-    row(ACCESS_ENTRY, outputs={"accessEntryArn": _entry_arn}, rules=[_groups], requires=_entry_requires),
-    row(POLICY_ASSOCIATION, rules=[_scope], requires=_association_requires),
+    row(ACCESS_ENTRY, outputs={"accessEntryArn": _entry_arn}, requires=_entry_requires),
+    row(POLICY_ASSOCIATION, requires=_association_requires),
     row(POD_IDENTITY, make=_identity_id, requires=_identity_requires),
 )

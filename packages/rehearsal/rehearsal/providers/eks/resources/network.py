@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -13,7 +12,6 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.request import pairs, parameters, part
 from rehearsal.providers.eks.base.row import refused, row, rule
 from rehearsal.providers.resource import Pending
-from rehearsal.providers.rules import RuleBook, ServerRule
 from rehearsal.providers.store import Record
 
 VPC: Final = "aws:ec2/vpc:Vpc"
@@ -27,23 +25,6 @@ ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
 ENDPOINT: Final = "aws:ec2/vpcEndpoint:VpcEndpoint"
 CLUSTER: Final = "aws:eks/cluster:Cluster"
 
-_VPC_RANGES: Final = "https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html"
-_SUBNET_RANGES: Final = "https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html"
-
-
-def _range(id: str, source: str) -> ServerRule[Account]:
-    def check(inputs: Properties, account: Account) -> str | None:
-        text = inputs.get("cidrBlock")
-        if text is None:
-            return None
-        try:
-            size = ipaddress.ip_network(text).prefixlen
-        except ValueError as error:
-            return f"InvalidParameterValue: Value ({text}) for parameter cidrBlock is invalid. {error}"
-        return None if 16 <= size <= 28 else f"InvalidVpc.Range: The CIDR '{text}' is invalid: AWS allows /16 to /28."
-
-    return ServerRule(id, source, ("cidrBlock",), check)
-
 
 @rule("subnet-zone", "https://docs.aws.amazon.com/vpc/latest/userguide/create-subnets.html", "availabilityZone")
 def _zone(inputs: Properties, account: Account) -> str | None:
@@ -55,13 +36,6 @@ def _zone(inputs: Properties, account: Account) -> str | None:
         f"InvalidParameterValue: Value ({zone}) for parameter availabilityZone is invalid. "
         f"Subnets can currently only be created in the following availability zones: {', '.join(zones)}."
     )
-
-
-@rule("nat-address", "https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-basics.html", "allocationId")
-def _address(inputs: Properties, account: Account) -> str | None:
-    if inputs.get("connectivityType") == "public" and not inputs.get("allocationId"):
-        return "MissingParameter: A public NAT gateway must have an elastic IP address: give allocationId."
-    return None
 
 
 def _vpc(account: Account, id: str, inputs: Properties) -> Properties:
@@ -115,35 +89,16 @@ def default_security_group(account: Account, vpc: str) -> str:
 
 
 ROUTE: Final = "aws:ec2/route:Route"
-ENDPOINT_RULES: Final = RuleBook[Account]()
 _DESTINATIONS: Final = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
 _ENDPOINTS: Final = "https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html"
 
 
-@ENDPOINT_RULES.add("endpoint-region", _ENDPOINTS, "serviceName", "serviceRegion")
+@rule("endpoint-region", _ENDPOINTS, "serviceName", "serviceRegion")
 def _service(inputs: Properties, account: Account) -> str | None:
     region = inputs.get("serviceRegion") or account.region
     if inputs["serviceName"].startswith(f"com.amazonaws.{region}."):
         return None
     return f"InvalidServiceName: The Vpc Endpoint Service '{inputs['serviceName']}' does not exist"
-
-
-@ENDPOINT_RULES.add("endpoint-gateway", _ENDPOINTS, "serviceName", "vpcEndpointType", "subnetIds", "securityGroupIds")
-def _gateway(inputs: Properties, account: Account) -> str | None:
-    if inputs.get("vpcEndpointType") != "Gateway":
-        return None
-    if not inputs["serviceName"].endswith((".s3", ".dynamodb")):
-        return f"InvalidParameter: Endpoint type (Gateway) does not match the types of service {inputs['serviceName']}"
-    if inputs.get("subnetIds") or inputs.get("securityGroupIds"):
-        return "InvalidParameter: Gateway endpoints have route tables, not subnets or security groups"
-    return None
-
-
-@ENDPOINT_RULES.add("endpoint-interface", _ENDPOINTS, "vpcEndpointType", "routeTableIds")
-def _interface(inputs: Properties, account: Account) -> str | None:
-    if inputs.get("vpcEndpointType") == "Interface" and inputs.get("routeTableIds"):
-        return "InvalidParameter: Interface endpoints have subnets and security groups, not route tables"
-    return None
 
 
 def _set_routes(account: Account, id: str, old: Properties, new: Properties) -> None:
@@ -287,11 +242,11 @@ def _wrong_ports(inputs: Properties) -> Iterator[CheckFailure]:
 
 
 ROWS: Final = (
-    row(VPC, describe=_vpc, rules=[_range("vpc-range", _VPC_RANGES)]),
-    row(SUBNET, rules=[_range("subnet-range", _SUBNET_RANGES), _zone]),
+    row(VPC, describe=_vpc),
+    row(SUBNET, rules=[_zone]),
     row(INTERNET_GATEWAY, require_deletable=_without_addresses),
     row(ADDRESS, outputs={"publicDns": _public_name}),
-    row(NAT_GATEWAY, requires=_needs_internet, rules=[_address]),
+    row(NAT_GATEWAY, requires=_needs_internet),
     row(ROUTE_TABLE, change=_set_routes),
     row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
     row(
@@ -305,7 +260,7 @@ ROWS: Final = (
         ENDPOINT,
         change=_change_endpoint,
         outputs={"dnsEntries": _dns_entries},
-        rules=ENDPOINT_RULES.rules,
+        rules=[_service],
         requires=_endpoint_refers,
     ),
     row(SECURITY_GROUP, change=_set_rules, requires=_in_vpc, wrong=_wrong_ports),

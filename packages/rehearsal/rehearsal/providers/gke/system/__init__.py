@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.providers.base import Properties
-from rehearsal.providers.system_manifests import manifests
+from rehearsal.providers.table import manifests
 from rehearsal.providers.values import at
 
 

@@ -1,0 +1,132 @@
+"""Container registries and storage accounts, whose names are globally unique, blob containers, shares and private
+endpoints. What is in them, and mounts of it, are not simulated."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from http import HTTPStatus
+from typing import Any, Final
+
+from rehearsal.providers.aks.cloud import GROUP_ID, TABLE, Subscription, identifier, require, same
+from rehearsal.providers.aks.errors import api_error, bad_request, not_found
+from rehearsal.providers.aks.network import SUBNET, prefixes
+from rehearsal.providers.base import Properties
+from rehearsal.providers.resource import Pending
+from rehearsal.providers.values import at
+
+REGISTRY: Final = "azure-native:containerregistry:Registry"
+ACCOUNT: Final = "azure-native:storage:StorageAccount"
+CONTAINER: Final = "azure-native:storage:BlobContainer"
+ENDPOINT: Final = "azure-native:network:PrivateEndpoint"
+_LEAST_PREMIUM: Final = 100
+_ACCOUNT_ID: Final = TABLE.id(ACCOUNT)
+TAKEN_REGISTRIES: Final = ("checkpoints", "images", "models", "registry", "training")
+"""Names that other accounts own: NAME.azurecr.io is globally unique
+(https://learn.microsoft.com/azure/container-registry/container-registry-get-started-azure-cli)."""
+TAKEN_ACCOUNTS: Final = ("checkpoints", "data", "datasets", "models", "training")
+"""The same of https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name"""
+
+
+def _registry_available(pending: Pending[Subscription]) -> None:
+    name = pending.inputs["registryName"].lower()
+    others = {record.inputs["registryName"].lower() for record in pending.cloud.store.all(REGISTRY)}
+    if pending.before is None and (name in TAKEN_REGISTRIES or name in others):
+        raise api_error(
+            HTTPStatus.CONFLICT, "AlreadyInUse", f"The registry DNS name {name}.azurecr.io is already in use."
+        )
+
+
+def _account_available(pending: Pending[Subscription]) -> None:
+    name = pending.inputs["accountName"]
+    others = {record.inputs["accountName"] for record in pending.cloud.store.all(ACCOUNT)}
+    if pending.before is None and (name in TAKEN_ACCOUNTS or name in others):
+        message = f"The storage account named {name} is already taken."
+        raise api_error(HTTPStatus.CONFLICT, "StorageAccountAlreadyTaken", message)
+
+
+def _public(pending: Pending[Subscription]) -> None:
+    """https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-prevent"""
+    inputs = pending.inputs
+    id = _ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
+    account = pending.cloud.find(id, ACCOUNT)
+    if account is None or inputs.get("publicAccess") in (None, "None"):
+        return
+    if not at(account.inputs, "allowBlobPublicAccess"):
+        raise bad_request("Public access is not permitted on this storage account.", "PublicAccessNotPermitted")
+
+
+def _endpoints(pending: Pending[Subscription]) -> dict[str, str]:
+    """https://learn.microsoft.com/azure/storage/common/storage-account-overview#types-of-storage-accounts"""
+    service = "file" if pending.inputs["kind"] == "FileStorage" else "blob"
+    return {service: f"https://{pending.inputs['accountName']}.{service}.core.windows.net/"}
+
+
+def _account_can(pending: Pending[Subscription]) -> None:
+    """NFS is with FileStorage accounts alone, and not with those that take HTTPS alone; their shares have 100 GiB at
+    least: https://learn.microsoft.com/azure/storage/files/files-nfs-protocol"""
+    inputs = pending.inputs
+    id = _ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
+    account = require(pending.cloud, id, ACCOUNT).inputs
+    premium = account.get("kind") == "FileStorage"
+    if inputs.get("enabledProtocols") == "NFS" and not premium:
+        raise bad_request("NFS shares need a storage account of kind FileStorage.", "FeatureNotSupportedForAccount")
+    if inputs.get("enabledProtocols") == "NFS" and account.get("enableHttpsTrafficOnly", True):
+        raise bad_request(
+            "No client could mount an NFS share of an account that requires secure transfer: "
+            "write enableHttpsTrafficOnly false."
+        )
+    if premium and (inputs.get("shareQuota") or _LEAST_PREMIUM) < _LEAST_PREMIUM:
+        raise bad_request("The value for one of the HTTP headers is not in the correct format.", "InvalidHeaderValue")
+
+
+def _address(cloud: Subscription, endpoint: str, inputs: Properties) -> str:
+    """One of the subnet's: https://learn.microsoft.com/azure/private-link/private-endpoint-overview"""
+    subnet = cloud.find(inputs["subnet"]["id"], SUBNET)
+    ranges = prefixes(subnet.inputs) if subnet is not None else ["192.0.2.0/24"]
+    network = ipaddress.ip_network(ranges[0])
+    return str(network[zlib.crc32(endpoint.lower().encode()) % (network.num_addresses - 8) + 4])
+
+
+def _interfaces(pending: Pending[Subscription]) -> list[Any]:
+    """The one that Azure makes with an endpoint, in its resource group."""
+    folder = pending.id.partition("/privateEndpoints/")[0]
+    name = pending.inputs["privateEndpointName"]
+    return [{"id": f"{folder}/networkInterfaces/{name}.nic.{identifier('nic', pending.id)}"}]
+
+
+def get_network_interface(cloud: Subscription, args: Properties) -> Properties:
+    """``network.getNetworkInterface``: that of an endpoint; 404 for any other."""
+    folder = GROUP_ID.format_map({**args, "subscription": cloud.subscription})
+    id = f"{folder}/providers/Microsoft.Network/networkInterfaces/{args['networkInterfaceName']}"
+    for each in cloud.store.all(ENDPOINT):
+        if any(same(its["id"], id) for its in each.outputs["networkInterfaces"]):
+            address = _address(cloud, each.id, each.inputs)
+            return {"id": id, "ipConfigurations": [{"primary": True, "privateIPAddress": address}]}
+    raise not_found(id)
+
+
+def _names(pending: Pending[Subscription]) -> list[Any]:
+    """Where no group of DNS zones knows them: https://github.com/MicrosoftDocs/cloud-adoption-framework/issues/1020."""
+    connections = pending.inputs.get("privateLinkServiceConnections") or [{}]
+    account = str(at(connections[0], "privateLinkServiceId")).rpartition("/")[2]
+    return [
+        {
+            "fqdn": f"{account}.file.core.windows.net",
+            "ipAddresses": [_address(pending.cloud, pending.id, pending.inputs)],
+        }
+    ]
+
+
+ROWS: Final = (
+    TABLE.row(
+        REGISTRY,
+        outputs={"loginServer": lambda pending: f"{pending.inputs['registryName'].lower()}.azurecr.io"},
+        requires=_registry_available,
+    ),
+    TABLE.row(ACCOUNT, outputs={"primaryEndpoints": _endpoints}, requires=_account_available),
+    TABLE.row("azure-native:storage:BlobServiceProperties", idempotent=lambda _: True),
+    TABLE.row(CONTAINER, requires=_public),
+    TABLE.row("azure-native:storage:FileShare", requires=_account_can),
+    TABLE.row(ENDPOINT, outputs={"customDnsConfigs": _names, "networkInterfaces": _interfaces}),
+)

@@ -1,0 +1,79 @@
+"""Buckets, whose names are globally unique, repositories of images and Filestore instances. What is in them, and mounts
+of it, are not simulated.
+
+Replacement: https://github.com/hashicorp/terraform-provider-google/blob/main/google/services/storage/resource_storage_bucket.go,
+and artifactregistry/Repository.yaml and filestore/Instance.yaml in
+https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/products
+"""
+
+from __future__ import annotations
+
+import zlib
+from http import HTTPStatus
+from typing import Any, Final
+
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.gke.cloud import TABLE, in_region
+from rehearsal.providers.gke.errors import api_error, bad_request
+from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.resource import Pending
+
+BUCKET_RULES: Final = TABLE.rules("bucket")
+REPOSITORY_RULES: Final = TABLE.rules("repository")
+TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
+"""Names that other accounts own: https://cloud.google.com/storage/docs/buckets#naming (one global namespace)."""
+
+
+@BUCKET_RULES.add("bucket-location")
+def _bucket_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    location = inputs["location"]
+    if location.lower() in cloud.catalog.regions or location.upper() in ("ASIA", "EU", "US"):
+        return None
+    return f"The specified location constraint is not valid: {location}"
+
+
+@REPOSITORY_RULES.add("repository-location")
+def _repository_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    location = inputs.get("location")
+    if location in cloud.catalog.regions or location in ("asia", "europe", "us"):
+        return None
+    return f"Location {location} is not found or access is unauthorized."
+
+
+def _available(pending: Pending[SimulatedCloud]) -> None:
+    if pending.before is None and pending.id in TAKEN:
+        message = (
+            "The requested bucket name is not available. The bucket namespace is shared by all users of the system. "
+            "Please select a different name and try again."
+        )
+        raise api_error(HTTPStatus.CONFLICT, message, reason="conflict")
+
+
+def _not_smaller(pending: Pending[SimulatedCloud]) -> None:
+    """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
+    if pending.before is None or not str(pending.inputs["tier"]).startswith("BASIC"):
+        return
+    if pending.inputs["fileShares"]["capacityGb"] < pending.before.inputs["fileShares"]["capacityGb"]:
+        raise bad_request("reducing the capacity is not supported by instances of a basic tier")
+
+
+def _networks(pending: Pending[SimulatedCloud]) -> list[Any]:
+    # A range of its own that Google chooses, and peers: https://cloud.google.com/filestore/docs/creating-instances
+    third = zlib.crc32(pending.id.encode()) % 256
+    address = {"ipAddresses": [f"10.255.{third}.2"], "reservedIpRange": f"10.255.{third}.0/29"}
+    return [{**address, **network} for network in pending.inputs["networks"]]
+
+
+ROWS: Final = (
+    TABLE.row(
+        "gcp:storage/bucket:Bucket",
+        outputs={"projectNumber": lambda pending: project_number(pending.inputs["project"])},
+        rules=BUCKET_RULES.rules,
+        requires=_available,
+        # Only the provider knows it: https://github.com/hashicorp/terraform-provider-google/pull/1223
+        imported=lambda inputs: {**inputs, "forceDestroy": False},
+    ),
+    TABLE.row("gcp:artifactregistry/repository:Repository", derive_inputs=in_region, rules=REPOSITORY_RULES.rules),
+    TABLE.row("gcp:filestore/instance:Instance", outputs={"networks": _networks}, requires=_not_smaller),
+)
