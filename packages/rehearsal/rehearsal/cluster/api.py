@@ -76,8 +76,7 @@ class Api:
     def __init__(self, kubeconfig: Kubeconfig, path: Sequence[Path] = (), trusted: Path | None = None) -> None:
         """Get the user's credentials, for which plugins are searched in ``path`` first; the server is not asked yet.
 
-        Raises:
-            KubeconfigError: the certificates or the credentials cannot be had.
+        Raises KubeconfigError: the certificates or the credentials cannot be had.
         """
         self._server = kubeconfig.server
         self._credentials = UserTokens(kubeconfig, path)
@@ -160,8 +159,7 @@ class Api:
     ) -> Object:
         """Server-side apply; what ``manager`` owns of the object becomes exactly ``body``.
 
-        Raises:
-            ApiError: 409 names the fields that another manager owns, unless ``force``; 422 what is invalid.
+        Raises ApiError: 409 names the fields that another manager owns, unless ``force``; 422 what is invalid.
         """
         query = {"fieldManager": manager, "force": str(force).lower(), **query}
         return self._send("PATCH", path, body, content_type=_APPLY, query=query)
@@ -177,8 +175,7 @@ class Api:
     def apply_manifest(self, manifest: Object) -> Object:
         """Server-side apply of any manifest; ``metadata.namespace`` defaults to ``default`` where it applies.
 
-        Raises:
-            NoSuchKindError: the cluster does not know the kind.
+        Raises NoSuchKindError: the cluster does not know the kind.
         """
         resource, place = self.resource(manifest["apiVersion"], manifest["kind"]), manifest["metadata"]
         return self.apply(resource.path(place["name"], place.get("namespace", "default")), manifest)
@@ -196,8 +193,7 @@ class Api:
     def watch(self, path: str, resource_version: str, seconds: int = 5) -> Iterator[tuple[str, Object]]:
         """(event type, object) pairs; the server ends the stream after ``seconds``.
 
-        Raises:
-            ApiError: with status 410 if ``resource_version`` is too old; list again.
+        Raises ApiError: with status 410 if ``resource_version`` is too old; list again.
         """
         query = {
             "watch": "1",
@@ -217,8 +213,7 @@ class Api:
     def resource(self, version: str, kind: str) -> ApiResource:
         """Where ``kind`` lives, by discovery. A kind once missing is looked up again.
 
-        Raises:
-            NoSuchKindError: the cluster does not know the kind.
+        Raises NoSuchKindError: the cluster does not know the kind.
         """
         resource_type = self._resources.get(version, {}).get(kind)
         if resource_type is None:

@@ -71,10 +71,8 @@ class ControlPlane:
     """One control plane in one folder. A context manager: ready inside the block, gone after it.
 
     ``tools`` is the folder with the programs. ``processes`` starts the children; without one the control plane makes
-    (and closes) its own.
-
-    Raises:
-        ProcessError: a program is missing, dies, or is not ready in time; the message ends with its log.
+    (and closes) its own. Raises ProcessError: a program is missing, dies, or is not ready in time; the message ends
+    with its log.
     """
 
     def __init__(self, run_dir: Path, *, tools: Path, processes: Processes | None = None) -> None:

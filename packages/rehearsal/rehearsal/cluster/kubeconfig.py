@@ -45,8 +45,7 @@ class Kubeconfig:
     ) -> Kubeconfig:
         """The current context, or ``context``; with ``cluster`` in the place of the context's own.
 
-        Raises:
-            KubeconfigError: it is not a kubeconfig, or an entry is missing.
+        Raises KubeconfigError: it is not a kubeconfig, or an entry is missing.
         """
         try:
             loaded = yaml.safe_load(content) if isinstance(content, str) else content
@@ -71,10 +70,7 @@ class Kubeconfig:
         """What the server has to prove, and the user's client certificate if there is one.
 
         A cluster without an authority of its own has to prove itself to those that this machine trusts, or to the one
-        in the file ``trusted``.
-
-        Raises:
-            KubeconfigError: a certificate or key is missing or malformed.
+        in the file ``trusted``. Raises KubeconfigError: a certificate or key is missing or malformed.
         """
         try:
             authority = _pem(self.cluster, "certificate-authority")
@@ -147,8 +143,7 @@ class UserTokens:
     def token(self, refused: str | None = None) -> str:
         """The token to use now, empty for a user with a client certificate; ``refused`` is one the server rejected.
 
-        Raises:
-            KubeconfigError: there are no credentials, or the plugin is missing or fails.
+        Raises KubeconfigError: there are no credentials, or the plugin is missing or fails.
         """
         user = self._kubeconfig.user
         if user.get("token"):

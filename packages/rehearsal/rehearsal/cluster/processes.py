@@ -126,10 +126,8 @@ class Processes:
     ) -> Child:
         """Start ``command`` with output appended to ``<log_dir>/<name>.log``; ``env`` is added to a minimal one.
 
-        ``may_end``: the caller watches it, so ``check`` ignores its end.
-
-        Raises:
-            ProcessError: the program does not exist.
+        ``may_end``: the caller watches it, so ``check`` ignores its end. Raises ProcessError: the program does not
+        exist.
         """
         program = Path(command[0])
         if not os.access(program, os.X_OK):
@@ -157,8 +155,7 @@ class Processes:
     def stop(self, *children: Child, grace: float = 3.0) -> None:
         """End the children together: SIGTERM, after ``grace`` seconds SIGKILL; returns when their groups are empty.
 
-        Raises:
-            ProcessError: a process survives SIGKILL (it hangs in the kernel).
+        Raises ProcessError: a process survives SIGKILL (it hangs in the kernel).
         """
         with self._lock:
             self._stopping.update(child.pid for child in children)

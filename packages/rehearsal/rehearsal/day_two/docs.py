@@ -25,11 +25,7 @@ _JOBS: Final = {
 
 
 def render(document: str) -> str:
-    """``document`` with the tables of the catalogue.
-
-    Raises:
-        ValueError: it has no markers for them.
-    """
+    """``document`` with the tables of the catalogue. Raises ValueError: it has no markers for them."""
     between = re.compile(f"{re.escape(_BEGIN)}.*{re.escape(_END)}", re.DOTALL)
     if not between.search(document):
         raise ValueError(f"docs/{TARGET.name} has no lines {_BEGIN} and {_END}")

@@ -100,8 +100,7 @@ class KarpenterSupervisor:
     def wait(self) -> None:
         """Return when Karpenter runs with every type added so far.
 
-        Raises:
-            ProcessError: it exited, or is not ready in time.
+        Raises ProcessError: it exited, or is not ready in time.
         """
         with self._changed:
             settled = self._changed.wait_for(

@@ -32,8 +32,7 @@ class PluginError(Exception):
 def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
     """As how many GPUs the plugin in this pod advertises each GPU: 1 without time slicing.
 
-    Raises:
-        PluginError: the plugin would not start, or would advertise the GPUs under another name.
+    Raises PluginError: the plugin would not start, or would advertise the GPUs under another name.
     """
     content = _config(pod_spec, config_maps)
     if content is None:

@@ -72,8 +72,7 @@ def remove_nodes(api: Api, group: str) -> None:
 def wait_until_ready(api: Api, group: str, count: int, check: Callable[[], None]) -> None:
     """Return when ``count`` nodes of the group are Ready; ``check`` raises if they cannot be.
 
-    Raises:
-        FleetError: they are not Ready after four minutes.
+    Raises FleetError: they are not Ready after four minutes.
     """
     deadline = time.monotonic() + _READY_SECONDS
     while count and sum(condition(node, "Ready") for node in nodes_of(api, group)) < count:
@@ -88,10 +87,8 @@ def wait_until_ready(api: Api, group: str, count: int, check: Callable[[], None]
 def wait_until_deleted(api: Api, group: str) -> None:
     """Return when no node of the group is left.
 
-    A node whose claim was deleted before Karpenter recorded it is deleted here.
-
-    Raises:
-        FleetError: some still exist after four minutes.
+    A node whose claim was deleted before Karpenter recorded it is deleted here. Raises FleetError: some still exist
+    after four minutes.
     """
     deadline = time.monotonic() + _DRAIN_SECONDS
     while left := nodes_of(api, group):

@@ -30,11 +30,7 @@ _KIND_SECONDS: Final = 240.0
 
 
 def apply_system_objects(api: Api, objects: list[Object]) -> None:
-    """Apply the objects in order; one of them may define a kind.
-
-    Raises:
-        FleetError: the API server refuses one.
-    """
+    """Apply the objects in order; one of them may define a kind. Raises FleetError: the API server refuses one."""
     deadline = time.monotonic() + _KIND_SECONDS
     defines_kinds = any(manifest["kind"] == "CustomResourceDefinition" for manifest in objects)
     for manifest in objects:
@@ -91,10 +87,8 @@ class KarpenterFleet:
     ) -> Endpoint:
         """Use the control plane for this cluster; the same name again returns the same endpoint.
 
-        ``version`` (``1.34.4-gke.100``, ``1.34``) is what kubelets report, unless the real API server is older.
-
-        Raises:
-            FleetError: another cluster exists, or one of ``system_objects`` is refused; then there is no cluster.
+        ``version`` (``1.34.4-gke.100``, ``1.34``) is what kubelets report, unless the real API server is older. Raises
+        FleetError: another cluster exists, or one of ``system_objects`` is refused; then there is no cluster.
         """
         with self._lock:
             self._ready()
@@ -133,9 +127,7 @@ class KarpenterFleet:
         """Create the group, or change it in place; returns when its initial nodes are Ready.
 
         An unchanged group returns at once. One that is no longer autoscaled keeps its nodes and gets no new ones.
-
-        Raises:
-            FleetError: the cluster does not exist, or the nodes are not Ready in time.
+        Raises FleetError: the cluster does not exist, or the nodes are not Ready in time.
         """
         with self._lock:
             cluster = self._require(group.cluster)
@@ -162,8 +154,7 @@ class KarpenterFleet:
     def delete_group(self, cluster: str, name: str) -> None:
         """Drain and remove the group's nodes, then the group. A missing group is no error.
 
-        Raises:
-            FleetError: nodes still exist after four minutes.
+        Raises FleetError: nodes still exist after four minutes.
         """
         with self._lock:
             here = self._find(cluster)
@@ -205,8 +196,7 @@ class KarpenterFleet:
     def apply_node(self, node: Node) -> None:
         """Create the Node of a machine that has joined, if it is missing.
 
-        Raises:
-            FleetError: the cluster does not exist.
+        Raises FleetError: the cluster does not exist.
         """
         with self._lock:
             self._require(node.cluster).controllers.serve_machine(node)
@@ -241,8 +231,7 @@ class KarpenterFleet:
     def apply_objects(self, objects: list[Object]) -> None:
         """Apply the cloud's objects in the cluster, in order; one of them may define a kind.
 
-        Raises:
-            FleetError: there is no cluster, or its API server refuses one.
+        Raises FleetError: there is no cluster, or its API server refuses one.
         """
         with self._lock:
             if self._cluster is None:

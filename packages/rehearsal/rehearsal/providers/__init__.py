@@ -26,10 +26,7 @@ def cloud_provider(
 ) -> Provider:
     """The simulated provider for ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
 
-    ``account_limits`` limits its account.
-
-    Raises:
-        KeyError: ``plugin`` is not simulated (``CLOUD_PLUGINS``).
+    ``account_limits`` limits its account. Raises KeyError: ``plugin`` is not simulated (``CLOUD_PLUGINS``).
     """
     # Imported on first use: each brings a vendor's models.
     cloud = _CLOUDS[plugin]

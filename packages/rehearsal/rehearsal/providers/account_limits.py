@@ -73,8 +73,7 @@ class Refusals:
 def read(file: Path, quotas: Sequence[str] | None = None) -> AccountLimits:
     """Read a file. ``quotas``: the names that the stack counts against, to check the file's names.
 
-    Raises:
-        AccountFileError: the file cannot be read, or says something else.
+    Raises AccountFileError: the file cannot be read, or says something else.
     """
     try:
         content = yaml.safe_load(file.read_text()) or {}

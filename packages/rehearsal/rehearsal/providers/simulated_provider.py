@@ -34,8 +34,7 @@ T = TypeVar("T")
 def simulated(plugin: str, what: str, name: str, known: Mapping[str, T]) -> T:
     """The entry for ``name``, which is a ``what`` (``resource type``, ``function``) of ``plugin``.
 
-    Raises:
-        ProviderError: it is not simulated; the message lists those that are.
+    Raises ProviderError: it is not simulated; the message lists those that are.
     """
     if name not in known:
         raise ProviderError(f"{plugin}: {what} {name} is not simulated; the rehearsal knows {', '.join(sorted(known))}")

@@ -80,8 +80,7 @@ class Applied:
 def read(folder: Path) -> list[Object]:
     """Every object in the folder's YAML and JSON files; Lists are expanded, dependencies come first.
 
-    Raises:
-        ManifestsError: there is no object, or a file contains something else.
+    Raises ManifestsError: there is no object, or a file contains something else.
     """
     files = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS and path.is_file())
     manifests: list[Object] = []

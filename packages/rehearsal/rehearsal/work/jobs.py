@@ -30,8 +30,7 @@ def namespace(offer: Offer) -> str:
 def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: Wait) -> None:
     """Submit the job in a namespace of developers; each of its pods runs for so many seconds.
 
-    Raises:
-        ApiError: the API server's refusal.
+    Raises ApiError: the API server's refusal.
     """
     api.apply_manifest({**DEVELOPERS, "metadata": {**DEVELOPERS["metadata"], "namespace": job.namespace}})
     made = manifests(job)

@@ -30,10 +30,8 @@ class EnvironmentProblem(Exception):
 def environment(pod: Object, container: Object, find: Find, node: Object) -> dict[str, str]:
     """A container's variables from the pod's specification, in order; later ones win.
 
-    ``node``: its allocatable resources are the limits of a container without limits.
-
-    Raises:
-        EnvironmentProblem: a required object that a variable refers to does not exist.
+    ``node``: its allocatable resources are the limits of a container without limits. Raises EnvironmentProblem: a
+    required object that a variable refers to does not exist.
     """
     variables: dict[str, str] = {}
     for source in container.get("envFrom") or ():

@@ -51,8 +51,7 @@ class Flags:
 def parse(command_line: Sequence[str]) -> Flags:
     """The flags of a container's ``command`` and ``args``; words before the first flag are the program.
 
-    Raises:
-        FlagError: an unknown flag, or a value that cannot be read.
+    Raises FlagError: an unknown flag, or a value that cannot be read.
     """
     values = _read(command_line)
     expanders = tuple(_last(values, "expander", _DEFAULT_EXPANDER).split(","))

@@ -65,9 +65,7 @@ class PodIdentityAgent:
     def credentials(self, token: str) -> Mapping[str, Any]:
         """What the agent answers to a pod that presents ``token``.
 
-        Raises:
-            NoAgentError: the cluster has no agent.
-            PodIdentityError: the agent's refusal.
+        Raises NoAgentError: the cluster has no agent; PodIdentityError: the agent's refusal.
         """
         pod = self._pod(token)
         cluster = next(iter(self._account.store.all(CLUSTER)), None)

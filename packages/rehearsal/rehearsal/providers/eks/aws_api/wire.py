@@ -93,11 +93,7 @@ class Call:
 
 
 def read(http: HttpRequest) -> Call:
-    """The operation that a request asks for.
-
-    Raises:
-        NotAwsError: it asks for none that botocore knows.
-    """
+    """The operation that a request asks for. Raises NotAwsError: it asks for none that botocore knows."""
     from botocore.exceptions import UnknownServiceError
     from moto.core.parse import PROTOCOL_PARSERS, RequestParserError
     from moto.core.request import determine_request_protocol

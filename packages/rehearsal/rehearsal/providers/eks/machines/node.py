@@ -42,8 +42,7 @@ class NodeProblem(Exception):
 def node(account: Account, instance: Instance, image: NodeImage, boot: Bootstrap, version: str) -> Node:
     """The node of an instance that has joined; ``version`` is the kubelet's (``1.35.1``).
 
-    Raises:
-        NodeProblem: the image does not run on the instance type.
+    Raises NodeProblem: the image does not run on the instance type.
     """
     facts = account.call("ec2", "DescribeInstanceTypes", InstanceTypes=[instance.type])["InstanceTypes"][0]
     architectures = facts.get("ProcessorInfo", {}).get("SupportedArchitectures") or ["x86_64"]

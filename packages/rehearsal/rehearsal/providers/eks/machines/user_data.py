@@ -58,8 +58,7 @@ class Bootstrap:
 def bootstrap(family: Family, text: str) -> Bootstrap:
     """What the text makes an image of the family do.
 
-    Raises:
-        UserDataError: it is not of the form that the image reads, or names no cluster.
+    Raises UserDataError: it is not of the form that the image reads, or names no cluster.
     """
     if not text.strip():
         raise UserDataError("it has no user data, so it joins no cluster")

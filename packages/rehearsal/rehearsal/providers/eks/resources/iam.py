@@ -72,8 +72,7 @@ def attached_policies(account: Account, role: str) -> frozenset[str]:
 def require_role(account: Account, arn: str, principal: str | None = None) -> str:
     """The name of the role that ``arn`` means; with ``principal``, if that service may assume it.
 
-    Raises:
-        ApiError: no such role in this account, or its trust policy does not name the service.
+    Raises ApiError: no such role in this account, or its trust policy does not name the service.
     """
     name = arn.rpartition("/")[2]
     role = account.call("iam", "GetRole", RoleName=name)["Role"]
@@ -89,10 +88,8 @@ def require_role(account: Account, arn: str, principal: str | None = None) -> st
 def require_role_of_pods(account: Account, arn: str) -> None:
     """EKS looks at the trust of a role before it associates it with pods.
 
-    https://github.com/hashicorp/terraform-provider-aws/issues/41483, https://github.com/aws/aws-cdk/issues/31522
-
-    Raises:
-        ApiError: no such role in this account, or Pod Identity may not assume it.
+    https://github.com/hashicorp/terraform-provider-aws/issues/41483, https://github.com/aws/aws-cdk/issues/31522 Raises
+    ApiError: no such role in this account, or Pod Identity may not assume it.
     """
     name = require_role(account, arn)
     document = account.call("iam", "GetRole", RoleName=name)["Role"]["AssumeRolePolicyDocument"]

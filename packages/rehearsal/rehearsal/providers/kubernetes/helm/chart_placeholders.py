@@ -60,8 +60,7 @@ def known_charts() -> Mapping[str, ChartPlaceholder]:
 def placeholder(published: str) -> Path:
     """The folder of an empty chart, of the same name, version, keys and kinds; it lives as long as the process.
 
-    Raises:
-        KeyError: nothing is known of such a chart.
+    Raises KeyError: nothing is known of such a chart.
     """
     chart = known_charts()[published]
     folder = Path(_written().name) / chart.name
