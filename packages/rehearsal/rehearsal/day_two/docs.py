@@ -1,7 +1,5 @@
 """Writes the tables of docs/operations.md. ``python -m rehearsal.day_two.docs [--check]``."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """``python -m rehearsal.engine.changed_stacks BASE``: the stack files to rehearse after a change since commit BASE."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ A disruption budget keeps a pod on its node until the cloud's drain time-out, wh
 then is ``SimulatedNodeGroup.renewal``.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Final
 

@@ -7,8 +7,6 @@ and its kubelet ends them. Kubernetes' pod garbage collector deletes the remaini
 https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """Looking into property maps whose values may not be known yet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

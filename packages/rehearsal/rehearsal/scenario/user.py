@@ -1,7 +1,5 @@
 """A developer who uses the cluster: submits and deletes workloads, and reads the API server's replies."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ Modules are separate because their dependencies do not agree with each other, so
 module, and so that nobody waits for what they do not run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -2,8 +2,6 @@
 instances into nodes.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator

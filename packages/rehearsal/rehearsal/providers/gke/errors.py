@@ -1,7 +1,5 @@
 """Errors in the words of Google's APIs, so that users can search for what a rehearsal prints."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Final
 

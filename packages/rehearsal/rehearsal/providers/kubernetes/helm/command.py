@@ -1,7 +1,5 @@
 """Runs the ``helm`` program on the provider's cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
