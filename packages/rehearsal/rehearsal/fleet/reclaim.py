@@ -1,10 +1,14 @@
-"""Reclaim of a machine by the cloud: what happens to its node and pods.
+"""Reclaim of a machine by the cloud, and its maintenance: what happens to nodes and pods.
 
 The cloud gives notice, the pods end, and then the machine stops, with everything that still runs on it. Clouds differ
 in who ends the pods (``NodeGroup.pods_ended_by``): Kubernetes' Eviction API drains the node, or the machine shuts down
 and its kubelet ends them. Kubernetes' pod garbage collector deletes the remaining pods. Each sets the pod's condition
 ``DisruptionTarget``, by which a Job distinguishes a reclaim from a failure:
 https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions
+
+In a maintenance night the cloud gives GPU nodes another image in place, after it has drained them by evictions. A
+disruption budget keeps a pod on its node until the cloud's drain time-out, which is seconds here; what the cloud does
+then is ``SimulatedNodeGroup.renewal``.
 """
 
 import time
@@ -14,7 +18,7 @@ from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.node_pools import claim_path
-from rehearsal.fleet.nodes import PODS_ENDED_BY
+from rehearsal.fleet.nodes import GPUS, PODS_ENDED_BY, RENEWAL
 from rehearsal.fleet.packing import moves
 
 _NODES: Final = "/api/v1/nodes"
@@ -24,6 +28,10 @@ _NOTICE_SECONDS: Final = 15.0
 _SIGTERM: Final = 143
 """Exit code of a program without a handler for SIGTERM: 128 + 15."""
 
+QUARANTINED: Final = {"kubernetes.azure.com/upgrade-status": "Quarantined"}
+"""https://learn.microsoft.com/azure/aks/upgrade-options#scenario-2-node-drain-failures-and-pdbs"""
+_DRAIN_SECONDS: Final = 4.0
+_RETRY_SECONDS: Final = 0.5
 _TERMINAL: Final = ("Succeeded", "Failed")
 
 
@@ -104,3 +112,40 @@ def _ended(container: Mapping[str, Any], now: str) -> Object:
 
 def _path(pod: Object) -> str:
     return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+
+
+def renew_nodes(api: Api) -> dict[str, str]:
+    """Renew the GPU nodes of groups that the cloud maintains; node → ``renewed``, ``quarantined`` or ``unchanged``."""
+    outcomes = {}
+    for node in api.list(_NODES):
+        annotations = node["metadata"].get("annotations") or {}
+        if annotations.get(RENEWAL) and GPUS in annotations:
+            name = node["metadata"]["name"]
+            outcomes[name] = _renew(api, name, annotations[RENEWAL])
+    return outcomes
+
+
+def _renew(api: Api, name: str, renewal: str) -> str:
+    node = f"{_NODES}/{name}"
+    api.merge_if_there(node, {"spec": {"unschedulable": True}})
+    if not _drained(api, name):
+        if renewal == "cordon":
+            api.merge_if_there(node, {"metadata": {"labels": QUARANTINED}})
+            return "quarantined"
+        if renewal == "force":
+            lose_pods(api, name)
+    drained = not pods_to_end(api, name)
+    api.merge_if_there(node, {"spec": {"unschedulable": False}})
+    return "renewed" if drained else "unchanged"
+
+
+def _drained(api: Api, name: str) -> bool:
+    """Whether the node's pods left in time, each asked again and again."""
+    deadline = time.monotonic() + _DRAIN_SECONDS
+    while pods := pods_to_end(api, name):
+        for pod in pods:
+            evict(api, pod)
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_RETRY_SECONDS)
+    return True

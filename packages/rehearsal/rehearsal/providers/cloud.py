@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
 from rehearsal.providers.base import ProviderError
@@ -14,6 +14,10 @@ from rehearsal.simulation import Fleet
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
+    from facts.catalog.model import Machine
+
+# Whose price nobody knows is chosen last, not first.
+_PRICE_UNKNOWN: Final = 1e6
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,12 @@ class SimulatedCloud:
         if self.fleet is None:
             raise ProviderError("this rehearsal runs without a control plane: clusters can be previewed, not created")
         return self.fleet
+
+    def hourly_usd(self, machine: Machine, region: str, *, spot: bool) -> float:
+        """A machine's price, by which groups are ordered: of the region, else of the reference region."""
+        places = (region, self.catalog.reference_region)
+        known = (self.catalog.prices.machine(place, machine, spot=spot) for place in places)
+        return next((price.usd for price in known if price is not None), _PRICE_UNKNOWN)
 
     def find(self, id: str, type: str) -> Record | None:
         """The resource of a type at ``id``."""

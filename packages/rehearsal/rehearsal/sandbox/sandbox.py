@@ -16,9 +16,8 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import write_credential_plugins
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.fleet.maintenance import renew_nodes
 from rehearsal.fleet.node_pools import ExhaustedPools
-from rehearsal.fleet.reclaim import reclaim
+from rehearsal.fleet.reclaim import reclaim, renew_nodes
 from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
 from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
 

@@ -1,7 +1,7 @@
 """A job during the cloud's maintenance: it keeps its node, and a node without a job is renewed.
 
 The jobs are those that ``gpu submit --no-spot`` makes on this stack: one runs, the other has just ended when the window
-comes. What clouds do in it: ``rehearsal/fleet/maintenance.py``.
+comes. What clouds do in it: ``rehearsal/fleet/reclaim.py``.
 """
 
 from collections.abc import Callable, Mapping

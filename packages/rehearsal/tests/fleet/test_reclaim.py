@@ -16,8 +16,7 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.fleet.maintenance import renew_nodes
-from rehearsal.fleet.reclaim import reclaim
+from rehearsal.fleet.reclaim import reclaim, renew_nodes
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.watcher import Watcher

@@ -25,8 +25,6 @@ MIG_SLICES: Final[Mapping[str, int]] = {"MIG1g": 7, "MIG2g": 3, "MIG3g": 2, "MIG
 OVERLAY_PODS: Final = 250
 SUBNET_PODS: Final = 30
 
-# A pool whose price nobody knows is chosen last, not first.
-_PRICE_UNKNOWN: Final = 1e6
 _MEMORY_PER_POD_MIB: Final = 20
 
 
@@ -134,7 +132,8 @@ def node_group(
         # A count is for all zones. A remainder is left to the minimum.
         initial_nodes=count // len(zones) if autoscaled else 0,
         spot=is_spot(pool),
-        hourly_usd=_hourly_usd(cloud, machine, region, spot=is_spot(pool)),
+        # A spot machine costs no more than the same machine on demand.
+        hourly_usd=min(cloud.hourly_usd(machine, region, spot=each) for each in {is_spot(pool), False}),
         rank=rank,
         gpus_advertised_by=_advertiser(machine, pool),
         offered_gpus=_offered(machine, pool),
@@ -209,14 +208,3 @@ def _advertiser(machine: Machine, pool: Mapping[str, Any]) -> Advertiser:
 def _offered(machine: Machine, pool: Mapping[str, Any]) -> int | None:
     profile = pool.get("gpuInstanceProfile")
     return machine.gpus * MIG_SLICES[profile] if profile else None
-
-
-def _hourly_usd(cloud: Subscription, machine: Machine, region: str, *, spot: bool) -> float:
-    # The price only orders pools here, so where the region's is not known that of the reference region serves; a spot
-    # machine costs no more than the same machine on demand.
-    for cheap in (True, False) if spot else (False,):
-        for place in (region, cloud.catalog.reference_region):
-            price = cloud.catalog.prices.machine(place, machine, spot=cheap)
-            if price is not None:
-                return price.usd
-    return _PRICE_UNKNOWN

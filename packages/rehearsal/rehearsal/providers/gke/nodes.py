@@ -16,9 +16,6 @@ GPU_RESOURCE: Final = "nvidia.com/gpu"
 DEFAULT_MACHINE: Final = "e2-medium"
 """https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig (machineType)"""
 
-PRICED_REGION: Final = "us-central1"
-# A pool whose price nobody knows counts as the dearest.
-_PRICE_UNKNOWN: Final = 1e6
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
 PREFIX: Final = "cloud.google.com/"
@@ -148,7 +145,8 @@ def node_group(
     per_zone = scaling.get("totalMaxNodeCount") is None
     low, high = ("minNodeCount", "maxNodeCount") if per_zone else ("totalMinNodeCount", "totalMaxNodeCount")
     initial = int(pool.get("nodeCount") or pool.get("initialNodeCount") or 0)
-    usd = _hourly_usd(cloud, config, machine, region_of(zones[0]))
+    spot = bool(config.get("spot") or config.get("preemptible"))
+    usd = cloud.hourly_usd(machine, region_of(zones[0]), spot=spot)
     return SimulatedNodeGroup(
         name=pool["name"],
         cluster=cluster,
@@ -167,7 +165,7 @@ def node_group(
         max_nodes=int(scaling.get(high) or 0) if scaling else initial,
         per_zone=per_zone,
         initial_nodes=initial,
-        spot=bool(config.get("spot") or config.get("preemptible")),
+        spot=spot,
         flex_start=bool(config.get("flexStart")),
         hourly_usd=usd,
         rank=choice_rank(config, usd),
@@ -229,13 +227,3 @@ def _gpu_labels(gpus: Gpus) -> dict[str, str]:
         labels[f"{PREFIX}gke-gpu-sharing-strategy"] = gpus.sharing.lower().replace("_", "-")
         labels[f"{PREFIX}gke-max-shared-clients-per-gpu"] = str(gpus.shared_by)
     return labels
-
-
-def _hourly_usd(cloud: SimulatedCloud, config: Mapping[str, Any], machine: Machine, region: str) -> float:
-    spot = bool(config.get("spot") or config.get("preemptible"))
-    # The price only orders pools, so a region without a known price uses that of another region.
-    for place in (region, PRICED_REGION):
-        price = cloud.catalog.prices.machine(place, machine, spot=spot)
-        if price is not None:
-            return price.usd
-    return _PRICE_UNKNOWN

@@ -134,6 +134,12 @@ def _cannot_evaluate(operator: str) -> str:
     return f"condition operator {operator} cannot be evaluated"
 
 
+def agent_runs(daemon_sets: Collection[Mapping[str, Any]]) -> bool:
+    """Whether the Pod Identity agent is one of the ``daemon_sets`` and runs on nodes."""
+    agents = [each.get("status") or {} for each in daemon_sets if each["metadata"]["name"] == POD_IDENTITY_AGENT]
+    return any(int(status.get("numberReady") or 0) > 0 for status in agents)
+
+
 def annotated_role(service_accounts: Collection[Mapping[str, Any]], place: ServiceAccountRef) -> str | None:
     """The ARN in the service account's IRSA annotation."""
     for each in service_accounts:

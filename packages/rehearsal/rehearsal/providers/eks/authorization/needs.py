@@ -233,7 +233,9 @@ def _profile(operation: str) -> Needs:
         instance_profile = _look_up(request, "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name)
         path = str(instance_profile.get("Path") or request.params.get("Path") or "/")
         arn = request.arn("iam", f"instance-profile{path}{name}", everywhere=True)
-        yield Right(f"iam:{operation}", arn, {**resource_tags(_tags(instance_profile)), **_requested(request)})
+        yield Right(
+            f"iam:{operation}", arn, {**resource_tags(_as_mapping(instance_profile.get("Tags"))), **_requested(request)}
+        )
         if operation == "AddRoleToInstanceProfile":
             role = _look_up(request, "GetRole", "Role", RoleName=request.params.get("RoleName"))
             if role:
@@ -251,7 +253,7 @@ def _get_role(request: Operation) -> Iterator[Right]:
     name = request.params.get("RoleName")
     iam_role = _look_up(request, "GetRole", "Role", RoleName=name)
     arn = str(iam_role.get("Arn") or request.arn("iam", f"role/{name}", everywhere=True))
-    yield Right("iam:GetRole", arn, resource_tags(_tags(iam_role)))
+    yield Right("iam:GetRole", arn, resource_tags(_as_mapping(iam_role.get("Tags"))))
 
 
 def _describe_cluster(request: Operation) -> Iterator[Right]:
@@ -293,12 +295,8 @@ def _look_up(request: Operation, operation: str, key: str, **params: Any) -> Map
     return description
 
 
-def _tags(description: Mapping[str, Any]) -> dict[str, str]:
-    return {str(each["Key"]): str(each["Value"]) for each in description.get("Tags") or ()}
-
-
 def _requested(request: Operation) -> Mapping[str, Any]:
-    tags = _tags(request.params)
+    tags = _as_mapping(request.params.get("Tags"))
     return request_tags(tags) if tags else {}
 
 

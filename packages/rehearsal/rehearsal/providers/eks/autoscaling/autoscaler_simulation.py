@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 
 from rehearsal.providers.eks.authorization import identity
 from rehearsal.providers.eks.authorization.identity import (
-    POD_IDENTITY_AGENT,
     Facts,
     Role,
     ServiceAccountRef,
@@ -27,7 +26,6 @@ from rehearsal.simulation import Fleet, SimulatedNodeGroup
 Objects = list[dict[str, Any]]
 
 DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
-DAEMON_SETS: Final = "/apis/apps/v1/daemonsets"
 _NODES: Final = "/api/v1/nodes"
 _NODE_GROUP_LABEL: Final = "eks.amazonaws.com/nodegroup"
 _T = TypeVar("_T")
@@ -80,7 +78,7 @@ class Observer:
             cluster_arn=str(described.get("arn") or ""),
             account=self._account.id,
             associated=associated,
-            agent=any(map(_is_running_agent, self._fleet.list_objects(DAEMON_SETS))),
+            agent=identity.agent_runs(self._fleet.list_objects("/apis/apps/v1/daemonsets")),
             annotated=annotated,
             oidc_provider=annotated is not None and identity.has_oidc_provider(self._account, issuer),
             node_role=node_role,
@@ -129,19 +127,12 @@ class Observer:
         self._warned = warning
 
 
-def _is_running_agent(daemon_set: Mapping[str, Any]) -> bool:
-    ready = int((daemon_set.get("status") or {}).get("numberReady") or 0)
-    return daemon_set["metadata"]["name"] == POD_IDENTITY_AGENT and ready > 0
-
-
 _PERIOD_SECONDS: Final = 0.5
 _REST_SECONDS: Final = 0.2
 """Least time between two evaluations, however many changes arrive: a program declares dozens of tags at once."""
 
 _ACCOUNT_SECONDS: Final = 5.0
 """Changes of node groups, tags and identities are reported; the rest of the account is polled."""
-
-_log = logging.getLogger("rehearsal.aws.autoscaling")
 
 
 class AutoscalerSimulation:

@@ -23,8 +23,8 @@ AUDIENCE: Final = "pods.eks.amazonaws.com"
 
 _SUBJECT: Final = "system:serviceaccount:"
 _POD_NAME: Final = "authentication.kubernetes.io/pod-name"
-_POD_UID: Final = "authentication.kubernetes.io/pod-uid"
 _DAEMON_SETS: Final = "/apis/apps/v1/namespaces/kube-system/daemonsets"
+_POD_UID: Final = "authentication.kubernetes.io/pod-uid"
 
 
 class PodIdentityError(Exception):
@@ -67,7 +67,7 @@ class PodIdentityAgent:
         """
         pod = self._pod(token)
         cluster = next(iter(self._account.store.all(CLUSTER)), None)
-        if cluster is None or not self._agent_runs():
+        if cluster is None or not identity.agent_runs(self._fleet.list_objects(_DAEMON_SETS)):
             raise NoAgentError(f"no pod of {POD_IDENTITY_AGENT} is ready; declare the EKS add-on {POD_IDENTITY_AGENT}")
         arn, where = str(cluster.outputs["arn"]), f"{pod.namespace}/{pod.service_account}"
         role = self._account.pod_identity(cluster.id, pod.namespace, pod.service_account)
@@ -98,12 +98,6 @@ class PodIdentityAgent:
             raise PodIdentityError(400, "InvalidTokenException", f"The token is not valid: {reason}")
         extra = user.get("extra") or {}
         return _Pod(namespace, name, _first(extra.get(_POD_NAME)), _first(extra.get(_POD_UID)))
-
-    def _agent_runs(self) -> bool:
-        for each in self._fleet.list_objects(_DAEMON_SETS):
-            if each["metadata"]["name"] == POD_IDENTITY_AGENT:
-                return int((each.get("status") or {}).get("numberReady") or 0) > 0
-        return False
 
 
 def _session_tags(cluster_arn: str, cluster: str, pod: _Pod) -> dict[str, str]:

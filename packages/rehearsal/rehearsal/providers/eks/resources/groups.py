@@ -18,8 +18,6 @@ from rehearsal.providers.values import at
 from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
 
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
-# A group whose price nobody knows is chosen last, not first.
-_PRICE_UNKNOWN: Final = 1e6
 _PREFIX: Final = "eks.amazonaws.com/"
 _DEFAULT_DISK_GB: Final = 20
 
@@ -58,7 +56,7 @@ def node_group(
         min_nodes=desired,
         max_nodes=desired,
         spot=spot,
-        hourly_usd=_hourly_usd(account, machine, spot=spot),
+        hourly_usd=account.hourly_usd(machine, account.region, spot=spot),
         gpus_advertised_by=advertiser(ami, machine.gpus),
         offered_gpus=_fewest_gpus(account, types_of(inputs), machine.gpus) if spot else None,
     )
@@ -128,15 +126,6 @@ def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
         max_pods=max_pods(machine),
         disk_mib=disk,
     )
-
-
-def _hourly_usd(account: Account, machine: Machine, *, spot: bool) -> float:
-    # The price only orders groups here, so where the region's is not known that of another region serves.
-    for place in (account.region, account.catalog.reference_region):
-        price = account.catalog.prices.machine(place, machine, spot=spot)
-        if price is not None:
-            return price.usd
-    return _PRICE_UNKNOWN
 
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
