@@ -84,8 +84,7 @@ def run_bench(console: Console, *, tools: Path, quick: bool, faulty_project: Abs
     goals += measure_scheduling(tools, pods, 1 if quick else 2)
     show(console, goals)
     write_atomically(
-        REPORT,
-        {"schemaVersion": SCHEMA_VERSION, "machine": machine, "results": [goal.to_json() for goal in goals]},
+        REPORT, {"schemaVersion": SCHEMA_VERSION, "machine": machine, "results": [goal.to_json() for goal in goals]}
     )
     console.print(f"Report: {REPORT}", highlight=False, soft_wrap=True)
 

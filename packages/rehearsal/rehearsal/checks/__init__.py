@@ -15,14 +15,7 @@ from rehearsal.scenario.plan import Scenario
 from rehearsal.scenario.player import Played
 from rehearsal.scenario.timeline import Timeline
 
-__all__ = [
-    "autoscaler_rights",
-    "calls_allowed",
-    "cluster_checks",
-    "leftover_checks",
-    "people_checks",
-    "team_checks",
-]
+__all__ = ["autoscaler_rights", "calls_allowed", "cluster_checks", "leftover_checks", "people_checks", "team_checks"]
 
 
 def cluster_checks(

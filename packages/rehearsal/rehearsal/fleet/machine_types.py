@@ -139,9 +139,7 @@ class InstanceTypes:
     def _entry(self, machine: NodeShape) -> dict[str, Any]:
         free = allocatable(machine)
         gross = replace(
-            free,
-            cpu_millicores=free.cpu_millicores + _OVERHEAD_MILLICORES,
-            memory_mib=free.memory_mib + _OVERHEAD_MIB,
+            free, cpu_millicores=free.cpu_millicores + _OVERHEAD_MILLICORES, memory_mib=free.memory_mib + _OVERHEAD_MIB
         )
         return {
             "name": self._names[machine],

@@ -130,7 +130,7 @@ class SimulatedProvider(Vendor[CloudT]):
         with self._cloud.store.held():
             existing = self._cloud.find(id, row.token)
             if existing is None or self.current(row, existing) is None:
-                raise self.missing_resource(row, id)
+                raise self.cloud_errors.missing_resource(self._cloud, row, id)
             self._require_unchanged(row, existing.inputs, news)
             pending = Pending(self._cloud, existing.id, without_none(news), existing)
             self.require(row, pending)
@@ -178,14 +178,14 @@ class SimulatedProvider(Vendor[CloudT]):
         """Raise the first broken rule; rules about values that are not known yet wait for the update."""
         message = broken((*self.rules_for_all_types, *row.rules), inputs, self._cloud)
         if message:
-            raise self.bad_request(row, message)
+            raise self.cloud_errors.bad_request(self._cloud, row, message)
         for each in row.nested(inputs):
             self._enforce(self.row(each.token), each.inputs)
 
     def _require_permission(self, row: SimulatedResource[CloudT], action: Action, id: str) -> None:
         permission = self.permission(row, action)
         if permission and not self._cloud.account_limits.may(permission):
-            raise self.forbidden(row, permission, id)
+            raise self.cloud_errors.forbidden(self._cloud, row, permission, id)
 
     def _require_unchanged(self, row: SimulatedResource[CloudT], old: Properties, new: Properties) -> None:
         self.require_unchanged(row, old, new, nested=False)
@@ -204,7 +204,7 @@ class SimulatedProvider(Vendor[CloudT]):
             for value in values_at(pending.inputs, path):
                 id = self.target(path, references, value, pending.inputs)
                 if self._cloud.find(id, references.token) is None:
-                    raise self.missing_reference(references, value, id)
+                    raise self.cloud_errors.missing_reference(self._cloud, references, value, id)
         row.requires(pending)
 
     def _require_unused(self, row: SimulatedResource[CloudT], record: Record) -> None:
@@ -215,7 +215,7 @@ class SimulatedProvider(Vendor[CloudT]):
         for each in (record, *parts):
             user = next((user for user in self._tied(each, "uses") if (user.type, user.id) not in going), None)
             if user is not None:
-                raise self.in_use(row, record.id, user.id)
+                raise self.cloud_errors.in_use(self._cloud, row, record.id, user.id)
 
     def recorded(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> Record:
         """The record of a resource, with what the cloud adds to its inputs."""

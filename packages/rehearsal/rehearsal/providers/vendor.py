@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
@@ -31,6 +31,25 @@ if TYPE_CHECKING:
 Action = Literal["create", "update", "delete"]
 
 
+@dataclass(frozen=True)
+class CloudErrors:
+    """A cloud's errors, in its own words. Each function gets the account first, and then the row, or the reference.
+
+    Args:
+        forbidden: permission, id: a missing permission on a resource.
+        bad_request: message: a request breaks one of the cloud's rules, as the rule puts it.
+        missing_reference: value, id: an input whose value names the resource at the id, which does not exist.
+        missing_resource: id: a resource does not exist.
+        in_use: id, by: a resource cannot be deleted while another uses it.
+    """
+
+    forbidden: Callable[[Any, Any, str, str], ProviderError]
+    bad_request: Callable[[Any, Any, str], ProviderError]
+    missing_reference: Callable[[Any, Reference, str, str], ProviderError]
+    missing_resource: Callable[[Any, Any, str], ProviderError]
+    in_use: Callable[[Any, Any, str, str], ProviderError]
+
+
 def _ignore_pools(account: Any, pools: Collection[Any]) -> None:
     """Nothing."""
 
@@ -54,6 +73,7 @@ class Vendor(Provider, Generic[CloudT]):
     settings: ClassVar[tuple[str, ...]]
     """The provider's settings that the resources use."""
     words: ClassVar[check.InputMessages]
+    cloud_errors: ClassVar[CloudErrors]
     common_output_names: ClassVar[tuple[str, ...]] = ()
     """Names of the outputs of every resource (``common_outputs``)."""
     stable: ClassVar[Collection[str] | None] = None
@@ -133,26 +153,6 @@ class Vendor(Provider, Generic[CloudT]):
     @abstractmethod
     def permission(self, row: SimulatedResource[CloudT], action: Action) -> str:
         """The permission that the action on such a resource needs; empty if it is not known."""
-
-    @abstractmethod
-    def forbidden(self, row: SimulatedResource[CloudT], permission: str, id: str) -> ProviderError:
-        """The cloud's error about a missing permission on a resource."""
-
-    @abstractmethod
-    def bad_request(self, row: SimulatedResource[CloudT], message: str) -> ProviderError:
-        """The cloud's error about a request that breaks one of its rules, as a rule puts it."""
-
-    @abstractmethod
-    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
-        """The cloud's error about an input whose ``value`` names the resource at ``id``, which does not exist."""
-
-    @abstractmethod
-    def missing_resource(self, row: SimulatedResource[CloudT], id: str) -> ProviderError:
-        """The cloud's error about a resource that does not exist."""
-
-    @abstractmethod
-    def in_use(self, row: SimulatedResource[CloudT], id: str, by: str) -> ProviderError:
-        """The cloud's error about a resource that cannot be deleted while another uses it."""
 
     def common_outputs(self, row: SimulatedResource[CloudT], inputs: Properties) -> Properties:
         """The outputs in ``common_output_names``."""

@@ -47,12 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run_dir = options.run_dir.absolute()
         limits = UNLIMITED if options.account is None else account_limits.read(options.account)
         with Sandbox(
-            run_dir,
-            tools=tools,
-            clouds=clouds,
-            inside=options.inside,
-            existing=options.existing,
-            limits=limits,
+            run_dir, tools=tools, clouds=clouds, inside=options.inside, existing=options.existing, limits=limits
         ) as sandbox:
             while not end.wait(_TICK_SECONDS):
                 sandbox.check()

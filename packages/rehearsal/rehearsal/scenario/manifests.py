@@ -117,11 +117,7 @@ def apply(
     return tuple(done)
 
 
-def settle(
-    applied: Sequence[Applied],
-    timeline: Timeline,
-    wait: Callable[[Callable[[], bool], float], bool],
-) -> None:
+def settle(applied: Sequence[Applied], timeline: Timeline, wait: Callable[[Callable[[], bool], float], bool]) -> None:
     """Wait until each pod runs or has a reported reason, and no further pod is created."""
 
     def still() -> bool:

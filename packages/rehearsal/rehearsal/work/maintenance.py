@@ -30,13 +30,7 @@ Maintain = Callable[[], tuple[Night | None, Mapping[str, str]]]
 
 
 def play(
-    offer: Offer,
-    api: Api,
-    developer: Api,
-    timeline: Timeline,
-    wait: Wait,
-    maintain: Maintain,
-    declared: str,
+    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, maintain: Maintain, declared: str
 ) -> list[Check]:
     """The check; none on a stack whose GPU nodes may all be reclaimed."""
     jobs = _jobs(offer)
@@ -78,11 +72,7 @@ def play(
 
 
 def problems(
-    before: list[PodRecord],
-    after: list[PodRecord],
-    night: Night | None,
-    nodes: Mapping[str, str],
-    declared: str,
+    before: list[PodRecord], after: list[PodRecord], night: Night | None, nodes: Mapping[str, str], declared: str
 ) -> list[str]:
     """What went wrong with the first pod of ``before``, which ran, and with the others' nodes, which were idle.
 

@@ -179,11 +179,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "tenantId": lambda pending: pending.cloud.tenant,
         },
     ),
-    TABLE.row(
-        ROLE_ASSIGNMENT,
-        outputs={"createdBy": _caller, "updatedBy": _caller},
-        requires=_grantable,
-    ),
+    TABLE.row(ROLE_ASSIGNMENT, outputs={"createdBy": _caller, "updatedBy": _caller}, requires=_grantable),
     TABLE.row(FEDERATED, requires=_one_subject),
     TABLE.row(
         ENCRYPTION_SET,

@@ -94,12 +94,7 @@ def _require_inside(subnet: Properties, network: Properties) -> None:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    TABLE.row(
-        NETWORK,
-        outputs={"resourceGuid": _guid},
-        requires=_holds_its_subnets,
-        nested=_inline_subnets,
-    ),
+    TABLE.row(NETWORK, outputs={"resourceGuid": _guid}, requires=_holds_its_subnets, nested=_inline_subnets),
     TABLE.row(SUBNET, requires=_fits_its_network),
     TABLE.row(NAT, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
     TABLE.row(ADDRESS, outputs={"ipAddress": _address, "resourceGuid": _guid}),

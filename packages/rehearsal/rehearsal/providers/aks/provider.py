@@ -17,7 +17,7 @@ from rehearsal.providers.aks.agent_pool import Operations
 from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, Subscription
 from rehearsal.providers.aks.functions import FUNCTIONS
 from rehearsal.providers.aks.ranking import Ranking
-from rehearsal.providers.base import CallContext, Created, Previous, Properties, ProviderError
+from rehearsal.providers.base import CallContext, Created, Previous, Properties
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
@@ -25,7 +25,7 @@ from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, has_unknown
-from rehearsal.providers.vendor import Action
+from rehearsal.providers.vendor import Action, CloudErrors
 from rehearsal.simulation import Fleet
 
 if TYPE_CHECKING:
@@ -59,6 +59,15 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         unknown="Azure knows no such property in {object}; check the spelling",
         lacking="pulumi-azure-native {version} calls API version {api}, which does not have it",
         server="is set by Azure and cannot be given",
+    )
+    cloud_errors = CloudErrors(
+        forbidden=lambda cloud, row, permission, id: errors.forbidden(permission, id),
+        bad_request=lambda cloud, row, message: errors.bad_request(message),
+        missing_reference=lambda cloud, references, value, id: (
+            errors.no_group(value) if references.token == GROUP else errors.not_found(id)
+        ),
+        missing_resource=lambda cloud, row, id: errors.not_found(id),
+        in_use=lambda cloud, row, id, by: errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by),
     )
     common_output_names = ("name", "type", "azureApiVersion", "provisioningState")
     # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
@@ -201,26 +210,6 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         _, own, typed = row.id.rpartition("/providers/")
         namespace, _, path = (typed if own else f"Microsoft.Resources{row.id}").partition("/")
         return "/".join((namespace, *path.split("/")[::2], "delete" if action == "delete" else "write"))
-
-    @override
-    def forbidden(self, row: SimulatedResource[Subscription], permission: str, id: str) -> ProviderError:
-        return errors.forbidden(permission, id)
-
-    @override
-    def bad_request(self, row: SimulatedResource[Subscription], message: str) -> ProviderError:
-        return errors.bad_request(message)
-
-    @override
-    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
-        return errors.no_group(value) if references.token == GROUP else errors.not_found(id)
-
-    @override
-    def missing_resource(self, row: SimulatedResource[Subscription], id: str) -> ProviderError:
-        return errors.not_found(id)
-
-    @override
-    def in_use(self, row: SimulatedResource[Subscription], id: str, by: str) -> ProviderError:
-        return errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by)
 
 
 def _comparable(value: Any, default: Any) -> Any:

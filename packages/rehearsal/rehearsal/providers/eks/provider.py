@@ -35,7 +35,7 @@ from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
 from rehearsal.providers.store import Record, Store
 from rehearsal.providers.values import at
-from rehearsal.providers.vendor import Action, auto_named
+from rehearsal.providers.vendor import Action, CloudErrors, auto_named
 from rehearsal.simulation import Fleet, Night
 from schemas import schema
 
@@ -67,6 +67,11 @@ def _with_common_outputs(row: Row) -> Row:
     return replace(row, outputs={**outputs, **row.outputs}, early=(*row.early, *early))
 
 
+def _in_use(account: Account, row: Row, id: str, by: str) -> ProviderError:
+    reason = f"The {row.tagged or 'resource'} '{id}' has dependencies and cannot be deleted: {by} uses it."
+    return refused(row.token, "DependencyViolation", reason, request_of(row.token)[1].replace("Create", "Delete"))
+
+
 class AwsProvider(SimulatedProvider[Account]):
     """One simulated AWS account, in memory, whose machines are ``fleet``'s. A process has one: the next one empties it.
 
@@ -87,6 +92,14 @@ class AwsProvider(SimulatedProvider[Account]):
     settings = ("region",)
     words = InputMessages(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""
+    )
+    cloud_errors = CloudErrors(
+        forbidden=lambda cloud, row, permission, id: forbidden(maker(cloud), *request_of(row.token), id or "*"),
+        bad_request=lambda cloud, row, message: refused(row.token, *message.partition(": ")[::2]),
+        # Only clusters are looked up in the records; about the rest AWS itself is asked.
+        missing_reference=lambda cloud, references, value, id: cluster.no_cluster(id),
+        missing_resource=lambda cloud, row, id: refused(row.token, "NotFound", f"{id} does not exist", "Describe"),
+        in_use=_in_use,
     )
     ids_are_paths = False
 
@@ -337,31 +350,6 @@ class AwsProvider(SimulatedProvider[Account]):
     @override
     def permission(self, row: SimulatedResource[Account], action: Action) -> str:
         return ":".join(request_of(row.token)) if action == "create" else ""
-
-    @override
-    def forbidden(self, row: SimulatedResource[Account], permission: str, id: str) -> ProviderError:
-        return forbidden(maker(self._cloud), *request_of(row.token), id or "*")
-
-    @override
-    def bad_request(self, row: SimulatedResource[Account], message: str) -> ProviderError:
-        code, _, text = message.partition(": ")
-        return refused(row.token, code, text)
-
-    @override
-    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
-        # Only clusters are looked up in the records; about the rest AWS itself is asked.
-        return cluster.no_cluster(id)
-
-    @override
-    def missing_resource(self, row: SimulatedResource[Account], id: str) -> ProviderError:
-        return refused(row.token, "NotFound", f"{id} does not exist", "Describe")
-
-    @override
-    def in_use(self, row: SimulatedResource[Account], id: str, by: str) -> ProviderError:
-        what = _aws_row(row).tagged or "resource"
-        reason = f"The {what} '{id}' has dependencies and cannot be deleted: {by} uses it."
-        operation = request_of(row.token)[1].replace("Create", "Delete")
-        return refused(row.token, "DependencyViolation", reason, operation)
 
     @override
     def failure_prefix(self, what: str, id: str, action: str) -> str:

@@ -17,7 +17,7 @@ from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider, table
-from rehearsal.providers.vendor import Action, auto_named
+from rehearsal.providers.vendor import Action, CloudErrors, auto_named
 
 # Of labels on clusters and machines: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels
 TAGS: Final = tag_rules(
@@ -38,6 +38,13 @@ _CONTAINER_NAME: Final = 40
 _AUTO_NAMED: Final = re.compile(r"(.+)-[0-9a-f]{7}")
 
 
+def _missing_reference(cloud: SimulatedCloud, references: Reference, value: str, id: str) -> ProviderError:
+    if references.token.startswith(_CONTAINER):
+        return errors.not_found(f"Not found: {id}")
+    path = value.removeprefix(SELF_LINK) if "/" in value else id
+    return errors.not_found(f"The resource '{path}' was not found")
+
+
 class GcpProvider(SimulatedProvider[SimulatedCloud]):
     """One simulated Google Cloud."""
 
@@ -51,6 +58,13 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         unknown="{api} has no such field in {object}; check the spelling",
         lacking="the provider has no such input, although {api} has such a field in {object}; check the spelling",
         server="is set by the server and cannot be given",
+    )
+    cloud_errors = CloudErrors(
+        forbidden=lambda cloud, row, permission, id: errors.forbidden(permission, id),
+        bad_request=lambda cloud, row, message: errors.bad_request(message),
+        missing_reference=_missing_reference,
+        missing_resource=lambda cloud, row, id: errors.not_found(f"Not found: {id}"),
+        in_use=lambda cloud, row, id, by: errors.in_use(id, by),
     )
     make_cloud = SimulatedCloud
     find_principals = cluster.find_principals
@@ -123,26 +137,3 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
     @override
     def permission(self, row: SimulatedResource[SimulatedCloud], action: Action) -> str:
         return row.permission.format(action=action)
-
-    @override
-    def forbidden(self, row: SimulatedResource[SimulatedCloud], permission: str, id: str) -> ProviderError:
-        return errors.forbidden(permission, id)
-
-    @override
-    def bad_request(self, row: SimulatedResource[SimulatedCloud], message: str) -> ProviderError:
-        return errors.bad_request(message)
-
-    @override
-    def missing_reference(self, references: Reference, value: str, id: str) -> ProviderError:
-        if references.token.startswith(_CONTAINER):
-            return errors.not_found(f"Not found: {id}")
-        path = value.removeprefix(SELF_LINK) if "/" in value else id
-        return errors.not_found(f"The resource '{path}' was not found")
-
-    @override
-    def missing_resource(self, row: SimulatedResource[SimulatedCloud], id: str) -> ProviderError:
-        return errors.not_found(f"Not found: {id}")
-
-    @override
-    def in_use(self, row: SimulatedResource[SimulatedCloud], id: str, by: str) -> ProviderError:
-        return errors.in_use(id, by)

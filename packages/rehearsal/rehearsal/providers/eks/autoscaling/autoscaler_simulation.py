@@ -9,13 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from rehearsal.providers.eks.authorization import identity
-from rehearsal.providers.eks.authorization.identity import (
-    Facts,
-    Role,
-    ServiceAccountRef,
-    annotated_role,
-    role_of,
-)
+from rehearsal.providers.eks.authorization.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
 from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery
 from rehearsal.providers.eks.autoscaling.discovery import Installation
 from rehearsal.providers.eks.base.account import Account

@@ -247,13 +247,7 @@ ROWS: Final = (
     row(NAT_GATEWAY, requires=_needs_internet),
     row(ROUTE_TABLE, change=_set_routes),
     row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
-    row(
-        ASSOCIATION,
-        describe=_association,
-        change=_associate_anew,
-        remove=_disassociate,
-        requires=_not_associated,
-    ),
+    row(ASSOCIATION, describe=_association, change=_associate_anew, remove=_disassociate, requires=_not_associated),
     row(
         ENDPOINT,
         change=_change_endpoint,
