@@ -12,7 +12,8 @@ _PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods"
 class _Recorder(WatchingThread):
     def __init__(self, api: Api, timeline: Timeline, kind: Kind) -> None:
         super().__init__(f"watch-{kind}", api, _PATHS[kind])
-        self._timeline, self._kind = timeline, kind
+        self._timeline = timeline
+        self._kind: Kind = kind
 
     def listed(self, items: list[Object], /) -> None:
         self._timeline.forget_absent(self._kind, (item["metadata"]["uid"] for item in items))
