@@ -1,5 +1,7 @@
 """The command line, ``python -m rehearsal run | preview | stop | faults | mutants | bench``; the Makefile calls it."""
 
+from __future__ import annotations
+
 import signal
 import sys
 from pathlib import Path

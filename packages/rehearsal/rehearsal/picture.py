@@ -3,6 +3,8 @@
 ``python -m rehearsal.picture`` draws, ``--check`` compares, ``--from REPORT`` first takes the figures of another run.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import sys

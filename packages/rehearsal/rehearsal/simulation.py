@@ -3,6 +3,8 @@
 A simulated cloud describes what the real cloud would give the cluster; the fleet makes nodes of it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol

@@ -6,6 +6,8 @@ gate's with that of resources, where a rehearsal's time goes, one stack's rehear
 Variants take turns within every repetition, so that a busy minute hits all of them.
 """
 
+from __future__ import annotations
+
 import io
 import os
 import platform

@@ -1,5 +1,7 @@
 """What a preview costs, over an empty program's: each cloud, the gate, a gate that refuses, the number of pools."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Project directories and stacks to measure, in a folder that goes away."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """What the gate's stack rules cost in a large program, without the engine: their growth with its resources."""
 
+from __future__ import annotations
+
 import time
 from typing import Any, Final
 

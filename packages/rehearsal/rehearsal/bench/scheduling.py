@@ -4,6 +4,8 @@ The pool of the other is written out here, and not derived from the program, so 
 eight GPUs: every GKE node brings eight pods of its own, which on one-GPU nodes would be most of the work.
 """
 
+from __future__ import annotations
+
 import math
 import multiprocessing
 from collections.abc import Iterator

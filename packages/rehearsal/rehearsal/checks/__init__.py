@@ -4,6 +4,8 @@ Every check evaluates observations (nodes, pods, events, the engine's results), 
 check evaluates exactly what its title says, and each can fail.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from rehearsal.checks import cluster, workloads

@@ -3,6 +3,8 @@
 Nodes and system pods are as the stack declared them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from facts.concepts.counts import counted

@@ -6,6 +6,8 @@ permission, its pod is Ready and does nothing, because its caches never fill
 (https://github.com/kubernetes/autoscaler/issues/8678).
 """
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

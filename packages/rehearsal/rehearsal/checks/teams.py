@@ -3,6 +3,8 @@
 The API server validates the pods without creating them (``dryRun``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final

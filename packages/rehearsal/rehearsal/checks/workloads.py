@@ -1,5 +1,7 @@
 """Checks that every workload of the scenario met its expectation."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -4,6 +4,8 @@ Not the official client, which ``gpu`` uses to read any kubeconfig that a user m
 turns every object into classes, and the rehearsal reads thousands of nodes. Both share ``facts/concepts/rest.py``.
 """
 
+from __future__ import annotations
+
 import contextlib
 import datetime
 import json

@@ -1,5 +1,7 @@
 """The certificates of a rehearsal's API server: of its own CA and of one that every machine trusts."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone

@@ -1,5 +1,7 @@
 """Threads that keep an eye on the cluster until they are closed, whatever its API server does meanwhile."""
 
+from __future__ import annotations
+
 import threading
 from abc import ABC, abstractmethod
 from typing import Final

@@ -1,5 +1,7 @@
 """Writes the tables of docs/operations.md. ``python -m rehearsal.day_two.docs [--check]``."""
 
+from __future__ import annotations
+
 import argparse
 import re
 import sys

@@ -1,5 +1,7 @@
 """The stack-file changes of day two, in order; each starts from the result of the previous one."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass

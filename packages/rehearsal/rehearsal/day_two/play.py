@@ -1,5 +1,7 @@
 """Plays day two on a running stack: a preview must announce every change that ends the job."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final

@@ -1,5 +1,7 @@
 """A Pulumi project that is the checkout except for its program."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from collections.abc import Iterator

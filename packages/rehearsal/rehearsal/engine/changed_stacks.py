@@ -1,5 +1,7 @@
 """``python -m rehearsal.engine.changed_stacks BASE``: the stack files to rehearse after a change since commit BASE."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence

@@ -4,6 +4,8 @@ The log is what ``--event-log`` writes (the Automation API reads the same file);
 ``apitype.EngineEvent``: https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/apitype/events.go
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterable, Mapping

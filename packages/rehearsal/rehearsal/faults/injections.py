@@ -1,5 +1,7 @@
 """Faults in the program: inputs of its resources are changed while they are declared, or there is one object more."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

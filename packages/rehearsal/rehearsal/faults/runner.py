@@ -1,5 +1,7 @@
 """Runs fault injection: builds the faulty project, previews it with the gate, rehearses it without."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """All faults by name, in the order of ``cases.csv``. The faulty program imports this itself, so it must stay cheap."""
 
+from __future__ import annotations
+
 import csv
 from dataclasses import dataclass
 from pathlib import Path

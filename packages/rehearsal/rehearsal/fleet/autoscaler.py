@@ -1,5 +1,7 @@
 """Karpenter as a child process. It reads its instance types only at start, so new types require a restart."""
 
+from __future__ import annotations
+
 import threading
 import time
 from pathlib import Path

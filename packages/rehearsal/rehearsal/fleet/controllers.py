@@ -1,5 +1,7 @@
 """Controllers of a cluster: programs of pods, the simulation's autoscaler, and threads that watch the cluster."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

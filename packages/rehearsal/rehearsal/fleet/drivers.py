@@ -11,6 +11,8 @@ If none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the No
 advertises do not change: a new configuration of the plugin affects only new nodes.
 """
 
+from __future__ import annotations
+
 import functools
 import time
 from collections.abc import Callable, Mapping

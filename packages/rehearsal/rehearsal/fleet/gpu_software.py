@@ -6,6 +6,8 @@ the plugin would find it: mounted from a ConfigMap and named by ``CONFIG_FILE`` 
 (https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus).
 """
 
+from __future__ import annotations
+
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Changes to a group's Node objects: create permanent ones, update and remove nodes."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The node groups of a cluster and their state."""
 
+from __future__ import annotations
+
 import json
 import threading
 from collections.abc import Iterable

@@ -7,6 +7,8 @@ cluster is changed to save time: objects stay as declared, ``Never`` stays never
 node is empty and may be removed.
 """
 
+from __future__ import annotations
+
 import datetime
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """The fleet: node groups of one cluster on the local control plane."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """Nodes of machines that join by themselves: their cloud creates, stops and removes them one by one."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
 from typing import Any, Final

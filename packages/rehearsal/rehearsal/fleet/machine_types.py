@@ -10,6 +10,8 @@ shape is called what the cloud calls the machine; where two groups use one machi
 remains: a pod that selects that machine type by label does not make such a second group grow from zero.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import re

@@ -3,6 +3,8 @@
 Pools without capacity get no further node until the simulated data centre has capacity again.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final

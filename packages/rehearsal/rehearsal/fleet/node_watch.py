@@ -4,6 +4,8 @@ Karpenter refuses some labels, and must not use other labels and some taints for
 provider sets are removed, except those by which Karpenter identifies its nodes (``karpenter.sh/…``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

@@ -4,6 +4,8 @@ The annotations pass the node's size to the stages (``rehearsal/cluster/stages/n
 autoscaler creates starts with the size of its pods.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import secrets

@@ -9,6 +9,8 @@ empty ones (``node_pools``), so this thread chooses a node and Karpenter drains 
 Pods with volumes of their own, pod affinity or spread constraints also prevent it: their placement is not simulated.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,6 +4,8 @@ This only explains the DaemonSet controller's decision
 (https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

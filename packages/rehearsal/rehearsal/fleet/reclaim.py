@@ -11,6 +11,8 @@ disruption budget keeps a pod on its node until the cloud's drain time-out, whic
 then is ``SimulatedNodeGroup.renewal``.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping
 from datetime import datetime, timezone

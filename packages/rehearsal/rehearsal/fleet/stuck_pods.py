@@ -1,5 +1,7 @@
 """Pods that wait for a node group that no autoscaler may scale: an Event on the pod gives the reason."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

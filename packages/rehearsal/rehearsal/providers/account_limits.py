@@ -7,6 +7,8 @@ missingRights: [container.clusters.create] # permissions that the user lacks, by
 policies: [private-dns-zones]              # what policies of the organization deny
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase

@@ -1,5 +1,7 @@
 """Inputs held against a cloud's schema: what is wrong with them that needs no server to tell."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

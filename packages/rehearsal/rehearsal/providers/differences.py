@@ -4,6 +4,8 @@ A path is the engine's notation for a place in a property map, ``spec.ports[0]["
 https://www.pulumi.com/docs/iac/concepts/options/ignorechanges/#property-paths
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """Creates what existed in a cloud before the stack."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Generator
 from importlib import import_module

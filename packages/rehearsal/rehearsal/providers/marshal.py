@@ -4,6 +4,8 @@ The engine encodes what JSON cannot say as objects with a signature key, and val
 sentinel string (https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/resource/plugin/rpc.go).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final

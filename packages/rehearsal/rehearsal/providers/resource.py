@@ -1,5 +1,7 @@
 """A simulated resource type is a row: what a provider needs to know about it, besides the schema."""
 
+from __future__ import annotations
+
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

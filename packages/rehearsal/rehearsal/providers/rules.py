@@ -1,5 +1,7 @@
 """Server-side rules: what a cloud refuses although the request's shape is right, one named rule each."""
 
+from __future__ import annotations
+
 import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -11,6 +11,8 @@ name on PATH wins, with one: that is how another plugin replaces a simulated one
 (https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/workspace/plugins.go, getPluginInfoAndPath).
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import os

@@ -1,5 +1,7 @@
 """One provider for every cloud: creates, changes and deletes simulated resources, which are rows."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

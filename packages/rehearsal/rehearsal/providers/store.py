@@ -1,5 +1,7 @@
 """What exists in a simulated cloud: in memory, or one JSON file that survives engine runs and a killed process."""
 
+from __future__ import annotations
+
 import copy
 import fcntl
 import json

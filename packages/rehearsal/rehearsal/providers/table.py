@@ -1,5 +1,7 @@
 """A cloud's tables: ``resources.yaml`` has what is data about its resource types, ``rules.yaml`` what it refuses."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable, Iterator
 from functools import cache

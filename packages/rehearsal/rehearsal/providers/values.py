@@ -1,5 +1,7 @@
 """Looking into property maps whose values may not be known yet."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -24,6 +24,8 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
 """
 
+from __future__ import annotations
+
 import json
 import os
 import shutil

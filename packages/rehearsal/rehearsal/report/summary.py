@@ -1,5 +1,7 @@
 """The summary printed at the end of a rehearsal: checks, placements, list prices."""
 
+from __future__ import annotations
+
 import statistics
 from collections import Counter
 from typing import Final

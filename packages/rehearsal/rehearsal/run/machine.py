@@ -4,6 +4,8 @@ Without free disk space a rehearsal fails with unrelated errors. The interface i
 (``unshare --net``).
 """
 
+from __future__ import annotations
+
 import errno
 import shutil
 import socket

@@ -1,5 +1,7 @@
 """How a rehearsal is run."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final

@@ -1,5 +1,7 @@
 """An offline preview with the gate: simulated providers answer, and no control plane is needed."""
 
+from __future__ import annotations
+
 import shutil
 import tempfile
 from collections import Counter

@@ -1,5 +1,7 @@
 """One rehearsal: start the sandbox, update, play the scenario, update again, check drift, destroy, stop, report."""
 
+from __future__ import annotations
+
 import shutil
 import time
 from collections.abc import Callable, Iterator

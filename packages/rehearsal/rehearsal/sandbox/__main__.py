@@ -23,6 +23,8 @@ Files of the run directory D:
 Exit code 0 after an ordinary end, 1 if something in the sandbox died or could not start.
 """
 
+from __future__ import annotations
+
 import sys
 
 from rehearsal.sandbox.service import main

@@ -1,5 +1,7 @@
 """What runs leave behind: processes, told by the run directory in their command line or environment, and folders."""
 
+from __future__ import annotations
+
 import contextlib
 import re
 import shutil

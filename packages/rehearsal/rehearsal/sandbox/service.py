@@ -1,5 +1,7 @@
 """Runs a sandbox as a process: its command line, its requests on standard input, its end."""
 
+from __future__ import annotations
+
 import argparse
 import logging
 import signal

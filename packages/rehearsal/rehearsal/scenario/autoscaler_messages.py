@@ -3,6 +3,8 @@
 https://karpenter.sh/docs/concepts/nodepools/#statusconditions and the same of nodeclasses and nodeclaims.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 

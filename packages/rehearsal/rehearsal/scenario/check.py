@@ -1,5 +1,7 @@
 """The result of a check, and the declarations that it compares with."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,5 +1,7 @@
 """Calls of programs in the cluster to the cloud, as the simulated cloud logged them."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 from pathlib import Path

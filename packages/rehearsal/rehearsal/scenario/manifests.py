@@ -1,5 +1,7 @@
 """The user's own manifests: read from a folder, applied as the deployer, and followed to the nodes of their pods."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

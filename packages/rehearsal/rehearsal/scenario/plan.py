@@ -4,6 +4,8 @@ Sizes, maxima and taints come from the stack's pools, jobs from its output ``gpu
 limit is the one in the documentation.
 """
 
+from __future__ import annotations
+
 import copy
 import random
 from collections.abc import Mapping, Sequence

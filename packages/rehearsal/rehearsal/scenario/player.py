@@ -1,5 +1,7 @@
 """Plays a scenario on a cluster: submits its workloads in order, and moves on when the timeline shows their effect."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

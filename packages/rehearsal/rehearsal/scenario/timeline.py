@@ -4,6 +4,8 @@ Moments are seconds since the timeline began. Records are immutable; an observat
 other threads always see a consistent one.
 """
 
+from __future__ import annotations
+
 import re
 import threading
 import time

@@ -1,5 +1,7 @@
 """A developer who uses the cluster: submits and deletes workloads, and reads the API server's replies."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import Final

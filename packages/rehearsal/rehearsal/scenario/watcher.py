@@ -1,5 +1,7 @@
 """Watches a cluster's nodes, pods and events, and records all of them in a timeline."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from rehearsal.cluster.api import Api, Object

@@ -9,6 +9,8 @@ Environment variables: ``GPUCLUSTER_TOOLS_FROM`` (``auto``, ``archives`` or ``so
 ``GPUCLUSTER_TOOLS`` (a folder that has them already).
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,6 +5,8 @@ Without arguments all of them but those of own machines, else only those of the 
 Progress goes to stderr, the folder to stdout.
 """
 
+from __future__ import annotations
+
 import signal
 import sys
 import time

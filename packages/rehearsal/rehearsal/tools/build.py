@@ -3,6 +3,8 @@
 Go is the one on PATH if it is new enough, else a pinned one from PyPI.
 """
 
+from __future__ import annotations
+
 import gzip
 import hashlib
 import io

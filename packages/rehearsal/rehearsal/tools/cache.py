@@ -3,6 +3,8 @@
 Everything in it can be deleted at any time; the next run builds it again.
 """
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import os

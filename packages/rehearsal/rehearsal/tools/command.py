@@ -1,5 +1,7 @@
 """Runs the programs that set-up needs and turns a failure into an explanation."""
 
+from __future__ import annotations
+
 import shlex
 import subprocess
 from collections.abc import Iterable, Sequence

@@ -4,6 +4,8 @@ An archive counts only as long as go.mod pins the version that it ``replaces``, 
 table follows. The programs are extracted only if an archive has the pinned hash.
 """
 
+from __future__ import annotations
+
 import csv
 import functools
 import hashlib

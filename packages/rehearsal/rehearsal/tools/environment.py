@@ -5,6 +5,8 @@ added to those that are there. A stamp, written last, lists the installed locks:
 next one starts afresh, and unchanged locks cost nothing.
 """
 
+from __future__ import annotations
+
 import argparse
 import hashlib
 import json

@@ -1,5 +1,7 @@
 """Installs what the plan lacks: release archives where they can be had, else Go builds; one folder links to it all."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import tempfile

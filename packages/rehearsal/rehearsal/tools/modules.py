@@ -4,6 +4,8 @@ Modules are separate because their dependencies do not agree with each other, so
 module, and so that nobody waits for what they do not run.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import platform

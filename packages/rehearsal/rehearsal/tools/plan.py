@@ -1,5 +1,7 @@
 """What has to be there: each module's folder, what is taken from PATH, and the one folder with all the files."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re

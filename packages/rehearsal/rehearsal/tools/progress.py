@@ -1,5 +1,7 @@
 """Stages with their times on stderr: a line that updates itself on a terminal, a line now and then in a log."""
 
+from __future__ import annotations
+
 import contextlib
 import shutil
 import sys

@@ -1,5 +1,7 @@
 """User workloads after the scenario: services, sweeps, jobs whose node the cloud takes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from components.settings.services import InferenceService

@@ -1,5 +1,7 @@
 """Jobs made by the functions of ``gpu submit`` and submitted by a developer. Their containers run no program."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 

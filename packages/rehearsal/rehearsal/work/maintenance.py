@@ -4,6 +4,8 @@ The jobs are those that ``gpu submit --no-spot`` makes on this stack: one runs, 
 comes. What clouds do in it: ``rehearsal/fleet/reclaim.py``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final

@@ -4,6 +4,8 @@ The job is the one that ``gpu submit`` makes on this stack, by the same function
 for them. No program runs in its containers: so handling of SIGTERM and checkpoints is not tested.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

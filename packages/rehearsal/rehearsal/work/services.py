@@ -3,6 +3,8 @@
 The rehearsal sets the number of replicas as KEDA would, by the ``scale`` subresource.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from components.settings.services import InferenceService

@@ -1,5 +1,7 @@
 """A sweep over every size of the cluster's GPU nodes: each run once, on a node of its size, and then no GPU node."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping
 from pathlib import Path

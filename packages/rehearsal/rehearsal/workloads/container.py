@@ -1,5 +1,7 @@
 """One container whose program really runs, as its pod specifies: start, probes, restarts, end, and the pod's status."""
 
+from __future__ import annotations
+
 import datetime
 import logging
 import threading

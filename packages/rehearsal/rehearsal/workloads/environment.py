@@ -4,6 +4,8 @@ https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#envvar-v1-c
 arguments: https://github.com/kubernetes/kubernetes/blob/v1.34.4/third_party/forked/golang/expansion/expand.go
 """
 
+from __future__ import annotations
+
 import base64
 import math
 import re

@@ -1,5 +1,7 @@
 """Watches for pods that have a program, and runs it: the part of a kubelet that kwok leaves out."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Mapping
 from pathlib import Path

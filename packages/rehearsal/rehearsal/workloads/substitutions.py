@@ -19,6 +19,8 @@ CPU and memory limits                      not enforced
 =========================================  ===========================================================================
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

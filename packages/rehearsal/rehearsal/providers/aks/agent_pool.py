@@ -7,6 +7,8 @@ the Terraform provider takes a lock on the subnet
 (https://github.com/hashicorp/terraform-provider-azurerm/issues/32682). Here it refuses all.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """One simulated Azure subscription, its rules about a request, and how Azure tells resources apart."""
 
+from __future__ import annotations
+
 import uuid
 from dataclasses import dataclass
 from pathlib import Path

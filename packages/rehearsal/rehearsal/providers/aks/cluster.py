@@ -5,6 +5,8 @@ known by its object id (https://learn.microsoft.com/azure/aks/azure-ad-rbac). Me
 for the kubeconfig would not find the cluster, so here they do not get in.
 """
 
+from __future__ import annotations
+
 import ipaddress
 import zlib
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """What AKS refuses in a cluster, one rule per reason."""
 
+from __future__ import annotations
+
 import ipaddress
 from typing import Any, Final
 

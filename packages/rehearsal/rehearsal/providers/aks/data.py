@@ -1,6 +1,8 @@
 """Container registries and storage accounts, whose names are globally unique, blob containers, shares and private
 endpoints. What is in them, and mounts of it, are not simulated."""
 
+from __future__ import annotations
+
 import ipaddress
 import zlib
 from http import HTTPStatus

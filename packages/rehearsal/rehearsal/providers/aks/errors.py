@@ -1,5 +1,7 @@
 """Errors in the words of Azure Resource Manager, so that users can search for what a rehearsal prints."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final

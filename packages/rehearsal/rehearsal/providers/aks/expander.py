@@ -4,6 +4,8 @@ The ConfigMap, its form and its meaning: https://learn.microsoft.com/azure/aks/c
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md
 """
 
+from __future__ import annotations
+
 import logging
 import re
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,8 @@
 """What exists before the stack: the network, the disk encryption set, the groups of reservations, the containers of
 blobs and the registries that its file names, as another program would create them."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Generator, Iterable
 

@@ -1,5 +1,7 @@
 """The provider's functions: who the caller is, and how to reach a cluster."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Managed identities, role assignments, and disk encryption with a customer-managed key."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from http import HTTPStatus

@@ -1,5 +1,7 @@
 """Maintenance windows of AKS, and the night on which it gives nodes new images."""
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from rehearsal.providers.aks.agent_pool import CLUSTER

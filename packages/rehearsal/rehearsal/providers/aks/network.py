@@ -1,5 +1,7 @@
 """Virtual networks, subnets, NAT gateways, public addresses, security groups and route tables."""
 
+from __future__ import annotations
+
 import ipaddress
 import zlib
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """What AKS makes of an agent pool: the labels and taints it adds, and the group of machines that results."""
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What AKS refuses in an agent pool, one rule per reason. They hold for pools inside a cluster too."""
 
+from __future__ import annotations
+
 import re
 from typing import Any, Final
 

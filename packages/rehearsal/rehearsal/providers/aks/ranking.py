@@ -1,5 +1,7 @@
 """Orders the pools by the cluster's ConfigMap, also when it changes between two updates."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable

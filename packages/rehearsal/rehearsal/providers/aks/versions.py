@@ -1,5 +1,7 @@
 """Kubernetes versions that the simulated AKS offers. Its control plane really runs one of them, ``KUBERNETES``."""
 
+from __future__ import annotations
+
 import re
 from typing import Final
 

@@ -2,6 +2,8 @@
 instances into nodes.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """EC2's capacity for the pools of a stack: their reservations, what is exhausted, and machines that are taken back."""
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Collection, Iterable

@@ -1,5 +1,7 @@
 """What EKS refuses of clusters and node groups, and AWS of tags, one named rule each."""
 
+from __future__ import annotations
+
 import ipaddress
 from datetime import timedelta
 from typing import Final

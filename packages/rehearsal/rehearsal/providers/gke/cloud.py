@@ -1,5 +1,7 @@
 """Regions and zones of Google Cloud, and the tables of its resource types and rules."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any, Final
 

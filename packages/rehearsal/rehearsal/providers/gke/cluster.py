@@ -6,6 +6,8 @@ and RBAC knows them by their address) and https://cloud.google.com/kubernetes-en
 (groups of the domain whose security group the cluster names). That a group is a member of that one is not known here.
 """
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """What GKE refuses in a cluster, one rule per reason."""
 
+from __future__ import annotations
+
 import ipaddress
 import re
 from datetime import datetime

@@ -6,6 +6,8 @@ and artifactregistry/Repository.yaml and filestore/Instance.yaml in
 https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/products
 """
 
+from __future__ import annotations
+
 import zlib
 from http import HTTPStatus
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Errors in the words of Google's APIs, so that users can search for what a rehearsal prints."""
 
+from __future__ import annotations
+
 from http import HTTPStatus
 from typing import Final
 

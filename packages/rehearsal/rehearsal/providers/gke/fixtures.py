@@ -1,5 +1,7 @@
 """What exists before the stack: the network that its file names, as another program would create it."""
 
+from __future__ import annotations
+
 from collections.abc import Generator
 
 from components.settings import Settings

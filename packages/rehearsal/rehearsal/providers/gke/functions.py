@@ -1,5 +1,7 @@
 """The provider's data sources: who the project is, which versions and zones there are."""
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Final

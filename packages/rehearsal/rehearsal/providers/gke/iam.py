@@ -1,5 +1,7 @@
 """Service accounts, role grants, and enabled services."""
 
+from __future__ import annotations
+
 import re
 import zlib
 from typing import Any, Final

@@ -4,6 +4,8 @@ Replacement and defaults: the provider's resource definitions,
 https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/products/compute
 """
 
+from __future__ import annotations
+
 import ipaddress
 import zlib
 from typing import Final

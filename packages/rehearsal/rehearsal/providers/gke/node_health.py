@@ -5,6 +5,8 @@ Google starts such machines and bills them: without a way to the registry they n
 scopes they write no logs and no metrics. A rehearsal has no node in either case.
 """
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties

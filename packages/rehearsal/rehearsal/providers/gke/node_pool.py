@@ -1,5 +1,7 @@
 """Node pools: their own resource, and the pools that come with a cluster."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """What GKE makes of a node pool: the labels and taints it adds, and the group of machines that results."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """What GKE refuses in a node pool, machine family, disks, GPU partitions and image included; one rule per reason."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from typing import Any, Final

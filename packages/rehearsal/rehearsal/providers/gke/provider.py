@@ -1,5 +1,7 @@
 """The simulated Google Cloud provider: its rows, its functions, and Google's messages."""
 
+from __future__ import annotations
+
 import random
 import re
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """Manifests as the engine and the API server see them: kinds, names, annotations, normal forms."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import secrets

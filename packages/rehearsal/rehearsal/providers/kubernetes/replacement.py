@@ -3,6 +3,8 @@
 The same fields as the real provider's (``replacement.yaml``), so that a rehearsed replacement is one in the cloud too.
 """
 
+from __future__ import annotations
+
 from pathlib import Path as FilePath
 from typing import Final
 

@@ -4,6 +4,8 @@ When an object is ready: https://github.com/pulumi/pulumi-kubernetes/tree/v4.34.
 https://pkg.go.dev/sigs.k8s.io/cli-utils/pkg/kstatus/status). Kinds without a rule are ready once they exist.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Mapping

@@ -1,5 +1,7 @@
 """Callers, their temporary credentials and roles; the permissions that a request needs, and what they depend on."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

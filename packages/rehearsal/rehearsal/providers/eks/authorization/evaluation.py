@@ -1,5 +1,7 @@
 """Evaluates a caller's policies against the permissions that a request needs."""
 
+from __future__ import annotations
+
 import base64
 import json
 from collections.abc import Iterable

@@ -1,5 +1,7 @@
 """The IAM role of a pod: by EKS Pod Identity, by IRSA, or that of its node; and roles as the account has them."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

@@ -10,6 +10,8 @@ list_awsidentityandaccessmanagementiam, list_amazonelastickubernetesservice, lis
 list_amazonsqs, list_awssecuritytokenservice, list_amazonapplicationrecoverycontroller-zonalshift.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Keeps the fleet's groups as the deployed cluster-autoscaler would have them: looks, decides, and tells the fleet."""
 
+from __future__ import annotations
+
 import logging
 import threading
 import time

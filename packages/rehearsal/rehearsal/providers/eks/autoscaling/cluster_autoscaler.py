@@ -13,6 +13,8 @@ Where the rehearsal is stricter: a running autoscaler also remembers the last no
 restarts. Here only what is declared counts, so that a pool does not depend on that memory.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

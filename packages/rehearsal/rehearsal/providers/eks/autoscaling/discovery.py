@@ -1,5 +1,7 @@
 """Which cluster-autoscaler runs in the cluster, its command line, and which Auto Scaling groups it finds."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ moto keeps an account in module-level dictionaries. One rehearsal has one accoun
 starts by emptying them.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterator

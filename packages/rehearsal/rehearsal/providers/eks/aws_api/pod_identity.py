@@ -6,6 +6,8 @@ How the agent words an error: https://github.com/aws/eks-pod-identity-agent/blob
 message inside it is not documented, so that is ours.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass

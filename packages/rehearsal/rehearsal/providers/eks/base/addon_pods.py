@@ -5,6 +5,8 @@ DaemonSets tolerate every taint, so they run on GPU nodes too and never keep one
 its chart does. Images have no tag: simulated nodes pull none.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Errors in AWS's words, so that users can search for what a rehearsal prints."""
 
+from __future__ import annotations
+
 from typing import Final
 
 from rehearsal.providers.account_limits import Refusals, Shortage

@@ -1,5 +1,7 @@
 """What EC2 says about an instance type: the project's catalogue first, else moto's copy of EC2's own list."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from functools import lru_cache

@@ -3,6 +3,8 @@
 Default VPCs, service-linked roles, AWS's own keys and keys that wait for their deletion cost nothing and do not count.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """IAM policy documents: AWS's validation, before any evaluation."""
 
+from __future__ import annotations
+
 import json
 from typing import Any, Final
 

@@ -1,5 +1,7 @@
 """Inputs as AWS's requests take them: the names in the generated schema, and tags in each service's form."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 

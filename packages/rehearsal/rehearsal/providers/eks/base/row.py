@@ -1,5 +1,7 @@
 """A resource type of AWS: a row of ``types.yaml``, and the functions for what its requests cannot say."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """EC2's capacity, as tests and scenarios set it; unlimited by default."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -4,6 +4,8 @@ https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami.html,
 https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami-bottlerocket.html
 """
 
+from __future__ import annotations
+
 import base64
 import re
 from collections.abc import Mapping

@@ -6,6 +6,8 @@ https://github.com/awslabs/amazon-eks-ami (``nodeadm/internal/kubelet/config.go`
 usual assumption, as in ``facts/catalog/eks/nodes.py``.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,6 +1,8 @@
 """Watches the account's instances and updates the fleet when they join, stop or terminate: whether a booting instance
 would reach the cluster's API server and be admitted."""
 
+from __future__ import annotations
+
 import ipaddress
 import logging
 import threading

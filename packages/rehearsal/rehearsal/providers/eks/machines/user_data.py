@@ -5,6 +5,8 @@ AL2023: ``NodeConfig`` in YAML, alone or in parts of a MIME archive, later parts
 (https://bottlerocket.dev/en/os/latest/api/settings/kubernetes/).
 """
 
+from __future__ import annotations
+
 import email
 import shlex
 import sys

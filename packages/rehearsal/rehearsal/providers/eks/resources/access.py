@@ -1,5 +1,7 @@
 """Access entries, Pod Identity associations and add-ons. moto has none of them: they are in the store."""
 
+from __future__ import annotations
+
 import random
 import zlib
 from typing import Final

@@ -1,5 +1,7 @@
 """EKS clusters: the control plane, its security group, and the add-ons that a cluster comes with."""
 
+from __future__ import annotations
+
 import ipaddress
 from collections.abc import Callable
 from dataclasses import replace

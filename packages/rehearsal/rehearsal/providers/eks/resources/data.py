@@ -1,5 +1,7 @@
 """Repositories of images, buckets and file systems. moto keeps all, with what is pushed into them."""
 
+from __future__ import annotations
+
 import json
 from typing import Any, Final
 

@@ -4,6 +4,8 @@ EC2's own events are delivered as by EventBridge: only by a matching rule, to a 
 moto's bus takes events of programs only, and does not check the queue's policy.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import uuid

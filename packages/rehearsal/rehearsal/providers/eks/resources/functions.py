@@ -1,6 +1,8 @@
 """The provider's functions: the caller's identity, the partition of AWS, the existing clusters, groups and
 networks."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 

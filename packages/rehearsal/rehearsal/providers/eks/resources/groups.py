@@ -1,5 +1,7 @@
 """Managed node groups as an observer needs them: the labels that EKS adds, and the machines that result."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Roles, their policies and instance profiles; KMS keys and grants."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from functools import lru_cache

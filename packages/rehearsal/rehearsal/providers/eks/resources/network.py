@@ -1,5 +1,7 @@
 """VPCs, subnets, the gateways between them and the internet, routes, endpoints and security groups."""
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Final

@@ -1,5 +1,7 @@
 """Managed node groups: EKS's resource, the Auto Scaling group behind it, and its machines."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Final
 

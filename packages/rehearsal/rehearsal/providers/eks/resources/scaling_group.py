@@ -1,5 +1,7 @@
 """Launch templates, which node groups start their instances from, and the Auto Scaling groups behind node groups."""
 
+from __future__ import annotations
+
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence

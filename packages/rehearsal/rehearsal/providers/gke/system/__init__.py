@@ -1,5 +1,7 @@
 """The pods that every new GKE cluster has: manifests in this folder, applied by the fleet with the control plane."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

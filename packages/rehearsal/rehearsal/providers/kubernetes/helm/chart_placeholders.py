@@ -12,6 +12,8 @@ that is empty by default takes anything, so does what ``--open`` names; ``--only
 ``--kinds`` are those of its kinds that a program declares objects of.
 """
 
+from __future__ import annotations
+
 import argparse
 import functools
 import json

@@ -1,5 +1,7 @@
 """Runs the ``helm`` program on the provider's cluster."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -3,6 +3,8 @@
 https://github.com/pulumi/pulumi-kubernetes/blob/v4.34.2/provider/pkg/provider/helm_release.go
 """
 
+from __future__ import annotations
+
 import hashlib
 import logging
 import secrets

@@ -3,6 +3,8 @@
 Each row has a test that fails when moto gets it right (tests/providers/eks/aws_api/test_moto.py); then it can go.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final
 

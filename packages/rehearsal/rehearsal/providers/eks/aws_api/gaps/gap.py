@@ -1,5 +1,7 @@
 """A request that moto cannot answer, or answers wrongly, as the functions beside this see it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

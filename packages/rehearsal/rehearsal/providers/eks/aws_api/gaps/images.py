@@ -5,6 +5,8 @@ https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id-bottlerocket.ht
 one image of each kind and Kubernetes version.
 """
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Mapping
 from datetime import datetime

@@ -5,6 +5,8 @@ https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateFleet.html,
 https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-fleet-allocation-strategy.html
 """
 
+from __future__ import annotations
+
 import base64
 import uuid
 from collections.abc import Iterator, Mapping

@@ -10,6 +10,8 @@ or not at all (https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/pr
 it says so in its log and stays with the prices that it carries, where spot machines cost what on-demand ones do.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Mapping
