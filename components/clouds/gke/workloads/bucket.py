@@ -12,6 +12,7 @@ import pulumi
 from components.clouds.base import Bucket
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
+from components.clouds.gke.identity import grant_data_key
 from components.clouds.names import worldwide
 from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
@@ -28,6 +29,7 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
     bucket_name = worldwide(
         settings.cluster_name, _NAME_LIMIT, settings.project, settings.region, suffix="-checkpoints"
     )
+    key = settings.security.data_key
     resource = declare(
         "gcp:storage/bucket:Bucket",
         name,
@@ -46,9 +48,10 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
                 }
             ],
             "forceDestroy": setting.on_destroy == "delete",
+            **({} if key is None else {"encryption": {"defaultKmsKeyName": key}}),
             "labels": dict(settings.labels),
         },
-        retained(setting, bucket_name, parent),
+        retained(setting, bucket_name, parent, *grant_data_key(name, "gs-project-accounts", settings, parent)),
         outputs=["url"],
     )
     return Bucket(name=resource.output("name"), url=resource.output("url"))

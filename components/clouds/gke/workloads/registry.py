@@ -11,6 +11,7 @@ import pulumi
 
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
+from components.clouds.gke.identity import grant_data_key
 from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
@@ -30,6 +31,7 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         "action": "DELETE",
         "condition": {"tagState": "UNTAGGED", "olderThan": f"{days * 24 * 3600}s"},
     }
+    key = settings.security.data_key
     repository = declare(
         "gcp:artifactregistry/repository:Repository",
         name,
@@ -41,12 +43,14 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
             "format": "DOCKER",
             "dockerConfig": {"immutableTags": not setting.mutable_tags},
             "cleanupPolicies": [untagged],
+            **({} if key is None else {"kmsKeyName": key}),
             "labels": dict(settings.labels),
         },
         retained(
             setting,
             f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
             parent,
+            *grant_data_key(name, "gcp-sa-artifactregistry", settings, parent),
         ),
         outputs=["registryUri"],
     )

@@ -77,6 +77,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_labels(settings),
         *_resource_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
+        *_data_key(settings),
         *common.no_rules_of_roles(settings, "GKE", "use the organisation's deny policies to limit permissions"),
         *name_problems(settings, _NAMES),
         *_people(settings),
@@ -90,6 +91,16 @@ def refusals(settings: Settings) -> list[Problem]:
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(problems))
+
+
+def _data_key(settings: Settings) -> Iterator[Problem]:
+    """https://docs.cloud.google.com/filestore/docs/cmek#supported_tiers"""
+    if settings.security.data_key is not None and settings.workloads.shared_volume is not None:
+        yield Problem(
+            "workloads.sharedVolume",
+            "Filestore's basic tier, which the program uses, cannot be encrypted with security.dataKey",
+            "Leave one of the two out, or mount a Filestore instance of the zonal tier with your own PersistentVolume",
+        )
 
 
 def _drivers(settings: Settings) -> Iterator[Problem]:

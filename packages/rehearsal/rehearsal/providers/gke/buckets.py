@@ -14,7 +14,9 @@ from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE
 from rehearsal.providers.gke.errors import api_error
 from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.iam import require_customer_key
 from rehearsal.providers.resource import Pending, SimulatedResource
+from rehearsal.providers.values import at
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 BUCKET_RULES: Final = TABLE.rules("bucket")
@@ -44,6 +46,9 @@ def _available(pending: Pending[SimulatedCloud]) -> None:
             "Please select a different name and try again."
         )
         raise api_error(HTTPStatus.CONFLICT, message, reason="conflict")
+    key = at(pending.inputs, "encryption.defaultKmsKeyName")
+    # https://cloud.google.com/storage/docs/encryption/using-customer-managed-keys
+    require_customer_key(pending.cloud, pending.inputs["project"], key, "gs-project-accounts")
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (

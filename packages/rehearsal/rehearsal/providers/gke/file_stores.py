@@ -13,6 +13,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE, is_zone
 from rehearsal.providers.gke.errors import bad_request
+from rehearsal.providers.gke.iam import require_customer_key
 from rehearsal.providers.resource import Pending, SimulatedResource
 
 INSTANCE: Final = "gcp:filestore/instance:Instance"
@@ -42,8 +43,9 @@ def _place(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"location {location} is not one of instances of tier {inputs['tier']}"
 
 
-def _not_smaller(pending: Pending[SimulatedCloud]) -> None:
+def _requires(pending: Pending[SimulatedCloud]) -> None:
     """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
+    require_customer_key(pending.cloud, pending.inputs["project"], pending.inputs.get("kmsKeyName"), "cloud-filer")
     if pending.before is None or not str(pending.inputs["tier"]).startswith("BASIC"):
         return
     if pending.inputs["fileShares"]["capacityGb"] < pending.before.inputs["fileShares"]["capacityGb"]:
@@ -58,5 +60,5 @@ def _networks(pending: Pending[SimulatedCloud]) -> list[Any]:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    TABLE.row(INSTANCE, outputs={"networks": _networks}, rules=INSTANCE_RULES.rules, requires=_not_smaller),
+    TABLE.row(INSTANCE, outputs={"networks": _networks}, rules=INSTANCE_RULES.rules, requires=_requires),
 )

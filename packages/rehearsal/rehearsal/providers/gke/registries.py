@@ -11,7 +11,8 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE, chosen
-from rehearsal.providers.resource import SimulatedResource
+from rehearsal.providers.gke.iam import require_customer_key
+from rehearsal.providers.resource import Pending, SimulatedResource
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 REPOSITORY_RULES: Final = TABLE.rules("repository")
@@ -44,6 +45,12 @@ def _cleanup(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
+def _key(pending: Pending[SimulatedCloud]) -> None:
+    """https://cloud.google.com/artifact-registry/docs/cmek"""
+    key = pending.inputs.get("kmsKeyName")
+    require_customer_key(pending.cloud, pending.inputs["project"], key, "gcp-sa-artifactregistry")
+
+
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         REPOSITORY,
@@ -52,5 +59,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "location": chosen(inputs.get("location"), cloud.default("region")),
         },
         rules=REPOSITORY_RULES.rules,
+        requires=_key,
     ),
 )
