@@ -21,6 +21,17 @@ SUBNET: Final = "aws:ec2/subnet:Subnet"
 INTERNET_GATEWAY: Final = "aws:ec2/internetGateway:InternetGateway"
 ADDRESS: Final = "aws:ec2/eip:Eip"
 NAT_GATEWAY: Final = "aws:ec2/natGateway:NatGateway"
+ROUTE_TARGETS: Final = (
+    "coreNetworkArn",
+    "egressOnlyGatewayId",
+    "gatewayId",
+    "localGatewayId",
+    "natGatewayId",
+    "networkInterfaceId",
+    "transitGatewayId",
+    "vpcEndpointId",
+    "vpcPeeringConnectionId",
+)
 ROUTE_TABLE: Final = "aws:ec2/routeTable:RouteTable"
 SECURITY_GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
 ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
@@ -62,6 +73,13 @@ def _address(inputs: Properties, account: Account) -> str | None:
     if inputs.get("connectivityType") == "public" and not inputs.get("allocationId"):
         return "MissingParameter: A public NAT gateway must have an elastic IP address: give allocationId."
     return None
+
+
+@rule("route-target", "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateRoute.html", *ROUTE_TARGETS)
+def _target(inputs: Properties, account: Account) -> str | None:
+    if sum(bool(inputs.get(key)) for key in ROUTE_TARGETS) == 1:
+        return None
+    return f"InvalidParameterCombination: A route needs exactly one target of {', '.join(ROUTE_TARGETS)}."
 
 
 def _vpc(account: Account, id: str, inputs: Properties) -> Properties:
@@ -293,7 +311,7 @@ ROWS: Final = (
     row(ADDRESS, outputs={"publicDns": _public_name}),
     row(NAT_GATEWAY, requires=_needs_internet, rules=[_address]),
     row(ROUTE_TABLE, change=_set_routes),
-    row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
+    row(ROUTE, rules=[_target], make=_make_route, describe=_route, remove=_remove_route),
     row(
         ASSOCIATION,
         describe=_association,
