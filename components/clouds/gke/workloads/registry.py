@@ -31,21 +31,22 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         "action": "DELETE",
         "condition": {"tagState": "UNTAGGED", "olderThan": f"{days * 24 * 3600}s"},
     }
-    key = settings.security.data_key
+    inputs: gke.Repository = {
+        "project": settings.project,
+        "location": settings.region,
+        "repositoryId": settings.cluster_name,
+        "description": f"Images of cluster {settings.cluster_name}",
+        "format": "DOCKER",
+        "dockerConfig": {"immutableTags": not setting.mutable_tags},
+        "cleanupPolicies": [untagged],
+        "labels": dict(settings.labels),
+    }
+    if settings.security.data_key is not None:
+        inputs["kmsKeyName"] = settings.security.data_key
     repository = declare(
         "gcp:artifactregistry/repository:Repository",
         name,
-        {
-            "project": settings.project,
-            "location": settings.region,
-            "repositoryId": settings.cluster_name,
-            "description": f"Images of cluster {settings.cluster_name}",
-            "format": "DOCKER",
-            "dockerConfig": {"immutableTags": not setting.mutable_tags},
-            "cleanupPolicies": [untagged],
-            **({} if key is None else {"kmsKeyName": key}),
-            "labels": dict(settings.labels),
-        },
+        inputs,
         retained(
             setting,
             f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
