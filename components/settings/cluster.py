@@ -174,6 +174,7 @@ class Security(Section):
 
     kms_key: StrictStr | None = None
     disk_key: StrictStr | None = None
+    data_key: StrictStr | None = None
     permissions_boundary: StrictStr | None = None
     role_path: StrictStr | None = None
     deletion_protection: Flag = False

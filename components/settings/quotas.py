@@ -30,6 +30,7 @@ def used(settings: Settings) -> frozenset[str]:
     values = {
         "security.kmsKey": security.kms_key,
         "security.diskKey": security.disk_key,
+        "security.dataKey": security.data_key,
         "gpuPools[].imageStreaming": any(pool.image_streaming for pool in settings.gpu_pools),
         "workloads.registry": workloads.registry,
         "workloads.pullFrom": workloads.pull_from,

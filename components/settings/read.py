@@ -152,6 +152,8 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     standing = volumes_price(known, file.region, [tool.disk_gb for tool in file.workloads.tools.values()])
     standing += sum(fees(known, file.region, file.kubernetes, file.workloads, file.network).values())
     pools = [*gpu_pools, *cpu_pools]
+    # Tools of `workloads` bring an exporter of their own, and Google bills the samples of its one.
+    collected = known.gpu_metrics and file.workloads.monitoring is None
     cost = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
     return Settings(
         day=day,
@@ -166,7 +168,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         network=file.network,
         security=file.security,
         maintenance=file.maintenance,
-        gpu_metrics=known.gpu_metrics if file.monitoring.gpu_metrics is None else file.monitoring.gpu_metrics,
+        gpu_metrics=collected if file.monitoring.gpu_metrics is None else file.monitoring.gpu_metrics,
         control_plane_logs=known.control_plane_logs if (logs := file.monitoring.control_plane_logs) is None else logs,
         control_plane_log_days=file.monitoring.control_plane_log_days or 30,
         nat_per_zone=nat == "per-zone",

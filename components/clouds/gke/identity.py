@@ -82,6 +82,15 @@ def grant_disk_key(name: str, settings: Settings, key: str, parent: pulumi.Resou
     return _grant_key(f"{name}-disk-key", "compute-system", settings, key, parent)
 
 
+def grant_data_key(name: str, agent: str, settings: Settings, parent: pulumi.Resource) -> list[pulumi.Resource]:
+    """Grant a storage service's ``agent`` the use of ``security.dataKey``, if there is one; else nothing.
+
+    https://cloud.google.com/storage/docs/encryption/customer-managed-keys, https://cloud.google.com/artifact-registry/docs/cmek
+    """
+    key = settings.security.data_key
+    return [] if key is None else [_grant_key(f"{name}-key", agent, settings, key, parent)]
+
+
 def _grant_key(name: str, agent: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
     """``agent`` is Google's project that holds the service agents of all projects."""
     number = project_number(settings, parent)

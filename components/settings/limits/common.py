@@ -38,6 +38,14 @@ def kms_key_problems(settings: Settings, keys: KmsKeys, of_disks: KmsKeys | None
     security = settings.security
     yield from _key_problems("kmsKey", security.kms_key, settings.region, keys)
     yield from _key_problems("diskKey", security.disk_key, settings.region, of_disks or keys)
+    yield from _key_problems("dataKey", security.data_key, settings.region, keys)
+
+
+def no_data_key(settings: Settings, cloud: str) -> Iterator[Problem]:
+    """For a cloud whose registry and bucket the program declares with the cloud's own key."""
+    if settings.security.data_key is not None:
+        message = f"on {cloud} the program encrypts registry and bucket with the cloud's own key"
+        yield Problem("security.dataKey", message, "Leave it out, or declare registry and bucket in your own program")
 
 
 def _key_problems(path: str, key: str | None, region: str, keys: KmsKeys) -> Iterator[Problem]:

@@ -114,6 +114,19 @@ def test_outputs_say_where_images_go_and_checkpoints_are(cloud: str) -> None:
     assert not outputs["registry"].endswith("/")
 
 
+def test_a_key_of_data_on_google_is_set_and_granted_first() -> None:
+    key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+    changes = {"identities": None, "security": {"dataKey": key}, "workloads": {"registry": {}, "checkpoints": {}}}
+    recording = run("gke", **changes)
+    bucket, registry = recording.only(BUCKETS["gke"]), recording.only(REGISTRIES["gke"])
+    assert (bucket.inputs["encryption"], registry.inputs["kmsKeyName"]) == ({"defaultKmsKeyName": key}, key)
+    grants = recording.of_type("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember")
+    members = {each.urn: each.inputs["member"] for each in grants}
+    agents = [[members[urn] for urn in each.depends_on if urn in members] for each in (bucket, registry)]
+    account = "serviceAccount:service-123456789@{}.iam.gserviceaccount.com"
+    assert agents == [[account.format("gs-project-accounts")], [account.format("gcp-sa-artifactregistry")]]
+
+
 def test_a_bucket_on_google_is_never_public() -> None:
     bucket = only("gke", checkpoints={"undeleteDays": 9}).only(BUCKETS["gke"]).inputs
     assert bucket["publicAccessPrevention"] == "enforced"

@@ -5,16 +5,20 @@ https://cloud.google.com/storage/docs/public-access-prevention, https://cloud.go
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
 from components.clouds.base import Bucket
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
+from components.clouds.gke.identity import grant_data_key
 from components.clouds.names import worldwide
 from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
+
+if TYPE_CHECKING:
+    from schemas import gke
 
 # https://cloud.google.com/storage/docs/buckets#naming
 _NAME_LIMIT: Final = 63
@@ -28,27 +32,30 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
     bucket_name = worldwide(
         settings.cluster_name, _NAME_LIMIT, settings.project, settings.region, suffix="-checkpoints"
     )
+    inputs: gke.Bucket = {
+        "project": settings.project,
+        "name": bucket_name,
+        # As the API answers.
+        "location": settings.region.upper(),
+        "uniformBucketLevelAccess": True,
+        "publicAccessPrevention": "enforced",
+        "softDeletePolicy": {"retentionDurationSeconds": setting.undelete_days * _DAY},
+        "lifecycleRules": [
+            {
+                "action": {"type": "AbortIncompleteMultipartUpload"},
+                "condition": {"age": _UNFINISHED_UPLOADS_DAYS},
+            }
+        ],
+        "forceDestroy": setting.on_destroy == "delete",
+        "labels": dict(settings.labels),
+    }
+    if settings.security.data_key is not None:
+        inputs["encryption"] = {"defaultKmsKeyName": settings.security.data_key}
     resource = declare(
         "gcp:storage/bucket:Bucket",
         name,
-        {
-            "project": settings.project,
-            "name": bucket_name,
-            # As the API answers.
-            "location": settings.region.upper(),
-            "uniformBucketLevelAccess": True,
-            "publicAccessPrevention": "enforced",
-            "softDeletePolicy": {"retentionDurationSeconds": setting.undelete_days * _DAY},
-            "lifecycleRules": [
-                {
-                    "action": {"type": "AbortIncompleteMultipartUpload"},
-                    "condition": {"age": _UNFINISHED_UPLOADS_DAYS},
-                }
-            ],
-            "forceDestroy": setting.on_destroy == "delete",
-            "labels": dict(settings.labels),
-        },
-        retained(setting, bucket_name, parent),
+        inputs,
+        retained(setting, bucket_name, parent, *grant_data_key(name, "gs-project-accounts", settings, parent)),
         outputs=["url"],
     )
     return Bucket(name=resource.output("name"), url=resource.output("url"))

@@ -11,6 +11,7 @@ import pulumi
 
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
+from components.clouds.gke.identity import grant_data_key
 from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
@@ -30,23 +31,27 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         "action": "DELETE",
         "condition": {"tagState": "UNTAGGED", "olderThan": f"{days * 24 * 3600}s"},
     }
+    inputs: gke.Repository = {
+        "project": settings.project,
+        "location": settings.region,
+        "repositoryId": settings.cluster_name,
+        "description": f"Images of cluster {settings.cluster_name}",
+        "format": "DOCKER",
+        "dockerConfig": {"immutableTags": not setting.mutable_tags},
+        "cleanupPolicies": [untagged],
+        "labels": dict(settings.labels),
+    }
+    if settings.security.data_key is not None:
+        inputs["kmsKeyName"] = settings.security.data_key
     repository = declare(
         "gcp:artifactregistry/repository:Repository",
         name,
-        {
-            "project": settings.project,
-            "location": settings.region,
-            "repositoryId": settings.cluster_name,
-            "description": f"Images of cluster {settings.cluster_name}",
-            "format": "DOCKER",
-            "dockerConfig": {"immutableTags": not setting.mutable_tags},
-            "cleanupPolicies": [untagged],
-            "labels": dict(settings.labels),
-        },
+        inputs,
         retained(
             setting,
             f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
             parent,
+            *grant_data_key(name, "gcp-sa-artifactregistry", settings, parent),
         ),
         outputs=["registryUri"],
     )

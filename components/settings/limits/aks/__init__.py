@@ -64,6 +64,7 @@ def refusals(settings: Settings) -> list[Problem]:
         ),
         *pool_problems(settings),
         *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
+        *common.no_data_key(settings, "AKS"),
         *common.no_rules_of_roles(settings, "AKS", "use Azure Policy to limit which roles can be assigned"),
         *_disk_key(settings),
         *_control_plane(settings),

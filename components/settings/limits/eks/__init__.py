@@ -67,6 +67,7 @@ def refusals(settings: Settings) -> list[Problem]:
             "Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
         ),
         *common.kms_key_problems(settings, _KMS_KEYS),
+        *common.no_data_key(settings, "EKS"),
         *_roles(settings),
         *name_problems(settings, _NAMES),
         *_autoscaler(settings),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Final
 
@@ -26,10 +28,11 @@ _KMS_KEYS: Final = common.KmsKeys(
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
 
-# 48 hours in any 32 days, so 12 in each of the four whole weeks; and three exclusions of 30 days without any upgrade:
-# https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later copies of that
-# page count 92 days and allow longer exclusions; the stricter limits satisfy both.
-_WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion_days=30, most_exclusions=3)
+# 48 hours in any 92 days: https://cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window; three exclusions
+# without any upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions.
+# Earlier copies count 32 days, so 12 hours in each of the four whole weeks, which satisfy both.
+_OPEN_HOURS, _COUNTED_DAYS = 48, 92
+_WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, most_exclusions=3)
 
 # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
@@ -77,10 +80,11 @@ def refusals(settings: Settings) -> list[Problem]:
         *_labels(settings),
         *_resource_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
+        *_data_key(settings),
         *common.no_rules_of_roles(settings, "GKE", "use the organisation's deny policies to limit permissions"),
         *name_problems(settings, _NAMES),
         *_people(settings),
-        *windows.problems(settings, _WINDOWS),
+        *windows.problems(settings, _windows(settings)),
         *_control_plane(settings),
         *_private_endpoint(settings),
         *_existing_network(settings),
@@ -90,6 +94,22 @@ def refusals(settings: Settings) -> list[Problem]:
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(problems))
+
+
+def _windows(settings: Settings) -> windows.Windows:
+    """An exclusion leaves as many weekly windows open as the hours need."""
+    weeks = math.ceil(_OPEN_HOURS / settings.maintenance.hours)
+    return replace(_WINDOWS, longest_exclusion_days=_COUNTED_DAYS - 7 * weeks)
+
+
+def _data_key(settings: Settings) -> Iterator[Problem]:
+    """https://docs.cloud.google.com/filestore/docs/cmek#supported_tiers"""
+    if settings.security.data_key is not None and settings.workloads.shared_volume is not None:
+        yield Problem(
+            "workloads.sharedVolume",
+            "Filestore's basic tier, which the program uses, cannot be encrypted with security.dataKey",
+            "Leave one of the two out, or mount a Filestore instance of the zonal tier with your own PersistentVolume",
+        )
 
 
 def _drivers(settings: Settings) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ quotas: {PREEMPTIBLE_NVIDIA_T4_GPUS: 1}    # by the names of `make quota`; a quo
 reservations: {my-reservation: 2}          # name → machines; with this key, no others exist
 keys: []                                   # the keys that exist; without this, any key exists
 missingRights: [container.clusters.create] # permissions that the user lacks, by the cloud's names
-policies: [private-dns-zones]              # what policies of the organization deny
+policies: [non-cmek-services]              # what policies of the organization deny (``POLICIES``)
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any, Final
 
 import yaml
 
-POLICIES: Final = ("private-dns-zones",)
-"""What an organization's policies may deny on Azure: private DNS zones outside of its hub."""
+POLICIES: Final = ("non-cmek-services", "private-dns-zones")
+"""What an organization's policies may deny: stored data without a customer's key (Google), private DNS zones outside of
+its hub (Azure)."""
 
 
 class AccountFileError(Exception):

@@ -21,8 +21,10 @@ from packages.rehearsal.tests.providers.eks import account as amazon
 from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.providers.account_limits import AccountFileError, AccountLimits, read
 from rehearsal.providers.base import ProviderError
+from rehearsal.providers.gke.functions import project_number
 from rehearsal.providers.limited_fleet import LimitedFleet
 from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
+from tests.components.workloads.stacks import BUCKETS, REGISTRIES, run
 from tests.stacks import ROOT
 
 
@@ -207,7 +209,7 @@ def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None
         ("quotas: {SSD_TOTAL_GB: many}", "whole number"),
         ("reservations: [mine]", "whole number"),
         ("missingRights: container.clusters.create", "list of names"),
-        ("policies: [no-pets]", "'no-pets' is none of private-dns-zones"),
+        ("policies: [no-pets]", "'no-pets' is none of non-cmek-services, private-dns-zones"),
         ("keys: [", "flow"),
     ],
 )
@@ -241,3 +243,24 @@ def test_gpus_start_only_in_zones_that_have_them(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="is currently not available in location 'eastus' zones '1'"):
         aks.create(azure.POOL, azure.gpu_pool(vmSize="Standard_ND96isr_H200_v5", availabilityZones=["1"]))
     assert aks.create(azure.POOL, azure.gpu_pool(vmSize="Standard_NC4as_T4_v3", availabilityZones=["1"])).id
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_policy_denies_stored_data_without_a_customers_key(own: bool, tmp_path: Path) -> None:
+    gke, key = google.Google(tmp_path), "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+    gke.provider.limit(AccountLimits(policies=("non-cmek-services",)))
+    written = {"security": {"dataKey": key}} if own else {}
+    workloads = {"registry": {}, "checkpoints": {}}
+    program = run("gke", identities=None, workloads=workloads, **written)
+    grants = program.of_type("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember")
+    number = project_number(google.PROJECT)
+    for each in grants:
+        gke.create(each.type, {**each.inputs, "member": each.inputs["member"].replace("123456789", number)})
+    for token in (BUCKETS["gke"], REGISTRIES["gke"]):
+        inputs = {**program.only(token).inputs, "project": google.PROJECT}
+        if own:
+            assert gke.create(token, inputs).id
+        else:
+            with pytest.raises(ProviderError, match="restrictNonCmekServices"):
+                gke.create(token, inputs)
+    gke.stop()

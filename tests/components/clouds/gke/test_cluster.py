@@ -13,6 +13,7 @@ from components.settings.cluster import AuthorizedNetworkSetting
 from components.settings.maintenance import Exclusion, Maintenance
 from tests import recorder
 from tests.components import specs
+from tests.components.settings.test_clouds import load_stack
 
 CLUSTER = "gcp:container/cluster:Cluster"
 KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
@@ -168,6 +169,11 @@ def test_a_cluster_keeps_its_dataplane_unless_the_stack_file_says_which(
 def test_metrics_of_gpus_come_with_where_they_are_stored(enabled: bool, components: list[str]) -> None:
     monitoring = run_cluster(gpu_metrics=enabled).only(CLUSTER).inputs["monitoringConfig"]
     assert monitoring == {"enableComponents": components, "managedPrometheus": {"enabled": enabled}}
+
+
+@pytest.mark.parametrize(("written", "collected"), [({}, False), ({"monitoring": {"gpuMetrics": True}}, True)])
+def test_gpu_metrics_are_not_collected_twice_unless_asked_for(written: dict[str, Any], collected: bool) -> None:
+    assert load_stack("gke", workloads={"monitoring": {}}, **written).gpu_metrics is collected
 
 
 def test_a_node_gets_as_many_ports_as_it_needs_and_running_ones_keep_theirs() -> None:

@@ -68,7 +68,7 @@ def test_every_setting_with_a_right_of_its_own_is_looked_at() -> None:
     key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
     settings = load_stack(
         "gke",
-        security={"kmsKey": key, "diskKey": key},
+        security={"kmsKey": key, "diskKey": key, "dataKey": key},
         gpuPools=[{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, "imageStreaming": True}],
         workloads={
             "registry": {},
@@ -79,5 +79,5 @@ def test_every_setting_with_a_right_of_its_own_is_looked_at() -> None:
         identities=[{"serviceAccount": "default/reader", "read": ["my-data"], "write": ["mine"], "secrets": ["token"]}],
     )
     assert used(settings) == set(OF_SETTINGS)
-    assert len(OF_SETTINGS) == 10
+    assert len(OF_SETTINGS) == 11
     assert used(load_stack("gke")) == set()

@@ -46,6 +46,7 @@ def _require(pending: Pending[Subscription]) -> None:
     cluster = require(pending.cloud, cluster_of(pending.id), CLUSTER)
     _require_version(pending, cluster)
     require_subnets(pending.cloud, pending.inputs, cluster.inputs)
+    _require_same_network(pending.inputs, cluster.inputs)
     require_zones(pending.cloud, pending.inputs, cluster.inputs["location"])
     _require_reservation(pending.cloud, pending.inputs, cluster)
     others = [pool.inputs for pool in pools_of(pending.cloud, cluster.id) if not same(pool.id, pending.id)]
@@ -127,6 +128,17 @@ def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) 
                 )
             table = at(subnet.inputs, "routeTable.id")
             _require_role(cloud, cluster, table, NETWORKERS, "Microsoft.Network/routeTables/routes/write", table)
+
+
+def _require_same_network(pool: Properties, cluster: Properties) -> None:
+    """400 for a pool in no subnet while others have one, or in another virtual network.
+
+    https://learn.microsoft.com/azure/aks/node-pool-unique-subnet#limitations
+    """
+    network = str(pool.get("vnetSubnetID") or "").lower().rpartition("/subnets/")[0]
+    for other in inline_pools(cluster):
+        if network != str(other.get("vnetSubnetID") or "").lower().rpartition("/subnets/")[0]:
+            raise bad_request("All or none of the agent pools should set vnetSubnetID, all in one virtual network.")
 
 
 def _require_role(

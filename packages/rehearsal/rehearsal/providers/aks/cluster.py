@@ -295,7 +295,14 @@ def _require_way_back(cloud: Subscription, inputs: Properties, gateway: str) -> 
     """
     ranges = at(inputs, "apiServerAccessProfile.authorizedIPRanges") or []
     networks = [ipaddress.ip_network(text) for text in ranges]
-    for each in at(require(cloud, gateway, NAT).inputs, "publicIpAddresses") or []:
+    nat = require(cloud, gateway, NAT).inputs
+    if not any(nat.get(key) for key in ("publicIpAddresses", "publicIpPrefixes", "publicIpAddressesV6")):
+        # https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/vmextensionerror-outboundconnfail
+        raise bad_request(
+            f"Agents are unable to establish outbound connection: NAT gateway {gateway} has no public address.",
+            "VMExtensionError_OutboundConnFail",
+        )
+    for each in nat.get("publicIpAddresses") or []:
         address = ipaddress.ip_address(require(cloud, each["id"], ADDRESS).outputs["ipAddress"])
         if networks and not any(address in network for network in networks):
             raise bad_request(

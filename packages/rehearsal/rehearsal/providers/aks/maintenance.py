@@ -20,6 +20,14 @@ SCHEDULES: Final = ("absoluteMonthly", "daily", "relativeMonthly", "weekly")
 MAINTENANCE_RULES: Final = TABLE.rules("maintenance")
 
 
+@MAINTENANCE_RULES.add("release-hours")
+def _hours(inputs: Properties, cloud: Subscription) -> str | None:
+    for each in inputs.get("timeInWeek") or ():
+        if not each.get("day") or not all(0 <= hour <= 23 for hour in each.get("hourSlots") or (-1,)):
+            return "timeInWeek needs a day and hourSlots of 0 to 23."
+    return None
+
+
 @MAINTENANCE_RULES.add("window-one-schedule")
 def _schedule(inputs: Properties, cloud: Subscription) -> str | None:
     schedule = at(inputs, "maintenanceWindow.schedule")

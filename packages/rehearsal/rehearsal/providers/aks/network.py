@@ -21,6 +21,10 @@ NAT: Final = "azure-native:network:NatGateway"
 ADDRESS: Final = "azure-native:network:PublicIPAddress"
 ROUTE_TABLE: Final = "azure-native:network:RouteTable"
 
+NETWORK_RULES: Final = TABLE.rules("network")
+NAT_RULES: Final = TABLE.rules("nat")
+ADDRESS_RULES: Final = TABLE.rules("address")
+
 
 def _guid(pending: Pending[Subscription]) -> str:
     return identifier(pending.id)
@@ -59,11 +63,33 @@ def _fits_its_network(pending: Pending[Subscription]) -> None:
 def _standard_addresses(pending: Pending[Subscription]) -> None:
     for entry in pending.inputs.get("publicIpAddresses") or []:
         address = require(pending.cloud, entry["id"], ADDRESS)
-        if at(address.inputs, "sku.name") != "Standard":
-            raise bad_request(
-                f"NAT gateway '{pending.inputs['natGatewayName']}' needs addresses of SKU Standard: "
-                f"{address.id} is Basic."
-            )
+        sku, its, version = (
+            at(pending.inputs, "sku.name"),
+            at(address.inputs, "sku.name"),
+            at(address.inputs, "publicIPAddressVersion"),
+        )
+        name, region = pending.inputs["natGatewayName"], pending.inputs.get("location")
+        if its != sku:
+            raise bad_request(f"NAT gateway '{name}' needs addresses of SKU {sku}: {address.id} is {its}.")
+        if sku == "Standard" and version == "IPv6":
+            raise bad_request(f"NAT gateway '{name}' of SKU Standard needs IPv4 addresses: {address.id} is IPv6.")
+        if address.inputs.get("location") != region:
+            raise bad_request(f"NAT gateway '{name}' is in {region}: {address.id} is in another region.")
+
+
+def _place(inputs: Properties, cloud: Subscription) -> str | None:
+    region, zones = inputs.get("location"), cloud.catalog.regions
+    if region is None:  # the provider takes the resource group's
+        return None
+    if region not in zones:
+        return f"The provided location '{region}' is not available for this resource type in this rehearsal."
+    wrong = [zone for zone in inputs.get("zones") or () if f"{region}-{zone}" not in zones[region]]
+    return f"Availability zone '{wrong[0]}' is not supported in location '{region}'." if wrong else None
+
+
+NAT_RULES.add("nat-place")(_place)
+ADDRESS_RULES.add("address-place")(_place)
+NETWORK_RULES.add("network-place")(_place)
 
 
 def _address(pending: Pending[Subscription]) -> str:
@@ -96,10 +122,16 @@ def _require_inside(subnet: Properties, network: Properties) -> None:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    TABLE.row(NETWORK, outputs={"resourceGuid": _guid}, requires=_holds_its_subnets, nested=_inline_subnets),
+    TABLE.row(
+        NETWORK,
+        outputs={"resourceGuid": _guid},
+        rules=NETWORK_RULES.rules,
+        requires=_holds_its_subnets,
+        nested=_inline_subnets,
+    ),
     TABLE.row(SUBNET, requires=_fits_its_network),
-    TABLE.row(NAT, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
-    TABLE.row(ADDRESS, outputs={"ipAddress": _address, "resourceGuid": _guid}),
+    TABLE.row(NAT, rules=NAT_RULES.rules, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
+    TABLE.row(ADDRESS, rules=ADDRESS_RULES.rules, outputs={"ipAddress": _address, "resourceGuid": _guid}),
     TABLE.row("azure-native:network:NetworkSecurityGroup"),
     TABLE.row(ROUTE_TABLE),
 )

@@ -58,11 +58,15 @@ def _allowed(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-@CLUSTER_RULES.add("service-range", _NETWORK, "kubernetesNetworkConfig.serviceIpv4Cidr")
+@CLUSTER_RULES.add(
+    "service-range", _NETWORK, "kubernetesNetworkConfig.serviceIpv4Cidr", "kubernetesNetworkConfig.ipFamily"
+)
 def _services(inputs: Properties, account: Account) -> str | None:
     text = at(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
     if text is None:
         return None
+    if at(inputs, "kubernetesNetworkConfig.ipFamily") == "ipv6":
+        return "InvalidParameterException: serviceIpv4Cidr cannot be given for a cluster of ipFamily ipv6"
     try:
         block = ipaddress.IPv4Network(text)
     except ValueError as error:

@@ -161,8 +161,8 @@ def _exclusions(cluster: Properties, cloud: SimulatedCloud) -> str | None:
         return f"{len(whole)} maintenance exclusions of scope NO_UPGRADES; at most 3 are allowed."
     for each in whole:
         start, end = (datetime.fromisoformat(each[key].replace("Z", "+00:00")) for key in ("startTime", "endTime"))
-        if not 0 < (end - start).total_seconds() <= 30 * 24 * 3600:
-            return f"Maintenance exclusion '{each.get('exclusionName')}' of scope NO_UPGRADES: at most 30 days."
+        if not 0 < (end - start).total_seconds() <= 90 * 24 * 3600:
+            return f"Maintenance exclusion '{each.get('exclusionName')}' of scope NO_UPGRADES: at most 90 days."
     return None
 
 

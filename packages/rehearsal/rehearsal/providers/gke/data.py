@@ -17,7 +17,9 @@ from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE, in_region
 from rehearsal.providers.gke.errors import api_error, bad_request
 from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.iam import require_customer_key
 from rehearsal.providers.resource import Pending
+from rehearsal.providers.values import at
 
 BUCKET_RULES: Final = TABLE.rules("bucket")
 REPOSITORY_RULES: Final = TABLE.rules("repository")
@@ -48,10 +50,20 @@ def _available(pending: Pending[SimulatedCloud]) -> None:
             "Please select a different name and try again."
         )
         raise api_error(HTTPStatus.CONFLICT, message, reason="conflict")
+    key = at(pending.inputs, "encryption.defaultKmsKeyName")
+    # https://cloud.google.com/storage/docs/encryption/using-customer-managed-keys
+    require_customer_key(pending.cloud, pending.inputs["project"], key, "gs-project-accounts")
 
 
-def _not_smaller(pending: Pending[SimulatedCloud]) -> None:
+def _repository_key(pending: Pending[SimulatedCloud]) -> None:
+    """https://cloud.google.com/artifact-registry/docs/cmek"""
+    key = pending.inputs.get("kmsKeyName")
+    require_customer_key(pending.cloud, pending.inputs["project"], key, "gcp-sa-artifactregistry")
+
+
+def _grows_with_its_key(pending: Pending[SimulatedCloud]) -> None:
     """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
+    require_customer_key(pending.cloud, pending.inputs["project"], pending.inputs.get("kmsKeyName"), "cloud-filer")
     if pending.before is None or not str(pending.inputs["tier"]).startswith("BASIC"):
         return
     if pending.inputs["fileShares"]["capacityGb"] < pending.before.inputs["fileShares"]["capacityGb"]:
@@ -74,6 +86,11 @@ ROWS: Final = (
         # Only the provider knows it: https://github.com/hashicorp/terraform-provider-google/pull/1223
         imported=lambda inputs: {**inputs, "forceDestroy": False},
     ),
-    TABLE.row("gcp:artifactregistry/repository:Repository", derive_inputs=in_region, rules=REPOSITORY_RULES.rules),
-    TABLE.row("gcp:filestore/instance:Instance", outputs={"networks": _networks}, requires=_not_smaller),
+    TABLE.row(
+        "gcp:artifactregistry/repository:Repository",
+        derive_inputs=in_region,
+        rules=REPOSITORY_RULES.rules,
+        requires=_repository_key,
+    ),
+    TABLE.row("gcp:filestore/instance:Instance", outputs={"networks": _networks}, requires=_grows_with_its_key),
 )

@@ -85,6 +85,18 @@ def require_granted(cloud: SimulatedCloud, project: str, key: str, service: str)
         )
 
 
+def require_customer_key(cloud: SimulatedCloud, project: str, key: str | None, service: str) -> None:
+    """400 for stored data whose key the project's agent of ``service`` may not use, or that a policy wants a key for.
+
+    https://cloud.google.com/kms/docs/cmek-org-policy
+    """
+    if key is not None:
+        require_granted(cloud, project, key, service)
+    elif "non-cmek-services" in cloud.account_limits.policies:
+        constraint = "constraints/gcp.restrictNonCmekServices"
+        raise bad_request(f"Constraint {constraint} violated for projects/{project}: a CMEK key is required.")
+
+
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         ACCOUNT,

@@ -103,6 +103,10 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
     _require_gpus_there(pending)
     _require_version(pending.inputs.get("version"), cluster.outputs["masterVersion"])
     _require_disk_key(pending, cluster.inputs)
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/setup-multinetwork-support-for-pods
+    more = at(pending.inputs, "networkConfig.additionalNodeNetworkConfigs")
+    if more and not cluster.inputs.get("enableMultiNetworking"):
+        raise bad_request("Additional node networks need a cluster with enable_multi_networking.")
     _require_upgrades(pending, cluster.inputs)
     account = _config(pending).get("serviceAccount")
     if account and account != "default":

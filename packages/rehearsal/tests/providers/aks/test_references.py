@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from packages.rehearsal.tests.providers.aks.account import (
@@ -121,6 +123,9 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
     with pytest.raises(ProviderError, match="has no NAT gateway"):
         azure.create(CLUSTER, cluster(networkProfile=profile))
     public = azure.create(ADDRESS, address())
+    without = azure.create(NAT, nat(natGatewayName="without", publicIpAddresses=[]))
+    azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": without.id}))
+    missing(azure, CLUSTER, cluster(networkProfile=profile), "VMExtensionError_OutboundConnFail")
     gateway = azure.create(NAT, nat())
     azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": gateway.id}))
     # The nodes' own address has to be among the ranges, where there are any.
@@ -136,11 +141,30 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
     assert azure.create(CLUSTER, cluster(networkProfile=profile, apiServerAccessProfile=allowed)).id
 
 
-def test_a_nat_gateway_takes_standard_addresses(azure: Microsoft) -> None:
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sku": {"name": "StandardV2"}}, "SKU Standard"),
+        ({"publicIPAddressVersion": "IPv6"}, "IPv4"),
+        ({"location": "westus2"}, "another region"),
+    ],
+)
+def test_a_nat_gateway_takes_addresses_of_its_kind_and_region(
+    changes: dict[str, Any], words: str, azure: Microsoft
+) -> None:
     azure.group()
-    azure.create(ADDRESS, address(sku={"name": "Basic"}))
-    with pytest.raises(ProviderError, match="SKU Standard"):
+    azure.create(ADDRESS, address(**changes))
+    with pytest.raises(ProviderError, match=words):
         azure.create(NAT, nat())
+
+
+@pytest.mark.parametrize("elsewhere", [None, SUBNET_ID.replace("virtualNetworks/net", "virtualNetworks/other")])
+def test_all_pools_are_in_one_network(elsewhere: str | None, azure: Microsoft) -> None:
+    azure.cluster()
+    azure.create(NETWORK, network(virtualNetworkName="other"))
+    azure.create(SUBNET, subnet(virtualNetworkName="other"))
+    with pytest.raises(ProviderError, match="All or none of the agent pools"):
+        azure.create(POOL, gpu_pool(vnetSubnetID=elsewhere))
 
 
 @pytest.mark.parametrize("scope", [KUBELET_ID, GROUP_ID, f"/subscriptions/{SUBSCRIPTION}"])

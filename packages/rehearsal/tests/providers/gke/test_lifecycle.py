@@ -66,6 +66,13 @@ def test_references_must_exist(google: Google) -> None:
         google.create(POOL, gpu_pool(nodeLocations=["europe-west4-a"]))
 
 
+def test_more_networks_of_nodes_need_a_cluster_with_several(google: Google) -> None:
+    more = {"networkConfig": {"additionalNodeNetworkConfigs": [{"network": "rdma", "subnetwork": "rdma"}]}}
+    google.cluster()
+    with pytest.raises(ProviderError, match="enable_multi_networking"):
+        google.create(POOL, gpu_pool(**more))
+
+
 def test_a_link_into_another_project_is_another_network(google: Google) -> None:
     google.network()
     with pytest.raises(ProviderError, match="projects/elsewhere/global/networks/net' was not found"):

@@ -12,18 +12,10 @@ from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.cluster import require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
-from rehearsal.providers.eks.resources.network import CLUSTER, subnet
+from rehearsal.providers.eks.resources.network import CLUSTER, ROUTE_TARGETS, subnet
 from rehearsal.providers.store import Record
 
 Function: TypeAlias = Callable[[Account, Properties], Properties]
-_ROUTE_TARGETS: Final = (
-    "coreNetworkArn",
-    "gatewayId",
-    "natGatewayId",
-    "networkInterfaceId",
-    "transitGatewayId",
-    "vpcPeeringConnectionId",
-)
 FUNCTIONS: Final[dict[str, Function]] = {}
 
 
@@ -139,7 +131,7 @@ def _route_table(account: Account, args: Properties) -> Properties:
     """A table's routes, with empty texts for what they do not lead to, and whose they are."""
     (table,) = account.call("ec2", "DescribeRouteTables", RouteTableIds=[args["routeTableId"]])["RouteTables"]
     routes = [
-        {"cidrBlock": each.get("DestinationCidrBlock") or "", **_picked(each, *_ROUTE_TARGETS, default="")}
+        {"cidrBlock": each.get("DestinationCidrBlock") or "", **_picked(each, *ROUTE_TARGETS, default="")}
         for each in table["Routes"]
     ]
     associations = [{"main": each["Main"], "subnetId": each.get("SubnetId") or ""} for each in table["Associations"]]

@@ -19,6 +19,17 @@ SUBNET: Final = "aws:ec2/subnet:Subnet"
 INTERNET_GATEWAY: Final = "aws:ec2/internetGateway:InternetGateway"
 ADDRESS: Final = "aws:ec2/eip:Eip"
 NAT_GATEWAY: Final = "aws:ec2/natGateway:NatGateway"
+ROUTE_TARGETS: Final = (
+    "coreNetworkArn",
+    "egressOnlyGatewayId",
+    "gatewayId",
+    "localGatewayId",
+    "natGatewayId",
+    "networkInterfaceId",
+    "transitGatewayId",
+    "vpcEndpointId",
+    "vpcPeeringConnectionId",
+)
 ROUTE_TABLE: Final = "aws:ec2/routeTable:RouteTable"
 SECURITY_GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
 ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
@@ -36,6 +47,13 @@ def _zone(inputs: Properties, account: Account) -> str | None:
         f"InvalidParameterValue: Value ({zone}) for parameter availabilityZone is invalid. "
         f"Subnets can currently only be created in the following availability zones: {', '.join(zones)}."
     )
+
+
+@rule("route-target", "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateRoute.html", *ROUTE_TARGETS)
+def _target(inputs: Properties, account: Account) -> str | None:
+    if sum(bool(inputs.get(key)) for key in ROUTE_TARGETS) == 1:
+        return None
+    return f"InvalidParameterCombination: A route needs exactly one target of {', '.join(ROUTE_TARGETS)}."
 
 
 def _vpc(account: Account, id: str, inputs: Properties) -> Properties:
@@ -248,7 +266,7 @@ ROWS: Final = (
     row(ADDRESS, outputs={"publicDns": _public_name}),
     row(NAT_GATEWAY, requires=_needs_internet),
     row(ROUTE_TABLE, change=_set_routes),
-    row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
+    row(ROUTE, rules=[_target], make=_make_route, describe=_route, remove=_remove_route),
     row(ASSOCIATION, describe=_association, change=_associate_anew, remove=_disassociate, requires=_not_associated),
     row(
         ENDPOINT,
