@@ -85,6 +85,13 @@ class NodeGroup:
     """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
     hourly_usd: Maybe[float | None] = None
     """List price of one node, of the dearest machine that the group may take; ``None`` where it is not known."""
+    pods_as_nodes: Maybe[bool | None] = False
+    """Whether its pods get the node's own credentials from the machine's metadata server; ``None`` where the group
+    leaves that to its cluster, false where that cannot be read."""
+    verified_boot: Maybe[bool] = True
+    """Whether its nodes refuse boot software and drivers that are not signed, as far as they can."""
+    default_identity: Maybe[bool] = False
+    """Whether its nodes are the cloud's default account, which other machines share."""
     deletes_nodes: Maybe[bool] = True
     """Whether scale-down deletes its nodes; false where it stops them and keeps their disks."""
     initial_nodes: Maybe[int] = 0
@@ -278,8 +285,20 @@ class Cluster:
     """The key that encrypts Kubernetes Secrets in the control plane's storage."""
     open_api: Maybe[bool] = False
     """Whether the API server answers the whole internet: neither private nor limited to address ranges."""
+    open_to_cloud: Maybe[bool] = False
+    """Whether it answers every machine of the cloud's customers, whatever the address ranges are."""
+    shut_api: Maybe[bool] = False
+    """Whether a public API server answers no address range at all, and so nobody outside the cluster's network."""
     local_accounts: Maybe[bool] = False
     """Whether the cluster has administrators of its own, beside the cloud's identities."""
+    pods_as_nodes: Maybe[bool] = False
+    """As a group's, for groups that leave it to their cluster."""
+    network_policies: Maybe[bool] = True
+    """Whether something in the cluster enforces NetworkPolicies; true where that cannot be read."""
+    verified_boot: Maybe[bool] = True
+    """As a group's."""
+    default_identity: Maybe[bool] = False
+    """As a group's, of nodes that the cluster itself starts with."""
     carbon: Carbon | None = None
     """How clean the region's energy is, where the cloud publishes it."""
     idle: IdleTime | None = None
