@@ -178,7 +178,7 @@ def network_policies(cluster: Cluster) -> list[Violation]:
 @rule(
     "no-local-accounts",
     title="No local administrator accounts",
-    why="Local administrator keys and client certificates outlive the people who hold them, and no audit log names their user.",
+    why="Keys and certificates of local administrators outlive their holders, and no audit log names their user.",
     remedy="Disable local accounts, client certificates and passwords; give people access by the cloud's identities.",
     level="advisory",
     severity="medium",

@@ -11,7 +11,20 @@ from typing import Any, Final, cast, get_args
 
 from facts.concepts.declared import Cluster, NodeGroup, Reservation, UnknownReason
 from facts.concepts.kubernetes import Effect, Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, either, flag, items, mapping, negation, text, texts, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    amount,
+    at,
+    either,
+    flag,
+    items,
+    mapping,
+    negation,
+    text,
+    texts,
+    whole,
+)
 from policies.readers.additions import Additions, add, put
 from policies.readers.addresses import open_to_all
 from policies.readers.aks.facts import CLOUD, gpus_of_size

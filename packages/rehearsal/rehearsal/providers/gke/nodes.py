@@ -193,7 +193,9 @@ def _renewal(pool: Properties) -> Renewal:
 
 def excluded(pool: Properties) -> bool:
     """Whether a pool (its inputs) stays at its version until the end of support."""
-    spans = [span for each in pool.get("maintenancePolicies") or [] for span in each.get("exclusionUntilEndOfSupports") or []]
+    spans = [
+        span for each in pool.get("maintenancePolicies") or [] for span in each.get("exclusionUntilEndOfSupports") or []
+    ]
     return any(span.get("enabled") for span in spans)
 
 
