@@ -98,7 +98,7 @@ def control_plane_access(cluster: Cluster) -> list[Violation]:
     name, violations = f"Cluster '{name_of(cluster)}'", []
     for predicate, broken in answers.items():
         violations += control_plane_access.decide(broken, name, predicate, cluster.resource)
-    return violations[:1]  # whoever lets everybody in has no other problem
+    return violations[:1]  # a control plane that lets everybody in has no other problem
 
 
 @rule(

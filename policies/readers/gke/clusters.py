@@ -70,7 +70,9 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         private_nodes=_private_nodes(inputs),
         secrets_key=text(at(inputs, "databaseEncryption", "keyName")),
         **_api_access(inputs),
-        local_accounts=either((flag(at(auth, "clientCertificateConfig", "issueClientCertificate")), _given(auth))),
+        local_accounts=either(
+            (flag(at(auth, "clientCertificateConfig", "issueClientCertificate")), _has_password(auth))
+        ),
         # Its pools have the metadata server of GKE by default where the cluster has a workload pool:
         # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/workload-identity
         pods_as_nodes=autopilot is not True and text(at(inputs, "workloadIdentityConfig", "workloadPool")) is None,
@@ -149,7 +151,7 @@ def _network_policies(cluster: Mapping[str, Any], autopilot: Maybe[bool]) -> May
     return either((autopilot, dataplane_v2, flag(at(cluster, "networkPolicy", "enabled"))))
 
 
-def _given(auth: Any) -> Maybe[bool]:
+def _has_password(auth: Any) -> Maybe[bool]:
     """Whether there is a user with a password, as in old clusters."""
     name = text(at(auth, "username"))
     return UNKNOWN if name is UNKNOWN else name is not None

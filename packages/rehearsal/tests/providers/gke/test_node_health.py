@@ -152,9 +152,9 @@ def test_pools_in_a_channel_are_upgraded(google: Google, channel: str | None, up
 def test_only_a_pool_in_a_channel_stays_at_its_version_until_the_end_of_support(google: Google) -> None:
     google.cluster(releaseChannel={"channel": "UNSPECIFIED"})
     assert google.create(POOL, cpu_pool(maintenancePolicies=[{}])).id
-    kept = {"maintenancePolicies": [{"exclusionUntilEndOfSupports": [{"enabled": True}]}]}
+    excluded = {"maintenancePolicies": [{"exclusionUntilEndOfSupports": [{"enabled": True}]}]}
     with pytest.raises(ProviderError, match="needs a release channel"):
-        google.create(POOL, cpu_pool(name="kept", **kept))
+        google.create(POOL, cpu_pool(name="excluded", **excluded))
 
 
 def test_the_metadata_server_of_gke_needs_a_workload_pool(google: Google) -> None:
