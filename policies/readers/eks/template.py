@@ -158,7 +158,9 @@ def pods_reach(options: Any, tokens: str = "optional", hops: int = 2) -> Maybe[b
     limit = amount(at(options, "httpPutResponseHopLimit"), hops)
     if endpoint == "disabled":
         return False
-    return UNKNOWN if UNKNOWN in (endpoint, required, limit) else required != "required" or limit > 1
+    if endpoint is UNKNOWN or required is UNKNOWN or limit is UNKNOWN:
+        return UNKNOWN
+    return required != "required" or limit > 1
 
 
 def is_gpu_image(name: Any) -> bool:

@@ -59,6 +59,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     inputs = declared.properties
     autopilot = flag(inputs.get("enableAutopilot"))
     auth = inputs.get("masterAuth")
+    open_api, open_to_cloud, shut_api = _api_access(inputs)
     own_name = text(inputs.get("name"))
     name: Maybe[str] = declared.name if own_name is None else own_name
     region = region_of(inputs.get("location"))
@@ -69,7 +70,9 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         managed_nodes=autopilot,
         private_nodes=_private_nodes(inputs),
         secrets_key=text(at(inputs, "databaseEncryption", "keyName")),
-        **_api_access(inputs),
+        open_api=open_api,
+        open_to_cloud=open_to_cloud,
+        shut_api=shut_api,
         local_accounts=either(
             (flag(at(auth, "clientCertificateConfig", "issueClientCertificate")), _has_password(auth))
         ),
@@ -115,29 +118,25 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _api_access(cluster: Mapping[str, Any]) -> dict[str, Maybe[bool]]:
-    """Who reaches the control plane; a private one, no address. Authorized networks let Google Cloud's own public
-    addresses in unless they say otherwise or the nodes are private.
+def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], Maybe[bool]]:
+    """Whether everybody, the cloud's customers, and nobody reaches the control plane.
 
+    Authorized networks let Google Cloud's own public addresses in unless they say otherwise or the nodes are private.
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/authorized-networks
     """
     private = flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint"))
     networks = cluster.get("masterAuthorizedNetworksConfig")
     if private is True:
-        return {}
+        return False, False, False
     if UNKNOWN in (private, networks):
-        return {"open_api": UNKNOWN}
+        return UNKNOWN, False, False
     if networks is None:
-        return {"open_api": True}
+        return True, False, False
     blocks = [at(block, "cidrBlock") for block in items(at(networks, "cidrBlocks"))]
     by_name = flag(at(cluster, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic"))
     public, private_nodes = at(networks, "gcpPublicCidrsAccessEnabled"), _private_nodes(cluster)
     cloud = negation(private_nodes) if public is None else flag(public)
-    return {
-        "open_api": open_to_all(blocks),
-        "open_to_cloud": cloud,
-        "shut_api": both((not blocks, negation(cloud), negation(by_name))),
-    }
+    return open_to_all(blocks), cloud, both((not blocks, negation(cloud), negation(by_name)))
 
 
 def _private_nodes(cluster: Mapping[str, Any]) -> Maybe[bool]:
