@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final
 
 from facts.catalog import tables
-from facts.concepts.declared import Carbon
+from facts.concepts.carbon import Carbon
 
 _TABLES: Final[Mapping[str, tuple[int, str]]] = {
     "gke": (2025, "https://github.com/GoogleCloudPlatform/region-carbon-info"),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from facts.concepts.carbon import Carbon
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
 
@@ -71,9 +72,8 @@ class NodeGroup:
     region: Maybe[str | None] = None
     zones: Maybe[tuple[str, ...]] = ()
     machine_type: Maybe[str | None] = None
-    """The first of its machine types."""
     machine_types: tuple[Maybe[str | None], ...] = ()
-    """All of them, where it may take several; ``None`` or ``UNKNOWN`` for one that nobody names."""
+    """The first of them, and all, where it may take several; ``None`` or ``UNKNOWN`` for one that nobody names."""
     accelerators: str | None = None
     """What its machines have instead of NVIDIA GPUs, in words: ``TPUs``."""
     sold_by: str | None = None
@@ -85,6 +85,11 @@ class NodeGroup:
     """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
     hourly_usd: Maybe[float | None] = None
     """List price of one node, of the dearest machine that the group may take; ``None`` where it is not known."""
+    pods_as_nodes: Maybe[bool | None] = False
+    """Whether pods get the node's credentials; ``None``: as its cluster says, false where that cannot be read."""
+    verified_boot: Maybe[bool] = True
+    default_identity: Maybe[bool] = False
+    """Whether its nodes load signed software only, as far as they can; whether they are the cloud's default account."""
     deletes_nodes: Maybe[bool] = True
     """Whether scale-down deletes its nodes; false where it stops them and keeps their disks."""
     initial_nodes: Maybe[int] = 0
@@ -278,8 +283,17 @@ class Cluster:
     """The key that encrypts Kubernetes Secrets in the control plane's storage."""
     open_api: Maybe[bool] = False
     """Whether the API server answers the whole internet: neither private nor limited to address ranges."""
+    open_to_cloud: Maybe[bool] = False
+    shut_api: Maybe[bool] = False
+    """Whether it answers all machines of the cloud's customers; whether it is public and answers no address at all."""
     local_accounts: Maybe[bool] = False
     """Whether the cluster has administrators of its own, beside the cloud's identities."""
+    network_policies: Maybe[bool] = True
+    """Whether something in the cluster enforces NetworkPolicies; true where that cannot be read."""
+    pods_as_nodes: Maybe[bool] = False
+    verified_boot: Maybe[bool] = True
+    default_identity: Maybe[bool] = False
+    """These as a group's: for groups that leave it to their cluster, and for the nodes that it starts with."""
     carbon: Carbon | None = None
     """How clean the region's energy is, where the cloud publishes it."""
     idle: IdleTime | None = None
@@ -294,18 +308,6 @@ def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:
     regions = {each.region for each in (one, other) if each.region is not None and each.region is not UNKNOWN}
     accounts = all(one.account[key] == other.account[key] for key in one.account.keys() & other.account.keys())
     return len(regions) < 2 and accounts
-
-
-@dataclass(frozen=True)
-class Carbon:
-    """A region's energy over one year, by its cloud's own account."""
-
-    free_percent: int
-    """Share of hours, weighted by consumption, that carbon-free energy covers, including what the cloud bought."""
-    grid_grams_per_kwh: float
-    """The grid's emissions in gCO2eq/kWh."""
-    year: int
-    source: str
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from facts.concepts.declared import Carbon, Cluster, NodeGroup, Violation
+from facts.concepts.carbon import Carbon
+from facts.concepts.declared import Cluster, NodeGroup, Violation
 from facts.concepts.unknown import UNKNOWN
 from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, Stack, Violation
-from facts.concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN, either, negation
 from policies.rules.clusters import belongs, name_of
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
@@ -87,16 +87,99 @@ def secrets_encryption(cluster: Cluster) -> list[Violation]:
     example=replace(CLUSTER, open_api=True),
 )
 def control_plane_access(cluster: Cluster) -> list[Violation]:
-    """The API server is private, or answers known address ranges only."""
-    predicate = "allows the whole internet to reach its API server"
-    return control_plane_access.decide(cluster.open_api, f"Cluster '{name_of(cluster)}'", predicate, cluster.resource)
+    """The API server is private, or answers known address ranges only. An empty list of ranges is a mistake, too:
+    it locks out the people and the program that made the cluster.
+    """
+    answers = {
+        "allows the whole internet to reach its API server": cluster.open_api,
+        "allows every machine of the cloud's customers to reach its API server": cluster.open_to_cloud,
+        "has a public API server that answers nobody, as it lists no address range": cluster.shut_api,
+    }
+    name, violations = f"Cluster '{name_of(cluster)}'", []
+    for predicate, broken in answers.items():
+        violations += control_plane_access.decide(broken, name, predicate, cluster.resource)
+    return violations[:1]  # a control plane that lets everybody in has no other problem
+
+
+@rule(
+    "pods-not-nodes",
+    title="Pods cannot act as their node",
+    why="A pod that gets the node's credentials has the rights of the node, which see every pod and secret on it.",
+    remedy="GKE: workload metadata mode GKE_METADATA, a workload pool on the cluster, and no legacy endpoints. EKS: "
+    "httpTokens required with httpPutResponseHopLimit 1.",
+    level="advisory",
+    severity="high",
+    example=program(replace(GPUS, pods_as_nodes=True)),
+)
+def pods_not_nodes(stack: Stack) -> list[Violation]:
+    """The machine's metadata server keeps its credentials from pods. (AKS can only do so in a preview.)"""
+    violations = []
+    for group in stack.groups:
+        answer = group.pods_as_nodes
+        if answer is None:
+            answer = either(one.pods_as_nodes for one in stack.clusters if belongs(group, one, stack))
+        if group.kind == "pool":
+            name, predicate = f"Node group '{group.name}'", "lets pods take its nodes' credentials"
+            violations += pods_not_nodes.decide(answer, name, predicate, group.resource)
+    return violations
+
+
+@rule(
+    "node-identity",
+    title="Nodes have an identity of their own",
+    why="The cloud's default account is shared with all other machines, and has far too many rights or none at all.",
+    remedy="Give the nodes a service account of their own, with the roles for logs, metrics and images.",
+    level="advisory",
+    severity="medium",
+    example=replace(GPUS, default_identity=True),
+)
+def node_identity(subject: Cluster | NodeGroup) -> list[Violation]:
+    """No node is the cloud's default account."""
+    return node_identity.decide(
+        subject.default_identity, _named(subject), "runs its nodes as the cloud's default account", subject.resource
+    )
+
+
+@rule(
+    "verified-boot",
+    title="Nodes load signed software only",
+    why="A rootkit below the operating system outlives the pod that brought it.",
+    remedy="Leave shielded nodes and integrity monitoring on, and turn secure boot on where the GPU driver is signed.",
+    level="advisory",
+    severity="low",
+    example=replace(GPUS, verified_boot=False),
+)
+def verified_boot(subject: Cluster | NodeGroup) -> list[Violation]:
+    """Nodes verify what they boot, as far as their drivers are signed."""
+    broken = negation(subject.verified_boot)
+    return verified_boot.decide(broken, _named(subject), "does not verify what its nodes boot", subject.resource)
+
+
+def _named(subject: Cluster | NodeGroup) -> str:
+    return f"Cluster '{name_of(subject)}'" if isinstance(subject, Cluster) else f"Node group '{subject.name}'"
+
+
+@rule(
+    "network-policies",
+    title="NetworkPolicies are enforced",
+    why="A cluster that does not enforce them takes a NetworkPolicy without a word, and every pod reaches every other.",
+    remedy="GKE: datapathProvider ADVANCED_DATAPATH. AKS: networkPolicy cilium.",
+    level="advisory",
+    severity="medium",
+    example=replace(CLUSTER, network_policies=False),
+)
+def network_policies(cluster: Cluster) -> list[Violation]:
+    """Something in the cluster enforces NetworkPolicies."""
+    predicate = "does not enforce NetworkPolicies"
+    broken = negation(cluster.network_policies)
+    return network_policies.decide(broken, f"Cluster '{name_of(cluster)}'", predicate, cluster.resource)
 
 
 @rule(
     "no-local-accounts",
     title="No local administrator accounts",
-    why="Local administrator keys outlive the people who hold them, and no audit log names their user.",
-    remedy="Disable local accounts and grant administrators access through the cloud's identities.",
+    why="Keys and certificates of local administrators outlive their holders, and no audit log names their user.",
+    remedy="Disable local accounts, client certificates and passwords; give people access by the cloud's identities.",
     level="advisory",
     severity="medium",
     example=replace(CLUSTER, local_accounts=True),

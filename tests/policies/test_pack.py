@@ -30,6 +30,7 @@ POOL: dict[str, Any] = {
     "location": "us-central1-a",
     "autoscaling": {"totalMinNodeCount": 0, "totalMaxNodeCount": 4},
     "nodeConfig": {
+        "serviceAccount": "nodes@p.iam.gserviceaccount.com",
         "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}],
         "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
         "labels": {"nvidia.com/gpu.present": "true"},

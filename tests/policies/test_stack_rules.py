@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from facts.concepts.carbon import Carbon
 from facts.concepts.declared import (
-    Carbon,
     Cluster,
     GpuQuota,
     GpuSharing,

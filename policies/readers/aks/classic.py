@@ -47,6 +47,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         "autoScalerProfile": inputs.get("autoScalerProfile"),
         "diskEncryptionSetID": inputs.get("diskEncryptionSetId"),
         "disableLocalAccounts": inputs.get("localAccountDisabled"),
+        "networkProfile": inputs.get("networkProfile"),
         "apiServerAccessProfile": {
             "enablePrivateCluster": inputs.get("privateClusterEnabled"),
             "authorizedIPRanges": at(inputs, "apiServerAccessProfile", "authorizedIpRanges"),

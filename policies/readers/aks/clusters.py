@@ -11,7 +11,20 @@ from typing import Any, Final, cast, get_args
 
 from facts.concepts.declared import Cluster, NodeGroup, Reservation, UnknownReason
 from facts.concepts.kubernetes import Effect, Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, flag, items, mapping, negation, text, texts, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    amount,
+    at,
+    either,
+    flag,
+    items,
+    mapping,
+    negation,
+    text,
+    texts,
+    whole,
+)
 from policies.readers.additions import Additions, add, put
 from policies.readers.addresses import open_to_all
 from policies.readers.aks.facts import CLOUD, gpus_of_size
@@ -44,6 +57,7 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
         secrets_key=None if flag(at(kms, "enabled")) is False else key,
         open_api=_open_api(inputs),
         local_accounts=negation(flag(inputs.get("disableLocalAccounts"))),
+        network_policies=_network_policies(inputs),
         idle=idle_of_profile(inputs.get("autoScalerProfile"), "autoScalerProfile"),
         resource=declared.urn,
     )
@@ -340,6 +354,13 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
     if private is True or UNKNOWN in (private, ranges):
         return False if private is True else UNKNOWN
     return open_to_all(items(ranges)) if ranges else True
+
+
+def _network_policies(cluster: Mapping[str, Any]) -> Maybe[bool]:
+    """https://learn.microsoft.com/azure/aks/use-network-policies; AKS Automatic has Cilium."""
+    engine = text(at(cluster, "networkProfile", "networkPolicy"))
+    named = UNKNOWN if engine is UNKNOWN else engine not in (None, "none")
+    return either((named, _is(at(cluster, "sku", "name"), "Automatic")))
 
 
 def _is(value: Any, expected: str) -> Maybe[bool]:

@@ -89,6 +89,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
         private=both((template.private, *(private_subnet(subnet) for subnet in declared.references))),
+        pods_as_nodes=template.pods_as_nodes,
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,

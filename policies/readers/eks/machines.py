@@ -83,6 +83,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
         private=template.private,
+        pods_as_nodes=template.pods_as_nodes,
         cluster=_cluster(tags),
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, holds_unknown, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, flag, holds_unknown, items, text, whole
 from policies.readers.eks.facts import gpus_of, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
@@ -43,12 +43,15 @@ class LaunchTemplate:
     disk_encrypted: Maybe[bool] = True
     disk_key: Maybe[str | None] = None
     private: Maybe[bool] = True
+    pods_as_nodes: Maybe[bool] = False
     tags: Maybe[Mapping[str, Any]] = UNKNOWN
     gpu_image: bool = False
     """Whether its machine image brings NVIDIA's driver, as the image's name says."""
 
 
-NO_TEMPLATE: Final = LaunchTemplate(tags={})
+# Without a template, EKS takes the image's own settings, which let the token travel to pods:
+# https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html
+NO_TEMPLATE: Final = LaunchTemplate(tags={}, pods_as_nodes=True)
 _NOT_DECLARED: Final = UnknownReason(
     "its launch template is not declared in this program",
     "Declare the launch template in this program. To set the GPUs only, name instance types on the group.",
@@ -139,9 +142,25 @@ def template_of(declared: Declared) -> LaunchTemplate:
         disk_encrypted=_encrypted([at(disk, "encrypted") for disk in disks]),
         disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
         private=_none_true(public),
+        pods_as_nodes=pods_reach(inputs.get("metadataOptions")),
         tags=_instance_tags(inputs),
         gpu_image=is_gpu_image(coalesce(inputs.get("imageId"), inputs.get("ami"))),
     )
+
+
+def pods_reach(options: Any, tokens: str = "optional", hops: int = 2) -> Maybe[bool]:
+    """Whether pods get the machine's credentials: only a token that is required and travels one hop keeps them out.
+
+    ``tokens`` and ``hops`` hold where ``options`` do not say. The default is what an image may set.
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html
+    """
+    endpoint, required = text(at(options, "httpEndpoint")), coalesce(text(at(options, "httpTokens")), tokens)
+    limit = amount(at(options, "httpPutResponseHopLimit"), hops)
+    if endpoint == "disabled":
+        return False
+    if endpoint is UNKNOWN or required is UNKNOWN or limit is UNKNOWN:
+        return UNKNOWN
+    return required != "required" or limit > 1
 
 
 def is_gpu_image(name: Any) -> bool:
@@ -171,6 +190,7 @@ def referenced(declared: Declared, *properties: str) -> LaunchTemplate:
             choices=together.choices + other.choices,
             registration=replace(together.registration, taints=common),
             gpu_image=together.gpu_image or other.gpu_image,
+            pods_as_nodes=either((together.pods_as_nodes, other.pods_as_nodes)),
         )
     return together
 

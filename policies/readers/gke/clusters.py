@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.catalog.carbon import carbon
-from facts.concepts.declared import Cluster, Credential, NodeGroup, UnknownReason
+from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import (
@@ -18,11 +18,14 @@ from facts.concepts.unknown import (
     Maybe,
     amount,
     at,
+    both,
+    coalesce,
     either,
     flag,
     holds_unknown,
     items,
     mapping,
+    negation,
     text,
     texts,
     whole,
@@ -55,6 +58,8 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     """``gcp:container/cluster:Cluster`` with its inline pools, default pool and auto-provisioning limits."""
     inputs = declared.properties
     autopilot = flag(inputs.get("enableAutopilot"))
+    auth = inputs.get("masterAuth")
+    open_api, open_to_cloud, shut_api = _api_access(inputs)
     own_name = text(inputs.get("name"))
     name: Maybe[str] = declared.name if own_name is None else own_name
     region = region_of(inputs.get("location"))
@@ -63,14 +68,28 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         cloud=CLOUD,
         region=region,
         managed_nodes=autopilot,
-        private_nodes=either(
-            flag(at(inputs, key, "enablePrivateNodes")) for key in ("privateClusterConfig", "networkConfig")
-        ),
+        private_nodes=_private_nodes(inputs),
         secrets_key=text(at(inputs, "databaseEncryption", "keyName")),
-        open_api=_open_api(inputs),
+        open_api=open_api,
+        open_to_cloud=open_to_cloud,
+        shut_api=shut_api,
+        local_accounts=either(
+            (flag(at(auth, "clientCertificateConfig", "issueClientCertificate")), _has_password(auth))
+        ),
+        # Its pools have the metadata server of GKE by default where the cluster has a workload pool:
+        # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/workload-identity
+        pods_as_nodes=autopilot is not True and text(at(inputs, "workloadIdentityConfig", "workloadPool")) is None,
+        network_policies=_network_policies(inputs, autopilot),
+        verified_boot=negation(_is_off(inputs.get("enableShieldedNodes"))),
+        default_identity=autopilot is not True and _removed_pool(inputs) and _default_account(inputs.get("nodeConfig")),
         carbon=carbon(CLOUD, region) if isinstance(region, str) else None,
         resource=declared.urn,
     )
+    # It gives every service account the rights of an administrator:
+    # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster
+    legacy_rights = flag(inputs.get("enableLegacyAbac"))
+    if legacy_rights is not False:
+        yield Exposure("rights", f"Cluster '{declared.name}' with enableLegacyAbac", legacy_rights, declared.urn)
     if autopilot is True:
         return  # Autopilot creates nodes for pods only, and bills pods: there is no pool to check
     yield from _own_pools(inputs, declared, name)
@@ -99,14 +118,83 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
-    """Whether the control plane answers every address: neither private nor limited to authorized networks."""
+def _api_access(cluster: Mapping[str, Any]) -> tuple[Maybe[bool], Maybe[bool], Maybe[bool]]:
+    """Whether everybody, the cloud's customers, and nobody reaches the control plane.
+
+    Authorized networks let Google Cloud's own public addresses in unless they say otherwise or the nodes are private.
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/authorized-networks
+    """
     private = flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint"))
     networks = cluster.get("masterAuthorizedNetworksConfig")
-    if private is True or UNKNOWN in (private, networks):
-        return False if private is True else UNKNOWN
+    if private is True:
+        return False, False, False
+    if UNKNOWN in (private, networks):
+        return UNKNOWN, False, False
+    if networks is None:
+        return True, False, False
     blocks = [at(block, "cidrBlock") for block in items(at(networks, "cidrBlocks"))]
-    return networks is None or open_to_all(blocks)
+    by_name = flag(at(cluster, "controlPlaneEndpointsConfig", "dnsEndpointConfig", "allowExternalTraffic"))
+    public, private_nodes = at(networks, "gcpPublicCidrsAccessEnabled"), _private_nodes(cluster)
+    cloud = negation(private_nodes) if public is None else flag(public)
+    return open_to_all(blocks), cloud, both((not blocks, negation(cloud), negation(by_name)))
+
+
+def _private_nodes(cluster: Mapping[str, Any]) -> Maybe[bool]:
+    return either(flag(at(cluster, key, "enablePrivateNodes")) for key in ("privateClusterConfig", "networkConfig"))
+
+
+def _network_policies(cluster: Mapping[str, Any], autopilot: Maybe[bool]) -> Maybe[bool]:
+    """https://docs.cloud.google.com/kubernetes-engine/docs/how-to/network-policy"""
+    path = cluster.get("datapathProvider")
+    dataplane_v2 = UNKNOWN if path is UNKNOWN else path == "ADVANCED_DATAPATH"
+    return either((autopilot, dataplane_v2, flag(at(cluster, "networkPolicy", "enabled"))))
+
+
+def _has_password(auth: Any) -> Maybe[bool]:
+    """Whether there is a user with a password, as in old clusters."""
+    name = text(at(auth, "username"))
+    return UNKNOWN if name is UNKNOWN else name is not None
+
+
+def _removed_pool(cluster: Mapping[str, Any]) -> bool:
+    """Whether the cluster starts with a pool that the provider deletes again; its other pools are groups."""
+    return flag(cluster.get("removeDefaultNodePool")) is True
+
+
+def _is_off(value: Any) -> Maybe[bool]:
+    """Whether a switch that is on by default is off."""
+    return UNKNOWN if value is UNKNOWN else value is False or value == "false"
+
+
+def _default_account(config: Any) -> bool:
+    """Whether nodes are the default account of Compute Engine; an unknown account is one that the update creates.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster#use_least_privilege_sa
+    """
+    named = (at(config, key) for key in ("serviceAccountRef", "serviceAccountSelector"))  # in other tools' spellings
+    return text(at(config, "serviceAccount")) in (None, "default") and all(each is None for each in named)
+
+
+def _pods_as_nodes(config: Any) -> Maybe[bool | None]:
+    mode = text(at(config, "workloadMetadataConfig", "mode"))
+    if _is_off(at(config, "metadata", "disable-legacy-endpoints")) is True:
+        return True
+    return mode if mode is None or mode is UNKNOWN else mode != "GKE_METADATA"
+
+
+def _verified_boot(config: Any) -> Maybe[bool]:
+    """Secure boot loads drivers that Google signs: those that GKE installs on Container-Optimized OS.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/shielded-gke-nodes
+    """
+    shielded = at(config, "shieldedInstanceConfig")
+    drivers = [
+        at(entry, "gpuDriverInstallationConfig", "gpuDriverVersion") for entry in items(at(config, "guestAccelerators"))
+    ]
+    cos = "COS" in str(coalesce(at(config, "imageType"), "COS")).upper()
+    foreign = any(driver not in ("DEFAULT", "LATEST") or not cos for driver in drivers)
+    secure = True if foreign else flag(at(shielded, "enableSecureBoot"))
+    return both((secure, negation(_is_off(at(shielded, "enableIntegrityMonitoring")))))
 
 
 def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:
@@ -184,6 +272,9 @@ def _group(
         zones=zones,
         machine_type=machine,
         private=None if own_private is None else flag(own_private),
+        pods_as_nodes=_pods_as_nodes(config),
+        verified_boot=_verified_boot(config),
+        default_identity=_default_account(config),
         disk_key=text(at(config, "bootDiskKmsKey")),
         hourly_usd=node_hourly_usd(config, region, spot),
         cluster=cluster,

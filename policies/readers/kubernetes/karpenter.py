@@ -19,6 +19,7 @@ from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
+from policies.readers.eks.template import pods_reach
 from policies.readers.idle import idle_of_karpenter
 from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -67,6 +68,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         spot=_spot(final),
         private=True if node_class is None else _private(node_class),
         disk_encrypted=True if node_class is None else _encrypted(node_class),
+        pods_as_nodes=node_class is not None and _pods_reach(node_class),
         idle=idle_of_karpenter(spec, metadata),
         machine_types=(types := _machine_types(template, requirements)),
         sold_by=AMAZON if types else None,
@@ -352,6 +354,12 @@ def _spot(labels: Maybe[Mapping[str, Maybe[str | None]]]) -> Maybe[bool]:
 def _private(node_class: Declared) -> Maybe[bool]:
     public = flag(at(node_class.properties, "spec", "associatePublicIPAddress"))
     return UNKNOWN if public is UNKNOWN else not public
+
+
+def _pods_reach(node_class: Declared) -> Maybe[bool]:
+    """https://karpenter.sh/docs/concepts/nodeclasses/#specmetadataoptions"""
+    options = at(node_class.properties, "spec", "metadataOptions")
+    return ":EC2NodeClass" in node_class.type and pods_reach(options, tokens="required", hops=1)
 
 
 def _encrypted(node_class: Declared) -> Maybe[bool]:

@@ -13,7 +13,7 @@ from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outs
 from rehearsal.providers.gke.errors import bad_request, not_registered
 from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.node_health import node_problem
-from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
+from rehearsal.providers.gke.nodes import effective_taints, excluded, gpu_called, gpus_of, node_group
 from rehearsal.providers.gke.pool_rules import POOL_RULES
 from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource
 from rehearsal.providers.store import Record
@@ -108,6 +108,7 @@ def _require(pending: Pending[SimulatedCloud]) -> None:
     if more and not cluster.inputs.get("enableMultiNetworking"):
         raise bad_request("Additional node networks need a cluster with enable_multi_networking.")
     _require_upgrades(pending, cluster.inputs)
+    _require_workload_pool(pending, cluster.inputs)
     account = _config(pending).get("serviceAccount")
     if account and account != "default":
         require_account(pending.cloud, account)
@@ -129,13 +130,33 @@ def _require_disk_key(pending: Pending[SimulatedCloud], cluster: Properties) -> 
 
 
 def _require_upgrades(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
-    """400 for a pool that is not upgraded in a cluster with a release channel.
+    """400 for a pool that is not upgraded or repaired in a cluster with a release channel, and for an exclusion from
+    upgrades in a cluster without one.
 
-    https://cloud.google.com/kubernetes-engine/docs/concepts/release-channels
+    https://cloud.google.com/kubernetes-engine/docs/concepts/release-channels; the words:
+    https://github.com/rancher/rancher/issues/32282
     """
-    channel = at(cluster, "releaseChannel.channel")
-    if channel not in (None, "UNSPECIFIED") and at(pending.inputs, "management.autoUpgrade") is False:
-        raise bad_request(f"Auto_upgrade cannot be false when release_channel {channel} is set.")
+    channel, management = at(cluster, "releaseChannel.channel"), pending.inputs.get("management") or {}
+    if channel == "UNSPECIFIED":
+        if excluded(pending.inputs):
+            raise bad_request("A maintenance exclusion until the end of support needs a release channel.")
+        return
+    # The default: https://github.com/crossplane-contrib/provider-upjet-gcp/issues/324
+    off = [key for key in ("autoUpgrade", "autoRepair") if key in management and not management[key]]
+    by_hand = at(pending.inputs, "nodeConfig.flexStart") or at(pending.inputs, "queuedProvisioning.enabled")
+    if "autoUpgrade" in off or (off and not by_hand):
+        channel = channel or "REGULAR"
+        raise bad_request(f"Auto_upgrade and auto_repair cannot be false when release_channel {channel} is set.")
+
+
+def _require_workload_pool(pending: Pending[SimulatedCloud], cluster: Properties) -> None:
+    """400 for the metadata server of GKE in a cluster without a workload pool.
+
+    https://cloud.google.com/python/docs/reference/container/latest/google.cloud.container_v1.types.WorkloadMetadataConfig.Mode
+    """
+    mode = at(pending.inputs, "nodeConfig.workloadMetadataConfig.mode")
+    if mode == "GKE_METADATA" and not at(cluster, "workloadIdentityConfig.workloadPool"):
+        raise bad_request("workload_metadata_config mode GKE_METADATA needs the cluster's workload_identity_config.")
 
 
 def _require_version(version: str | None, master: str) -> None:

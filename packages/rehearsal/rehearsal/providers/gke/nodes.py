@@ -186,9 +186,15 @@ def _renewal(pool: Properties) -> Renewal:
     https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies,
     https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
     """
-    spans = [span for each in pool.get("maintenancePolicies") or [] for span in each["exclusionUntilEndOfSupports"]]
-    excluded = any(span.get("enabled") for span in spans)
-    return "" if excluded or not at(pool, "management.autoUpgrade") else "force"
+    return "" if excluded(pool) or not at(pool, "management.autoUpgrade") else "force"
+
+
+def excluded(pool: Properties) -> bool:
+    """Whether a pool (its inputs) stays at its version until the end of support."""
+    spans = [
+        span for each in pool.get("maintenancePolicies") or [] for span in each.get("exclusionUntilEndOfSupports") or []
+    ]
+    return any(span.get("enabled") for span in spans)
 
 
 # Google's autoscaler moves pods to remove nodes that are underutilized, in either profile. It does not say below which

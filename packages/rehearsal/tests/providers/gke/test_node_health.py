@@ -136,15 +136,31 @@ def test_private_nodes_without_a_way_out_do_not_register(
         in_network(google, gateway, private_access=private_access)
 
 
-@pytest.mark.parametrize(("channel", "upgraded"), [("REGULAR", True), ("UNSPECIFIED", False), (None, False)])
-def test_pools_in_a_channel_are_upgraded(google: Google, channel: str | None, upgraded: bool) -> None:
+@pytest.mark.parametrize("off", ["autoUpgrade", "autoRepair"])
+@pytest.mark.parametrize(("channel", "upgraded"), [("STABLE", True), ("UNSPECIFIED", False), (None, True)])
+def test_pools_in_a_channel_are_upgraded(google: Google, channel: str | None, upgraded: bool, off: str) -> None:
     google.cluster(**({"releaseChannel": {"channel": channel}} if channel else {}))
     if not upgraded:
-        assert google.create(POOL, cpu_pool(management={"autoUpgrade": False})).id
+        assert google.create(POOL, cpu_pool(management={off: False})).id
         return
     assert google.create(POOL, cpu_pool()).id
-    with pytest.raises(ProviderError, match="Auto_upgrade cannot be false when release_channel REGULAR is set"):
-        google.create(POOL, cpu_pool(name="still", management={"autoUpgrade": False}))
+    words = f"Auto_upgrade and auto_repair cannot be false when release_channel {channel or 'REGULAR'} is set"
+    with pytest.raises(ProviderError, match=words):
+        google.create(POOL, cpu_pool(name="still", management={off: False}))
+
+
+def test_only_a_pool_in_a_channel_stays_at_its_version_until_the_end_of_support(google: Google) -> None:
+    google.cluster(releaseChannel={"channel": "UNSPECIFIED"})
+    assert google.create(POOL, cpu_pool(maintenancePolicies=[{}])).id
+    excluded = {"maintenancePolicies": [{"exclusionUntilEndOfSupports": [{"enabled": True}]}]}
+    with pytest.raises(ProviderError, match="needs a release channel"):
+        google.create(POOL, cpu_pool(name="excluded", **excluded))
+
+
+def test_the_metadata_server_of_gke_needs_a_workload_pool(google: Google) -> None:
+    google.cluster()
+    with pytest.raises(ProviderError, match="GKE_METADATA needs the cluster's workload_identity_config"):
+        google.create(POOL, cpu_pool(nodeConfig={"workloadMetadataConfig": {"mode": "GKE_METADATA"}}))
 
 
 KEY = f"projects/{PROJECT}/locations/us-central1/keyRings/r/cryptoKeys/k"
