@@ -64,8 +64,8 @@ def _refuse(kind: str, olds: Properties, state: Properties, news: Properties, ch
                 else "change the stack file back, or take the cluster down first (pulumi destroy)"
             )
         )
-    wanted, running = news["software"]["kubernetes"]["version"], state.get("kubernetesVersion")
-    text = refusal(running, wanted, state["facts"]["cgroup"]) if running and is_known(wanted) else ""
+    version, running = news["software"]["kubernetes"]["version"], state.get("kubernetesVersion")
+    text = refusal(running, version, state["facts"]["cgroup"]) if running and is_known(version) else ""
     if text:
         raise OperationError(f"{name}: {text}")
     if olds.get("nvidia") and not news.get("nvidia"):

@@ -352,8 +352,8 @@ class MachineResources:
 
 
 def _upgrades(inputs: Properties, running: str) -> bool:
-    wanted = ((inputs.get("software") or {}).get("kubernetes") or {}).get("version")
-    return bool(running) and isinstance(wanted, str) and is_newer(wanted, running)
+    version = ((inputs.get("software") or {}).get("kubernetes") or {}).get("version")
+    return bool(running) and isinstance(version, str) and is_newer(version, running)
 
 
 def _stable(facts: Mapping[str, Any]) -> Properties:

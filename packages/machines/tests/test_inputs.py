@@ -152,14 +152,14 @@ def test_a_newer_patch_and_the_next_minor_version_are_updates(version: str) -> N
 
 
 def test_no_worker_is_newer_than_its_control_plane() -> None:
-    def found(version: Any, plane: Any) -> list[str]:
+    def texts_of(version: Any, plane: Any) -> list[str]:
         inputs = worker(GPU1, CP1, controlPlane={"machine": CP1.property, "kubernetesVersion": plane})
         inputs["software"]["kubernetes"]["version"] = version
         return [f"{each.where}: {each.text}" for each in problems_of(WORKER, inputs)]
 
-    assert found("1.34", "v1.34.4") == found("1.34.4", "v1.34.4") == found("1.34.4", "v1.35.0") == []
-    assert found("1.35", UNKNOWN) == found(UNKNOWN, "v1.34.4") == []
-    (text,) = found("1.35", "v1.34.4")
+    assert texts_of("1.34", "v1.34.4") == texts_of("1.34.4", "v1.34.4") == texts_of("1.34.4", "v1.35.0") == []
+    assert texts_of("1.35", UNKNOWN) == texts_of(UNKNOWN, "v1.34.4") == []
+    (text,) = texts_of("1.35", "v1.34.4")
     assert text.startswith("software.kubernetes.version: 1.35 is newer than the control plane's 1.34.4:")
 
 

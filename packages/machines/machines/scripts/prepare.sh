@@ -118,6 +118,7 @@ packages() {
   for package in kubelet kubeadm kubectl; do
     if [ "$(package_version "$package")" != "$target" ]; then missing="$missing $package=$target"; fi
   done
+  if ! has cri-tools; then missing="$missing cri-tools"; fi
   # shellcheck disable=SC2086
   if [ -n "$missing" ]; then install_packages $missing; fi
   hold

@@ -12,6 +12,7 @@ main() {
   [ -n "$target" ] || not_offered
   number=v${target%%-*}
   if [ "$(package_version kubeadm)" != "$target" ]; then install_packages "kubeadm=$target"; fi
+  if ! has cri-tools; then install_packages cri-tools; fi
   hold
   run systemctl start containerd kubelet
   case $STEP-$ROLE in

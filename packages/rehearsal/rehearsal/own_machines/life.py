@@ -37,6 +37,7 @@ class LifeRehearsal(LabRehearsal):
         plane = next(iter(self._gpus))
         machine = lab.machine(plane)
         machine.run(["sh", "-ec", _ENDING])
+        server = machine.run(["pidof", "kube-apiserver"])
         changed = [step.name for step in engine.drift().outcome.done if step.alters]
         title = "A certificate that ends soon is drift of the control plane"
         self._check("certificate-drift", title, bool(changed), ", ".join(changed))
@@ -45,6 +46,8 @@ class LifeRehearsal(LabRehearsal):
         days = machine.run(["openssl", "x509", "-noout", "-enddate", "-in", _CERTIFICATE]).strip()
         year = machine.run(["sh", "-c", f"openssl x509 -noout -checkend 30000000 -in {_CERTIFICATE}; true"])
         self._check("certificate-year", "It lives for a year again", "will not expire" in year, days)
+        restarted = machine.run(["pidof", "kube-apiserver"]) != server
+        self._check("certificate-used", "The API server was started anew for it", restarted, f"pid before: {server}")
 
     def _snapshot(self, lab: Lab, cluster: ClusterView) -> None:
         machine = lab.machine(next(iter(self._gpus)))
@@ -65,9 +68,9 @@ class LifeRehearsal(LabRehearsal):
         before = lab.machine(next(iter(self._gpus))).run(["gpucluster-etcd", "list"]).split()
         file.write(engine.stack_file, version=LATER.removeprefix("v"))
         with ThreadPoolExecutor(1) as aside:
-            seen = aside.submit(_end_job_of_drained_node, lab, cluster, worker)
+            observed = aside.submit(_end_job_of_drained_node, lab, cluster, worker)
             result = engine.up(self._options.gate, name="upgrade")
-            state = seen.result()
+            state = observed.result()
         self._engine_check("upgrade", f"`pulumi up` upgrades all machines to {LATER}", result)
         detail = (
             f"{_JOB_GOES_ON_SECONDS} s after {worker} took no more pods: {state}; at the end: {_job_state(cluster)}"
@@ -112,10 +115,10 @@ def _job_until_told(node: str) -> dict[str, Any]:
     return manifest
 
 
-def _job_state(cluster: ClusterView, wanted: str = "") -> str:
-    """The phases of the job's pods; empty if it is the one that is ``wanted``."""
+def _job_state(cluster: ClusterView, phase: str = "") -> str:
+    """The phases of the job's pods; empty if it is the one that is ``phase``."""
     phases = " ".join(pod["status"]["phase"] for pod in cluster.pods("job-name=train"))
-    return "" if wanted and phases == wanted else phases
+    return "" if phase and phases == phase else phases
 
 
 def _end_job_of_drained_node(lab: Lab, cluster: ClusterView, name: str) -> str:
