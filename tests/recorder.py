@@ -142,6 +142,7 @@ class Cloud(mocks.Mocks):
                 "caHash": f"sha256:{'0' * 64}",
                 "adminKubeconfig": "admin",
                 "userKubeconfig": "user",
+                "kubernetesVersion": "v1.34.4",
             }
         if args.typ == "gpucluster-machines:index:ExistingCluster":
             outputs |= {"server": "https://10.1.0.9:6443", "authority": "Q0E=", "kubeconfig": "theirs"}

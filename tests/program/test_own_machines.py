@@ -59,8 +59,16 @@ def test_a_worker_joins_the_control_plane_with_its_labels_taints_and_driver() ->
         assert worker.inputs["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
         assert worker.inputs["nvidia"] == {"driver": "580"}
         assert worker.inputs["controlPlane"]["machine"]["name"] == "cp1"
+        assert worker.inputs["controlPlane"]["kubernetesVersion"] == "v1.34.4"
         assert worker.inputs["endpoint"] == "https://10.99.0.11:6443"
         assert program.only(CONTROL_PLANE).urn in program.before(worker)
+
+
+def test_a_patch_comes_from_the_repository_of_its_minor_version() -> None:
+    for machine in (recording(kubernetes={"version": "1.35.2"}).only(CONTROL_PLANE), *workers(recording()).values()):
+        source = machine.inputs["software"]["kubernetes"]
+        minor = {"1.35.2": "1.35", "1.34": "1.34"}[source["version"]]
+        assert source["url"] == f"https://pkgs.k8s.io/core:/stable:/v{minor}/deb/"
 
 
 def test_machines_that_have_a_driver_keep_theirs() -> None:

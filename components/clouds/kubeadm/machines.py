@@ -52,7 +52,7 @@ def control_plane(context: Context, name: str, after: pulumi.Resource) -> Custom
         "user": {"name": USERS, "groups": [USERS]},
     }
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[after]))
-    outputs = ("endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig")
+    outputs = ("endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig", "kubernetesVersion")
     return declare(f"{_TOKENS}:ControlPlane", name, inputs, options, outputs=outputs)
 
 
@@ -67,7 +67,10 @@ def workers(
     for machine in own.machines[pool.name]:
         inputs: dict[str, Any] = {
             **_node(context, machine, pool),
-            "controlPlane": {"machine": machine_input(own.control_plane)},
+            "controlPlane": {
+                "machine": machine_input(own.control_plane),
+                "kubernetesVersion": control_plane.output("kubernetesVersion"),
+            },
             "endpoint": control_plane.output("endpoint"),
             "caHash": control_plane.output("caHash"),
             "kubeadm": [],
@@ -114,8 +117,8 @@ def _software(own: OwnMachines) -> dict[str, Any]:
         )
         sources[name] = {"url": url, "keyUrl": key, "keyFingerprint": fingerprint}
     proxy = {} if packages.proxy is None else {"proxy": packages.proxy}
-    kubernetes = {**sources["kubernetes"], "version": own.version}
-    kubernetes |= {key: kubernetes[key].replace("{minor}", own.version) for key in ("url", "keyUrl")}
+    kubernetes, minor = {**sources["kubernetes"], "version": own.version}, ".".join(own.version.split(".")[:2])
+    kubernetes |= {key: kubernetes[key].replace("{minor}", minor) for key in ("url", "keyUrl")}
     return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **proxy}
 
 

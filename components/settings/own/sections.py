@@ -31,6 +31,7 @@ from facts.catalog.kubeadm.packages import DRIVER_BRANCHES, MINORS
 
 _GPU: Final = re.compile(r"nvidia-[a-z0-9]+(-[a-z0-9]+)*")
 _FINGERPRINT: Final = re.compile(r"[0-9A-F]{40}")
+_PATCH: Final = re.compile(r"1\.[0-9]+(\.[0-9]+)?")
 _KEY_TYPES: Final = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 
 
@@ -153,14 +154,16 @@ class OwnKubernetes(Section):
 
     version: StrictStr = Field(
         default=MINORS[0],
-        description="minor version, such as `'1.34'`. Changing it is refused: machines are not upgraded yet",
+        description="minor version, such as `'1.34'`: its newest patch when a machine joins; or a patch, such as "
+        "`'1.34.4'`. Writing a newer patch or the next minor version upgrades the control plane, then one machine at a "
+        "time",
     )
 
     @field_validator("version")
     @classmethod
     def _version(cls, value: str) -> str:
-        if value not in MINORS:
-            raise wrong(f"'{value}' is not a minor version that is installed on own machines", instead(value, MINORS))
+        if not _PATCH.fullmatch(value) or ".".join(value.split(".")[:2]) not in MINORS:
+            raise wrong(f"'{value}' is not a version that is installed on own machines", instead(value, MINORS))
         return value
 
 

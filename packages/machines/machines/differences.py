@@ -8,13 +8,17 @@ from typing import Any, Final
 
 from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER
-from machines.wire import Properties
+from machines.kubeadm import ends_soon
+from machines.versions import refusal
+from machines.wire import Properties, is_known
 
 _REPLACING: Final = {CONTROL_PLANE: (), WORKER: ("endpoint", "caHash")}
 _FIXED: Final = {
     CONTROL_PLANE: ("kubeadm", "files", "encryptSecrets", "schedulable", "nvidia"),
     WORKER: ("kubeadm",),
 }
+CORDONED: Final = "gpucluster-machines/cordoned"
+"""Annotation of a node that was cordoned to be drained; one that is left is of an interrupted command."""
 _PACKAGES: Final = ("kubelet", "kubeadm", "kubectl")
 
 
@@ -37,10 +41,10 @@ def difference(kind: str, olds: Properties, state: Properties, news: Properties)
     replaces = changes & {"machine.name", "machine.address", *_REPLACING[kind]}
     if "firewall" in changes and (state.get("facts") or {}).get("firewall") not in (None, "ufw"):
         changes -= {"firewall"}
-    if state.get("drift"):
+    if state.get("drift") or _ending(state):
         changes |= {"drift"}
     if not replaces and state.get("facts"):
-        _refuse(kind, olds, news, changes)
+        _refuse(kind, olds, state, news, changes)
     return ResourceDiff(frozenset(changes), frozenset(replaces))
 
 
@@ -48,7 +52,7 @@ def _part(inputs: Properties, key: str) -> Any:
     return (inputs.get("machine") or {}).get(key)
 
 
-def _refuse(kind: str, olds: Properties, news: Properties, changes: set[str]) -> None:
+def _refuse(kind: str, olds: Properties, state: Properties, news: Properties, changes: set[str]) -> None:
     name = news["machine"]["name"]
     fixed = sorted(changes & set(_FIXED[kind]))
     if fixed:
@@ -60,13 +64,10 @@ def _refuse(kind: str, olds: Properties, news: Properties, changes: set[str]) ->
                 else "change the stack file back, or take the cluster down first (pulumi destroy)"
             )
         )
-    before, after = (each["software"]["kubernetes"] for each in (olds, news))
-    if any(before.get(key) != after.get(key) for key in ("version", "package")):
-        raise OperationError(
-            f"{name}: Kubernetes {before.get('package') or before['version']} runs there; upgrades in place are not"
-            " supported yet: change kubernetes.version back, or upgrade with kubeadm by hand"
-            " (https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade/)"
-        )
+    version, running = news["software"]["kubernetes"]["version"], state.get("kubernetesVersion")
+    text = refusal(running, version, state["facts"]["cgroup"]) if running and is_known(version) else ""
+    if text:
+        raise OperationError(f"{name}: {text}")
     if olds.get("nvidia") and not news.get("nvidia"):
         raise OperationError(
             f"{name}: its NVIDIA driver is removed with the machine only: remove it from the stack file"
@@ -85,6 +86,9 @@ def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node:
     for key, fact in (("kubernetesVersion", "kubeletVersion"), ("containerdVersion", "containerdVersion")):
         if state.get(key) and state[key] != facts[fact]:
             result.append(f"{fact} is {facts[fact] or 'none'}, not {state[key]}")
+    if facts["certificatesEnding"]:
+        result.append(f"certificates end within 30 days: {facts['certificatesEnding']}")
+    result += _ending(state)
     loose = [package for package in _PACKAGES if package not in facts["holds"].split()]
     if loose:
         result.append(f"not held: {', '.join(loose)}")
@@ -107,6 +111,11 @@ def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node:
     return result
 
 
+def _ending(state: Properties) -> list[str]:
+    ends = {key: ends_soon(state.get(key) or "") for key in ("adminKubeconfig", "userKubeconfig")}
+    return [f"the certificate of {key} ends on {day}" for key, day in ends.items() if day]
+
+
 def node_changes(inputs: Properties, olds: Properties, node: Properties) -> dict[str, str]:
     """Variables of the phase node for what is not as declared; empty if there is nothing to do."""
     labels, taints = _labels(node), _taints(node)
@@ -119,9 +128,15 @@ def node_changes(inputs: Properties, olds: Properties, node: Properties) -> dict
         for taint in olds.get("taints") or []
         if (taint["key"], taint["effect"]) not in {(each["key"], each["effect"]) for each in inputs.get("taints") or []}
     ]
-    if not (words or missing or dropped):
+    cordoned = CORDONED in (node["metadata"].get("annotations") or {})
+    if not (words or missing or dropped or cordoned):
         return {}
-    return {"LABELS": " ".join(words), "TAINTS": " ".join(missing), "TAINTS_REMOVED": " ".join(dropped)}
+    return {
+        "LABELS": " ".join(words),
+        "TAINTS": " ".join(missing),
+        "TAINTS_REMOVED": " ".join(dropped),
+        "UNCORDON": "yes" if cordoned else "no",
+    }
 
 
 def _labels(node: Properties) -> Properties:

@@ -10,6 +10,7 @@ from typing import Final
 import asyncssh
 
 from machines.errors import Problem
+from machines.versions import is_newer
 from machines.wire import Properties, UnknownValue
 
 PREFLIGHT: Final = "gpucluster-machines:index:Preflight"
@@ -23,7 +24,7 @@ EXISTING: Final = (EXISTING_CLUSTER, NODES)
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
 _USER: Final = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
-_MINOR: Final = re.compile(r"1\.[0-9]{2}")
+_VERSION: Final = re.compile(r"1\.[0-9]{2}(\.[0-9]{1,3})?")
 _FINGERPRINT: Final = re.compile(r"[0-9A-F]{40}")
 _LABEL: Final = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
@@ -148,8 +149,14 @@ def _software(inputs: Properties) -> Iterator[Problem]:
         return
     kubernetes = software.get("kubernetes")
     version = kubernetes.get("version") if isinstance(kubernetes, dict) else None
-    if not isinstance(version, UnknownValue) and not (isinstance(version, str) and _MINOR.fullmatch(version)):
-        yield Problem("software.kubernetes.version", 'must be a minor version such as "1.34"')
+    plane = inputs["controlPlane"].get("kubernetesVersion") if isinstance(inputs.get("controlPlane"), dict) else None
+    if not isinstance(version, UnknownValue) and not (isinstance(version, str) and _VERSION.fullmatch(version)):
+        yield Problem(
+            "software.kubernetes.version", 'must be a minor version such as "1.34" or a patch such as "1.34.4"'
+        )
+    elif isinstance(version, str) and isinstance(plane, str) and is_newer(version, plane):
+        text = f"{version} is newer than the control plane's {plane.removeprefix('v')}: upgrade that before, or with it"
+        yield Problem("software.kubernetes.version", f"{text} (`pulumi up` without --target)")
     names = ("kubernetes", *(("nvidia", "toolkit") if inputs.get("nvidia") else ()))
     for name in names:
         source = software.get(name)

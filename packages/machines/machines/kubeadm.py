@@ -5,16 +5,22 @@ https://kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4/
 
 from __future__ import annotations
 
+import base64
 import copy
 import ipaddress
 import json
+import re
+from datetime import datetime, timedelta, timezone
 from typing import Any, Final
+
+from cryptography import x509
 
 from machines.wire import Properties
 
 _API: Final = "kubeadm.k8s.io/v1beta4"
 _SOCKET: Final = "unix:///run/containerd/containerd.sock"
 _FOLDER: Final = "/etc/kubernetes/gpucluster"
+_RENEWED_BEFORE: Final = timedelta(days=30)
 _CONTROL_PLANE_TAINT: Final = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
 
@@ -66,6 +72,18 @@ def image_repository(inputs: Properties) -> str:
         if document.get("kind") == "ClusterConfiguration":
             return str(document.get("imageRepository") or "")
     return ""
+
+
+def ends_soon(kubeconfig: str) -> str:
+    """The day on which the client certificate of ``kubeconfig`` ends if that is within 30 days, else empty.
+
+    kubeadm's certificates live for a year: https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-certs/
+    """
+    match = re.search(r"client-certificate-data: (\S+)", kubeconfig)
+    if match is None:
+        return ""
+    end = x509.load_pem_x509_certificate(base64.b64decode(match[1])).not_valid_after_utc
+    return end.date().isoformat() if end - datetime.now(timezone.utc) < _RENEWED_BEFORE else ""
 
 
 def is_address(text: str) -> bool:

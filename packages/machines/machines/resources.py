@@ -17,9 +17,10 @@ from machines.differences import ResourceDiff, difference, drift, node_changes
 from machines.errors import OperationError, Problem, Unreachable, all_problems
 from machines.existing.resources import ExistingResources, name_of, problems_of_access
 from machines.inputs import CONTROL_PLANE, EXISTING, PREFLIGHT, WORKER, configuration_problems, problems_of
-from machines.kubeadm import init_documents, join_documents
-from machines.software import driver_variables, init_variables, prepare_variables
+from machines.kubeadm import ends_soon, init_documents, join_documents
+from machines.software import driver_variables, init_variables, prepare_variables, upgrade_variables
 from machines.ssh import Sessions, SshAccess, SshMachine
+from machines.versions import is_newer
 from machines.wire import UNKNOWN, Properties, is_known
 
 SECRETS: Final = ("adminKubeconfig", "userKubeconfig", "kubeconfig")
@@ -96,7 +97,10 @@ class MachineResources:
         """The outputs as far as they are known before the operation."""
         if kind in EXISTING:
             return self._existing.preview(kind, state, inputs)
-        return {**inputs, **{key: state.get(key, UNKNOWN) for key in _MADE[kind]}}
+        made = {key: state.get(key, UNKNOWN) for key in _MADE[kind]}
+        if state.get("drift") or _upgrades(inputs, str(state.get("kubernetesVersion") or "")):
+            made["kubernetesVersion"] = UNKNOWN
+        return {**inputs, **made}
 
     async def create(self, kind: str, inputs: Properties, log: Any) -> tuple[str, Properties]:
         """The resource's id and outputs."""
@@ -219,6 +223,8 @@ class MachineResources:
         partial: Properties = {**{key: olds[key] for key in _MADE[node.kind] if key in olds}}
         try:
             role = "controlPlane" if node.kind == CONTROL_PLANE else "worker"
+            if facts["joined"] and _upgrades(inputs, facts["kubeletVersion"]):
+                await self._upgrade(node, role, partial)
             prepared = await run(node.machine, scripts.PREPARE, prepare_variables(inputs, role), progress)
             if inputs.get("nvidia"):
                 await self._driver(node, facts)
@@ -231,7 +237,9 @@ class MachineResources:
             await self._set_node(node, olds)
             facts = await run(node.machine, scripts.FACTS, {})
         except OperationError as error:
-            raise OperationError(str(error), begun=True, state=partial) from None
+            # Without drift the next update would find its inputs in the state, and nothing to do.
+            state = {**partial, "drift": ["the last update did not end"]}
+            raise OperationError(str(error), begun=True, state=state) from None
         return {
             **inputs,
             **made,
@@ -241,6 +249,23 @@ class MachineResources:
             "facts": _stable(facts),
             "drift": [],
         }
+
+    async def _upgrade(self, node: _Node, role: str, partial: Properties) -> None:
+        """First the control plane's pods, beside which everything goes on, then the machine's kubelet, drained.
+
+        ``partial`` is told the version from which the cluster cannot go back.
+        """
+
+        async def step(name: str) -> Properties:
+            variables = upgrade_variables(node.inputs, role, name)
+            return await self._sessions.run(node.machine, scripts.UPGRADE, variables, node.log.progress)
+
+        async with self._one_at_a_time:
+            if node.kind == CONTROL_PLANE:
+                partial["kubernetesVersion"] = (await step("plane"))["kubernetesVersion"]
+            await self._administer(node, "drain")
+            await step("node")
+            await self._administer(node, "set", UNCORDON="yes")
 
     async def _driver(self, node: _Node, facts: Mapping[str, Any]) -> None:
         """Install, restart if the module cannot be loaded otherwise; a node in use is drained first, one at a time."""
@@ -271,12 +296,13 @@ class MachineResources:
         }
 
     async def _user_kubeconfig(self, node: _Node, olds: Properties) -> str:
-        """The one from before while the input is the same, so that no update changes it; empty without a user."""
+        """The one from before while it is valid and its input the same: no update changes it. Empty without a user."""
         user = node.inputs.get("user")
         if not user:
             return ""
-        if olds.get("user") == user and olds.get("userKubeconfig"):
-            return str(olds["userKubeconfig"])
+        before = str(olds.get("userKubeconfig") or "")
+        if olds.get("user") == user and before and not ends_soon(before):
+            return before
         variables = {
             "ADDRESS": node.machine.address,
             "USER_NAME": str(user["name"]),
@@ -323,6 +349,11 @@ class MachineResources:
         changes = node_changes(node.inputs, olds, known)
         if changes:
             await self._administer(node, "set", **changes)
+
+
+def _upgrades(inputs: Properties, running: str) -> bool:
+    version = ((inputs.get("software") or {}).get("kubernetes") or {}).get("version")
+    return bool(running) and isinstance(version, str) and is_newer(version, running)
 
 
 def _stable(facts: Mapping[str, Any]) -> Properties:

@@ -30,6 +30,7 @@ JOIN: Final = Phase("join", 900)
 TOKEN: Final = Phase("token", 120, writes=False)
 USER: Final = Phase("user", 120, writes=False)
 NODE: Final = Phase("node", 4500, writes=False)
+UPGRADE: Final = Phase("upgrade", 3600)
 RESET: Final = Phase("reset", 900)
 RESTORE: Final = Phase("restore", 1800)
 
@@ -37,6 +38,11 @@ RESTORE: Final = Phase("restore", 1800)
 @functools.cache
 def _text(name: str) -> str:
     return (_FOLDER / f"{name}.sh").read_text(encoding="utf-8")
+
+
+def on_machine(name: str) -> str:
+    """The text of a command that stays on a machine."""
+    return (_FOLDER / "on_machine" / f"{name}.sh").read_text(encoding="utf-8").rstrip("\n")
 
 
 def compose(phase: Phase, variables: Mapping[str, str]) -> str:

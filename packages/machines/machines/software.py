@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+from machines import scripts
 from machines.kubeadm import image_repository
 from machines.wire import Properties
 
@@ -11,11 +12,8 @@ from machines.wire import Properties
 def prepare_variables(inputs: Properties, role: str) -> dict[str, str]:
     """Of the phase prepare; ``role``: controlPlane or worker."""
     software, firewall = inputs["software"], inputs.get("firewall") or {}
-    kubernetes = software["kubernetes"]
     return {
-        **_sources(software, "kubernetes"),
-        "KUBERNETES_MINOR": kubernetes["version"],
-        "KUBERNETES_PACKAGE": kubernetes.get("package") or "",
+        **_kubernetes(software),
         "IMAGE_REPOSITORY": image_repository(inputs),
         "DISABLE_SWAP": _flag(inputs.get("disableSwap")),
         "OWNER": f"{role} {inputs['machine']['name']}",
@@ -24,6 +22,12 @@ def prepare_variables(inputs: Properties, role: str) -> dict[str, str]:
         "FIREWALL_CLIENTS": " ".join(firewall.get("apiClients") or []),
         "FIREWALL_PODS": firewall.get("podCidr") or "",
     }
+
+
+def upgrade_variables(inputs: Properties, role: str, step: str) -> dict[str, str]:
+    """Of the phase upgrade; ``step``: plane or node."""
+    etcd = scripts.on_machine("gpucluster-etcd")
+    return {**_kubernetes(inputs["software"]), "ROLE": role, "STEP": step, "ETCD_SCRIPT": etcd}
 
 
 def driver_variables(inputs: Properties, after_reboot: bool) -> dict[str, str]:
@@ -44,6 +48,7 @@ def init_variables(inputs: Properties, documents: str) -> dict[str, str]:
     files = inputs.get("files") or []
     return {
         "INIT_CONFIG": documents,
+        "ETCD_SCRIPT": scripts.on_machine("gpucluster-etcd"),
         "ENCRYPT": _flag(inputs.get("encryptSecrets", True)),
         "FILES": "\n".join(f"{file['path']} {base64.b64encode(file['content'].encode()).decode()}" for file in files),
     }
@@ -51,6 +56,10 @@ def init_variables(inputs: Properties, documents: str) -> dict[str, str]:
 
 def _flag(value: object) -> str:
     return "yes" if value else "no"
+
+
+def _kubernetes(software: Properties) -> dict[str, str]:
+    return {**_sources(software, "kubernetes"), "KUBERNETES_VERSION": software["kubernetes"]["version"]}
 
 
 def _sources(software: Properties, *names: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ import asyncssh
 from machines.resources import MachineResources
 
 P = ParamSpec("P")
+CORDONED = "gpucluster-machines/cordoned"
 CA_HASH = "sha256:" + "a" * 64
 TOKEN = "abcdef.0123456789abcdef"
 KUBECONFIG = "apiVersion: v1\nclient-key-data: c2VjcmV0\n"
@@ -34,7 +35,7 @@ FACTS: dict[str, Any] = {
     "driverVersion": "", "driverGpus": 0, "containerdVersion": "1.7.24", "kubeletVersion": "v1.34.4",
     "kubeadmVersion": "v1.34.4", "containerd": "enabled/active", "kubelet": "enabled/active",
     "holds": "kubeadm kubectl kubelet", "conflicts": "", "firewall": "none", "joined": "", "controlPlane": "",
-    "ours": "", "changedFiles": "",
+    "ours": "", "changedFiles": "", "certificatesEnding": "",
 }  # fmt: skip
 
 
@@ -148,7 +149,15 @@ class SimulatedMachine:
 
     def _prepare(self, _: dict[str, str]) -> dict[str, Any]:
         self.facts |= {"ours": "ours", "changedFiles": "", "kubelet": "enabled/active"}
-        return {"kubernetesVersion": "v1.34.4", "containerdVersion": "1.7.24"}
+        return {"kubernetesVersion": self.facts["kubeletVersion"], "containerdVersion": "1.7.24"}
+
+    def _upgrade(self, variables: dict[str, str]) -> dict[str, Any]:
+        version = f"v{variables['KUBERNETES_VERSION']}"
+        if variables["STEP"] == "node":
+            assert self.plane is not None
+            assert CORDONED in self.plane.nodes[self.name]["metadata"]["annotations"], "a drained node"
+            self.facts |= {"kubeletVersion": version}
+        return {"kubernetesVersion": version}
 
     def _driver(self, variables: dict[str, str]) -> dict[str, Any]:
         if self.reboot_needed:
@@ -157,7 +166,7 @@ class SimulatedMachine:
         return {"driverVersion": self.facts["driverVersion"], "driverGpus": self.facts["gpus"]}
 
     def _init(self, _: dict[str, str]) -> dict[str, Any]:
-        self.facts |= {"joined": CA_HASH, "controlPlane": "yes"}
+        self.facts |= {"joined": CA_HASH, "controlPlane": "yes", "certificatesEnding": ""}
         self.nodes.setdefault(self.name, {"metadata": {"labels": {}}, "spec": {}})
         secret = {"caCertificate": "-----BEGIN CERTIFICATE-----", "adminKubeconfig": KUBECONFIG}
         return {"caHash": CA_HASH, **{key: base64.b64encode(text.encode()).decode() for key, text in secret.items()}}
@@ -192,6 +201,10 @@ class SimulatedMachine:
             for word in variables["TAINTS"].split():
                 key, effect = word.rsplit(":", 1)
                 taints.append({"key": key.split("=")[0], "value": key.split("=")[1], "effect": effect})
+            if variables["UNCORDON"] == "yes":
+                self.nodes[name]["metadata"]["annotations"].pop(CORDONED)
+        if action == "drain":
+            self.nodes[name]["metadata"].setdefault("annotations", {})[CORDONED] = "yes"
         if action in ("remove", "forget"):
             self.nodes.pop(name, None)
         return {}

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
+from datetime import datetime
 from typing import Any
 
 import asyncssh
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from machines.differences import difference
 from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER, configuration_problems, problems_of
-from machines.kubeadm import init_documents, join_documents
+from machines.kubeadm import ends_soon, init_documents, join_documents
 from machines.preflight import Candidate, problems, warnings
 from machines.wire import UNKNOWN, marshal, unmarshal
-from packages.machines.tests.simulated import CA_HASH, FACTS, SimulatedMachine, control_plane, preflight, worker
+from packages.machines.tests.simulated import (
+    CA_HASH,
+    FACTS,
+    KUBECONFIG,
+    SimulatedMachine,
+    control_plane,
+    preflight,
+    worker,
+)
 
 CP1, GPU1 = SimulatedMachine("cp1"), SimulatedMachine("gpu1")
 CP1.port = GPU1.port = 22
@@ -32,7 +46,7 @@ def test_inputs_that_are_right_have_no_problem() -> None:
 def test_all_problems_of_a_resource_are_reported_at_once() -> None:
     machine = {"name": "GPU_1", "address": "a b", "hostKey": "ssh-ed25519 AAAA", "port": 99999}
     inputs = worker(GPU1, CP1, labels={"a b": "c"}, taints=[{"key": "k", "effect": "Never"}])
-    inputs["software"]["kubernetes"] = {"version": "1.34.4", "url": "ftp://x"}
+    inputs["software"]["kubernetes"] = {"version": "v1.34.4", "url": "ftp://x"}
     inputs |= {"machine": machine, "nvidia": {"driver": "latest"}, "password": "x"}
     del inputs["caHash"]
     assert {each.where for each in problems_of(WORKER, inputs)} == {
@@ -74,7 +88,7 @@ def test_a_passphrase_is_named() -> None:
 
 
 def state(inputs: dict[str, Any], **facts: Any) -> dict[str, Any]:
-    return {**inputs, "facts": {**FACTS, **facts}, "drift": []}
+    return {**inputs, "kubernetesVersion": "v1.34.4", "facts": {**FACTS, **facts}, "drift": []}
 
 
 @pytest.mark.parametrize(
@@ -108,12 +122,10 @@ def test_a_firewall_rule_changes_where_ufw_is_on() -> None:
     [
         (CONTROL_PLANE, {"kubeadm": [{"kind": "ClusterConfiguration"}]}, "cp1: kubeadm cannot change"),
         (CONTROL_PLANE, {"encryptSecrets": False}, "cp1: encryptSecrets cannot change"),
-        (
-            CONTROL_PLANE,
-            {"version": "1.35"},
-            "cp1: Kubernetes 1.34 runs there; upgrades in place are not",
-        ),
-        (WORKER, {"version": "1.35"}, "gpu1: Kubernetes 1.34 runs there"),
+        (CONTROL_PLANE, {"version": "1.36"}, "cp1: Kubernetes 1.34.4 runs there, .* write kubernetes.version: '1.35'"),
+        (WORKER, {"version": "1.33"}, "gpu1: .* cannot go back to 1.33: write kubernetes.version: '1.34.4'"),
+        (WORKER, {"version": "1.34.3"}, "gpu1: .* cannot go back to 1.34.3"),
+        (WORKER, {"version": "1.35", "cgroup": "v1"}, "gpu1: it uses cgroup v1, .* write kubernetes.version: '1.34'"),
         (WORKER, {"nvidia": None}, "gpu1: its NVIDIA driver is removed with the machine only"),
     ],
 )
@@ -122,11 +134,51 @@ def test_what_no_running_node_takes_is_refused_before_anything_happens(
 ) -> None:
     inputs = control_plane(CP1) if kind == CONTROL_PLANE else worker(GPU1, CP1, nvidia={"driver": "580"})
     news = json.loads(json.dumps({**inputs, **change}))
+    cgroup = news.pop("cgroup", "v2")
     if version := news.pop("version", None):
         news["software"]["kubernetes"]["version"] = version
     with pytest.raises(OperationError, match=text):
-        difference(kind, inputs, state(inputs), news)
+        difference(kind, inputs, state(inputs, cgroup=cgroup), news)
     assert difference(kind, inputs, dict(inputs), news).changes, "a create that failed may be corrected"
+
+
+@pytest.mark.parametrize("version", ["1.34", "1.34.4", "1.34.10", "1.35", "1.35.0"])
+def test_a_newer_patch_and_the_next_minor_version_are_updates(version: str) -> None:
+    inputs = worker(GPU1, CP1)
+    news = json.loads(json.dumps(inputs))
+    news["software"]["kubernetes"]["version"] = version
+    diff = difference(WORKER, inputs, state(inputs), news)
+    assert (diff.changes, diff.replaces) == ({"software"} if version != "1.34" else set(), set())
+
+
+def test_no_worker_is_newer_than_its_control_plane() -> None:
+    def texts_of(version: Any, plane: Any) -> list[str]:
+        inputs = worker(GPU1, CP1, controlPlane={"machine": CP1.property, "kubernetesVersion": plane})
+        inputs["software"]["kubernetes"]["version"] = version
+        return [f"{each.where}: {each.text}" for each in problems_of(WORKER, inputs)]
+
+    assert texts_of("1.34", "v1.34.4") == texts_of("1.34.4", "v1.34.4") == texts_of("1.34.4", "v1.35.0") == []
+    assert texts_of("1.35", UNKNOWN) == texts_of(UNKNOWN, "v1.34.4") == []
+    (text,) = texts_of("1.35", "v1.34.4")
+    assert text.startswith("software.kubernetes.version: 1.35 is newer than the control plane's 1.34.4:")
+
+
+def kubeconfig(end: datetime) -> str:
+    """With a client certificate that ends then."""
+    key, name = ed25519.Ed25519PrivateKey.generate(), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "admin")])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, datetime(2019, 1, 1), end)
+    pem = builder.sign(key, None).public_bytes(Encoding.PEM)
+    return f"users:\n- user:\n    client-certificate-data: {base64.b64encode(pem).decode()}\n"
+
+
+def test_a_certificate_that_ends_is_an_update_without_a_refresh() -> None:
+    inputs = control_plane(CP1)
+    for year, changes in ((2020, {"drift"}), (2199, set[str]())):
+        for key in ("adminKubeconfig", "userKubeconfig"):
+            olds = {**state(inputs), key: kubeconfig(datetime(year, 1, 31))}
+            assert difference(CONTROL_PLANE, inputs, olds, inputs).changes == changes
+    assert ends_soon(kubeconfig(datetime(2020, 1, 31))) == "2020-01-31"
+    assert ends_soon(KUBECONFIG) == ends_soon("") == ""
 
 
 def documents(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 from machines import scripts
 from machines.scripts import Phase, answer, compose
-from machines.software import driver_variables, init_variables, prepare_variables
+from machines.software import driver_variables, init_variables, prepare_variables, upgrade_variables
 from packages.machines.tests.simulated import SimulatedMachine, control_plane, software
 
 FOLDER = Path(scripts.__file__).with_name("scripts")
@@ -22,7 +23,7 @@ NODE_VARIABLES = ("NODE_NAME", "ACTION", "DRAIN_SECONDS", "LABELS", "TAINTS", "T
 
 def test_every_script_is_a_phase_and_every_phase_a_script() -> None:
     assert {each.name for each in PHASES} | {"common"} == {file.stem for file in FOLDER.glob("*.sh")}
-    assert len(PHASES) == 10
+    assert len(PHASES) == 11
 
 
 @pytest.mark.parametrize("phase", PHASES, ids=lambda phase: phase.name)
@@ -39,6 +40,7 @@ def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> Non
     inputs = {**control_plane(SimulatedMachine("m")), "nvidia": {"driver": "580"}, "software": software()}
     sent = {
         "prepare": prepare_variables(inputs, "worker"),
+        "upgrade": upgrade_variables(inputs, "worker", "node"),
         "driver": driver_variables(inputs, False),
         "init": init_variables(inputs, ""),
         "join": ("CA_HASH", "JOIN_CONFIG", "RESTART"),
@@ -49,15 +51,65 @@ def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> Non
     text = (FOLDER / f"{phase.name}.sh").read_text()
     read = set(re.findall(r"\$\{?([A-Z][A-Z_]+)", text)) - {"SCRIPTS_VERSION", "ID", "VERSION_ID", "NF"}
     assert read <= set(sent)
-    assert {*sent} - read <= {"PROXY", "NO_PROXY", "IMAGE_REPOSITORY"}, "these are read by what is common"
+    common = {"PROXY", "NO_PROXY", "IMAGE_REPOSITORY", "ETCD_SCRIPT", "KUBERNETES_VERSION"}
+    common |= {name for name in sent if name.startswith("KUBERNETES_")}
+    assert {*sent} - read <= common, "these are read by what is common"
 
 
 def run_common(body: str, folder: Path) -> str:
     """``body`` after the common part, as the tests' user, with state and log in ``folder``."""
     text = (FOLDER / "common.sh").read_text().replace("/var/lib/gpucluster-machines", f"{folder}/state")
     text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
+    text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
+
+
+def test_shellcheck_has_nothing_to_say_about_what_stays_on_a_machine() -> None:
+    (file,) = (FOLDER / "on_machine").iterdir()
+    line = [Path(sys.prefix) / "bin" / "shellcheck", file]
+    assert subprocess.run(line, text=True, capture_output=True).stdout == ""
+    assert scripts.on_machine("gpucluster-etcd") + "\n" == file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [
+        ("580.95.05\n580.95.05", "580.95.05"),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", ""),
+        ("Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.95", ""),
+    ],
+)
+def test_what_nvidia_smi_says_of_a_failure_is_no_version(says: str, version: str, tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat <<'X'\n{says}\nX\n")
+    program.chmod(0o755)
+    assert run_common("driver_version", tmp_path).strip() == version
+
+
+def test_which_packages_a_version_means(tmp_path: Path) -> None:
+    offered = ["1.34.4-1.1", "1.34.10-1.1", "1.34.9-1.1", "1.35.0-1.1", "1.3.4-1.1"]
+    cache = tmp_path / "bin" / "apt-cache"
+    cache.parent.mkdir()
+    cache.write_text("#!/bin/sh\n" + "".join(f"echo 'kubeadm | {each} | x'\n" for each in offered))
+    cache.chmod(0o755)
+    for version, newest in (("1.34", "1.34.10-1.1"), ("1.34.4", "1.34.4-1.1"), ("1.34.1", ""), ("1.36", "")):
+        assert run_common(f"KUBERNETES_VERSION={version}; offered", tmp_path).strip() == newest
+
+
+def test_which_certificates_end(tmp_path: Path) -> None:
+    pki = tmp_path / "kubernetes" / "pki"
+    pki.mkdir(parents=True)
+    for name, days in (("ca", 5), ("front-proxy-ca", 5), ("apiserver", 29), ("front-proxy-client", 31)):
+        line = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=x", "-days", str(days)]
+        subprocess.run(
+            [*line, "-keyout", tmp_path / "key", "-out", pki / f"{name}.crt"], check=True, capture_output=True
+        )
+    text = base64.b64encode((pki / "apiserver.crt").read_bytes()).decode()
+    for name in ("admin", "kubelet"):
+        (pki.parent / f"{name}.conf").write_text(f"    client-certificate-data: {text}\n")
+    assert run_common("ending_certificates", tmp_path).split() == ["apiserver.crt", "admin.conf"]
 
 
 def test_an_answer_is_json_whatever_is_in_it(tmp_path: Path) -> None:

@@ -97,6 +97,14 @@ def test_defaults_that_the_engine_adds_for_clouds_are_no_problem() -> None:
         settings(zones=["a"])
 
 
+def test_a_version_is_a_minor_or_one_of_its_patches() -> None:
+    for version in ("1.34", "1.35", "1.34.7", "1.35.0"):
+        assert settings(kubernetes={"version": version}).kubernetes.version == version
+    for version in ("1.33", "1.33.9", "1.34.x", "v1.34.4", "1.34.4-1.1"):
+        with pytest.raises(SettingsError, match=r"kubernetes\.version: "):
+            settings(kubernetes={"version": version})
+
+
 def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
     files = (OwnStackFile, ExistingStackFile, StackFile)
     own, existing, cloud = ({field.alias or name for name, field in each.model_fields.items()} for each in files)

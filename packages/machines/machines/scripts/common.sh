@@ -6,7 +6,7 @@
 SCRIPTS_VERSION=1
 set -eu
 umask 022
-export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
+export LC_ALL=C PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
 unset KUBECONFIG
 state=/var/lib/gpucluster-machines
 log=/var/log/gpucluster-machines.log
@@ -156,6 +156,57 @@ ca_hash() {
 
 containerd_version() { containerd --version 2>/dev/null | sed -n 's/.* v\{0,1\}\([0-9][0-9.]*[0-9]\).*/\1/p' | head -n 1; }
 kubelet_version() { kubelet --version 2>/dev/null | sed 's/.* //'; }
+# Of the driver that runs; what nvidia-smi says of a failure goes to standard output as well.
+driver_version() { nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1 | grep -xE '[0-9]+(\.[0-9]+)+' || :; }
+package_version() { dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null | sed -n 's/^installed //p'; }
+
+kubernetes_source() { apt_source kubernetes "$KUBERNETES_URL" "$KUBERNETES_SUITE" "$KUBERNETES_COMPONENTS" "$KUBERNETES_KEY" "$KUBERNETES_KEY_URL" "$KUBERNETES_KEY_FINGERPRINT"; }
+# Whether a package's version is of KUBERNETES_VERSION, such as 1.34 or 1.34.4.
+wanted() { case $1 in "$KUBERNETES_VERSION".* | "$KUBERNETES_VERSION"-*) ;; *) return 1 ;; esac; }
+# The newest that the package source has of it.
+offered() { apt-cache madison kubeadm | awk '{ print $3 }' | sort -V | while read -r each; do if wanted "$each"; then printf '%s\n' "$each"; fi; done | tail -n 1; }
+not_offered() { fail "$KUBERNETES_URL offers no kubeadm $KUBERNETES_VERSION; check kubernetes.version and packages.kubernetes.url"; }
+hold() { run apt-mark hold kubelet kubeadm kubectl; }
+
+api_ready() {
+  until=$(($(date +%s) + 300))
+  until kubectl --kubeconfig "$admin" get --raw /readyz >/dev/null 2>&1; do
+    [ "$(date +%s)" -lt "$until" ] || fail "the API server does not answer; look at it with: crictl ps -a, journalctl -u kubelet"
+    sleep 2
+  done
+}
+
+# A control plane's certificates that end within 30 days; CAs live for 10 years, kubelet renews its own.
+ending_certificates() {
+  for file in /etc/kubernetes/pki/*.crt /etc/kubernetes/pki/etcd/*.crt /etc/kubernetes/*.conf; do
+    case $file in *ca.crt | *kubelet.conf) continue ;; esac
+    [ -e "$file" ] || continue
+    case $file in *.conf) sed -n 's/^ *client-certificate-data: //p' "$file" | base64 -d ;; *) cat "$file" ;; esac |
+      openssl x509 -noout -checkend 2592000 >/dev/null 2>&1 || printf '%s ' "${file##*/}"
+  done
+}
+
+# A snapshot of etcd every day, and the command for it.
+etcd_snapshots() {
+  changed=no
+  put /usr/local/sbin/gpucluster-etcd 755 <<EOF
+$ETCD_SCRIPT
+EOF
+  put /etc/systemd/system/gpucluster-etcd.service 644 <<EOF
+[Service]
+Type=oneshot
+ExecStart=/usr/local/sbin/gpucluster-etcd save
+EOF
+  put /etc/systemd/system/gpucluster-etcd.timer 644 <<EOF
+[Timer]
+OnCalendar=daily
+Persistent=true
+[Install]
+WantedBy=timers.target
+EOF
+  if [ "$changed" = yes ]; then run systemctl daemon-reload; fi
+  run systemctl enable --now gpucluster-etcd.timer
+}
 
 # The containerd of the distribution. In 1.x a file of `imports` replaces a whole plugin's table, so all of it is here.
 containerd_configuration() {

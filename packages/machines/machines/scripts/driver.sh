@@ -22,7 +22,7 @@ options nouveau modeset=0
 EOF
   nouveau_changed=$changed
   case $KERNEL_MODULES in proprietary) package=cuda-drivers ;; *) package=nvidia-open ;; esac
-  version=$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$package" 2>/dev/null | sed -n 's/^installed //p')
+  version=$(package_version "$package")
   case $version in
     "$DRIVER_BRANCH".*) ;;
     *) version='' ;;
@@ -47,7 +47,7 @@ EOF
   say "kernel module"
   modprobe nvidia >>"$log" 2>&1 || :
   count=$(nvidia-smi -L 2>>"$log" | grep -c '^GPU' || :)
-  running=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1 || :)
+  running=$(driver_version)
   case $running in "$DRIVER_BRANCH".*) ;; *) count=0 ;; esac
   if [ "$count" = 0 ]; then
     [ "$AFTER_REBOOT" = no ] || fail "the NVIDIA driver does not run after a reboot: $(dmesg 2>/dev/null | grep -iE 'nvrm|nvidia|nouveau' | tail -n 3); an old GPU (before Turing) needs nvidia.kernelModules: proprietary"

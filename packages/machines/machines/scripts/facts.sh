@@ -23,7 +23,7 @@ main() {
   member mok "$(mok)"
   member headers "$(headers)"
   gpus
-  member driverVersion "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)"
+  member driverVersion "$(driver_version)"
   raw_member driverGpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || :)"
   member containerdVersion "$(containerd_version)"
   member kubeletVersion "$(kubelet_version)"
@@ -35,6 +35,7 @@ main() {
   member firewall "$(firewall)"
   if [ -s /etc/kubernetes/kubelet.conf ]; then member joined "$(ca_hash /etc/kubernetes/pki/ca.crt)"; else member joined ''; fi
   if [ -e "$state/initialised" ]; then member controlPlane yes; else member controlPlane ''; fi
+  member certificatesEnding "$(ending_certificates | sed 's/ $//')"
   member ours "$(cat "$state/owner" 2>/dev/null || :)"
   member changedFiles "$(if [ -s "$state/sums" ]; then sha256sum -c --quiet "$state/sums" 2>/dev/null | sed -n 's/: FAILED.*//p' | tr '\n' ' ' | sed 's/ $//'; fi)"
   answer

@@ -5,6 +5,7 @@ main() {
   members=''
   if [ -e "$state/initialised" ]; then
     run systemctl enable --now kubelet
+    renew
   else
     if [ -e /etc/kubernetes/kubelet.conf ] && [ ! -e /etc/kubernetes/pki/ca.key ]; then
       fail "the machine is a worker of another cluster; take it out there (kubeadm reset) first"
@@ -31,6 +32,7 @@ main() {
     rm -f "$state/init"
     touch "$state/initialised"
   fi
+  etcd_snapshots
   # kubeadm init makes a token of 24 hours with the roles of joining; each worker has its own of minutes.
   for name in $(kubectl --kubeconfig "$admin" -n kube-system get secrets --field-selector type=bootstrap.kubernetes.io/token -o name 2>>"$log"); do
     if [ "$(kubectl --kubeconfig "$admin" -n kube-system get "$name" -o 'jsonpath={.data.description}' 2>>"$log" | base64 -d | cut -c1-20)" != gpucluster-machines: ]; then
@@ -41,6 +43,23 @@ main() {
   member caHash "$(ca_hash /etc/kubernetes/pki/ca.crt)"
   member adminKubeconfig "$(base64 -w0 "$admin")"
   answer
+}
+
+# All certificates before one ends; then kubelet starts the pods anew, one after the other.
+# https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-certs/
+renew() {
+  ending=$(ending_certificates)
+  if [ -z "$ending" ] && [ ! -e "$state/renewing" ]; then return; fi
+  say "new certificates: $ending"
+  touch "$state/renewing"
+  run kubeadm certs renew all
+  runtime='crictl --runtime-endpoint unix:///run/containerd/containerd.sock'
+  for pod in etcd kube-apiserver kube-controller-manager kube-scheduler; do
+    # shellcheck disable=SC2086
+    for container in $($runtime ps -q --name "^$pod\$" 2>>"$log"); do run $runtime stop "$container"; done
+    api_ready
+  done
+  rm -f "$state/renewing"
 }
 
 # Lines of a path and its content in base64.

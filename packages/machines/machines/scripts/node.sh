@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # On the control plane: the Node object of a machine. ACTION get (answers the object), set, drain,
 # remove (drained), forget (not drained, for a machine that is off).
+cordoned=gpucluster-machines/cordoned
 main() {
   members=''
   if [ ! -e "$admin" ]; then
@@ -18,7 +19,12 @@ main() {
       if [ -n "$LABELS" ]; then run kubectl --kubeconfig "$admin" label node "$NODE_NAME" --overwrite $LABELS; fi
       for taint in $TAINTS; do run kubectl --kubeconfig "$admin" taint node "$NODE_NAME" --overwrite "$taint"; done
       for taint in $TAINTS_REMOVED; do kubectl --kubeconfig "$admin" taint node "$NODE_NAME" "$taint-" >>"$log" 2>&1 || :; done
-      if [ "$UNCORDON" = yes ]; then run kubectl --kubeconfig "$admin" uncordon "$NODE_NAME"; fi
+      # Only what `drain` cordoned: somebody else may have done so for reasons of their own.
+      if [ "$UNCORDON" = yes ] && [ -n "$(kubectl --kubeconfig "$admin" get node "$NODE_NAME" -o "jsonpath={.metadata.annotations['$cordoned']}")" ]; then
+        run kubectl --kubeconfig "$admin" wait --for=condition=Ready --timeout=300s "node/$NODE_NAME"
+        run kubectl --kubeconfig "$admin" uncordon "$NODE_NAME"
+        run kubectl --kubeconfig "$admin" annotate node "$NODE_NAME" "$cordoned-"
+      fi
       ;;
     forget) kubectl --kubeconfig "$admin" delete node "$NODE_NAME" --ignore-not-found >/dev/null ;;
     drain | remove)
@@ -33,7 +39,10 @@ main() {
 
 # New pods go elsewhere; jobs that run end by themselves, and are never evicted.
 drain() {
-  kubectl --kubeconfig "$admin" cordon "$NODE_NAME" >/dev/null
+  if [ -z "$(kubectl --kubeconfig "$admin" get node "$NODE_NAME" -o 'jsonpath={.spec.unschedulable}')" ]; then
+    kubectl --kubeconfig "$admin" annotate node "$NODE_NAME" --overwrite "$cordoned=yes" >/dev/null
+    kubectl --kubeconfig "$admin" cordon "$NODE_NAME" >/dev/null
+  fi
   until=$(($(date +%s) + DRAIN_SECONDS))
   while :; do
     jobs=$(kubectl --kubeconfig "$admin" get pods -A --field-selector "spec.nodeName=$NODE_NAME,status.phase=Running" -o 'jsonpath={range .items[?(@.metadata.ownerReferences[0].kind=="Job")]}{.metadata.namespace}/{.metadata.name} {end}')

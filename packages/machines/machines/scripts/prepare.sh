@@ -8,7 +8,7 @@ main() {
   sources
   say "kernel settings"
   kernel
-  say "containerd and Kubernetes $KUBERNETES_MINOR"
+  say "containerd and Kubernetes $KUBERNETES_VERSION"
   packages
   containerd_configuration
   if [ "$proxy_changed" = yes ]; then changed=yes; fi
@@ -69,7 +69,7 @@ EOF
     install_packages $missing
   fi
   changed=no
-  apt_source kubernetes "$KUBERNETES_URL" "$KUBERNETES_SUITE" "$KUBERNETES_COMPONENTS" "$KUBERNETES_KEY" "$KUBERNETES_KEY_URL" "$KUBERNETES_KEY_FINGERPRINT"
+  kubernetes_source
   sources_changed=$changed
   # Upgrades of these belong to an update of the stack, machine by machine.
   put /etc/apt/apt.conf.d/52gpucluster-unattended-upgrades 644 <<EOF
@@ -106,22 +106,22 @@ EOF
 }
 
 packages() {
-  version=$(dpkg-query -W -f '${db:Status-Status} ${Version}' kubelet 2>/dev/null | sed -n 's/^installed //p')
-  target=$KUBERNETES_PACKAGE
-  if [ -z "$target" ]; then case $version in "$KUBERNETES_MINOR".*) target=$version ;; esac; fi
+  target=$(package_version kubelet)
+  if ! wanted "$target"; then target=''; fi
   missing=''
   if ! has containerd; then missing=containerd; fi
-  if [ "$sources_changed" = yes ] || [ -n "$missing" ] || [ -z "$target" ] || [ "$version" != "$target" ]; then apt update; fi
+  if [ "$sources_changed" = yes ] || [ -n "$missing" ] || [ -z "$target" ]; then apt update; fi
   if [ -z "$target" ]; then
-    target=$(apt-cache madison kubeadm | awk '{ print $3 }' | grep -E "^$(printf '%s' "$KUBERNETES_MINOR" | sed 's/\./\\./g')\." | sort -V | tail -n 1)
-    [ -n "$target" ] || fail "$KUBERNETES_URL offers no kubeadm $KUBERNETES_MINOR; check kubernetes.version and packages.kubernetes.url"
+    target=$(offered)
+    [ -n "$target" ] || not_offered
   fi
   for package in kubelet kubeadm kubectl; do
-    if [ "$(dpkg-query -W -f '${db:Status-Status} ${Version}' "$package" 2>/dev/null || :)" != "installed $target" ]; then missing="$missing $package=$target"; fi
+    if [ "$(package_version "$package")" != "$target" ]; then missing="$missing $package=$target"; fi
   done
+  if ! has cri-tools; then missing="$missing cri-tools"; fi
   # shellcheck disable=SC2086
   if [ -n "$missing" ]; then install_packages $missing; fi
-  run apt-mark hold kubelet kubeadm kubectl
+  hold
 }
 
 # Only where ufw is on, and only what the cluster needs from its own machines; restore deletes what the list has.

@@ -13,6 +13,7 @@ main() {
     run kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
   fi
   systemctl disable --now kubelet >>"$log" 2>&1 || :
+  systemctl disable --now gpucluster-etcd.timer >>"$log" 2>&1 || :
   say "network"
   for link in cni0 flannel.1 kube-ipvs0; do
     if ! grep -qx "$link" "$state/snapshot/links" 2>/dev/null; then ip link delete "$link" >>"$log" 2>&1 || :; fi

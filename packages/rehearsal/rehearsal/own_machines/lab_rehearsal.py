@@ -39,6 +39,7 @@ from rehearsal.scenario.check import Check
 _SIMULATED: Final = {
     "GPUs and driver": "NVIDIA's packages are ours: they make device files, and no GPU computes",
     "the device plugin": "ours, on the real kubelet's socket",
+    "the later Kubernetes": "the first one's code with another number",
     "kernel": "one kernel for all machines: no module, no Secure Boot, no firmware, one clock; cgroups v1",
     "distribution": "Debian 12 on every machine, whatever yours have",
     "registry and Internet": "images and packages come from this machine; packages are signed by a key of its own",

@@ -1,4 +1,4 @@
-"""One rehearsal of own machines: update, a GPU job, drift, power cut, a machine fewer and more, destroy, report."""
+"""One rehearsal of own machines: update, a GPU job, drift, power cut, upgrade, a machine fewer and more, destroy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from rehearsal.engine.stack import Stack
 from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.software import Software
 from rehearsal.own_machines import look
-from rehearsal.own_machines.lab_rehearsal import LabRehearsal, client_key
+from rehearsal.own_machines.lab_rehearsal import client_key
+from rehearsal.own_machines.life import LifeRehearsal
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.stack_file import LabStackFile, machines
 from rehearsal.run.options import Options
 
 
-class OwnRehearsal(LabRehearsal):
+class OwnRehearsal(LifeRehearsal):
     """Machines become a cluster and are given back."""
 
     def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
@@ -50,8 +51,16 @@ class OwnRehearsal(LabRehearsal):
             self._nothing_to_do(lab, engine)
         with self._stage("drift"):
             self._drift(lab, engine, cluster)
+        with self._stage("certificates"):
+            self._certificates(lab, engine)
+        with self._stage("etcd"):
+            self._snapshot(lab, cluster)
         with self._stage("power cut"):
             self._power_cut(lab, cluster)
+        with self._stage("upgrade"):
+            self._upgrade(lab, engine, file, cluster)
+            # With the control plane's new certificates came another key of the administrator.
+            cluster, _ = self._clients(engine)
         with self._stage("a machine fewer"):
             self._fewer(lab, engine, file, cluster, before)
         with self._stage("a machine more"):

@@ -61,8 +61,15 @@ class LabStackFile:
             name: {"url": f"{sources}/{folder}/", **signed} for name, folder in folders.items()
         }
 
-    def write(self, path: Path, *, without: str = "") -> None:
-        """Write it, without the machine of that name; then no team may have more GPUs than are left."""
+    def write(self, path: Path, *, without: str = "", version: str = "") -> None:
+        """Write it, without the machine of that name: then no team may have more GPUs than are left.
+
+        A later ``version`` of Kubernetes, from a repository of its own, stays for the next time.
+        """
+        if version:
+            self._config[f"{PREFIX}kubernetes"] = {"version": version}
+            source = self._config[f"{PREFIX}packages"]["kubernetes"]
+            source["url"] = source["url"].replace("/kubernetes/", "/kubernetes-later/")
         config = copy.deepcopy(self._config)
         for machines in self._lists(config):
             machines[:] = [machine for machine in machines if machine["name"] != without]

@@ -11,7 +11,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,7 +84,7 @@ class Module:
 
     ``names`` maps what Go calls a binary to what it is called here, where that differs. ``minutes`` is a build with
     empty caches on 2 cores; ``build_gib`` what downloads and Go's build cache take meanwhile, ``installed_gib`` what
-    the installed files take.
+    the installed files take. ``number`` is what its binaries call themselves in place of the pinned version.
     """
 
     directory: Path
@@ -96,6 +96,7 @@ class Module:
     copies: tuple[Copies, ...] = ()
     charts: tuple[ModuleChart, ...] = ()
     edits: tuple[Overlay, ...] = ()
+    number: str = ""
 
     @property
     def name(self) -> str:
@@ -143,7 +144,7 @@ class Module:
 
     def stamped(self, template: str, module: str) -> str:
         """``template`` with the version that is pinned of ``module`` (see ``Stamp``)."""
-        version = self.version(module)
+        version = self.number or self.version(module)
         major, minor, *_ = version.lstrip("v").split(".")
         return template.format(version=version, number=version.lstrip("v"), major=major, minor=minor)
 
@@ -216,8 +217,11 @@ CNI_PLUGINS: Final = _module("cni-plugins")
 FLANNEL: Final = _module("flannel")
 LOCAL_PATH: Final = _module("local-path")
 
+KUBEADM: Final = _module("kubeadm")
+
 LAB: Final = (
-    _module("kubeadm"),
+    KUBEADM,
+    _module("etcd"),
     CRICTL,
     COREDNS,
     CNI_PLUGINS,
@@ -227,3 +231,8 @@ LAB: Final = (
     _module("lab-image"),
 )
 """What only a rehearsal of own machines needs: kubeadm, kubelet, a network, DNS."""
+
+LATER: Final = "v1.34.5"
+"""To what machines are upgraded: the pinned code, linked with this number."""
+
+LATER_MODULES: Final = tuple(replace(module, number=LATER) for module in (KUBERNETES, KUBEADM))

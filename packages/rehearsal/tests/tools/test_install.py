@@ -20,6 +20,7 @@ from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.build import pack
 from rehearsal.tools.command import NoSpace
+from rehearsal.tools.download import archives_of
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import LAB, MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.progress import Progress
@@ -277,6 +278,7 @@ def test_only_own_machines_need_the_modules_of_the_lab() -> None:
         "cni-plugins",
         "coredns",
         "crictl",
+        "etcd",
         "flannel",
         "flannel-cni",
         "kubeadm",
@@ -284,6 +286,15 @@ def test_only_own_machines_need_the_modules_of_the_lab() -> None:
         "lab-image",
     }
     assert not {module.name for module in LAB} & {module.name for module in MODULES}
+
+
+def test_a_module_with_another_number_is_a_module_of_its_own_and_no_archive() -> None:
+    (pinned,) = (module for module in LAB if module.name == "kubeadm")
+    other = dataclasses.replace(pinned, number="v1.99.0")
+    assert "-X k8s.io/component-base/version.gitVersion=v1.99.0" in other.build_flags()[-1]
+    assert "-X k8s.io/component-base/version.gitMinor=99" in other.build_flags()[-1]
+    assert other.folder != pinned.folder
+    assert archives_of(other) == "it is to call itself v1.99.0"
 
 
 def test_a_changed_source_of_our_own_program_is_built_again(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rehearsal.lab.software.debs import Package, build
 from rehearsal.lab.software.repository import publish, signing_key
 from rehearsal.tools import cache as folders
 from rehearsal.tools.install import install
-from rehearsal.tools.modules import KUBERNETES, LAB
+from rehearsal.tools.modules import KUBERNETES, LAB, LATER, LATER_MODULES
 from rehearsal.tools.progress import Progress
 
 __all__ = ["WORKLOAD_IMAGE", "Software", "prepare"]
@@ -35,8 +35,8 @@ _MODULES: Final = (KUBERNETES, *LAB)
 class Software:
     """``images``: archives for ``ctr --namespace k8s.io images import``.
 
-    ``repository``: a folder for an HTTP server, with the flat apt repositories ``debian``, ``kubernetes``, ``nvidia``
-    and ``toolkit``, all signed by ``key.asc``.
+    ``repository``: a folder for an HTTP server, with the flat apt repositories ``debian``, ``kubernetes``,
+    ``kubernetes-later`` (to upgrade to), ``nvidia`` and ``toolkit``, all signed by ``key.asc``.
     """
 
     images: tuple[Path, ...]
@@ -49,7 +49,8 @@ def prepare(cache: Path, progress: Progress, workloads: Sequence[str] = ()) -> S
     ``workloads`` names further images, which all are the one that stands for any workload. Raises ToolsError.
     """
     debian.require_release()
-    tools = install(progress, {**os.environ, "GPUCLUSTER_CACHE": str(cache)}, _MODULES)
+    environ = {**os.environ, "GPUCLUSTER_CACHE": str(cache)}
+    tools, later = (install(progress, environ, modules) for modules in (_MODULES, LATER_MODULES))
     names = tuple(dict.fromkeys((WORKLOAD_IMAGE, *workloads)))
     folder = cache / f"lab-software-{_digest(names)}"
     if not folder.is_dir():
@@ -58,28 +59,31 @@ def prepare(cache: Path, progress: Progress, workloads: Sequence[str] = ()) -> S
                 folders.require_space({cache: 2.5})
                 debs = debian.packages(cache, progress)
                 with folders.new_folder(folder) as temporary:
-                    _fill(temporary, tools, debs, names, progress)
+                    _fill(temporary, (tools, later), debs, names, progress)
     folders.mark_used([folder])
     return Software(tuple(sorted((folder / "images").glob("*.tar"))), folder / "repository")
 
 
 def _digest(names: Sequence[str]) -> str:
     """Of everything that defines the content but Debian's own versions, which are those of the first build."""
-    digest = hashlib.sha256(repr([platform.release(), *(module.folder for module in _MODULES), *names]).encode())
+    tools = [module.folder for module in (*_MODULES, *LATER_MODULES)]
+    digest = hashlib.sha256(repr([platform.release(), *tools, *names]).encode())
     here = Path(__file__).parent
     for file in (*sorted(here.glob("*.py")), *sorted((here / "files").iterdir())):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _fill(folder: Path, tools: Path, debs: Path, names: Sequence[str], progress: Progress) -> None:
+def _fill(folder: Path, programs: tuple[Path, Path], debs: Path, names: Sequence[str], progress: Progress) -> None:
+    tools, later = programs
     repository, archives, unpacked = (folder / name for name in ("repository", "images", "userland"))
     for each in (archives, unpacked):
         each.mkdir(parents=True)
     shutil.copytree(debs / "machines", repository / "debian")
     with progress.stage("machines: packages of Kubernetes and NVIDIA (simulated)") as stage:
         made: dict[str, list[Package]] = {
-            "kubernetes": kubernetes.packages(tools),
+            "kubernetes": kubernetes.packages(tools, tools, f"v{kubernetes.version()}"),
+            "kubernetes-later": kubernetes.packages(tools, later, LATER),
             "nvidia": nvidia.driver_packages(tools),
             "toolkit": nvidia.toolkit_packages(tools),
             "debian": [nvidia.kernel_headers()],
@@ -95,12 +99,19 @@ def _fill(folder: Path, tools: Path, debs: Path, names: Sequence[str], progress:
                 publish(repository / name, origin, key)
     with progress.stage("machines: container images") as stage:
         layer = _userland(debs / "images", unpacked)
-        for image in (*images.cluster_images(tools), images.workload_image(names, tools)):
+        made_images = [*images.cluster_images(tools), *images.core(later, LATER), images.workload_image(names, tools)]
+        for image in made_images:
             stage.detail = image.file_name
             images.write(image, archives, layer)
 
 
-_ORIGINS: Final = {"debian": "Debian", "kubernetes": "Kubernetes", "nvidia": "NVIDIA", "toolkit": "NVIDIA"}
+_ORIGINS: Final = {
+    "debian": "Debian",
+    "kubernetes": "Kubernetes",
+    "kubernetes-later": "Kubernetes",
+    "nvidia": "NVIDIA",
+    "toolkit": "NVIDIA",
+}
 
 
 def _userland(packages: Path, folder: Path) -> bytes:

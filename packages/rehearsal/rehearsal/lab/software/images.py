@@ -46,26 +46,32 @@ class ContainerImage:
 
     @property
     def file_name(self) -> str:
-        """The archive's name, e.g. ``kube-proxy.tar``."""
-        return f"{self.names[0].rpartition('/')[2].partition(':')[0]}.tar"
+        """The archive's name, e.g. ``kube-proxy-v1.34.4.tar``."""
+        return f"{self.names[0].rpartition('/')[2].replace(':', '-')}.tar"
+
+
+def core(tools: Path, version: str) -> list[ContainerImage]:
+    """Kubernetes' own images of a ``version`` such as ``v1.34.4``."""
+    return [
+        ContainerImage(
+            (f"registry.k8s.io/{name}:{version}",), {f"/usr/local/bin/{name}": tools / name}, shell=name == "kube-proxy"
+        )
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy")
+    ]
 
 
 def cluster_images(tools: Path) -> list[ContainerImage]:
     """What kubeadm and flannel run, under the names of ``kubeadm config images list`` and of flannel's manifest."""
-    registry, version = "registry.k8s.io", KUBERNETES.version("k8s.io/kubernetes")
+    registry = "registry.k8s.io"
     etcd = KUBERNETES.version("go.etcd.io/etcd/server/v3").lstrip("v")
     lab = tools / "lab-image"
-    control_plane = [
-        ContainerImage((f"{registry}/{name}:{version}",), {f"/usr/local/bin/{name}": tools / name})
-        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-    ]
     coredns = COREDNS.version("github.com/coredns/coredns")
     flannel = FLANNEL.version("github.com/flannel-io/flannel")
     return [
-        *control_plane,
-        ContainerImage((f"{registry}/etcd:{etcd}-0",), {"/usr/local/bin/etcd": tools / "etcd"}),
+        *core(tools, KUBERNETES.version("k8s.io/kubernetes")),
         ContainerImage(
-            (f"{registry}/kube-proxy:{version}",), {"/usr/local/bin/kube-proxy": tools / "kube-proxy"}, shell=True
+            (f"{registry}/etcd:{etcd}-0",),
+            {f"/usr/local/bin/{name}": tools / name for name in ("etcd", "etcdctl", "etcdutl")},
         ),
         ContainerImage((f"{registry}/coredns/coredns:{coredns}",), {"/coredns": tools / "coredns"}, ("/coredns",)),
         # containerd asks for the version of its own default when its configuration names none.

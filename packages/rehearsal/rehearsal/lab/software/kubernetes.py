@@ -21,11 +21,9 @@ def version() -> str:
     return KUBERNETES.version("k8s.io/kubernetes").lstrip("v")
 
 
-def packages(tools: Path) -> list[Package]:
-    """Those of one minor version, from the binaries in ``tools``."""
-    release = f"{version()}-1.1"
-    crictl = CRICTL.version("sigs.k8s.io/cri-tools").lstrip("v")
-    cni = CNI_PLUGINS.version("github.com/containernetworking/plugins").lstrip("v")
+def _core(tools: Path, version: str) -> list[Package]:
+    """kubeadm, kubelet and kubectl of a ``version`` such as ``v1.34.4``, from the binaries in ``tools``."""
+    release = f"{version.lstrip('v')}-1.1"
     return [
         Package(
             "kubeadm",
@@ -59,6 +57,15 @@ def packages(tools: Path) -> list[Package]:
             "Command-line utility for interacting with a Kubernetes cluster",
             {"/usr/bin/kubectl": tools / "kubectl"},
         ),
+    ]
+
+
+def packages(tools: Path, own: Path, version: str) -> list[Package]:
+    """A repository's: of ``version`` from the binaries in ``own``, and what they need from those in ``tools``."""
+    crictl = CRICTL.version("sigs.k8s.io/cri-tools").lstrip("v")
+    cni = CNI_PLUGINS.version("github.com/containernetworking/plugins").lstrip("v")
+    return [
+        *_core(own, version),
         Package(
             "cri-tools",
             f"{crictl}-1.1",

@@ -57,7 +57,7 @@ def test_a_wrong_name_is_refused_with_dpkg_debs_words(tmp_path: Path) -> None:
 
 
 def test_kubernetes_packages_are_those_of_its_repository(tmp_path: Path) -> None:
-    packages = {each.name: each for each in kubernetes.packages(tmp_path)}
+    packages = {each.name: each for each in kubernetes.packages(tmp_path, tmp_path, "v1.34.4")}
     assert {name: each.version for name, each in packages.items()} == {
         "cri-tools": "1.34.0-1.1",
         "kubeadm": "1.34.4-1.1",

@@ -47,6 +47,7 @@ def test_the_images_are_those_that_kubeadm_and_flannel_ask_for(software: Softwar
         "ghcr.io/flannel-io/flannel:v0.28.10",
         "nvcr.io/nvidia/k8s-device-plugin:v0.18.2",
         "registry.k8s.io/pause:3.6",
+        *(f"registry.k8s.io/kube-{name}:v1.34.5" for name in ("apiserver", "controller-manager", "proxy", "scheduler")),
         WORKLOAD_IMAGE,
     }
 
@@ -95,7 +96,7 @@ def test_apt_can_install_everything_from_the_four_repositories_alone(software: S
         (tmp_path / each / "partial").mkdir(parents=True)
     (tmp_path / "status").touch()
     names = ("debian", "kubernetes", "nvidia", "toolkit")
-    assert {each.name for each in software.repository.iterdir()} == {*names, "key.asc"}
+    assert {each.name for each in software.repository.iterdir()} == {*names, "kubernetes-later", "key.asc"}
     (tmp_path / "etc/apt/sources.list").write_text(
         "".join(
             f"deb [signed-by={software.repository}/key.asc] copy:{software.repository}/{name} /\n" for name in names

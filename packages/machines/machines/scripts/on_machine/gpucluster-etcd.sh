@@ -1,0 +1,83 @@
+#!/bin/sh
+# Snapshots of etcd on a control plane, of which the newest are kept: gpucluster-etcd save | list | restore FILE
+# Restoring stops the control plane for a minute; pods go on. https://etcd.io/docs/v3.6/op-guide/recovery/
+set -eu
+umask 077
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+folder=/var/lib/gpucluster-machines/etcd keep=7
+manifests=/etc/kubernetes/manifests stopped=/etc/kubernetes/gpucluster-stopped data=/var/lib/etcd
+pods='etcd kube-apiserver kube-controller-manager kube-scheduler'
+
+say() { printf '%s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+runtime() { crictl --runtime-endpoint unix:///run/containerd/containerd.sock "$@"; }
+running() { runtime ps -q --name "^$1\$"; }
+argument() { sed -n "s/^ *- --$1=//p" "$manifests/etcd.yaml"; }
+
+save() {
+  mkdir -p "$folder"
+  container=$(running etcd | head -n 1)
+  [ -n "$container" ] || fail "etcd does not run here; look at: crictl ps -a, journalctl -u kubelet"
+  name=$(date -u +%Y%m%dT%H%M%SZ).db
+  rm -f "$data"/*.db "$data"/*.db.part
+  runtime exec "$container" etcdctl --endpoints=https://127.0.0.1:2379 --cacert=/etc/kubernetes/pki/etcd/ca.crt \
+    --cert=/etc/kubernetes/pki/etcd/server.crt --key=/etc/kubernetes/pki/etcd/server.key \
+    snapshot save "$data/$name" >&2
+  chmod 600 "$data/$name"
+  mv "$data/$name" "$folder/$name"
+  find "$folder" -name '*.db' | sort -r | tail -n +$((keep + 1)) | while read -r old; do rm -f "$old"; done
+  printf '%s\n' "$folder/$name"
+}
+
+start() {
+  if [ -d "$stopped" ]; then
+    find "$stopped" -name '*.yaml' -exec mv {} "$manifests/" \;
+    rmdir "$stopped"
+  fi
+}
+
+restore() {
+  [ -s "$1" ] || fail "$1 is no snapshot; gpucluster-etcd list shows them"
+  exec 9>/run/lock/gpucluster-machines
+  flock -w 900 9 || fail "a phase of the program runs on this machine; try again later"
+  trap start EXIT
+  start # what an interrupted restore has stopped
+  rm -rf "$data/restored" "$data"/*.db
+  cp "$1" "$data/restore.db"
+  say "making etcd's data from $1"
+  ctr --namespace k8s.io run --rm --mount "type=bind,src=$data,dst=$data,options=rbind:rw" \
+    "$(sed -n 's/^ *image: //p' "$manifests/etcd.yaml")" "gpucluster-restore-$$" \
+    etcdutl snapshot restore "$data/restore.db" --data-dir "$data/restored" --name "$(argument name)" \
+    --initial-cluster "$(argument initial-cluster)" \
+    --initial-advertise-peer-urls "$(argument initial-advertise-peer-urls)" \
+    --bump-revision 1000000000 --mark-compacted >&2 9>&- # so that nobody goes on from what no longer happened
+  say "stopping the control plane"
+  mkdir -p "$stopped"
+  for pod in $pods; do mv "$manifests/$pod.yaml" "$stopped/"; done
+  for pod in $pods; do
+    until=$(($(date +%s) + 120))
+    while [ -n "$(running "$pod")" ]; do
+      [ "$(date +%s)" -lt "$until" ] || fail "$pod does not stop; is kubelet running? Nothing has been replaced"
+      sleep 1
+    done
+  done
+  rm -rf "$folder/member-before-restore"
+  mv "$data/member" "$folder/member-before-restore"
+  mv "$data/restored/member" "$data/member"
+  rm -rf "$data/restored" "$data/restore.db"
+  say "starting it"
+  start
+  until=$(($(date +%s) + 300))
+  until kubectl --kubeconfig /etc/kubernetes/admin.conf get --raw /readyz >/dev/null 2>&1; do
+    [ "$(date +%s)" -lt "$until" ] || fail "the API server does not answer; what was there is in $folder/member-before-restore"
+    sleep 2
+  done
+  say "restored from $1; what was there before is in $folder/member-before-restore"
+}
+
+case "${1:-} $#" in
+  'save 1') save ;;
+  'list 1') find "$folder" -name '*.db' 2>/dev/null | sort ;;
+  'restore 2') restore "$2" ;;
+  *) fail "usage: gpucluster-etcd save | list | restore FILE" ;;
+esac
