@@ -123,6 +123,8 @@ class Run:
         pool = {
             "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 4},
             "nodeConfig": {
+                "serviceAccount": "nodes@p.iam.gserviceaccount.com",
+                "workloadMetadataConfig": {"mode": "GKE_METADATA"},
                 "guestAccelerators": [{"type": "nvidia-l4", "count": 1}],
                 "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
                 "labels": {"nvidia.com/gpu.present": "true"},

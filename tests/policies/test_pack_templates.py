@@ -21,6 +21,7 @@ GROUP: dict[str, Any] = {
     "labels": {"nvidia.com/gpu.present": "true"},
     "launchTemplate": {"id": UNKNOWN_STRING_VALUE, "version": "1"},
 }
+METADATA = {"httpTokens": "required", "httpPutResponseHopLimit": 1}
 
 
 class Session:
@@ -32,7 +33,7 @@ class Session:
         self.before = len(self.policies)
         self.reported: list[str] = []
         declared: tuple[tuple[str, str, dict[str, Any]], ...] = (
-            (TEMPLATE, "urn:t", {"instanceType": instance_type}),
+            (TEMPLATE, "urn:t", {"instanceType": instance_type, "metadataOptions": METADATA}),
             (NODE_GROUP, "urn:g", group),
         )
         for kind, urn, properties in declared:

@@ -104,7 +104,15 @@ def _windows(settings: Settings) -> windows.Windows:
 
 def _data_key(settings: Settings) -> Iterator[Problem]:
     """https://docs.cloud.google.com/filestore/docs/cmek#supported_tiers"""
-    if settings.security.data_key is not None and settings.workloads.shared_volume is not None:
+    if settings.security.data_key is None:
+        return
+    if settings.workloads.registry is None and settings.workloads.checkpoints is None:
+        yield Problem(
+            "security.dataKey",
+            "nothing to encrypt: the stack has neither a registry nor checkpoints",
+            "Leave it out, or set workloads: {registry: {}, checkpoints: {}}",
+        )
+    if settings.workloads.shared_volume is not None:
         yield Problem(
             "workloads.sharedVolume",
             "Filestore's basic tier, which the program uses, cannot be encrypted with security.dataKey",

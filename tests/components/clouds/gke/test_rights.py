@@ -70,14 +70,10 @@ def test_every_setting_with_a_right_of_its_own_is_looked_at() -> None:
         "gke",
         security={"kmsKey": key, "diskKey": key, "dataKey": key},
         gpuPools=[{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1, "imageStreaming": True}],
-        workloads={
-            "registry": {},
-            "pullFrom": ["projects/p/locations/us/repositories/r"],
-            "checkpoints": {},
-            "sharedVolume": {},
-        },
+        workloads={"registry": {}, "pullFrom": ["projects/p/locations/us/repositories/r"], "checkpoints": {}},
         identities=[{"serviceAccount": "default/reader", "read": ["my-data"], "write": ["mine"], "secrets": ["token"]}],
     )
-    assert used(settings) == set(OF_SETTINGS)
+    shared = load_stack("gke", workloads={"sharedVolume": {}})
+    assert used(settings) | used(shared) == set(OF_SETTINGS)
     assert len(OF_SETTINGS) == 11
     assert used(load_stack("gke")) == set()
