@@ -194,7 +194,7 @@ class OwnSecurity(Section):
     admin_kubeconfig: Flag = Field(
         default=False,
         description="the output `kubeconfig` (secret) is the administrator's. Default: it is that of a user who may "
-        "edit workloads in every namespace but change nothing of the cluster",
+        "edit workloads in every namespace, `kube-system` included: people whom you trust",
     )
 
 

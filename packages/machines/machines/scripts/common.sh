@@ -134,10 +134,18 @@ apt_source() {
       fail "the signing key $key_url cannot be downloaded; check packages.$1, the proxy and the machine's way out"
   fi
   if [ -n "$7" ]; then
-    gpg --show-keys --with-colons "$armored" 2>>"$log" | grep -q "^fpr:*$7:" ||
+    # Only the pinned key becomes trusted, whatever else the file brings.
+    keys=$(mktemp -d)
+    gpg --homedir "$keys" --batch --quiet --import "$armored" 2>>"$log" || :
+    gpg --homedir "$keys" --batch --quiet --export "$7" >"$armored.gpg" 2>>"$log" || :
+    rm -rf "$keys"
+    [ -s "$armored.gpg" ] ||
       fail "the signing key of $url does not have the fingerprint $7; if the vendor changed it, set packages.$1.keyFingerprint to the one that the vendor publishes"
+  elif grep -q 'BEGIN PGP' "$armored"; then
+    gpg --dearmor <"$armored" >"$armored.gpg" 2>>"$log"
+  else
+    cp "$armored" "$armored.gpg"
   fi
-  if grep -q 'BEGIN PGP' "$armored"; then gpg --dearmor <"$armored" >"$armored.gpg" 2>>"$log"; else cp "$armored" "$armored.gpg"; fi
   put "/etc/apt/keyrings/gpucluster-$1.gpg" 644 <"$armored.gpg"
   rm -f "$armored" "$armored.gpg"
   put "/etc/apt/sources.list.d/gpucluster-$1.list" 644 <<EOF

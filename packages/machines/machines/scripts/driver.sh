@@ -9,9 +9,11 @@ main() {
   say "package sources of NVIDIA"
   apt_source nvidia "$NVIDIA_URL" "$NVIDIA_SUITE" "$NVIDIA_COMPONENTS" "$NVIDIA_KEY" "$NVIDIA_KEY_URL" "$NVIDIA_KEY_FINGERPRINT"
   apt_source toolkit "$TOOLKIT_URL" "$TOOLKIT_SUITE" "$TOOLKIT_COMPONENTS" "$TOOLKIT_KEY" "$TOOLKIT_KEY_URL" "$TOOLKIT_KEY_FINGERPRINT"
-  # The branch: the repository has all of them, and names its packages without it since 590.
+  # The branch: the repository has all of them, and names its packages without it since 590. By source as NVIDIA's own pin,
+  # because some of a driver's packages (libcuda1) do not have its name:
+  # https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/version-locking.html
   put /etc/apt/preferences.d/gpucluster-nvidia 644 <<EOF
-Package: *nvidia* cuda-drivers*
+Package: src:*nvidia*:any src:cuda-drivers:any src:cuda-compat:any
 Pin: version $DRIVER_BRANCH.*
 Pin-Priority: 1001
 EOF
