@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from packages.machines.tests.simulated import SimulatedMachine, control_plane, s
 
 FOLDER = Path(scripts.__file__).with_name("scripts")
 PHASES = [each for each in vars(scripts).values() if isinstance(each, Phase)]
+TEXT: Any = {"check": True, "capture_output": True, "text": True}
 NODE_VARIABLES = ("NODE_NAME", "ACTION", "DRAIN_SECONDS", "LABELS", "TAINTS", "TAINTS_REMOVED", "UNCORDON")
 
 
@@ -147,3 +150,29 @@ def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:
         text=True,
     ).stdout.split()[0]
     assert run_common(f"ca_hash {tmp_path}/ca.crt; ca_hash {tmp_path}/none", tmp_path) == f"sha256:{public}"
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg, which machines have")
+def test_of_a_file_with_two_keys_only_the_pinned_one_is_trusted(tmp_path: Path) -> None:
+    home = tmp_path / "gnupg"
+    home.mkdir(mode=0o700)
+    gpg = ("gpg", "--homedir", str(home), "--batch", "--pinentry-mode", "loopback", "--passphrase", "")
+    for name in ("vendor", "stranger"):
+        subprocess.run(
+            [*gpg, "--quick-generate-key", name, "rsa2048", "sign", "never"], check=True, capture_output=True
+        )
+    armored = subprocess.run([*gpg, "--armor", "--export"], check=True, capture_output=True, text=True).stdout
+    pinned = _fingerprints(subprocess.run([*gpg, "--show-keys", "--with-colons"], input=armored, **TEXT).stdout)[0]
+    body = f"""
+put() {{ case $1 in *.gpg) cat >"{tmp_path}/trusted.gpg" ;; *) cat >/dev/null ;; esac; }}
+apt_source nvidia https://mirror.example / '' "$(cat "{tmp_path}/both.asc")" '' "$1"
+"""
+    (tmp_path / "both.asc").write_text(armored)
+    run_common(f"set -- {pinned}\n{body}", tmp_path)
+    listed = subprocess.run(["gpg", "--show-keys", "--with-colons", str(tmp_path / "trusted.gpg")], **TEXT)
+    assert _fingerprints(listed.stdout) == [pinned]
+    assert "does not have the fingerprint" in run_common(f"set -- {'0' * 40}\n{body}", tmp_path)
+
+
+def _fingerprints(listing: str) -> list[str]:
+    return [line.split(":")[9] for line in listing.splitlines() if line.startswith("fpr:")]
