@@ -15,17 +15,22 @@ from tests.policies.gated_project import gated, gated_project
 pytestmark = REAL_ENGINE
 
 PROGRAM = """
+safe = {"serviceAccount": "nodes@p.iam.gserviceaccount.com", "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+        "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True}}
 cluster = Resource("gcp:container/cluster:Cluster", "c", {
-    "location": "us-central1-a", "removeDefaultNodePool": True, "privateClusterConfig": {"enablePrivateNodes": True}})
+    "location": "us-central1-a", "removeDefaultNodePool": True, "privateClusterConfig": {"enablePrivateNodes": True},
+    "masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "203.0.113.17/32"}]}, "nodeConfig": safe,
+    "workloadIdentityConfig": {"workloadPool": "p.svc.id.goog"}})
 Resource("gcp:container/nodePool:NodePool", "admin", {
-    "cluster": "c", "location": "us-central1-a", "nodeCount": 1, "nodeConfig": {"machineType": "e2-standard-2"}})
+    "cluster": "c", "location": "us-central1-a", "nodeCount": 1,
+    "nodeConfig": {**safe, "machineType": "e2-standard-2"}})
 late = (lambda value: cluster.id.apply(lambda _: value)) if values.get("late") else (lambda value: value)
 spot = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}
 gpu = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 Resource("gcp:container/nodePool:NodePool", "t4", {
     "cluster": "c", "location": "us-central1-a",
     "autoscaling": {"totalMinNodeCount": late(values["minimum"]), "totalMaxNodeCount": 4},
-    "nodeConfig": {"spot": True, "taints": [spot] if values.get("untainted") else [gpu, spot],
+    "nodeConfig": {**safe, "spot": True, "taints": [spot] if values.get("untainted") else [gpu, spot],
                    "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}]}})
 provider = pulumi.ProviderResource("kubernetes", "k", {"kubeconfig": cluster.id.apply(lambda id: "exec: " + id)})
 exists = {"key": "cloud.google.com/gke-accelerator", "operator": "Exists"}

@@ -46,9 +46,12 @@ TEMPLATES = """
 import base64
 
 data = "#!/bin/bash\\n/etc/eks/bootstrap.sh ml --kubelet-extra-args '" + values["arguments"] + "'"
-cpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "cpu", {"instanceType": "m5.large"})
+metadata = {"httpTokens": "required", "httpPutResponseHopLimit": 1}
+cpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "cpu", {
+    "instanceType": "m5.large", "metadataOptions": metadata})
 gpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "gpu", {
-    "instanceType": "g5.xlarge", "userData": base64.b64encode(data.encode()).decode()})
+    "instanceType": "g5.xlarge", "metadataOptions": metadata,
+    "userData": base64.b64encode(data.encode()).decode()})
 tags = [{"key": key, "value": "owned", "propagateAtLaunch": True}
         for key in ("kubernetes.io/cluster/ml", "k8s.io/cluster-autoscaler/enabled")]
 for name, template, size in (("cpu-nodes", cpu, 1), ("gpu-nodes", gpu, values["minimum"])):
