@@ -23,7 +23,6 @@ ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 
 SUBNETWORK_RULES: Final = TABLE.rules("subnetwork")
-NAT_RULES: Final = TABLE.rules("nat")
 
 
 def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
@@ -118,7 +117,7 @@ ROWS: Final = (
         replaces_if={"ipCidrRange": _does_not_grow},
     ),
     TABLE.row(ROUTER, outputs={"network": _network_link}),
-    TABLE.row(NAT, rules=NAT_RULES.rules),
+    TABLE.row(NAT),
     TABLE.row("gcp:compute/firewall:Firewall", outputs={"network": _network_link}),
     TABLE.row("gcp:compute/address:Address", outputs={"address": _address}),
 )
