@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictInt, StrictStr, field_validator
 
 from components.settings.access import AccessList
-from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, rfc1035, wrong
+from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, wrong
 from components.settings.own.sections import PRICE, GpuName, OwnBudget, Usd
 from components.settings.pools import TimeSharingSetting
 from components.settings.teams import Teams
@@ -80,7 +80,7 @@ class ExistingStackFile(Section):
     context: Annotated[StrictStr, Field(min_length=1)] | None = Field(
         default=None, description="context of the kubeconfig. Default: its current one"
     )
-    cluster_name: StrictStr | None = Field(default=None, description="what to call the cluster. Default: `gpu-<stack>`")
+    cluster_name: PoolName | None = Field(default=None, description="what to call the cluster. Default: `gpu-<stack>`")
     security: ExistingSecurity = Field(default=ExistingSecurity(), description="deletion protection")
     admin_pool: ExistingAdminPool | None = Field(default=None, description="nodes for the tools of `workloads`")
     gpu_pools: tuple[ExistingGpuPool, ...] = Field(
@@ -91,11 +91,6 @@ class ExistingStackFile(Section):
     budget: OwnBudget = Field(default=OwnBudget(), description="limit on the pools' cost per hour, with `hourlyUsd`")
     access: AccessList = Field(default=(), description="users and groups, and their roles in the cluster")
     teams: Teams = Field(default=(), description="namespaces with a quota of GPUs")
-
-    @field_validator("cluster_name")
-    @classmethod
-    def _name(cls, value: str | None) -> str | None:
-        return None if value is None else rfc1035(value)
 
     @field_validator("gpu_pools")
     @classmethod

@@ -20,7 +20,6 @@ from components.settings.fields import (
     PoolName,
     Section,
     Taints,
-    rfc1035,
     wrong,
 )
 from components.settings.pools import TimeSharingSetting
@@ -273,7 +272,7 @@ class OwnStackFile(Section):
     """All keys below ``gpucluster:`` of a stack on own machines."""
 
     cloud: StrictStr = Field(description="`kubeadm`: own machines become a cluster by kubeadm")
-    cluster_name: StrictStr | None = Field(default=None, description="the cluster's name. Default: `gpu-<stack>`")
+    cluster_name: PoolName | None = Field(default=None, description="the cluster's name. Default: `gpu-<stack>`")
     kubernetes: OwnKubernetes = Field(default=OwnKubernetes(), description="version of Kubernetes")
     network: OwnNetwork = Field(default=OwnNetwork(), description="address ranges of pods and services")
     ssh: Ssh = Field(default=Ssh(), description="how the machines are logged in to")
@@ -286,11 +285,6 @@ class OwnStackFile(Section):
     budget: OwnBudget = Field(default=OwnBudget(), description="limit on the stack's cost per hour")
     access: AccessList = Field(default=(), description="users and groups, and their roles in the cluster")
     teams: Teams = Field(default=(), description="namespaces with a quota of GPUs")
-
-    @field_validator("cluster_name")
-    @classmethod
-    def _name(cls, value: str | None) -> str | None:
-        return None if value is None else rfc1035(value)
 
     @field_validator("gpu_pools")
     @classmethod
