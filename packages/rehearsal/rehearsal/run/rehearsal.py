@@ -49,7 +49,7 @@ from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import PATIENCE_SECONDS, Player
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import DEVELOPERS, User, short_message
+from rehearsal.scenario.user import User, let_in, short_message
 from rehearsal.scenario.watcher import Watcher
 
 
@@ -217,10 +217,10 @@ class Rehearsal:
     def _scenario(self, engine: Engine) -> None:
         outputs = engine.outputs()
         self._record.declared_cost, self._record.raw = outputs["cost"], outputs.get("raw") or {}
-        self._deployer(engine).apply_manifest(DEVELOPERS)
         assert self._admin is not None
         assert self._sandbox is not None
         developer = Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text()))
+        let_in(self._deployer(engine), developer, self._wait)
         user = User(developer)
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
         scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,15 +12,9 @@ from rehearsal.cluster.api import Api, ApiError, Object
 _PLURALS: Final = {"Pod": "/api/v1/namespaces/default/pods", "Job": "/apis/batch/v1/namespaces/default/jobs"}
 
 _RBAC: Final = "rbac.authorization.k8s.io"
-DEVELOPERS: Final[Object] = {
-    "apiVersion": f"{_RBAC}/v1",
-    "kind": "RoleBinding",
-    "metadata": {"name": "developers", "namespace": "default"},
-    "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "edit"},
-    "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "developer"}],
-}
-"""What an administrator grants to users who submit jobs: Kubernetes' role ``edit`` in one namespace
-(https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles)."""
+_SECONDS: Final = 240.0
+
+Wait = Callable[[Callable[[], bool], float], bool]
 
 _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 
@@ -31,6 +26,32 @@ class SubmissionReply:
     ok: bool
     message: str = ""
     warnings: tuple[str, ...] = ()
+
+
+def let_in(administrator: Api, developer: Api, wait: Wait, namespace: str = "default") -> None:
+    """Give ``developer`` what an administrator gives to people who submit jobs: the role ``edit`` in one namespace.
+
+    Returns when the API server applies it, which reads bindings a moment after they are written
+    (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles).
+    """
+    administrator.apply_manifest(
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "developers", "namespace": namespace},
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "edit"},
+            "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "developer"}],
+        }
+    )
+    group = "authorization.k8s.io/v1"
+    asked = {"namespace": namespace, "verb": "create", "group": "batch", "resource": "jobs"}
+    review = {"apiVersion": group, "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": asked}}
+
+    def may() -> bool:
+        answer = developer.create(f"/apis/{group}/selfsubjectaccessreviews", review)
+        return bool(answer["status"]["allowed"])
+
+    wait(may, _SECONDS)
 
 
 def short_message(message: str) -> str:

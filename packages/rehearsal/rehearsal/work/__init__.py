@@ -9,8 +9,8 @@ from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
 from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.user import Wait
 from rehearsal.work import maintenance, reclaim, services, sweep
-from rehearsal.work.jobs import Wait
 
 __all__ = ["checks"]
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from facts.concepts.offer import Offer
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.cluster import collection, job_path
-from rehearsal.cluster.api import Api, ApiError
+from rehearsal.cluster.api import Api
 from rehearsal.scenario.plan import SECONDS
-from rehearsal.scenario.player import PATIENCE_SECONDS
-from rehearsal.scenario.user import DEVELOPERS
-
-Wait = Callable[[Callable[[], bool], float], bool]
+from rehearsal.scenario.user import Wait, let_in
 
 
 def image(offer: Offer) -> str:
@@ -32,19 +29,9 @@ def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: W
 
     Raises ApiError: the API server's refusal.
     """
-    api.apply_manifest({**DEVELOPERS, "metadata": {**DEVELOPERS["metadata"], "namespace": job.namespace}})
+    let_in(api, developer, wait, job.namespace)
     made = manifests(job)
     made[0]["spec"]["template"]["metadata"]["annotations"][SECONDS] = seconds
-
-    def may() -> bool:
-        """The developer's new permissions take some time to apply."""
-        try:
-            developer.submit(collection(made[0]), made[0], dryRun="All")
-        except ApiError as error:
-            return error.status != 403
-        return True
-
-    wait(may, PATIENCE_SECONDS)
     for manifest in made:
         developer.submit(collection(manifest), manifest)
 

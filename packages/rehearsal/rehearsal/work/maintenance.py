@@ -21,8 +21,9 @@ from rehearsal.scenario.check import Check
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import PodRecord, Timeline
+from rehearsal.scenario.user import Wait
 from rehearsal.simulation import Night
-from rehearsal.work.jobs import Wait, ended, image, submit
+from rehearsal.work.jobs import ended, image, submit
 
 _NAME: Final = "maintained"
 _SETTLE_SECONDS: Final = 10.0

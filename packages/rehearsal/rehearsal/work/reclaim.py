@@ -21,7 +21,8 @@ from rehearsal.scenario.check import Check
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import PodRecord, Timeline
-from rehearsal.work.jobs import Wait, ended, holds, image, namespace, submit
+from rehearsal.scenario.user import Wait
+from rehearsal.work.jobs import ended, holds, image, namespace, submit
 
 NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"

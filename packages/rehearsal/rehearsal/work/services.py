@@ -13,7 +13,7 @@ from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.work.jobs import Wait
+from rehearsal.scenario.user import Wait
 
 
 def play(services: Sequence[InferenceService], api: Api, timeline: Timeline, wait: Wait) -> list[Check]:

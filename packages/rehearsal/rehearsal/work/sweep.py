@@ -18,7 +18,8 @@ from rehearsal.cluster.api import Api, ApiError
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import PodRecord, Timeline
-from rehearsal.work.jobs import Wait, ended, image, namespace, submit
+from rehearsal.scenario.user import Wait
+from rehearsal.work.jobs import ended, image, namespace, submit
 
 RUNS: Final = 20
 """Of all sizes together."""
