@@ -20,7 +20,7 @@ from rehearsal.providers.aks.ranking import Ranking
 from rehearsal.providers.base import CallContext, Created, Previous, Properties
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Record
@@ -66,6 +66,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         ),
         missing_resource=lambda cloud, row, id: errors.not_found(id),
         in_use=lambda cloud, row, id, by: errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by),
+        exists=lambda cloud, row, id: errors.already_exists(id),
     )
     common_output_names = ("name", "type", "azureApiVersion", "provisioningState")
     # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
@@ -192,12 +193,6 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
             known = not has_unknown(before) and not has_unknown(after)
             if known and _comparable(before, default) != _comparable(after, default):
                 raise errors.change_refused(path)
-
-    @override
-    def make(self, row: SimulatedResource[Subscription], pending: Pending[Subscription]) -> Pending[Subscription]:
-        if self._cloud.find(pending.id, row.token) is not None:
-            raise errors.already_exists(pending.id)
-        return pending
 
     @override
     def permission(self, row: SimulatedResource[Subscription], action: Action) -> str:

@@ -16,7 +16,7 @@ from rehearsal.providers.differences import same_resource
 from rehearsal.providers.gke import cluster, data, errors, iam, network, node_pool
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
@@ -67,6 +67,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         missing_reference=_missing_reference,
         missing_resource=lambda cloud, row, id: errors.not_found(f"Not found: {id}"),
         in_use=lambda cloud, row, id, by: errors.in_use(id, by),
+        exists=lambda cloud, row, id: errors.already_exists(id),
     )
     make_cloud = SimulatedCloud
     find_principals = cluster.find_principals
@@ -129,12 +130,6 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
             )
         if policy != "ABANDON":
             super().delete(request, id, inputs, state, timeout)
-
-    @override
-    def make(self, row: SimulatedResource[SimulatedCloud], pending: Pending[SimulatedCloud]) -> Pending[SimulatedCloud]:
-        if self._cloud.find(pending.id, row.token) is not None:
-            raise errors.already_exists(pending.id)
-        return pending
 
     @override
     def permission(self, row: SimulatedResource[SimulatedCloud], action: Action) -> str:
