@@ -1,15 +1,14 @@
-"""All faults by name, in the order of ``cases.csv``. The faulty program imports this itself, so it must stay cheap."""
+"""All faults by name, in the order of ``cases.yaml``. The faulty program imports this itself, so it must stay cheap."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from rehearsal.faults.injections import INJECTIONS, Injection
+import yaml
 
-_FILE: Final = Path(__file__).with_name("cases.csv")
+from rehearsal.faults.injections import Injection, injection
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,10 @@ class Case:
     inject: Injection
 
 
-def _read() -> dict[str, Case]:
-    with _FILE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {row["name"]: Case(**{**row, "rule": row["rule"] or None}, inject=INJECTIONS[row["name"]]) for row in rows}
+def _case(name: str, row: dict[str, Any]) -> Case:
+    texts: dict[str, Any] = {key: value for key, value in row.items() if key not in ("change", "add")}
+    return Case(name=name, **{"rule": None, **texts}, inject=injection(name, row))
 
 
-CASES: Final[dict[str, Case]] = _read()
+_ROWS: Final = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text("utf-8"))
+CASES: Final[dict[str, Case]] = {name: _case(name, row) for name, row in _ROWS.items()}

@@ -9,33 +9,20 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol
+from typing import Final
 
 from rehearsal.cluster.processes import Processes
 from rehearsal.lab import images, isolation, leftovers
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.machine import LabMachine, Site, new_key
 from rehearsal.lab.network import Lan
+from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec, free_address, lan
 
 USER: Final = "ubuntu"
 _USER_ID: Final = 1000
 _LAYER: Final = Path(__file__).parent / "files" / "layer"
 _KEYRING: Final = "usr/share/keyrings/lab.asc"
-
-
-class SoftwareFolders(Protocol):
-    """What the machines can install, and the images that they have."""
-
-    @property
-    def repository(self) -> Path:
-        """A folder with ``key.asc`` and the flat apt repository ``debian``; it is served whole."""
-        ...
-
-    @property
-    def images(self) -> tuple[Path, ...]:
-        """Archives of container images."""
-        ...
 
 
 class Lab:
@@ -50,7 +37,7 @@ class Lab:
         folder: Path,
         root: Path,
         machines: Sequence[MachineSpec],
-        software: SoftwareFolders,
+        software: Software,
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._lan = Lan(lan(machines), software.repository)

@@ -16,23 +16,7 @@ from rehearsal.tools import cache
 from rehearsal.tools.command import run
 
 SUITE: Final = "bookworm"
-PACKAGES: Final = (
-    "ca-certificates",
-    "curl",
-    "dbus",
-    "gpg",
-    "iproute2",
-    "iputils-ping",
-    "kmod",
-    "libpam-systemd",
-    "nftables",
-    "openssh-server",
-    "procps",
-    "sudo",
-    "systemd",
-    "systemd-sysv",
-    "udev",
-)
+PACKAGES: Final = tuple(Path(__file__).with_name("files").joinpath("root-packages.txt").read_text("utf-8").split())
 """A minimal server. What a cluster needs (containerd, conntrack, kubelet …) is for the program to install."""
 
 _HOOK: Final = Path(__file__).parent / "files" / "root.sh"

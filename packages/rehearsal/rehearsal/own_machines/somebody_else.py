@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,8 +24,8 @@ PLUGIN: Final = "their-nvidia-device-plugin"
 NEWCOMER: Final = "newcomer"
 """A service account with the rights of ``view`` alone."""
 _SCRIPT: Final = Path(__file__).parent / "files" / "somebody_else.sh"
+_PLUGIN: Final = _SCRIPT.with_name("device_plugin.yaml")
 _FLANNEL: Final = ROOT / "components" / "clouds" / "kubeadm" / "flannel.yaml"
-_SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 _SECONDS: Final = 600.0
 _KINDS: Final = (
     "/api/v1/namespaces",
@@ -87,37 +86,10 @@ class SomebodyElse:
         return kubeconfig(NEWCOMER, cluster, {"token": token["status"]["token"]})
 
     def install_device_plugin(self) -> None:
-        """A device plugin on the nodes with GPUs, as its chart installs it."""
-        labels = {"app": PLUGIN}
-        config = json.dumps({"version": "v1", "flags": {"migStrategy": "none", "failOnInitError": False}})
-        environment = {"NVIDIA_VISIBLE_DEVICES": "all", "CONFIG_FILE": "/config/config.yaml"}
-        container = {
-            "name": "plugin",
-            "image": DEVICE_PLUGIN,
-            "env": [{"name": name, "value": value} for name, value in environment.items()],
-            "volumeMounts": [
-                {"name": "sockets", "mountPath": _SOCKETS},
-                {"name": "config", "mountPath": "/config"},
-            ],
-        }
-        spec = {
-            "containers": [container],
-            "tolerations": [{"operator": "Exists"}],
-            "volumes": [
-                {"name": "sockets", "hostPath": {"path": _SOCKETS}},
-                {"name": "config", "configMap": {"name": PLUGIN}},
-            ],
-            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                {"matchExpressions": [{"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"}]}
-            ]}}},
-        }  # fmt: skip
-        place = {"name": PLUGIN, "namespace": "kube-system"}
-        self.api.apply_manifest(
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": place, "data": {"config.yaml": config}}
-        )
-        template = {"metadata": {"labels": labels}, "spec": spec}
-        manifest = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": place}
-        self.api.apply_manifest({**manifest, "spec": {"selector": {"matchLabels": labels}, "template": template}})
+        """A device plugin of their own."""
+        text = _PLUGIN.read_text(encoding="utf-8").replace("{name}", PLUGIN).replace("{image}", DEVICE_PLUGIN)
+        for manifest in yaml.safe_load_all(text):
+            self.api.apply_manifest(manifest)
 
     def objects(self) -> dict[str, tuple[str, Any]]:
         """Everything in the cluster but what runs: path and name → uid and generation."""

@@ -40,33 +40,40 @@ def broken(rules: Sequence[ServerRule[CloudT]], inputs: Properties, cloud: Cloud
 
 
 class RuleBook(Generic[CloudT]):
-    """The rules of one resource type: ``@rules.add("id", source, reads…)`` above each check.
+    """The rules of one resource type, an entry of a cloud's ``rules.yaml``: id → rule, in the table's order.
 
-    With a ``table`` (an entry of a cloud's ``rules.yaml``: id → rule) it has the table's rules in the table's order.
-    A rule's ``refuses`` says all (``refusal``); one that needs code has ``reads``, and ``add("id")`` brings its check.
+    A rule's ``refuses`` says all (``refusal``); one that needs code has ``reads``, and ``@rules.add("id")`` is above
+    its check.
     """
 
-    def __init__(self, table: Mapping[str, Properties] | None = None) -> None:
-        self._rules = {id: _rule(id, row) for id, row in (table or {}).items()}
+    def __init__(self, table: Mapping[str, Properties]) -> None:
+        self._rules = {id: _rule(id, row) for id, row in table.items()}
 
     @property
     def rules(self) -> list[ServerRule[CloudT]]:
-        """Every rule, in order."""
+        """Every rule, in order, once the checks that are code are there."""
+        lacking = [rule.id for rule in self._rules.values() if rule.check is _no_check]
+        assert not lacking, f"rules without a check: {', '.join(lacking)}"
         return list(self._rules.values())
 
-    def add(self, id: str, source: str = "", *reads: str) -> Callable[[Check[CloudT]], Check[CloudT]]:
-        """Register the decorated check under ``id``; without a source it is that of the table's row."""
+    def add(self, id: str) -> Callable[[Check[CloudT]], Check[CloudT]]:
+        """Register the decorated check of the rule ``id``."""
 
         def register(check: Check[CloudT]) -> Check[CloudT]:
-            rule = self._rules[id] if not source else ServerRule(id, source, reads, check)
-            self._rules[id] = replace(rule, check=check)
+            self._rules[id] = replace(self._rules[id], check=check)
             return check
 
         return register
 
 
+def _no_check(inputs: Properties, cloud: Any) -> str | None:
+    raise NotImplementedError
+
+
 def _rule(id: str, row: Properties) -> ServerRule[Any]:
-    cases = row.get("refuses") or []
+    if "refuses" not in row:
+        return ServerRule(id, row["source"], tuple(row["reads"]), _no_check)
+    cases = row["refuses"]
     paths = (path for case in cases for part in (*_parts(case), case.get("each", "").split()) for path in part)
     reads = tuple(row.get("reads") or dict.fromkeys(paths))
     return ServerRule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -326,8 +326,3 @@ def _retained(record: Record, action: str) -> Iterator[None]:
         yield
     except Exception as error:
         raise ProviderError(f"{action}: {error}", partial=Created(record.id, record.state)) from error
-
-
-def table(rows: Sequence[SimulatedResource[Any]]) -> Mapping[str, SimulatedResource[Any]]:
-    """Rows by their type."""
-    return {row.token: row for row in rows}

@@ -18,11 +18,12 @@ class Table(Generic[CloudT]):
     """The tables in a cloud's ``folder``."""
 
     def __init__(self, folder: Path) -> None:
-        self._resources, self._rules = _read(folder / "resources.yaml"), _read(folder / "rules.yaml")
+        self._resources, self.declared_rules = _read(folder / "resources.yaml"), _read(folder / "rules.yaml")
+        self._rules = {name: RuleBook[CloudT](rules) for name, rules in self.declared_rules.items()}
 
     def rules(self, name: str) -> RuleBook[CloudT]:
-        """The rules under ``name``; the module that asks adds the checks that are code."""
-        return RuleBook(self._rules[name])
+        """The rules under ``name``; modules add the checks that are code, before a row with these rules is made."""
+        return self._rules[name]
 
     def id(self, token: str) -> str:
         """The template of a resource type's id."""
@@ -37,21 +38,35 @@ class Table(Generic[CloudT]):
         - ``answers``: outputs that are the input, or this value if it is omitted;
         - ``references``: path → token, or tie and token;
         - ``replaces``, ``unordered``: ``{a: [b, c]}`` stands for ``a.b`` and ``a.c``;
-        - ``imported``: what an import finds for omitted inputs;
-        - ``rules``: their name in ``rules.yaml``, where none of them needs code.
+        - ``imported``: what an import finds for omitted inputs; ``null``: it does not find this input;
+        - ``rules``: their name in ``rules.yaml``.
         """
+        return SimulatedResource(token=token, **self.fields(token, code))
+
+    def rows(self, *modules: Any) -> dict[str, SimulatedResource[CloudT]]:
+        """Every type: as the ``ROWS`` of a module have it, or as it is in the table alone."""
+        with_code = {row.token: row for module in modules for row in module.ROWS}
+        return {token: with_code.get(token) or self.row(token) for token in self._resources}
+
+    def fields(self, token: str, code: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the row."""
         entry = dict(self._resources[token])
-        outputs = {key: _output(value) for key, value in entry.pop("outputs", {}).items()}
+        outputs = {key: self.output(value) for key, value in entry.pop("outputs", {}).items()}
         answers = {key: _answer(key, value) for key, value in entry.pop("answers", {}).items()}
         entry["outputs"] = {**outputs, **answers, **code.pop("outputs", {})}
         entry["references"] = {path: _reference(text) for path, text in entry.pop("references", {}).items()}
         if "imported" in entry:
             imported = entry["imported"]
-            entry["imported"] = lambda inputs: {**imported, **inputs}
+            lost = {key: value for key, value in imported.items() if value is None}
+            entry["imported"] = lambda inputs: {**imported, **inputs, **lost}
         if "rules" in entry:
             entry["rules"] = self.rules(entry["rules"]).rules
         lists = {key: tuple(_flat(value)) for key, value in entry.items() if isinstance(value, list)}
-        return SimulatedResource(token=token, **{**entry, **lists, **code})
+        return {**entry, **lists, **code}
+
+    def output(self, declared: Any) -> str | Callable[[Pending[CloudT]], Any]:
+        """A template or a constant."""
+        return declared if isinstance(declared, str) else lambda _: declared
 
 
 def _read(file: Path) -> Any:
@@ -62,10 +77,6 @@ def _read(file: Path) -> Any:
 def _reference(text: str) -> Reference:
     tie, _, token = text.rpartition(" ")
     return Reference(token, cast("Tie", tie or "uses"))
-
-
-def _output(value: Any) -> str | Callable[[Pending[Any]], Any]:
-    return value if isinstance(value, str) else lambda _: value
 
 
 def _answer(key: str, default: Any) -> Callable[[Pending[Any]], Any]:

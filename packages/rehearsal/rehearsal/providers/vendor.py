@@ -41,6 +41,7 @@ class CloudErrors:
         missing_reference: value, id: an input whose value names the resource at the id, which does not exist.
         missing_resource: id: a resource does not exist.
         in_use: id, by: a resource cannot be deleted while another uses it.
+        exists: id: a resource cannot be created, because there is one with its id.
     """
 
     forbidden: Callable[[Any, Any, str, str], ProviderError]
@@ -48,6 +49,7 @@ class CloudErrors:
     missing_reference: Callable[[Any, Reference, str, str], ProviderError]
     missing_resource: Callable[[Any, Any, str], ProviderError]
     in_use: Callable[[Any, Any, str, str], ProviderError]
+    exists: Callable[[Any, Any, str], ProviderError] = lambda cloud, row, id: ProviderError(f"{id} exists")
 
 
 def _ignore_pools(account: Any, pools: Collection[Any]) -> None:
@@ -146,9 +148,11 @@ class Vendor(Provider, Generic[CloudT]):
     def target(self, path: str, references: Reference, value: str, inputs: Properties) -> str:
         """The id of the resource that ``value``, which is at ``path`` in ``inputs``, names."""
 
-    @abstractmethod
     def make(self, row: SimulatedResource[CloudT], pending: Pending[CloudT]) -> Pending[CloudT]:
         """Create a resource and return it with its final id. Raises the cloud's error if that id exists."""
+        if self._cloud.find(pending.id, row.token) is not None:
+            raise self.cloud_errors.exists(self._cloud, row, pending.id)
+        return pending
 
     @abstractmethod
     def permission(self, row: SimulatedResource[CloudT], action: Action) -> str:

@@ -40,7 +40,7 @@ def test_the_gate_passes_a_fault_that_no_rule_can_detect(case: Case, tools: Path
 
 
 def test_every_injection_is_a_row_of_the_table() -> None:
-    assert sorted(CASES) == sorted(INJECTIONS)
+    assert set(INJECTIONS) <= set(CASES)
 
 
 def test_every_case_names_a_stack_of_the_project_and_a_rule_of_the_gate_if_one_can_know() -> None:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,11 @@ from rehearsal.lab import cgroups, isolation, leftovers
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import LabMachine, MachineError, new_key
 from rehearsal.lab.root import base_root
+from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec
 
 MACHINES = (MachineSpec("cp1", "10.99.0.11"), MachineSpec("gpu1", "10.99.0.12", gpus=2, gpu_device_id="0x1eb8"))
 _SECONDS = 120
-
-
-@dataclass(frozen=True)
-class NoSoftware:
-    """A repository without packages."""
-
-    repository: Path
-    images: tuple[Path, ...] = ()
 
 
 _FACTS = """
@@ -112,7 +104,7 @@ def main() -> None:
     software = folder / "repository"
     software.mkdir(parents=True, exist_ok=True)
     (software / "key.asc").touch()
-    lab = Lab(folder / "lab", base_root(lambda _: None), MACHINES, NoSoftware(software))
+    lab = Lab(folder / "lab", base_root(lambda _: None), MACHINES, Software((), software))
     try:
         isolation.enter()
         with lab:

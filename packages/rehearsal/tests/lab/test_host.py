@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from packages.rehearsal.tests.lab.lab_run import NoSoftware
 from rehearsal.lab import cgroups, isolation, root
 from rehearsal.lab.cgroups import Hierarchy
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.lab import Lab
+from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec
 
 V1 = """\
@@ -107,7 +107,7 @@ def test_packages_come_from_the_hosts_own_sources_of_debian_12(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
 def test_no_lab_starts_in_the_hosts_own_network(tmp_path: Path) -> None:
-    lab = Lab(tmp_path / "lab", tmp_path / "root", [MachineSpec("cp1", "10.99.0.11")], NoSoftware(tmp_path))
+    lab = Lab(tmp_path / "lab", tmp_path / "root", [MachineSpec("cp1", "10.99.0.11")], Software((), tmp_path))
     with pytest.raises(LabUnavailable, match="namespaces of its own"):
         lab.start()
     assert not (tmp_path / "lab").exists()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rehearsal.lab.software import debian, images, kubernetes, nvidia
+from rehearsal.lab.software import debian, images, packages
 from rehearsal.lab.software.debs import Package, build
 from rehearsal.lab.software.repository import publish, signing_key
 from rehearsal.tools import cache as folders
@@ -82,15 +82,15 @@ def _fill(folder: Path, programs: tuple[Path, Path], debs: Path, names: Sequence
     shutil.copytree(debs / "machines", repository / "debian")
     with progress.stage("machines: packages of Kubernetes and NVIDIA (simulated)") as stage:
         made: dict[str, list[Package]] = {
-            "kubernetes": kubernetes.packages(tools, tools, f"v{kubernetes.version()}"),
-            "kubernetes-later": kubernetes.packages(tools, later, LATER),
-            "nvidia": nvidia.driver_packages(tools),
-            "toolkit": nvidia.toolkit_packages(tools),
-            "debian": [nvidia.kernel_headers()],
+            "kubernetes": packages.kubernetes(tools, tools, KUBERNETES.version("k8s.io/kubernetes")),
+            "kubernetes-later": packages.kubernetes(tools, later, LATER),
+            "nvidia": packages.drivers(tools),
+            "toolkit": packages.toolkit(tools),
+            "debian": packages.kernel_headers(),
         }
-        for name, packages in made.items():
+        for name, of_repository in made.items():
             (repository / name).mkdir(exist_ok=True)
-            for package in packages:
+            for package in of_repository:
                 stage.detail = package.file_name
                 build(package, repository / name)
         with signing_key() as key:

@@ -14,30 +14,7 @@ from rehearsal.tools.progress import Progress
 
 CODENAME: Final = "bookworm"
 
-FOR_MACHINES: Final = (
-    "apt",
-    "ca-certificates",
-    "chrony",
-    "conntrack",
-    "containerd",
-    "curl",
-    "ebtables",
-    "ethtool",
-    "gpg",
-    "iproute2",
-    "ipset",
-    "iptables",
-    "kmod",
-    "mount",
-    "nftables",
-    "openssl",
-    "procps",
-    "runc",
-    "socat",
-    "ufw",
-    "unattended-upgrades",
-    "util-linux",
-)
+FOR_MACHINES: Final = tuple(Path(__file__).with_name("files").joinpath("debian.txt").read_text("utf-8").split())
 """What own machines install of Debian's, or may have installed; all that these depend on comes along."""
 
 FOR_IMAGES: Final = ("busybox-static", "conntrack", "iptables", "nftables")

@@ -24,7 +24,7 @@ from rehearsal.providers.aks.expander import rank_of
 from rehearsal.providers.aks.identity import CONTRIBUTORS, IDENTITY, NETWORKERS, has_role
 from rehearsal.providers.aks.network import NETWORK, SUBNET
 from rehearsal.providers.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
-from rehearsal.providers.aks.pool_rules import POOL_RULES, count_at_creation, is_system, pool_name
+from rehearsal.providers.aks.pool_rules import count_at_creation, is_system, pool_name
 from rehearsal.providers.aks.versions import newer_minor, run_by
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
@@ -250,7 +250,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "nodeTaints": lambda pending: effective_taints(pending.inputs) or None,
             "orchestratorVersion": lambda pending: pending.inputs.get("orchestratorVersion") or _runs(pending),
         },
-        rules=POOL_RULES.rules,
         requires=_require,
         require_deletable=_not_the_last,
         lifecycle=Lifecycle("agent pool", _start, _stop),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from typing_extensions import override
 
 from rehearsal.providers.aks.errors import not_found
 from rehearsal.providers.cloud import SimulatedCloud
-from rehearsal.providers.resource import SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.table import Table
 
@@ -68,5 +67,3 @@ TABLE: Final[Table[Subscription]] = Table(Path(__file__).parent)
 GROUP: Final = "azure-native:resources:ResourceGroup"
 GROUP_ID: Final = TABLE.id(GROUP)
 """The template of a resource group's id, with which most ids begin."""
-
-ROWS: Final[tuple[SimulatedResource[Any], ...]] = (TABLE.row(GROUP),)

@@ -23,7 +23,7 @@ from rehearsal.providers.aks.agent_pool import (
     start_nodes,
 )
 from rehearsal.providers.aks.cloud import TABLE, Subscription, identifier, require, same
-from rehearsal.providers.aks.cluster_rules import CLUSTER_RULES, inline_pools
+from rehearsal.providers.aks.cluster_rules import inline_pools
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.expander import uses_priorities
 from rehearsal.providers.aks.identity import (
@@ -335,7 +335,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "privateFQDN": _private_host,
             "resourceUID": lambda pending: identifier("uid", pending.id).replace("-", ""),
         },
-        rules=CLUSTER_RULES.rules,
         requires=_require,
         nested=_pools,
         lifecycle=Lifecycle("cluster", _start, _stop),

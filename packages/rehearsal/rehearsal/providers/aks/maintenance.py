@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from rehearsal.providers.aks.agent_pool import CLUSTER
 from rehearsal.providers.aks.cloud import TABLE, Subscription
 from rehearsal.providers.aks.nodes import renews_images
 from rehearsal.providers.base import Properties
-from rehearsal.providers.resource import SimulatedResource
 from rehearsal.providers.values import at
 from rehearsal.simulation import Night
 
@@ -73,6 +72,3 @@ def _unsatisfiable(budget: Properties) -> str | None:
     if 0 < expected == spec.get("minAvailable"):
         return f"{name} has minAvailable({expected}) >= expectedPods({expected}) can't proceed with put operation"
     return None
-
-
-ROWS: Final[tuple[SimulatedResource[Any], ...]] = (TABLE.row(MAINTENANCE, rules=MAINTENANCE_RULES.rules),)

@@ -21,10 +21,6 @@ NAT: Final = "azure-native:network:NatGateway"
 ADDRESS: Final = "azure-native:network:PublicIPAddress"
 ROUTE_TABLE: Final = "azure-native:network:RouteTable"
 
-NETWORK_RULES: Final = TABLE.rules("network")
-NAT_RULES: Final = TABLE.rules("nat")
-ADDRESS_RULES: Final = TABLE.rules("address")
-
 
 def _guid(pending: Pending[Subscription]) -> str:
     return identifier(pending.id)
@@ -87,9 +83,8 @@ def _place(inputs: Properties, cloud: Subscription) -> str | None:
     return f"Availability zone '{wrong[0]}' is not supported in location '{region}'." if wrong else None
 
 
-NAT_RULES.add("nat-place")(_place)
-ADDRESS_RULES.add("address-place")(_place)
-NETWORK_RULES.add("network-place")(_place)
+for _name in ("nat", "address", "network"):
+    TABLE.rules(_name).add(f"{_name}-place")(_place)
 
 
 def _address(pending: Pending[Subscription]) -> str:
@@ -122,16 +117,8 @@ def _require_inside(subnet: Properties, network: Properties) -> None:
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
-    TABLE.row(
-        NETWORK,
-        outputs={"resourceGuid": _guid},
-        rules=NETWORK_RULES.rules,
-        requires=_holds_its_subnets,
-        nested=_inline_subnets,
-    ),
+    TABLE.row(NETWORK, outputs={"resourceGuid": _guid}, requires=_holds_its_subnets, nested=_inline_subnets),
     TABLE.row(SUBNET, requires=_fits_its_network),
-    TABLE.row(NAT, rules=NAT_RULES.rules, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
-    TABLE.row(ADDRESS, rules=ADDRESS_RULES.rules, outputs={"ipAddress": _address, "resourceGuid": _guid}),
-    TABLE.row("azure-native:network:NetworkSecurityGroup"),
-    TABLE.row(ROUTE_TABLE),
+    TABLE.row(NAT, outputs={"resourceGuid": _guid}, requires=_standard_addresses),
+    TABLE.row(ADDRESS, outputs={"ipAddress": _address, "resourceGuid": _guid}),
 )

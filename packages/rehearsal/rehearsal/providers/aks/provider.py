@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.aks import agent_pool, cloud, cluster, data, errors, identity, maintenance, network
+from rehearsal.providers.aks import agent_pool, cluster, data, errors, identity, maintenance, network
 from rehearsal.providers.aks.agent_pool import Operations
-from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, Subscription
+from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, TABLE, Subscription
 from rehearsal.providers.aks.functions import FUNCTIONS
 from rehearsal.providers.aks.ranking import Ranking
 from rehearsal.providers.base import CallContext, Created, Previous, Properties
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import last_part
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
-from rehearsal.providers.simulated_provider import SimulatedProvider, table
+from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, has_unknown
 from rehearsal.providers.vendor import Action, CloudErrors
@@ -49,9 +49,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
 
     name = "azure-native"
     cloud_name = "aks"
-    rows = table(
-        tuple(row for part in (cloud, network, identity, data, cluster, agent_pool, maintenance) for row in part.ROWS)
-    )
+    rows = TABLE.rows(network, identity, data, cluster, agent_pool)
     rules_for_all_types = TAGS
     functions = FUNCTIONS
     settings = ("subscriptionId", "tenantId", "location")
@@ -68,6 +66,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         ),
         missing_resource=lambda cloud, row, id: errors.not_found(id),
         in_use=lambda cloud, row, id, by: errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by),
+        exists=lambda cloud, row, id: errors.already_exists(id),
     )
     common_output_names = ("name", "type", "azureApiVersion", "provisioningState")
     # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
@@ -194,12 +193,6 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
             known = not has_unknown(before) and not has_unknown(after)
             if known and _comparable(before, default) != _comparable(after, default):
                 raise errors.change_refused(path)
-
-    @override
-    def make(self, row: SimulatedResource[Subscription], pending: Pending[Subscription]) -> Pending[Subscription]:
-        if self._cloud.find(pending.id, row.token) is not None:
-            raise errors.already_exists(pending.id)
-        return pending
 
     @override
     def permission(self, row: SimulatedResource[Subscription], action: Action) -> str:

@@ -7,14 +7,14 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from typing_extensions import override
 
-from facts.concepts.unknown import UNKNOWN, coalesce
+from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Previous, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.eks import capacity
@@ -26,18 +26,17 @@ from rehearsal.providers.eks.base.account import Account, maker
 from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
 from rehearsal.providers.eks.base.leftovers import leftovers
 from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
-from rehearsal.providers.eks.base.row import Row, declared_rows, refused
+from rehearsal.providers.eks.base.row import TABLE, Row, refused
 from rehearsal.providers.eks.resources import access, cluster, data, events, iam, network, node_group, scaling_group
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.providers.eks.rules import TAGS, tag_failures
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
-from rehearsal.providers.simulated_provider import SimulatedProvider, table
+from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Record, Store
 from rehearsal.providers.values import at
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
 from rehearsal.simulation import Fleet, Night
-from schemas import schema
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
@@ -47,24 +46,6 @@ _LOOK_SECONDS: Final = 0.5
 _DIGITS: Final = 7  # hex, at the end of a name that the provider generates
 _AUTO_NAMED: Final = re.compile(rf"(.+)[0-9a-f]{{{_DIGITS}}}")
 _T = TypeVar("_T")
-_PARTS: Final = (data, network, iam, events, cluster, access, node_group, scaling_group)
-
-
-def _rows() -> Iterable[Row]:
-    """Every type that ``types.yaml`` declares, with what the modules add to some."""
-    return {**declared_rows(), **{row.token: row for part in _PARTS for row in part.ROWS}}.values()
-
-
-def _with_common_outputs(row: Row) -> Row:
-    """``row`` with the outputs of every type that has them."""
-    known = schema("eks").resources[row.token].outputs
-    common: Mapping[str, Any] = {
-        "region": "{region}",
-        "tagsAll": lambda pending: coalesce(pending.inputs.get("tags"), {}),
-    }
-    outputs = {key: output for key, output in common.items() if key in known}
-    early = ("tagsAll",) if "tagsAll" in outputs else ()
-    return replace(row, outputs={**outputs, **row.outputs}, early=(*row.early, *early))
 
 
 def _in_use(account: Account, row: Row, id: str, by: str) -> ProviderError:
@@ -83,7 +64,7 @@ class AwsProvider(SimulatedProvider[Account]):
     name = "aws"
     cloud_name = "eks"
     folder = "logs"
-    rows = table(list(map(_with_common_outputs, _rows())))
+    rows = TABLE.rows(data, network, iam, events, cluster, access, node_group, scaling_group)
     rules_for_all_types = TAGS
     functions = FUNCTIONS
     find_principals = access.find_principals

@@ -20,7 +20,7 @@ from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
-from rehearsal.providers.gke.cluster_rules import CLUSTER_RULES, cluster_zones
+from rehearsal.providers.gke.cluster_rules import cluster_zones
 from rehearsal.providers.gke.errors import bad_request, not_registered
 from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.network import network_of, subnetwork_of
@@ -216,7 +216,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         },
         recomputed=_moved,
         derive_inputs=_completed,
-        rules=CLUSTER_RULES.rules,
         requires=_require,
         nested=_inline_pools,
         require_deletable=_unprotected,

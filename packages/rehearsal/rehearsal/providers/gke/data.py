@@ -21,13 +21,11 @@ from rehearsal.providers.gke.iam import require_customer_key
 from rehearsal.providers.resource import Pending
 from rehearsal.providers.values import at
 
-BUCKET_RULES: Final = TABLE.rules("bucket")
-REPOSITORY_RULES: Final = TABLE.rules("repository")
 TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
 """Names that other accounts own: https://cloud.google.com/storage/docs/buckets#naming (one global namespace)."""
 
 
-@BUCKET_RULES.add("bucket-location")
+@TABLE.rules("bucket").add("bucket-location")
 def _bucket_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs["location"]
     if location.lower() in cloud.catalog.regions or location.upper() in ("ASIA", "EU", "US"):
@@ -35,7 +33,7 @@ def _bucket_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"The specified location constraint is not valid: {location}"
 
 
-@REPOSITORY_RULES.add("repository-location")
+@TABLE.rules("repository").add("repository-location")
 def _repository_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs.get("location")
     if location in cloud.catalog.regions or location in ("asia", "europe", "us"):
@@ -81,16 +79,10 @@ ROWS: Final = (
     TABLE.row(
         "gcp:storage/bucket:Bucket",
         outputs={"projectNumber": lambda pending: project_number(pending.inputs["project"])},
-        rules=BUCKET_RULES.rules,
         requires=_available,
         # Only the provider knows it: https://github.com/hashicorp/terraform-provider-google/pull/1223
         imported=lambda inputs: {**inputs, "forceDestroy": False},
     ),
-    TABLE.row(
-        "gcp:artifactregistry/repository:Repository",
-        derive_inputs=in_region,
-        rules=REPOSITORY_RULES.rules,
-        requires=_repository_key,
-    ),
+    TABLE.row("gcp:artifactregistry/repository:Repository", derive_inputs=in_region, requires=_repository_key),
     TABLE.row("gcp:filestore/instance:Instance", outputs={"networks": _networks}, requires=_grows_with_its_key),
 )

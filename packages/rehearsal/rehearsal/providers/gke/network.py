@@ -22,8 +22,6 @@ SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
 ROUTER: Final = "gcp:compute/router:Router"
 NAT: Final = "gcp:compute/routerNat:RouterNat"
 
-SUBNETWORK_RULES: Final = TABLE.rules("subnetwork")
-
 
 def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
     """The network that ``inputs`` name, after its lookup."""
@@ -92,7 +90,7 @@ def subnetwork_ranges(inputs: Properties) -> list[str]:
     return [text for text in (inputs.get("ipCidrRange"), *secondary) if text]
 
 
-@SUBNETWORK_RULES.add("subnet-ranges-disjoint")
+@TABLE.rules("subnetwork").add("subnet-ranges-disjoint")
 def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]
     for index, (one, range_) in enumerate(ranges):
@@ -111,13 +109,11 @@ ROWS: Final = (
             "gatewayAddress": lambda pending: str(ipaddress.ip_network(pending.inputs["ipCidrRange"])[1]),
             "subnetworkId": lambda pending: int(_number(pending)),
         },
-        rules=SUBNETWORK_RULES.rules,
         requires=_apart_from_others,
         # The primary range may grow in place.
         replaces_if={"ipCidrRange": _does_not_grow},
     ),
     TABLE.row(ROUTER, outputs={"network": _network_link}),
-    TABLE.row(NAT),
     TABLE.row("gcp:compute/firewall:Firewall", outputs={"network": _network_link}),
     TABLE.row("gcp:compute/address:Address", outputs={"address": _address}),
 )

@@ -14,11 +14,11 @@ from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
 from rehearsal.providers.gke import cluster, data, errors, iam, network, node_pool
-from rehearsal.providers.gke.cloud import SELF_LINK, chosen, region_of
+from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
+from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
-from rehearsal.providers.simulated_provider import SimulatedProvider, table
+from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
 
 # Of labels on clusters and machines: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels
@@ -52,7 +52,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
 
     name = "gcp"
     cloud_name = "gke"
-    rows = table((*network.ROWS, *iam.ROWS, *data.ROWS, *cluster.ROWS, *node_pool.ROWS))
+    rows = TABLE.rows(network, iam, data, cluster, node_pool)
     rules_for_all_types = TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")
@@ -67,6 +67,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         missing_reference=_missing_reference,
         missing_resource=lambda cloud, row, id: errors.not_found(f"Not found: {id}"),
         in_use=lambda cloud, row, id, by: errors.in_use(id, by),
+        exists=lambda cloud, row, id: errors.already_exists(id),
     )
     make_cloud = SimulatedCloud
     find_principals = cluster.find_principals
@@ -129,12 +130,6 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
             )
         if policy != "ABANDON":
             super().delete(request, id, inputs, state, timeout)
-
-    @override
-    def make(self, row: SimulatedResource[SimulatedCloud], pending: Pending[SimulatedCloud]) -> Pending[SimulatedCloud]:
-        if self._cloud.find(pending.id, row.token) is not None:
-            raise errors.already_exists(pending.id)
-        return pending
 
     @override
     def permission(self, row: SimulatedResource[SimulatedCloud], action: Action) -> str:

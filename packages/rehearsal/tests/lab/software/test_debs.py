@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.lab.software import debian, kubernetes, nvidia
+from rehearsal.lab.software import debian
 from rehearsal.lab.software.debs import Link, Package, build
+from rehearsal.lab.software.packages import drivers, kubernetes, toolkit
 from rehearsal.tools import ToolsError
 
 pytestmark = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb, of Debian or Ubuntu")
@@ -57,7 +58,7 @@ def test_a_wrong_name_is_refused_with_dpkg_debs_words(tmp_path: Path) -> None:
 
 
 def test_kubernetes_packages_are_those_of_its_repository(tmp_path: Path) -> None:
-    packages = {each.name: each for each in kubernetes.packages(tmp_path, tmp_path, "v1.34.4")}
+    packages = {each.name: each for each in kubernetes(tmp_path, tmp_path, "v1.34.4")}
     assert {name: each.version for name, each in packages.items()} == {
         "cri-tools": "1.34.0-1.1",
         "kubeadm": "1.34.4-1.1",
@@ -78,7 +79,7 @@ def test_kubernetes_packages_are_those_of_its_repository(tmp_path: Path) -> None
 
 
 def test_what_a_simulated_package_needs_is_in_its_repository(tmp_path: Path) -> None:
-    repositories = (nvidia.driver_packages(tmp_path), nvidia.toolkit_packages(tmp_path))
+    repositories = (drivers(tmp_path), toolkit(tmp_path))
     for packages in repositories:
         offered = {f"{each.name} (= {each.version})" for each in packages}
         offered |= {each.relations["Provides"] for each in packages if "Provides" in each.relations}
@@ -89,7 +90,7 @@ def test_what_a_simulated_package_needs_is_in_its_repository(tmp_path: Path) -> 
 
 
 def test_two_driver_branches_share_one_repository(tmp_path: Path) -> None:
-    packages = nvidia.driver_packages(tmp_path)
+    packages = drivers(tmp_path)
     assert [each.version for each in packages if each.name == "nvidia-open"] == ["580.95.05-1", "575.57.08-1"]
     names = {each.name for each in packages}
     for branch in ("575", "580"):

@@ -1,25 +1,27 @@
-"""A resource type of AWS: a row of ``types.yaml``, and the functions for what its requests cannot say."""
+"""A resource type of AWS: a row of ``resources.yaml``, and the functions for what its requests cannot say."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import yaml
+from typing_extensions import override
 
+from facts.concepts.unknown import coalesce
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem
 from rehearsal.providers.eks.base.request import parameters, request_of
-from rehearsal.providers.resource import Pending, Reference, SimulatedResource
-from rehearsal.providers.rules import Check, RuleBook, ServerRule
+from rehearsal.providers.resource import Pending, SimulatedResource
+from rehearsal.providers.rules import Check
 from rehearsal.providers.store import Record
+from rehearsal.providers.table import Table
+from schemas import schema
 
 Describe = Callable[[Account, str, Properties], "Mapping[str, Any] | None"]
 """Account, id and inputs → what AWS says of the resource; ``None`` or AWS's "not found" if it is gone."""
@@ -63,7 +65,7 @@ class Row(SimulatedResource[Account]):
 
     The schema's ``api`` is the request that creates it. Its parameters are inputs with the schema's names, and tags.
 
-    Most of its fields are described in ``types.yaml``.
+    Most of its fields are described in ``resources.yaml``.
 
     Args:
         wrap: inputs and parameters → the parameters as they are sent, where the schema's names do not suffice.
@@ -113,38 +115,44 @@ class Row(SimulatedResource[Account]):
         self.remove(account, id, inputs)
 
 
-def row(token: str, *, outputs: Mapping[str, Any] | None = None, rules: Iterable[Any] = (), **own: Any) -> Row:
-    """The row of a type in ``types.yaml``, with its own functions, and with further ``outputs`` and ``rules``."""
-    declared = declared_rows()[token]
-    return replace(declared, outputs={**declared.outputs, **(outputs or {})}, rules=[*declared.rules, *rules], **own)
+_COMMON: Final[Mapping[str, Any]] = {
+    "region": "{region}",
+    "tagsAll": lambda pending: coalesce(pending.inputs.get("tags"), {}),
+}
+"""Outputs of every type that has them."""
 
 
-@cache
-def declared_rows() -> Mapping[str, Row]:
-    """``types.yaml`` by type."""
-    text = Path(__file__).with_name("types.yaml").read_text("utf-8")
-    return {token: _row(token, dict(declared)) for token, declared in yaml.safe_load(text).items()}
+class AwsTable(Table[Account]):
+    """AWS's types and rules: requests are data, too, and an output may be a path in AWS's description."""
 
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for name, rules in self.declared_rules.items():
+            for id, declared in rules.items():
+                if "policy" in declared:
+                    self.rules(name).add(id)(_document(**declared))
 
-def _row(token: str, declared: dict[str, Any]) -> Row:
-    for key in ("required", "replaces", "unordered", "unknown", "one_of"):
-        declared[key] = tuple(declared.get(key, "").split())
-    references = {path: text.split() for path, text in declared.pop("references", {}).items()}
-    lost = declared.pop("not_imported", "")
-    if lost:
-        declared["imported"] = lambda inputs: {**inputs, lost: None}
-    if "describe" in declared:
-        declared["describe"] = _asks(**declared["describe"])
-    if "remove" in declared:
-        declared["remove"] = _sends(**declared["remove"])
-    return Row(
-        token=token,
-        outputs={name: _output(each) for name, each in declared.pop("outputs", {}).items()},
-        references={path: Reference(type, tie) for path, (tie, type) in references.items()},
-        rules=[*_with_documents(declared.pop("rules", {}))],
-        attributes=tuple(_attribute(name, **each) for name, each in declared.pop("attributes", {}).items()),
-        **declared,
-    )
+    @override
+    def row(self, token: str, **code: Any) -> Row:
+        return Row(token=token, **self.fields(token, code))
+
+    @override
+    def fields(self, token: str, code: dict[str, Any]) -> dict[str, Any]:
+        entry = super().fields(token, code)
+        common = {key: each for key, each in _COMMON.items() if key in schema("eks").resources[token].outputs}
+        entry |= {"outputs": {**common, **entry["outputs"]}, "early": tuple(set(common) & {"tagsAll"})}
+        for key, request in (("describe", _asks), ("remove", _sends)):
+            if isinstance(entry.get(key), dict):
+                entry[key] = request(**entry[key])
+        attributes = entry.get("attributes", {}).items()
+        return {**entry, "attributes": tuple(_attribute(name, **each) for name, each in attributes)}
+
+    @override
+    def output(self, declared: Any) -> str | Callable[[Pending[Account]], Any]:
+        if isinstance(declared, str):
+            return declared
+        ((path, default),) = declared.items()
+        return lambda pending: _value_at(pending.answer, path, default)
 
 
 def _asks(*, request: str, at: str = "", where: Mapping[str, Any] | None = None, **params: Any) -> Describe:
@@ -179,13 +187,6 @@ def _attribute(
     return Attribute(name, _sends(**set), _sends(**clear) if clear else None, empty, tied)
 
 
-def _output(declared: str | Mapping[str, Any]) -> str | Callable[[Pending[Account]], Any]:
-    if isinstance(declared, str):
-        return declared
-    ((path, default),) = declared.items()
-    return lambda pending: _value_at(pending.answer, path, default)
-
-
 def _value_at(answer: Any, path: str, default: Any) -> Any:
     for step in path.split("."):
         if isinstance(answer, list):
@@ -197,16 +198,9 @@ def _value_at(answer: Any, path: str, default: Any) -> Any:
     return default if answer is None else answer
 
 
-def _with_documents(declared: Mapping[str, Properties]) -> Iterator[ServerRule[Account]]:
-    """The rules of a type; those about a ``policy`` check it as AWS does."""
-    for each in RuleBook[Account](declared).rules:
-        written = declared[each.id]
-        yield replace(each, check=_document(each.reads[0], **written)) if "policy" in written else each
-
-
-def _document(path: str, *, policy: str, refusal: str, **_: Any) -> Check[Account]:
+def _document(*, reads: Sequence[str], policy: str, refusal: str, **_: Any) -> Check[Account]:
     def check(inputs: Properties, _: Account) -> str | None:
-        text = inputs.get(path)
+        text = inputs.get(reads[0])
         problem = None if text is None else document_problem(text, principals=policy == "resource")
         return refusal.format(problem=problem) if problem else None
 
@@ -240,6 +234,4 @@ def filled(template: Any, values: Properties) -> Any:
     return int(value) if isinstance(value, float) else value
 
 
-def rule(id: str, source: str, *reads: str) -> Callable[[Check[Account]], ServerRule[Account]]:
-    """Makes the decorated check a rule."""
-    return lambda check: ServerRule(id, source, reads, check)
+TABLE: Final = AwsTable(Path(__file__).parent)

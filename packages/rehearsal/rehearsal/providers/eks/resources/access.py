@@ -11,21 +11,17 @@ import yaml
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks.base.account import ADDON, POD_IDENTITY, Account, maker
 from rehearsal.providers.eks.base.addon_pods import ADDONS, BOOTSTRAPPED, needs_nodes, workloads
-from rehearsal.providers.eks.base.row import refused, row
+from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.iam import require_role_of_pods
 from rehearsal.providers.resource import Lifecycle, Pending
-from rehearsal.providers.rules import RuleBook
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 from rehearsal.simulation import UserInfo
 
-ADDON_RULES: Final = RuleBook[Account]()
-_CREATE: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAddon.html"
 
-
-@ADDON_RULES.add("addon-exists", _CREATE, "addonName")
+@TABLE.rules("addon").add("addon-exists")
 def _exists(inputs: Properties, account: Account) -> str | None:
     if inputs["addonName"] in ADDONS:
         return None
@@ -33,7 +29,7 @@ def _exists(inputs: Properties, account: Account) -> str | None:
     return f"InvalidParameterException: Addon {inputs['addonName']} specified is not supported; simulated: {known}"
 
 
-@ADDON_RULES.add("addon-configuration", _CREATE, "configurationValues")
+@TABLE.rules("addon").add("addon-configuration")
 def _configuration(inputs: Properties, account: Account) -> str | None:
     text = inputs.get("configurationValues")
     try:
@@ -169,14 +165,13 @@ def _identity_id(pending: Pending[Account]) -> str:
 
 
 ROWS: Final = (
-    row(
+    TABLE.row(
         ADDON,
         outputs={"addonVersion": _version, "arn": _arn},
-        rules=ADDON_RULES.rules,
         requires=_addon_requires,
         lifecycle=Lifecycle("EKS Add-On", _start, _stop),
     ),
-    row(ACCESS_ENTRY, outputs={"accessEntryArn": _entry_arn}, requires=_entry_requires),
-    row(POLICY_ASSOCIATION, requires=_association_requires),
-    row(POD_IDENTITY, make=_identity_id, requires=_identity_requires),
+    TABLE.row(ACCESS_ENTRY, outputs={"accessEntryArn": _entry_arn}, requires=_entry_requires),
+    TABLE.row(POLICY_ASSOCIATION, requires=_association_requires),
+    TABLE.row(POD_IDENTITY, make=_identity_id, requires=_identity_requires),
 )

@@ -13,10 +13,10 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.addon_pods import BOOTSTRAPPED, workloads
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import refused, row
+from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources.iam import require_role
 from rehearsal.providers.eks.resources.network import CLUSTER, subnets
-from rehearsal.providers.eks.rules import CLUSTER_RULES, DEFAULT_VERSION, version_step
+from rehearsal.providers.eks.rules import DEFAULT_VERSION, version_step
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
@@ -265,7 +265,7 @@ def _since_start(key: str) -> Callable[[Pending[Account]], Any]:
 
 
 ROWS: Final = (
-    row(
+    TABLE.row(
         CLUSTER,
         make=_make,
         change=_change,
@@ -278,7 +278,6 @@ ROWS: Final = (
             "identities": _identities,
             "vpcConfig": _network,
         },
-        rules=CLUSTER_RULES.rules,
         requires=_requires,
         require_deletable=_may_go,
         lifecycle=Lifecycle("EKS Cluster", _start, _stop),

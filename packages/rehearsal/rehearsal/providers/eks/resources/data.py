@@ -10,16 +10,14 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem, named_roles
 from rehearsal.providers.eks.base.request import pairs, parameters, part
-from rehearsal.providers.eks.base.row import refused, row, rule
+from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.resource import Pending
 
 REPOSITORY: Final = "aws:ecr/repository:Repository"
 IMAGES_LIFECYCLE: Final = "aws:ecr/lifecyclePolicy:LifecyclePolicy"
 
-_PARAMETERS: Final = "https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html"
 
-
-@rule("lifecycle-rules", _PARAMETERS, "policy")
+@TABLE.rules("lifecycle-policy").add("lifecycle-rules")
 def _image_rules(inputs: Properties, account: Account) -> str | None:
     problem = _problem(inputs["policy"])
     return f"InvalidParameterException: Invalid parameter at 'LifecyclePolicyText': {problem}" if problem else None
@@ -73,11 +71,7 @@ _BLOCKS: Final = ("blockPublicAcls", "ignorePublicAcls", "blockPublicPolicy", "r
 _NO_CONSTRAINT: Final = "us-east-1"
 
 
-@rule(
-    "lifecycle-rule",
-    "https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketLifecycleConfiguration.html",
-    "rules",
-)
+@TABLE.rules("bucket-lifecycle").add("lifecycle-rule")
 def _bucket_rules(inputs: Properties, account: Account) -> str | None:
     rules = inputs.get("rules") or []
     if not rules:
@@ -142,7 +136,7 @@ FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
 FILES_POLICY: Final = "aws:efs/fileSystemPolicy:FileSystemPolicy"
 
 
-@rule("file-system-policy", "https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html", "policy")
+@TABLE.rules("file-system-policy").add("file-system-policy")
 def _files_policy(inputs: Properties, account: Account) -> str | None:
     problem = document_problem(inputs["policy"], principals=True)
     if problem is None:
@@ -163,11 +157,9 @@ def _exists(account: Account, role: str) -> bool:
 
 
 ROWS: Final = (
-    row(REPOSITORY, wrap=_encrypted, change=_change_repository),
-    row(IMAGES_LIFECYCLE, rules=[_image_rules]),
-    row(BUCKET, make=_make_bucket, retag=_retag_bucket, remove=_remove_bucket),
-    row(BUCKET_LIFECYCLE, wrap=_with_rules, rules=[_bucket_rules]),
-    row(PUBLIC_ACCESS, wrap=_with_blocks),
-    row(FILE_SYSTEM, outputs={"name": lambda pending: (pending.inputs.get("tags") or {}).get("Name", "")}),
-    row(FILES_POLICY, rules=[_files_policy]),
+    TABLE.row(REPOSITORY, wrap=_encrypted, change=_change_repository),
+    TABLE.row(BUCKET, make=_make_bucket, retag=_retag_bucket, remove=_remove_bucket),
+    TABLE.row(BUCKET_LIFECYCLE, wrap=_with_rules),
+    TABLE.row(PUBLIC_ACCESS, wrap=_with_blocks),
+    TABLE.row(FILE_SYSTEM, outputs={"name": lambda pending: (pending.inputs.get("tags") or {}).get("Name", "")}),
 )

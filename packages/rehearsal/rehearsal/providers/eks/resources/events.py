@@ -17,7 +17,7 @@ from facts.concepts.iam import parsed, trusts
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.base.row import refused, row, rule
+from rehearsal.providers.eks.base.row import TABLE, refused
 
 LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
 RULE: Final = "aws:cloudwatch/eventRule:EventRule"
@@ -46,7 +46,7 @@ _SERVICE: Final = "events.amazonaws.com"
 _log = logging.getLogger("rehearsal.aws.events")
 
 
-@rule("event-trigger", "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutRule.html", "eventPattern")
+@TABLE.rules("event-rule").add("event-trigger")
 def _pattern(inputs: Properties, account: Account) -> str | None:
     pattern = inputs.get("eventPattern")
     if pattern is None and inputs.get("scheduleExpression") is None:
@@ -103,11 +103,11 @@ def _attributes(inputs: Properties) -> dict[str, str]:
 
 
 ROWS: Final = (
-    row(LOG_GROUP, remove=_remove_log_group),
-    row(RULE, remove=_remove_rule, rules=[_pattern]),
-    row(TARGET, wrap=_of_rule),
-    row(QUEUE, wrap=_with_attributes, change=_change_queue),
-    row(QUEUE_POLICY, wrap=_with_attributes, describe=_policy_of),
+    TABLE.row(LOG_GROUP, remove=_remove_log_group),
+    TABLE.row(RULE, remove=_remove_rule),
+    TABLE.row(TARGET, wrap=_of_rule),
+    TABLE.row(QUEUE, wrap=_with_attributes, change=_change_queue),
+    TABLE.row(QUEUE_POLICY, wrap=_with_attributes, describe=_policy_of),
 )
 
 

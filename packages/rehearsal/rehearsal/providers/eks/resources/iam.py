@@ -12,7 +12,7 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import trusted
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import row, rule
+from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.resource import Pending
 
 ROLE: Final = "aws:iam/role:Role"
@@ -21,10 +21,9 @@ ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 _PODS: Final = "pods.eks.amazonaws.com"
 _AWS_OWN: Final = "arn:aws:iam::aws:policy/"
 _EVERYTHING: Final = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
-_QUOTAS: Final = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
 
 
-@rule("inline-policy-size", _QUOTAS, "policy")
+@TABLE.rules("role-policy").add("inline-policy-size")
 def _size(inputs: Properties, account: Account) -> str | None:
     size = len("".join(inputs["policy"].split()))
     return None if size <= 10240 else f"LimitExceeded: Maximum policy size of 10240 bytes exceeded: {size}"
@@ -168,10 +167,9 @@ def may_use(account: Account, key: str, principal: str, operations: frozenset[st
 
 
 ROWS: Final = (
-    row(ROLE, requires=_bounded, remove=_remove_role),
-    row(ROLE_POLICY, rules=[_size]),
-    row(ATTACHMENT, requires=_offered),
-    row(GRANT, make=_make_grant, describe=_grant, remove=_revoke),
-    row(KEY, remove=_schedule_deletion),
-    row(ALIAS, outputs={"targetKeyArn": _target_arn}),
+    TABLE.row(ROLE, requires=_bounded, remove=_remove_role),
+    TABLE.row(ATTACHMENT, requires=_offered),
+    TABLE.row(GRANT, make=_make_grant, describe=_grant, remove=_revoke),
+    TABLE.row(KEY, remove=_schedule_deletion),
+    TABLE.row(ALIAS, outputs={"targetKeyArn": _target_arn}),
 )

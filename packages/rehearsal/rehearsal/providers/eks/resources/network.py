@@ -10,7 +10,7 @@ from facts.concepts.unknown import UNKNOWN, items
 from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.request import pairs, parameters, part
-from rehearsal.providers.eks.base.row import refused, row, rule
+from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.resource import Pending
 from rehearsal.providers.store import Record
 
@@ -37,7 +37,7 @@ ENDPOINT: Final = "aws:ec2/vpcEndpoint:VpcEndpoint"
 CLUSTER: Final = "aws:eks/cluster:Cluster"
 
 
-@rule("subnet-zone", "https://docs.aws.amazon.com/vpc/latest/userguide/create-subnets.html", "availabilityZone")
+@TABLE.rules("subnet").add("subnet-zone")
 def _zone(inputs: Properties, account: Account) -> str | None:
     zone = inputs.get("availabilityZone")
     zones = account.catalog.regions.get(account.region)
@@ -49,7 +49,7 @@ def _zone(inputs: Properties, account: Account) -> str | None:
     )
 
 
-@rule("route-target", "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateRoute.html", *ROUTE_TARGETS)
+@TABLE.rules("route").add("route-target")
 def _target(inputs: Properties, account: Account) -> str | None:
     if sum(bool(inputs.get(key)) for key in ROUTE_TARGETS) == 1:
         return None
@@ -108,10 +108,9 @@ def default_security_group(account: Account, vpc: str) -> str:
 
 ROUTE: Final = "aws:ec2/route:Route"
 _DESTINATIONS: Final = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
-_ENDPOINTS: Final = "https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html"
 
 
-@rule("endpoint-region", _ENDPOINTS, "serviceName", "serviceRegion")
+@TABLE.rules("vpc-endpoint").add("endpoint-region")
 def _service(inputs: Properties, account: Account) -> str | None:
     region = inputs.get("serviceRegion") or account.region
     if inputs["serviceName"].startswith(f"com.amazonaws.{region}."):
@@ -260,21 +259,21 @@ def _wrong_ports(inputs: Properties) -> Iterator[CheckFailure]:
 
 
 ROWS: Final = (
-    row(VPC, describe=_vpc),
-    row(SUBNET, rules=[_zone]),
-    row(INTERNET_GATEWAY, require_deletable=_without_addresses),
-    row(ADDRESS, outputs={"publicDns": _public_name}),
-    row(NAT_GATEWAY, requires=_needs_internet),
-    row(ROUTE_TABLE, change=_set_routes),
-    row(ROUTE, rules=[_target], make=_make_route, describe=_route, remove=_remove_route),
-    row(ASSOCIATION, describe=_association, change=_associate_anew, remove=_disassociate, requires=_not_associated),
-    row(
+    TABLE.row(VPC, describe=_vpc),
+    TABLE.row(INTERNET_GATEWAY, require_deletable=_without_addresses),
+    TABLE.row(ADDRESS, outputs={"publicDns": _public_name}),
+    TABLE.row(NAT_GATEWAY, requires=_needs_internet),
+    TABLE.row(ROUTE_TABLE, change=_set_routes),
+    TABLE.row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
+    TABLE.row(
+        ASSOCIATION, describe=_association, change=_associate_anew, remove=_disassociate, requires=_not_associated
+    ),
+    TABLE.row(
         ENDPOINT,
         change=_change_endpoint,
         outputs={"dnsEntries": _dns_entries},
-        rules=[_service],
         requires=_endpoint_refers,
     ),
-    row(SECURITY_GROUP, change=_set_rules, requires=_in_vpc, wrong=_wrong_ports),
-    row(DEFAULT_GROUP, make=_adopt, change=_set_rules, wrong=_wrong_ports),
+    TABLE.row(SECURITY_GROUP, change=_set_rules, requires=_in_vpc, wrong=_wrong_ports),
+    TABLE.row(DEFAULT_GROUP, make=_adopt, change=_set_rules, wrong=_wrong_ports),
 )

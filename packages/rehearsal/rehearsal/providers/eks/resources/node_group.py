@@ -9,7 +9,7 @@ from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import refused, row
+from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.access import installed
 from rehearsal.providers.eks.resources.cluster import require_cluster
@@ -17,7 +17,7 @@ from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_n
 from rehearsal.providers.eks.resources.iam import TO_START, attached_policies, may_use, require_role
 from rehearsal.providers.eks.resources.network import subnets
 from rehearsal.providers.eks.resources.scaling_group import types_of
-from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, POOL_RULES
+from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
 from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
@@ -247,7 +247,7 @@ def _resources(pending: Pending[Account]) -> Any:
 
 
 ROWS: Final = (
-    row(
+    TABLE.row(
         NODE_GROUP,
         make=_make,
         change=_change,
@@ -260,7 +260,6 @@ ROWS: Final = (
             "releaseVersion": _release,
             "resources": _resources,
         },
-        rules=POOL_RULES.rules,
         requires=_requires,
         lifecycle=Lifecycle("EKS Node Group", _start, _stop),
     ),

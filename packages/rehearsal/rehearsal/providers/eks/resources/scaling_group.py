@@ -11,7 +11,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.request import parameters
-from rehearsal.providers.eks.base.row import row
+from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, DEFAULT_TYPE
 from rehearsal.providers.resource import Pending
 
@@ -244,8 +244,8 @@ def _remove_tag(account: Account, id: str, inputs: Properties) -> None:
 
 
 ROWS: Final = (
-    row(TEMPLATE, wrap=_wrap, change=_change_template, recomputed=_renewed),
-    row(
+    TABLE.row(TEMPLATE, wrap=_wrap, change=_change_template, recomputed=_renewed),
+    TABLE.row(
         "aws:autoscaling/tag:Tag",
         make=_make_tag,
         change=_set_tag,
