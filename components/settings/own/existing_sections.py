@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt, StrictStr, field_validator
+from pydantic import Field, StrictInt, StrictStr
 
 from components.settings.access import AccessList
-from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, wrong
+from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, some
 from components.settings.own.sections import GpuName, OwnBudget, Usd
 from components.settings.pools import TimeSharingSetting
 from components.settings.teams import Teams
@@ -69,18 +69,12 @@ class ExistingStackFile(Section):
     cluster_name: PoolName | None = None
     security: ExistingSecurity = ExistingSecurity()
     admin_pool: ExistingAdminPool | None = None
-    gpu_pools: tuple[ExistingGpuPool, ...] = Field(default=(), validate_default=True)
+    gpu_pools: Annotated[
+        tuple[ExistingGpuPool, ...],
+        some("there is no GPU pool", "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, machines: [gpu1]}]"),
+    ] = Field(default=(), validate_default=True)
     cpu_pools: tuple[ExistingCpuPool, ...] = ()
     workloads: Workloads = Workloads()
     budget: OwnBudget = OwnBudget()
     access: AccessList = ()
     teams: Teams = ()
-
-    @field_validator("gpu_pools")
-    @classmethod
-    def _some_pool(cls, value: tuple[ExistingGpuPool, ...]) -> tuple[ExistingGpuPool, ...]:
-        if not value:
-            raise wrong(
-                "there is no GPU pool", "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, machines: [gpu1]}]"
-            )
-        return value

@@ -20,6 +20,8 @@ from components.settings.fields import (
     PoolName,
     Section,
     Taints,
+    matching,
+    some,
     wrong,
 )
 from components.settings.pools import TimeSharingSetting
@@ -75,13 +77,10 @@ class MachineSetting(Section):
     port: Port | None = None
 
 
-def _some(machines: tuple[MachineSetting, ...]) -> tuple[MachineSetting, ...]:
-    if not machines:
-        raise wrong("the list is empty", "Write a machine: {name: gpu1, address: 192.168.1.11, hostKey: ssh-ed25519 …}")
-    return machines
-
-
-Machines = Annotated[tuple[MachineSetting, ...], AfterValidator(_some)]
+Machines = Annotated[
+    tuple[MachineSetting, ...],
+    some("the list is empty", "Write a machine: {name: gpu1, address: 192.168.1.11, hostKey: ssh-ed25519 …}"),
+]
 
 
 class JumpHost(Section):
@@ -179,13 +178,9 @@ class OwnAdminPool(Section):
         return value
 
 
-def _gpu_name(value: str) -> str:
-    if not _GPU.fullmatch(value):
-        raise wrong(f"'{value}' is not a name of an NVIDIA GPU", "Write for example nvidia-t4 or nvidia-rtx-4090")
-    return value
-
-
-GpuName = Annotated[StrictStr, AfterValidator(_gpu_name)]
+GpuName = Annotated[
+    StrictStr, matching(_GPU, "is not a name of an NVIDIA GPU", "Write for example nvidia-t4 or nvidia-rtx-4090")
+]
 Usd = Annotated[StrictFloat | StrictInt, Field(ge=0)]
 
 
@@ -240,21 +235,15 @@ class OwnStackFile(Section):
     packages: Packages = Packages()
     security: OwnSecurity = OwnSecurity()
     admin_pool: OwnAdminPool
-    gpu_pools: tuple[OwnGpuPool, ...] = Field(default=(), validate_default=True)
+    gpu_pools: Annotated[
+        tuple[OwnGpuPool, ...],
+        some("there is no GPU pool", "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, machines: […]}]"),
+    ] = Field(default=(), validate_default=True)
     cpu_pools: tuple[OwnCpuPool, ...] = ()
     workloads: Workloads = Workloads()
     budget: OwnBudget = OwnBudget()
     access: AccessList = ()
     teams: Teams = ()
-
-    @field_validator("gpu_pools")
-    @classmethod
-    def _some_pool(cls, value: tuple[OwnGpuPool, ...]) -> tuple[OwnGpuPool, ...]:
-        if not value:
-            raise wrong(
-                "there is no GPU pool", "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, machines: […]}]"
-            )
-        return value
 
     def all_machines(self) -> Iterator[tuple[str, MachineSetting]]:
         """Every machine with its key path."""
