@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, StrictStr, ValidationInfo, field_validator
+from pydantic import Field, StrictStr, ValidationInfo, field_validator
 
-from components.settings.fields import PoolName, Section, wrong
+from components.settings.fields import PoolName, Section, once, wrong
 from components.settings.namespaces import Namespace
 
 Role = Literal["admin", "developer", "viewer"]
@@ -33,15 +33,10 @@ class Access(Section):
         return value
 
 
-def each_once(value: tuple[Access, ...]) -> tuple[Access, ...]:
-    """Unique names, and at most one role per principal: a cloud has one entry for each."""
-    for word, values in (("name", [entry.name for entry in value]), ("who", [entry.who for entry in value])):
-        twice = sorted({each for each in values if values.count(each) > 1})
-        if twice:
-            raise wrong(
-                f"the {word} '{twice[0]}' is listed twice", "Write each once; a developer may have several namespaces"
-            )
-    return value
-
-
-AccessList = Annotated[tuple[Access, ...], AfterValidator(each_once)]
+_ONCE: Final = "Write each once; a developer may have several namespaces"
+# At most one role per principal: a cloud has one entry for each.
+AccessList = Annotated[
+    tuple[Access, ...],
+    once("the name '{0.name}' is listed twice", _ONCE, lambda entry: entry.name),
+    once("the who '{0.who}' is listed twice", _ONCE, lambda entry: entry.who),
+]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from components.settings.fields import ValidationContext, wrong
+from pydantic import AfterValidator, ValidationInfo
+
+from components.settings.fields import ValidationContext, context, wrong
 from components.settings.problems import instead, nearest
 from facts.catalog import CloudCatalog, Machine, Resources
 
@@ -226,6 +228,18 @@ def image(value: str, where: ValidationContext) -> str:
     if pinned and where.catalog.image_version and not where.catalog.image_version.fullmatch(version):
         raise wrong(f"'{version}' is not a version of an image", f"Write for example {family}@v20261101")
     return value
+
+
+def one_of(words: Callable[[CloudCatalog], Sequence[str]], what: str) -> AfterValidator:
+    """Accepts one of the ``words`` of the cloud's catalogue, or a list of them."""
+
+    def check(value: str | Sequence[str], info: ValidationInfo) -> str | Sequence[str]:
+        where = context(info)
+        for word in [value] if isinstance(value, str) else value:
+            listed(word, words(where.catalog) if where.catalog is not None else (), what, where)
+        return value
+
+    return AfterValidator(check)
 
 
 def listed(value: str, known: Sequence[str], what: str, where: ValidationContext) -> str:

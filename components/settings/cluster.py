@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from components.settings import check, fields
-from components.settings.fields import Cidr, Flag, Section, context, wrong
+from components.settings.fields import Cidr, Flag, Section, context, matching, wrong
 
 _VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
 _RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
@@ -19,21 +19,14 @@ _EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
 class Kubernetes(Section):
     """Version of Kubernetes."""
 
-    channel: Literal["rapid", "regular", "stable", "extended"] = "regular"
-    version: StrictStr | None = None
-
-    @field_validator("channel")
-    @classmethod
-    def _channel(cls, value: str, info: ValidationInfo) -> str | None:
-        known = context(info).catalog
-        return value if known is None else check.listed(value, known.channels, "release channel", context(info))
-
-    @field_validator("version")
-    @classmethod
-    def _version(cls, value: str | None) -> str | None:
-        if value is not None and not _VERSION.fullmatch(value):
-            raise wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.35' or '1.35.1'")
-        return value
+    channel: Annotated[
+        Literal["rapid", "regular", "stable", "extended"],
+        check.one_of(lambda known: known.channels, "release channel"),
+    ] = "regular"
+    version: (
+        Annotated[StrictStr, matching(_VERSION, "is not a Kubernetes version", "Write for example '1.35' or '1.35.1'")]
+        | None
+    ) = None
 
 
 class AuthorizedNetworkSetting(Section):
@@ -65,21 +58,13 @@ class Network(Section):
     service_cidr: StrictStr = Field(default="", validate_default=True)
     control_plane_cidr: Cidr | None = None
 
-    dataplane: StrictStr | None = None
+    dataplane: Annotated[StrictStr, check.one_of(lambda known: known.dataplanes, "choice of dataplane")] | None = None
     nat: Literal["single", "per-zone"] | None = None
 
     @property
     def private_dns_zone(self) -> str | None:
         """That of the existing network; ``None`` with a new one."""
         return None if self.existing is None else self.existing.private_dns_zone
-
-    @field_validator("dataplane")
-    @classmethod
-    def _dataplane(cls, value: str | None, info: ValidationInfo) -> str | None:
-        known = context(info).catalog
-        if value is None or known is None:
-            return value
-        return check.listed(value, known.dataplanes, "choice of dataplane", context(info))
 
     @field_validator("authorized_networks")
     @classmethod

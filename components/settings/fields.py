@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -35,6 +35,7 @@ from facts.concepts.kubernetes import Taint as NodeTaint
 
 _RFC1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_LABEL_VALUE: Final = re.compile(rf"({_LABEL_NAME.pattern})?")
 _DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _RESOURCE_LABEL: Final = re.compile(r"[a-z][-_a-z0-9]{0,62}")
 _RESOURCE_LABEL_VALUE: Final = re.compile(r"[-_a-z0-9]{0,63}")
@@ -128,6 +129,45 @@ def wrong(message: str, remedy: str) -> PydanticCustomError:
     return PydanticCustomError("problem", "{message}", {"message": message, "remedy": remedy})
 
 
+def matching(pattern: re.Pattern[str], message: str, remedy: str) -> AfterValidator:
+    """Accepts a text that ``pattern`` matches as a whole; the ``message`` comes after the text in quotes."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise wrong(f"'{text}' {message}", remedy)
+        return text
+
+    return AfterValidator(check)
+
+
+def some(message: str, remedy: str) -> AfterValidator:
+    """Accepts a list that is not empty."""
+
+    def check(entries: Sequence[Any]) -> Sequence[Any]:
+        if not entries:
+            raise wrong(message, remedy)
+        return entries
+
+    return AfterValidator(check)
+
+
+def once(message: str, remedy: str, key: Callable[[Any], object] = lambda entry: entry) -> AfterValidator:
+    """Accepts a list in which no two entries have the same ``key``.
+
+    In ``message``, ``{0}`` is the second of two such entries and ``{1}`` the whole list.
+    """
+
+    def check(entries: Sequence[Any]) -> Sequence[Any]:
+        keys = set[object]()
+        for entry in entries:
+            if key(entry) in keys:
+                raise wrong(message.format(entry, ", ".join(map(str, entries))), remedy)
+            keys.add(key(entry))
+        return entries
+
+    return AfterValidator(check)
+
+
 def rfc1035(name: str) -> str:
     """A DNS label (RFC 1035): the form of cluster and pool names."""
     if len(name) > 63 or not _RFC1035.fullmatch(name):
@@ -164,22 +204,12 @@ def gpu_label_key(key: str) -> str:
     return key if key == GPU_RESOURCE else label_key(key)
 
 
-def label_value(value: str) -> str:
-    """A value of a node label or a taint; may be empty."""
-    if value and not _LABEL_NAME.fullmatch(value):
-        raise wrong(
-            f"'{value}' is not a valid value: at most 63 letters, digits, '-', '_' and '.', ends alphanumeric",
-            "Shorten it or leave out the other characters",
-        )
-    return value
-
-
 def resource_label_key(key: str) -> str:
     """A key of a label on cloud resources, in the alphabet that every cloud accepts."""
     if not _RESOURCE_LABEL.fullmatch(key):
         raise wrong(
             f"'{key}' is not a valid label: lower-case letters, digits, '-' and '_', a letter first, at most 63",
-            f"Write for example '{re.sub(r'[^a-z0-9_-]+', '-', key.lower()).lstrip('0123456789-_')[:63] or 'team'}'",
+            f"Write for example '{_as_label(key)}'",
         )
     return key
 
@@ -203,7 +233,7 @@ def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
     if grammar is None:
         raise wrong(
             f"resources on {where.cloud} have labels, in lower case; its tags do not appear on the bill",
-            f"Write labels: {{{', '.join(_as_label(key) for key in tags)}}}",
+            f"Write labels: {{{', '.join(f'{_as_label(key)}: …' for key in tags)}}}",
         )
     for key, value in tags.items():
         if (problem := grammar.key_problem(key)) is not None:
@@ -222,7 +252,7 @@ def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
 
 
 def _as_label(key: str) -> str:
-    return f"{re.sub(r'[^a-z0-9_-]+', '-', key.lower()).lstrip('0123456789-_')[:63] or 'team'}: …"
+    return re.sub(r"[^a-z0-9_-]+", "-", key.lower()).lstrip("0123456789-_")[:63] or "team"
 
 
 def cidr(text: str) -> str:
@@ -239,10 +269,18 @@ def cidr(text: str) -> str:
 
 
 PoolName = Annotated[StrictStr, AfterValidator(rfc1035)]
-NodeLabels = dict[Annotated[StrictStr, AfterValidator(label_key)], Annotated[StrictStr, AfterValidator(label_value)]]
-GpuNodeLabels = dict[
-    Annotated[StrictStr, AfterValidator(gpu_label_key)], Annotated[StrictStr, AfterValidator(label_value)]
+LabelKey = Annotated[StrictStr, AfterValidator(label_key)]
+LabelValue = Annotated[
+    StrictStr,
+    matching(
+        _LABEL_VALUE,
+        "is not a valid value: at most 63 letters, digits, '-', '_' and '.', ends alphanumeric",
+        "Shorten it or leave out the other characters",
+    ),
 ]
+"""A value of a node label or a taint; may be empty."""
+NodeLabels = dict[LabelKey, LabelValue]
+GpuNodeLabels = dict[Annotated[StrictStr, AfterValidator(gpu_label_key)], LabelValue]
 ResourceLabels = dict[
     Annotated[StrictStr, AfterValidator(resource_label_key)],
     Annotated[StrictStr, AfterValidator(resource_label_value)],
@@ -256,23 +294,13 @@ DiskGb = Annotated[StrictInt, Field(ge=20, le=65536)]
 class TaintSetting(Section):
     """A node taint."""
 
-    key: Annotated[StrictStr, AfterValidator(label_key)]
-    value: Annotated[StrictStr, AfterValidator(label_value)] = ""
+    key: LabelKey
+    value: LabelValue = ""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
     def node_taint(self) -> NodeTaint:
         """The Kubernetes taint."""
         return NodeTaint(self.key, self.value, self.effect)
-
-
-def distinct_taints(taints: tuple[TaintSetting, ...]) -> tuple[TaintSetting, ...]:
-    """Kubernetes keeps one taint per key and effect."""
-    keys_and_effects: set[tuple[str, str]] = set()
-    for taint in taints:
-        if (taint.key, taint.effect) in keys_and_effects:
-            raise wrong(f"the taint {taint.key}:{taint.effect} is listed twice", "Remove one of the two")
-        keys_and_effects.add((taint.key, taint.effect))
-    return taints
 
 
 def _listed(value: object) -> object:
@@ -284,7 +312,15 @@ def _listed_text(value: object) -> object:
 
 
 Zones = Annotated[tuple[StrictStr, ...], BeforeValidator(_zones)]
-Taints = Annotated[tuple[TaintSetting, ...], AfterValidator(distinct_taints)]
+# Kubernetes keeps one taint per key and effect.
+Taints = Annotated[
+    tuple[TaintSetting, ...],
+    once(
+        "the taint {0.key}:{0.effect} is listed twice",
+        "Remove one of the two",
+        lambda taint: (taint.key, taint.effect),
+    ),
+]
 Sizes = Annotated[tuple[StrictInt, ...], BeforeValidator(_listed)]
 MachineTypes = Annotated[tuple[StrictStr, ...], BeforeValidator(_listed_text)]
 Minutes = Annotated[StrictInt, Field(ge=1, le=1440)]

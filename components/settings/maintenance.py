@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
-from components.settings.fields import PoolName, Section, wrong
+from components.settings.fields import PoolName, Section, once, wrong
 
 Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 DAYS: Final[tuple[Day, ...]] = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -62,15 +62,10 @@ class Maintenance(Section):
     day: Day = "sunday"
     start: Annotated[StrictStr, AfterValidator(_hour)] = "02:00"
     hours: Annotated[StrictInt, Field(ge=4, le=24)] = 12
-    exclusions: tuple[Exclusion, ...] = ()
-
-    @field_validator("exclusions")
-    @classmethod
-    def _once(cls, value: tuple[Exclusion, ...]) -> tuple[Exclusion, ...]:
-        names = [each.name for each in value]
-        if len(set(names)) < len(names):
-            raise wrong("two exclusions have the same name", "Give each a unique name")
-        return value
+    exclusions: Annotated[
+        tuple[Exclusion, ...],
+        once("two exclusions have the same name", "Give each a unique name", lambda each: each.name),
+    ] = ()
 
     @property
     def weekday(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
@@ -72,7 +72,9 @@ class GpuPool(Section):
     min_nodes: StrictInt = Field(default=0, ge=0)
     max_nodes: StrictInt
     zones: Zones = Field(default=(), validate_default=True)
-    location_policy: StrictStr | None = None
+    location_policy: (
+        Annotated[StrictStr, check.one_of(lambda known: known.location_policies, "location policy")] | None
+    ) = None
     disk_gb: DiskGb = 100
     image: StrictStr | None = None
     drivers: Literal["managed", "daemonset", "none"] = "managed"
@@ -143,14 +145,6 @@ class GpuPool(Section):
         if value:
             return check.zones_in_region(value, context(info))
         return check.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
-
-    @field_validator("location_policy")
-    @classmethod
-    def _location_policy(cls, value: str | None, info: ValidationInfo) -> str | None:
-        known = context(info).catalog
-        if value is None or known is None:
-            return value
-        return check.listed(value, known.location_policies, "location policy", context(info))
 
     @field_validator("image")
     @classmethod

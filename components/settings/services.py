@@ -5,29 +5,30 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, StrictStr, model_validator
 from typing_extensions import Self
 
-from components.settings.fields import Flag, Minutes, Section, wrong
+from components.settings.fields import Flag, Minutes, Section, matching, once, wrong
 from components.settings.namespaces import Namespace
 
 # A second Service is named <name>-pods: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,48}[a-z0-9])?")
 
 
-def _name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise wrong(
-            f"'{text}' is not a valid Service name: lower-case letters, digits and '-', a letter first, 50 at most",
-            "Write for example llama",
-        )
-    return text
+ServiceName = Annotated[
+    StrictStr,
+    matching(
+        _NAME,
+        "is not a valid Service name: lower-case letters, digits and '-', a letter first, 50 at most",
+        "Write for example llama",
+    ),
+]
 
 
 class InferenceService(Section):
     """An HTTP server on the cheapest pool that fits, at `http://<name>.<namespace>:8080`."""
 
-    name: Annotated[StrictStr, AfterValidator(_name)]
+    name: ServiceName
     image: StrictStr
     command: tuple[StrictStr, ...] = ()
     namespace: Namespace = "default"
@@ -50,11 +51,11 @@ class InferenceService(Section):
         return self
 
 
-def distinct_names(services: tuple[InferenceService, ...]) -> tuple[InferenceService, ...]:
-    """Names are unique in a namespace."""
-    names: set[tuple[str, str]] = set()
-    for each in services:
-        if (each.namespace, each.name) in names:
-            raise wrong(f"'{each.name}' is listed twice in {each.namespace}", "Give each a unique name")
-        names.add((each.namespace, each.name))
-    return services
+Services = Annotated[
+    tuple[InferenceService, ...],
+    once(
+        "'{0.name}' is listed twice in {0.namespace}",
+        "Give each a unique name",
+        lambda service: (service.namespace, service.name),
+    ),
+]

@@ -17,14 +17,16 @@ from components.settings.fields import (
     Section,
     Zones,
     context,
+    once,
     rfc1035,
+    some,
     wrong,
 )
 from components.settings.maintenance import Maintenance
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
 from components.settings.teams import Teams
-from components.settings.workloads import Identity, Workloads, distinct_accounts
+from components.settings.workloads import Identities, Workloads
 from facts import catalog
 
 
@@ -32,16 +34,8 @@ class Autoscaling(Section):
     """The autoscaler, and how soon it removes idle nodes."""
 
     profile: Literal["optimize-utilization", "balanced"] = "optimize-utilization"
-    autoscaler: StrictStr | None = None
+    autoscaler: Annotated[StrictStr, check.one_of(lambda known: known.autoscalers, "autoscaler")] | None = None
     unneeded_minutes: Minutes | None = None
-
-    @field_validator("autoscaler")
-    @classmethod
-    def _autoscaler(cls, value: str | None, info: ValidationInfo) -> str | None:
-        known = context(info).catalog
-        if value is None or known is None:
-            return value
-        return check.listed(value, known.autoscalers, "autoscaler", context(info))
 
 
 class Budget(Section):
@@ -69,11 +63,21 @@ class StackFile(Section):
     maintenance: Maintenance = Maintenance()
     autoscaling: Autoscaling = Autoscaling()
     admin_pool: AdminPool = AdminPool()
-    gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True)
+    gpu_pools: Annotated[
+        tuple[GpuPool, ...],
+        some(
+            "there is no GPU pool",
+            "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, capacity: spot, maxNodes: 2}]",
+        ),
+    ] = Field(default=(), validate_default=True)
     cpu_pools: tuple[CpuPool, ...] = ()
-    addons: tuple[StrictStr, ...] = ()
+    addons: Annotated[
+        tuple[StrictStr, ...],
+        once("an addon is listed twice: {1}", "Write each addon once"),
+        check.one_of(lambda known: known.addons, "addon"),
+    ] = ()
     workloads: Workloads = Workloads()
-    identities: tuple[Identity, ...] = ()
+    identities: Identities = ()
     budget: Budget = Budget()
     access: AccessList = ()
     teams: Teams = ()
@@ -119,28 +123,3 @@ class StackFile(Section):
                 f"'{value}' has {len(value)} characters", f"Write at most {limit}: '{value[:limit].strip('-')}'"
             )
         return rfc1035(value)
-
-    @field_validator("addons")
-    @classmethod
-    def _addons(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        if len(set(value)) < len(value):
-            raise wrong(f"an addon is listed twice: {', '.join(value)}", "Write each addon once")
-        known = context(info).catalog
-        for addon in value:
-            check.listed(addon, known.addons if known is not None else (), "addon", context(info))
-        return value
-
-    @field_validator("identities")
-    @classmethod
-    def _identities(cls, value: tuple[Identity, ...]) -> tuple[Identity, ...]:
-        return distinct_accounts(value)
-
-    @field_validator("gpu_pools")
-    @classmethod
-    def _some(cls, value: tuple[GpuPool, ...]) -> tuple[GpuPool, ...]:
-        if not value:
-            raise wrong(
-                "there is no GPU pool",
-                "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, capacity: spot, maxNodes: 2}]",
-            )
-        return value

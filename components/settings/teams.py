@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
-from components.settings.fields import Section, wrong
+from components.settings.fields import Section, matching, once, wrong
 from components.settings.namespaces import own_namespace
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, quantity
 
@@ -26,12 +26,6 @@ def _name(name: str) -> str:
     return own_namespace(name)
 
 
-def _slice(profile: str) -> str:
-    if not _SLICE.fullmatch(profile):
-        raise wrong(f"'{profile}' is not a MIG profile", "Write for example 1g.10gb")
-    return profile
-
-
 def _memory(text: str) -> str:
     try:
         amount = quantity(text)
@@ -42,7 +36,10 @@ def _memory(text: str) -> str:
     return text
 
 
-Slices = dict[Annotated[StrictStr, AfterValidator(_slice)], Annotated[StrictInt, Field(ge=0)]]
+Slices = dict[
+    Annotated[StrictStr, matching(_SLICE, "is not a MIG profile", "Write for example 1g.10gb")],
+    Annotated[StrictInt, Field(ge=0)],
+]
 
 
 class Team(Section):
@@ -56,13 +53,7 @@ class Team(Section):
     priority: Priority = "normal"
 
 
-def each_once(value: tuple[Team, ...]) -> tuple[Team, ...]:
-    """A namespace has one quota."""
-    names = [team.name for team in value]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise wrong(f"the team '{twice[0]}' is listed twice", "Write each team once, with its whole quota")
-    return value
-
-
-Teams = Annotated[tuple[Team, ...], AfterValidator(each_once)]
+Teams = Annotated[
+    tuple[Team, ...],
+    once("the team '{0.name}' is listed twice", "Write each team once, with its whole quota", lambda team: team.name),
+]

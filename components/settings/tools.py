@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictInt, StrictStr, model_validator
 from typing_extensions import Self
 
-from components.settings.fields import Section, wrong
+from components.settings.fields import Section, matching, wrong
 from components.settings.namespaces import LABEL
 from facts.catalog.model import Resources
 
 _SHARED: Final = "shared-password"
 
 
-def _object_name(text: str) -> str:
-    if not LABEL.fullmatch(text):
-        raise wrong(
-            f"'{text}' is not a valid name of a Kubernetes object: lower-case letters, digits and '-'",
-            "Write for example 'research'",
-        )
-    return text
-
-
-ObjectName = Annotated[StrictStr, AfterValidator(_object_name)]
+ObjectName = Annotated[
+    StrictStr,
+    matching(
+        LABEL,
+        "is not a valid name of a Kubernetes object: lower-case letters, digits and '-'",
+        "Write for example 'research'",
+    ),
+]
 
 
 class Tool(Section):

@@ -9,9 +9,9 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo, model_validator
 from typing_extensions import Self
 
-from components.settings.fields import Flag, Section, context, wrong
+from components.settings.fields import Flag, Section, context, matching, once, wrong
 from components.settings.namespaces import LABEL, Namespace, own_namespace
-from components.settings.services import InferenceService, distinct_names
+from components.settings.services import Services
 from components.settings.tools import Dashboard, Keda, Notebook, Prometheus, Queue, Tool
 
 # A path of one image inside a registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
@@ -31,15 +31,6 @@ def service_account(text: str) -> str:
         raise wrong(
             f"'{text}' is the service account of every pod of '{namespace}' that names no other",
             f"Name one for the pods that need it, such as {namespace}/trainer",
-        )
-    return text
-
-
-def _image(text: str) -> str:
-    if not _IMAGE.fullmatch(text):
-        raise wrong(
-            f"'{text}' is not a valid image name: lower-case letters and digits, '.', '_', '-' and '/' between them",
-            "Write for example jobs, or vision/train",
         )
     return text
 
@@ -72,6 +63,14 @@ def _some(images: tuple[str, ...]) -> tuple[str, ...]:
     return images
 
 
+ImageName = Annotated[
+    StrictStr,
+    matching(
+        _IMAGE,
+        "is not a valid image name: lower-case letters and digits, '.', '_', '-' and '/' between them",
+        "Write for example jobs, or vision/train",
+    ),
+]
 ServiceAccount = Annotated[StrictStr, AfterValidator(service_account)]
 OnDestroy = Annotated[
     Literal["keep", "delete"],
@@ -86,7 +85,7 @@ Adopt = Annotated[
 class Registry(Section):
     """A private registry for images of jobs. Nodes can pull; any principal with write access can push."""
 
-    images: Annotated[tuple[Annotated[StrictStr, AfterValidator(_image)], ...], AfterValidator(_some)] = ("jobs",)
+    images: Annotated[tuple[ImageName, ...], AfterValidator(_some)] = ("jobs",)
     mutable_tags: Flag = False
     untagged_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = None
     on_destroy: OnDestroy = "keep"
@@ -122,7 +121,7 @@ class Workloads(Section):
     pull_from: Annotated[tuple[StrictStr, ...], AfterValidator(_pulled)] = ()
     checkpoints: Checkpoints | None = None
     shared_volume: SharedVolume | None = None
-    services: Annotated[tuple[InferenceService, ...], AfterValidator(distinct_names)] = ()
+    services: Services = ()
     monitoring: Prometheus | None = None
     queue: Queue | None = None
     notebook: Notebook | None = None
@@ -181,11 +180,11 @@ class Identity(Section):
         return self
 
 
-def distinct_accounts(identities: tuple[Identity, ...]) -> tuple[Identity, ...]:
-    """A service account is one identity."""
-    accounts: set[str] = set()
-    for each in identities:
-        if each.service_account in accounts:
-            raise wrong(f"'{each.service_account}' is listed twice", "Write it once, with all its access")
-        accounts.add(each.service_account)
-    return identities
+Identities = Annotated[
+    tuple[Identity, ...],
+    once(
+        "'{0.service_account}' is listed twice",
+        "Write it once, with all its access",
+        lambda identity: identity.service_account,
+    ),
+]

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from components.outputs import gpu_job, quotas
 from components.settings import from_stack_file
-from components.settings.fields import label_value
+from components.settings.fields import LabelValue
 from components.settings.quotas import main
 from facts import catalog
 from facts.catalog.gke.quotas import quotas as google_quotas
@@ -22,7 +23,7 @@ from tests.components.settings.test_clouds import load_stack
 def test_a_jobs_name_is_short_enough_to_be_a_label(length: int) -> None:
     name = "p" * (length - 2) + "-1"
     job = gpu_job(specs.gpu_pool(name), "managed")["metadata"]["name"]
-    assert label_value(job) == job
+    assert TypeAdapter(LabelValue).validate_python(job) == job
     assert (job == f"gpu-check-{name}") == (length <= 53)
 
 

@@ -41,13 +41,6 @@ def kms_key_problems(settings: Settings, keys: KmsKeys, of_disks: KmsKeys | None
     yield from _key_problems("dataKey", security.data_key, settings.region, keys)
 
 
-def no_data_key(settings: Settings, cloud: str) -> Iterator[Problem]:
-    """For a cloud whose registry and bucket the program declares with the cloud's own key."""
-    if settings.security.data_key is not None:
-        message = f"on {cloud} the program encrypts registry and bucket with the cloud's own key"
-        yield Problem("security.dataKey", message, "Leave it out, or declare registry and bucket in your own program")
-
-
 def _key_problems(path: str, key: str | None, region: str, keys: KmsKeys) -> Iterator[Problem]:
     if key is None:
         return
@@ -113,46 +106,11 @@ def _minor(version: str) -> int:
     return int(version.removeprefix("v").split(".")[1])
 
 
-def no_dns_endpoint(cloud: str) -> Problem:
-    """For a cloud whose control planes have no DNS endpoint."""
-    return Problem(
-        "network.dnsEndpoint",
-        f"{cloud} has no DNS endpoint: access to the control plane is restricted by address",
-        "Leave it out, and write your own address in authorizedNetworks",
-    )
-
-
-def no_rules_of_roles(settings: Settings, cloud: str, instead: str) -> Iterator[Problem]:
-    """For a cloud whose identities have neither a boundary nor a path; ``instead`` names what limits them there."""
-    written = {"permissionsBoundary": settings.security.permissions_boundary, "rolePath": settings.security.role_path}
-    for key, value in written.items():
-        if value is not None:
-            yield Problem(f"security.{key}", f"{cloud} has no such setting for identities", f"Leave it out; {instead}")
-
-
-def no_queue(autoscaler: str, other: str) -> Problem:
-    """For an autoscaler without ProvisioningRequests: it may start nodes for only some of a job's pods."""
-    return Problem(
-        "workloads.queue",
-        f"Kueue needs an autoscaler that supports ProvisioningRequests, and {autoscaler} does not "
-        "(https://github.com/kubernetes-sigs/kueue/issues/5133)",
-        f"Leave it out, or write autoscaling.autoscaler: {other}",
-    )
-
-
 def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, remedy: str) -> Iterator[Problem]:
     """Entries of ``access`` whose ``who`` does not match ``written``; ``is_not`` names what the text should be."""
     for index, entry in enumerate(settings.access):
         if not written.fullmatch(entry.who):
             yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
-
-
-def no_private_dns_zone(settings: Settings) -> Iterator[Problem]:
-    """For clouds that need no DNS zone in the network for a control plane's name."""
-    if settings.network.private_dns_zone is not None:
-        yield Problem(
-            "network.existing.privateDnsZone", "on this cloud the control plane's name needs no zone", "Leave it out"
-        )
 
 
 def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nodes: int) -> Problem:
@@ -305,23 +263,6 @@ def _teams(settings: Settings) -> Iterator[Problem]:
                 f"teams[{index}].gpus",
                 f"'{team.name}' has a quota of {counted(team.gpus, 'GPU')}, but all pools at maxNodes have {most}",
                 f"Write {most} or less, or raise maxNodes of a pool",
-            )
-
-
-def near_and_fast(settings: Settings, cloud: str) -> Iterator[Problem]:
-    """For a cloud on which the program supports neither placement nor image streaming."""
-    for pool in settings.gpu_pools:
-        if pool.compact:
-            yield Problem(
-                f"{pool.declared_at}.placement",
-                f"placing nodes close to each other is not supported on {cloud}",
-                "Leave it out and keep each job on one node. If nodes talk to each other, write one zone",
-            )
-        if pool.image_streaming:
-            yield Problem(
-                f"{pool.declared_at}.imageStreaming",
-                f"image streaming is not supported on {cloud}: a container starts once its image is pulled",
-                "Leave it out, and keep images small or in the cluster's region",
             )
 
 

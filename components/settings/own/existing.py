@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
+from components.settings.limits import refused
 from components.settings.own import pools
 from components.settings.own.existing_sections import (
     ExistingAdminPool,
@@ -23,49 +25,16 @@ from facts.concepts.pool import ADMIN_POOL_NAME, Pool, admin_pool_labels
 
 Entry = ExistingAdminPool | ExistingGpuPool | ExistingCpuPool
 
-_THERE: Final = "the cluster is there already, somebody else made it"
-_NODES_THERE: Final = "the nodes are there already, somebody else made them"
-# Key of other stack files → what to do instead.
-_NOT_OURS: Final[Mapping[str, str]] = {
-    "region": "Leave it out",
-    "zones": "Leave it out; select nodes by their zone: selector: {topology.kubernetes.io/zone: …}",
-    "availability": "Leave it out",
-    "kubernetes": "Leave it out; the cluster's owner upgrades it",
-    "network": "Leave it out; the cluster's owner decides who reaches it",
-    "monitoring": "Leave it out; workloads.monitoring installs Prometheus",
-    "maintenance": "Leave it out; the cluster's owner decides when it is upgraded",
-    "autoscaling": "Write capacity: autoscaled in the pools whose nodes the cluster's autoscaler makes",
-    "addons": "Leave it out; install them as you do on that cluster",
-    "identities": "Leave it out; bind service accounts to your cloud's identities yourself",
-    "labels": "Leave it out; labels of nodes are gpuPools[].labels",
-    "tags": "Leave it out; no resource of a cloud is made",
-    "raw": "Leave it out; no resource of a cloud is made",
-    "ssh": "Leave it out: no machine is logged in to. To make a cluster of machines, write cloud: kubeadm",
-    "packages": "Leave it out: nothing is installed on machines. To make a cluster of machines, write cloud: kubeadm",
-}
-_NOT_OURS_IN_POOLS: Final[Mapping[str, str]] = {
-    "minNodes": "Leave it out; the autoscaler's owner decides",
-    "zones": "Leave it out; select nodes by a label: selector: {topology.kubernetes.io/zone: …}",
-    "driverVersion": "Leave it out; the nodes' owner installs their driver",
-    "mig": "Leave it out; the nodes' owner partitions their GPUs",
-    **dict.fromkeys(
-        ("machineType", "machineTypes", "image", "diskGb", "raw", "unneededMinutes", "locationPolicy", "upgrade",
-         "placement", "imageStreaming", "reservation", "nodes"),
-        "Leave it out; the nodes' owner chose it",
-    ),
-}  # fmt: skip
-
 
 def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     """The pools and nodes of a stack file, or all its problems."""
     cloud = str(raw["cloud"])
-    refused = [*_not_ours(own_keys(raw))]
-    cleaned = _without(own_keys(raw))
+    cleaned, of_others = _without_what_others_chose(own_keys(raw))
     try:
         file = ExistingStackFile.model_validate(cleaned, context=ValidationContext(cloud, catalog.of(cloud), None, ()))
     except ValidationError as error:
-        return [*refused, *invalid(error, ExistingStackFile, cleaned)]
-    problems = [*refused, *names_apart(file), *cloud_only(raw), *_nodes(file), *_one_pool_each(file), *_tools(file)]
+        return [*of_others, *invalid(error, ExistingStackFile, cleaned)]
+    problems = [*of_others, *names_apart(file), *cloud_only(raw), *_nodes(file), *_one_pool_each(file), *_tools(file)]
     if problems:
         return problems
     drivers: list[Any] = ["managed" if entry.drivers == "device-plugin" else "none" for entry in file.gpu_pools]
@@ -102,42 +71,22 @@ def _scaled(pool: Pool) -> Pool:
     return replace(pool, min_nodes=0, autoscaled=True, owned=False)
 
 
-def _not_ours(raw: Mapping[str, Any]) -> Iterator[Problem]:
-    for key, remedy in _NOT_OURS.items():
-        if key in raw:
-            yield Problem(key, _THERE, remedy)
-    for where, entry in _pool_entries(raw):
-        yield from (
-            Problem(f"{where}.{key}", _NODES_THERE, remedy)
-            for key, remedy in _NOT_OURS_IN_POOLS.items()
-            if key in entry
-        )
-
-
-def _without(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The file without what ``_not_ours`` reports."""
-    cleaned = {key: value for key, value in raw.items() if key not in _NOT_OURS}
-    for key in ("adminPool", "gpuPools", "cpuPools"):
-        value = cleaned.get(key)
-        if isinstance(value, list):
-            cleaned[key] = [_of_entry(entry) for entry in value]
-        elif isinstance(value, dict):
-            cleaned[key] = _of_entry(value)
-    return cleaned
-
-
-def _of_entry(entry: Any) -> Any:
-    return {k: v for k, v in entry.items() if k not in _NOT_OURS_IN_POOLS} if isinstance(entry, dict) else entry
-
-
-def _pool_entries(raw: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for key in ("adminPool", "gpuPools", "cpuPools"):
-        value = raw.get(key)
-        if isinstance(value, dict):
-            yield key, value
-        for index, entry in enumerate(value if isinstance(value, list) else ()):
-            if isinstance(entry, dict):
-                yield f"{key}[{index}]", entry
+def _without_what_others_chose(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The file without the keys that the owner of the cluster or its nodes decides, and a problem for each."""
+    cleaned, problems = deepcopy(dict(raw)), []
+    listed = [(key, cleaned.get(key)) for key in ("adminPool", "gpuPools", "cpuPools")]
+    pools = [
+        (f"{key}[{i}].", entry) for key, value in listed if isinstance(value, list) for i, entry in enumerate(value)
+    ]
+    pools += [(f"{key}.", value) for key, value in listed]
+    places = {"": [("", cleaned)], "pools": [(where, entry) for where, entry in pools if isinstance(entry, dict)]}
+    for row in refused.rows("existing"):
+        section, _, key = row.key.rpartition(".")
+        for where, entry in places.get(section, ()):
+            if key in entry:
+                del entry[key]
+                problems.append(Problem(f"{where}{key}", row.message, row.remedy))
+    return cleaned, problems
 
 
 def _entries(file: ExistingStackFile) -> Iterator[tuple[str, Entry]]:

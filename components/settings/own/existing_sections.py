@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt, StrictStr, field_validator
+from pydantic import Field, StrictInt, StrictStr
 
 from components.settings.access import AccessList
-from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, wrong
-from components.settings.own.sections import PRICE, GpuName, OwnBudget, Usd
+from components.settings.fields import Flag, GpuNodeLabels, NodeLabels, PoolName, Section, Taints, some
+from components.settings.own.sections import GpuName, OwnBudget, Usd
 from components.settings.pools import TimeSharingSetting
 from components.settings.teams import Teams
 from components.settings.workloads import Workloads
@@ -16,87 +16,65 @@ from components.settings.workloads import Workloads
 NodeNames = tuple[Annotated[StrictStr, Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")], ...]
 Selector = dict[StrictStr, StrictStr]
 MaxNodes = Annotated[StrictInt, Field(ge=1, le=1000)]
-_MACHINES = "names of its nodes, as `kubectl get nodes` prints them"
-_SELECTOR = "labels that its nodes have, instead of their names"
-_COUNT = "how many nodes the selector finds"
 
 
 class ExistingSecurity(Section):
     """Deletion protection."""
 
-    deletion_protection: Flag = Field(default=False, description="what the program made cannot be deleted")
+    deletion_protection: Flag = False
 
 
 class ExistingAdminPool(Section):
     """Nodes without GPUs for the tools of `workloads`."""
 
-    machines: NodeNames = Field(default=(), description=_MACHINES)
-    selector: Selector = Field(default_factory=dict, description=_SELECTOR)
-    max_nodes: MaxNodes | None = Field(default=None, description=_COUNT)
+    machines: NodeNames = ()
+    selector: Selector = Field(default_factory=dict)
+    max_nodes: MaxNodes | None = None
 
 
 class ExistingGpuPool(Section):
     """Nodes with the same GPUs."""
 
-    name: PoolName = Field(description="prefix of the pool's name, which ends in the GPUs per node")
-    gpu: GpuName = Field(description="GPU type, such as `nvidia-t4` or `nvidia-rtx-4090`")
-    gpus_per_node: Annotated[StrictInt, Field(ge=1, le=16)] = Field(default=1, description="GPUs of each node")
-    capacity: Literal["fixed", "autoscaled"] = Field(
-        default="fixed",
-        description="`fixed`: the nodes are there, and get the pool's labels and taints. `autoscaled`: somebody else's "
-        "autoscaler makes them; their node group has to bring the labels and taints that `pulumi stack output "
-        "autoscaling` lists",
-    )
-    machines: NodeNames = Field(default=(), description=_MACHINES)
-    selector: Selector = Field(default_factory=dict, description=_SELECTOR)
-    max_nodes: MaxNodes | None = Field(default=None, description=f"{_COUNT}, or the autoscaler's maximum")
-    drivers: Literal["none", "device-plugin"] = Field(
-        default="none",
-        description="`none`: the nodes offer their GPUs, by a device plugin or the GPU Operator. `device-plugin`: they "
-        "have NVIDIA's driver and container toolkit, and the program installs NVIDIA's device plugin",
-    )
-    time_sharing: TimeSharingSetting | None = Field(default=None, description="several pods share a GPU")
-    hourly_usd: Usd | None = Field(default=None, description=PRICE)
-    labels: GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
-    taints: Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
+    name: PoolName
+    gpu: GpuName
+    gpus_per_node: Annotated[StrictInt, Field(ge=1, le=16)] = 1
+    capacity: Literal["fixed", "autoscaled"] = "fixed"
+    machines: NodeNames = ()
+    selector: Selector = Field(default_factory=dict)
+    max_nodes: MaxNodes | None = None
+    drivers: Literal["none", "device-plugin"] = "none"
+    time_sharing: TimeSharingSetting | None = None
+    hourly_usd: Usd | None = None
+    labels: GpuNodeLabels = Field(default_factory=dict)
+    taints: Taints = ()
 
 
 class ExistingCpuPool(Section):
     """Nodes without GPUs for jobs and services."""
 
-    name: PoolName = Field(description="the pool's name")
-    machines: NodeNames = Field(default=(), description=_MACHINES)
-    selector: Selector = Field(default_factory=dict, description=_SELECTOR)
-    max_nodes: MaxNodes | None = Field(default=None, description=_COUNT)
-    hourly_usd: Usd | None = Field(default=None, description=PRICE)
-    labels: NodeLabels = Field(default_factory=dict, description="additional node labels")
-    taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
+    name: PoolName
+    machines: NodeNames = ()
+    selector: Selector = Field(default_factory=dict)
+    max_nodes: MaxNodes | None = None
+    hourly_usd: Usd | None = None
+    labels: NodeLabels = Field(default_factory=dict)
+    taints: Taints = ()
 
 
 class ExistingStackFile(Section):
     """All keys below ``gpucluster:`` of a stack on a cluster that somebody else made."""
 
-    cloud: StrictStr = Field(description="`existing`: a cluster that somebody else made")
-    context: Annotated[StrictStr, Field(min_length=1)] | None = Field(
-        default=None, description="context of the kubeconfig. Default: its current one"
-    )
-    cluster_name: PoolName | None = Field(default=None, description="what to call the cluster. Default: `gpu-<stack>`")
-    security: ExistingSecurity = Field(default=ExistingSecurity(), description="deletion protection")
-    admin_pool: ExistingAdminPool | None = Field(default=None, description="nodes for the tools of `workloads`")
-    gpu_pools: tuple[ExistingGpuPool, ...] = Field(
-        default=(), validate_default=True, description="GPU pools, at least one"
-    )
-    cpu_pools: tuple[ExistingCpuPool, ...] = Field(default=(), description="CPU pools")
-    workloads: Workloads = Field(default=Workloads(), description="what jobs need besides GPUs")
-    budget: OwnBudget = Field(default=OwnBudget(), description="limit on the pools' cost per hour, with `hourlyUsd`")
-    access: AccessList = Field(default=(), description="users and groups, and their roles in the cluster")
-    teams: Teams = Field(default=(), description="namespaces with a quota of GPUs")
-
-    @field_validator("gpu_pools")
-    @classmethod
-    def _some_pool(cls, value: tuple[ExistingGpuPool, ...]) -> tuple[ExistingGpuPool, ...]:
-        if not value:
-            raise wrong(
-                "there is no GPU pool", "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, machines: [gpu1]}]"
-            )
-        return value
+    cloud: StrictStr
+    context: Annotated[StrictStr, Field(min_length=1)] | None = None
+    cluster_name: PoolName | None = None
+    security: ExistingSecurity = ExistingSecurity()
+    admin_pool: ExistingAdminPool | None = None
+    gpu_pools: Annotated[
+        tuple[ExistingGpuPool, ...],
+        some("there is no GPU pool", "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, machines: [gpu1]}]"),
+    ] = Field(default=(), validate_default=True)
+    cpu_pools: tuple[ExistingCpuPool, ...] = ()
+    workloads: Workloads = Workloads()
+    budget: OwnBudget = OwnBudget()
+    access: AccessList = ()
+    teams: Teams = ()

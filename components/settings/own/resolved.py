@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from components.settings.limits import refused
 from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import MachineSetting, OwnStackFile, Packages, Ssh
 from components.settings.problems import Problem
 from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool
-
-# What a cloud makes and own machines have nothing for: key of ``workloads`` → what to do instead.
-_CLOUD_ONLY: Final[Mapping[str, str]] = {
-    "registry": "Write a registry's address in the images of your jobs",
-    "pullFrom": "Write a registry's address in the images of your jobs; a pull secret gives access to it",
-    "checkpoints": "Write checkpoints to a volume, or to a bucket elsewhere with a key in a Kubernetes secret",
-    "sharedVolume": "Use an NFS server of your own: a PersistentVolume with nfs: {server, path}",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +85,7 @@ def names_apart(file: OwnStackFile | ExistingStackFile) -> Iterator[Problem]:
 def cloud_only(raw: Mapping[str, Any]) -> Iterator[Problem]:
     """Parts of ``workloads`` that a cloud makes outside the cluster."""
     workloads = raw.get("workloads")
-    for key, remedy in _CLOUD_ONLY.items():
-        if isinstance(workloads, Mapping) and key in workloads:
-            yield Problem(f"workloads.{key}", "a cloud makes it, own machines have none", remedy)
+    for row in refused.rows(str(raw["cloud"])):
+        section, _, key = row.key.partition(".")
+        if section == "workloads" and isinstance(workloads, Mapping) and key in workloads:
+            yield Problem(row.key, row.message, row.remedy)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from components.settings.limits import common
+from components.settings.limits import common, refused
 from components.settings.limits.aks import network
 from components.settings.limits.aks.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
@@ -52,6 +52,7 @@ def refusals(settings: Settings) -> list[Problem]:
     if unread:
         return unread
     problems = (
+        *refused.problems(settings),
         *_account(settings),
         *common.version_problems(settings, "AKS"),
         *_cluster_name(settings),
@@ -64,11 +65,8 @@ def refusals(settings: Settings) -> list[Problem]:
         ),
         *pool_problems(settings),
         *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
-        *common.no_data_key(settings, "AKS"),
-        *common.no_rules_of_roles(settings, "AKS", "use Azure Policy to limit which roles can be assigned"),
         *_disk_key(settings),
         *_control_plane(settings),
-        *_registry(settings),
         *name_problems(settings, _NAMES),
         *network.range_problems(settings),
     )
@@ -97,33 +95,12 @@ def _cluster_name(settings: Settings) -> Iterator[Problem]:
 
 def _control_plane(settings: Settings) -> Iterator[Problem]:
     network = settings.network
-    if network.dns_endpoint:
-        yield common.no_dns_endpoint("AKS")
-    if network.control_plane_cidr is not None:
-        yield Problem(
-            "network.controlPlaneCidr",
-            "AKS runs the control plane in Azure's own network: its addresses cannot be chosen",
-            "Leave it out",
-        )
     if network.private_endpoint and network.authorized_networks:
         yield Problem(
             "network.authorizedNetworks",
             "AKS does not support them with a private control plane "
             "(https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges)",
             "Leave them out: with privateEndpoint the control plane is reachable only from the cluster's network",
-        )
-
-
-def _registry(settings: Settings) -> Iterator[Problem]:
-    """https://learn.microsoft.com/azure/container-registry/container-registry-retention-policy"""
-    registry = settings.workloads.registry
-    if registry is not None and registry.untagged_days is not None:
-        yield Problem(
-            "workloads.registry.untaggedDays",
-            "Azure deletes untagged images only in registries of the Premium tier, and the program creates one of the "
-            "Basic tier",
-            "Leave it out, and run `acr purge` when the registry is full "
-            "(https://learn.microsoft.com/azure/container-registry/container-registry-auto-purge)",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Final
 
+from components.settings.limits import refused
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, PRIVATE_DNS_ZONE
@@ -34,13 +35,7 @@ def unread(settings: Settings) -> Iterator[Problem]:
             "all pools use one subnet, which spans all zones",
             f"Write the name of one: subnets: [{existing.subnets[0]}]",
         )
-    for key, name in (("podRange", existing.pod_range), ("serviceRange", existing.service_range)):
-        if name is not None:
-            yield Problem(
-                f"network.existing.{key}",
-                "on AKS the addresses of pods and services are not part of the virtual network",
-                f"Leave it out; {key.replace('Range', 'Cidr')} chooses them",
-            )
+    yield from refused.problems(settings, "network.existing")
     zone = existing.private_dns_zone
     if zone is not None and zone != NO_DNS_ZONE:
         suffix = f"privatelink.{settings.region}.azmk8s.io"

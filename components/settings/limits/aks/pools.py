@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from components.settings.limits import common
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
@@ -41,7 +40,6 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     yield from _sizes(settings)
     yield from _disks(settings)
     yield from _upgrades(settings)
-    yield from common.near_and_fast(settings, "AKS")
     yield from _unneeded_minutes(settings)
     yield from _admin_pool(settings)
 
@@ -63,18 +61,6 @@ def _pool_names(settings: Settings) -> Iterator[Problem]:
 
 def _drivers(settings: Settings) -> Iterator[Problem]:
     for pool in settings.gpu_pools:
-        if pool.gpus.drivers == "daemonset":
-            yield Problem(
-                f"{pool.declared_at}.drivers",
-                "there is no driver DaemonSet for AKS node images",
-                "Write drivers: managed (AKS installs it), or none if the GPU Operator does",
-            )
-        if pool.gpus.driver_version == "latest":
-            yield Problem(
-                f"{pool.declared_at}.driverVersion",
-                "the driver version on AKS comes with the node image",
-                "Leave it out, or write drivers: none and install your own",
-            )
         if pool.gpus.drivers == "managed" and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
             yield Problem(
                 f"{pool.declared_at}.image",
@@ -87,13 +73,6 @@ def _partitions(settings: Settings) -> Iterator[Problem]:
     accelerators = catalog.of("aks").accelerators
     partitioned = sorted(gpu for gpu, accelerator in accelerators.items() if accelerator.partitions)
     for pool in settings.gpu_pools:
-        if pool.gpus.time_sharing is not None:
-            yield Problem(
-                f"{pool.declared_at}.timeSharing",
-                "AKS's autoscaler counts whole GPUs of an empty pool, not shares, so it would add a node for each pod "
-                "(https://github.com/Azure/AKS/issues/3427)",
-                "Leave it out, or write mig, which isolates pods (the autoscaler counts whole GPUs there too)",
-            )
         if pool.gpus.mig is not None and pool.gpus.type not in partitioned:
             yield Problem(
                 f"{pool.declared_at}.mig",
@@ -196,12 +175,6 @@ def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
 
 def _admin_pool(settings: Settings) -> Iterator[Problem]:
     pool = settings.admin_pool
-    if pool.spot:
-        yield Problem(
-            "adminPool.capacity",
-            "a system pool of AKS cannot be a spot pool (https://learn.microsoft.com/azure/aks/spot-node-pool)",
-            "Write capacity: on-demand, or leave it out",
-        )
     machine = catalog.machine(settings.cloud, pool.machine_type)
     if machine and (machine.vcpus < _SMALLEST_SYSTEM_VCPUS or machine.memory_gib < _SMALLEST_SYSTEM_GIB):
         yield Problem(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.settings.costs import support_of
-from components.settings.limits import common, windows
+from components.settings.limits import common, refused, windows
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
@@ -56,6 +56,7 @@ def refusals(settings: Settings) -> list[Problem]:
     if unread:
         return unread
     problems = (
+        *refused.problems(settings),
         *_account(settings),
         *_version(settings),
         *network.problems(settings),
@@ -67,13 +68,11 @@ def refusals(settings: Settings) -> list[Problem]:
             "Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
         ),
         *common.kms_key_problems(settings, _KMS_KEYS),
-        *common.no_data_key(settings, "EKS"),
         *_roles(settings),
         *name_problems(settings, _NAMES),
         *_autoscaler(settings),
         *_node_groups(settings),
         *pool_problems(settings),
-        *common.near_and_fast(settings, "EKS"),
     )
     # A pool of several sizes, zones or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(problems))
@@ -130,11 +129,7 @@ def _version(settings: Settings) -> Iterator[Problem]:
 
 
 def _autoscaler(settings: Settings) -> Iterator[Problem]:
-    if settings.autoscaler != "karpenter":
-        return
-    if settings.workloads.queue is not None:
-        yield common.no_queue("Karpenter", "cluster-autoscaler")
-    if settings.admin_pool.autoscaled:
+    if settings.autoscaler == "karpenter" and settings.admin_pool.autoscaled:
         yield Problem(
             f"{ADMIN_POOL_NAME}Pool.maxNodes",
             "Karpenter runs on the admin pool and does not scale it",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common
+from components.settings.limits import refused
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
@@ -48,21 +48,11 @@ def unread(settings: Settings) -> Iterator[Problem]:
             )
     if len(set(existing.subnets)) < len(existing.subnets):
         yield Problem("network.existing.subnets", "a subnet is listed twice", "Write each once")
-    yield from common.no_private_dns_zone(settings)
-    if existing.pod_range is not None:
-        yield Problem("network.existing.podRange", "pods on EKS use addresses of the nodes' subnets", "Leave it out")
-    if existing.service_range is not None:
-        yield Problem(
-            "network.existing.serviceRange",
-            "service addresses on EKS are not part of the VPC",
-            "Leave it out, or write network.serviceCidr",
-        )
+    yield from refused.problems(settings, "network.existing")
 
 
 def _access(settings: Settings) -> Iterator[Problem]:
     network = settings.network
-    if network.dns_endpoint:
-        yield common.no_dns_endpoint("EKS")
     if network.private_endpoint:
         return
     for index, allowed in enumerate(network.authorized_networks):
@@ -81,20 +71,7 @@ def _access(settings: Settings) -> Iterator[Problem]:
 
 
 def _ranges(settings: Settings) -> Iterator[Problem]:
-    network = settings.network
-    if network.pod_cidr is not None:
-        yield Problem(
-            "network.podCidr",
-            "pods on EKS use addresses of the nodes' range",
-            "Leave it out. For more pods, write a larger nodeCidr",
-        )
-    if network.control_plane_cidr is not None:
-        yield Problem(
-            "network.controlPlaneCidr",
-            "the control plane on EKS uses addresses of the nodes' range",
-            "Leave it out",
-        )
-    service = IPv4Network(network.service_cidr)
+    service = IPv4Network(settings.network.service_cidr)
     inside = any(service.subnet_of(allowed) for allowed in _PRIVATE_RANGES)
     if not inside or service.prefixlen not in _SERVICE_PREFIXES:
         yield Problem(

@@ -33,14 +33,10 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     for gpu_pool in settings.gpu_pools:
         yield from _drivers(gpu_pool)
         yield from _image(gpu_pool, settings.autoscaler)
-        yield from _sharing(gpu_pool, settings.autoscaler)
         yield from _reservation(gpu_pool)
         yield from _block(gpu_pool, settings)
-    for cpu_pool in settings.cpu_pools:
-        yield from _minimum(cpu_pool, settings.autoscaler)
     for pool in settings.pools:
         yield from _keys(pool)
-        yield from _upgrade(pool, settings.autoscaler)
         if settings.autoscaler == "cluster-autoscaler":
             yield from _lengths(pool)
             yield from _taints(pool)
@@ -48,24 +44,11 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
 
 
 def _drivers(pool: Pool) -> Iterator[Problem]:
-    where = f"{pool.declared_at}.drivers"
-    if pool.gpus.drivers == "daemonset":
-        yield Problem(
-            where,
-            "the driver on EKS is part of the node image",
-            "Write drivers: managed, or none if you install the device plugin yourself",
-        )
     if pool.gpus.drivers == "none" and pool.image == "bottlerocket":
         yield Problem(
-            where,
+            f"{pool.declared_at}.drivers",
             "Bottlerocket always runs the driver and the device plugin",
             "Write image: al2023, or drivers: managed",
-        )
-    if pool.gpus.driver_version == "latest":
-        yield Problem(
-            f"{pool.declared_at}.driverVersion",
-            "the driver version on EKS comes with the node image",
-            "Write driverVersion: default",
         )
 
 
@@ -82,61 +65,6 @@ def _image(pool: Pool, autoscaler: str) -> Iterator[Problem]:
             f"{pool.declared_at}.image",
             f"no Bottlerocket image has the driver that {pool.gpus.type} needs",
             "Write image: al2023, or leave it out",
-        )
-
-
-def _sharing(pool: Pool, autoscaler: str) -> Iterator[Problem]:
-    if pool.gpus.time_sharing is not None and autoscaler == "karpenter":
-        # https://github.com/kubernetes-sigs/karpenter/issues/729
-        yield Problem(
-            f"{pool.declared_at}.timeSharing",
-            "Karpenter counts whole GPUs, not shares, and would create a node for every share",
-            "Leave it out, or write autoscaling.autoscaler: cluster-autoscaler",
-        )
-    if pool.gpus.mig is not None:
-        yield Problem(
-            f"{pool.declared_at}.mig",
-            "neither EKS nor its default node image partitions GPUs",
-            "Leave it out and partition GPUs with NVIDIA's GPU Operator (drivers: none), or write timeSharing",
-        )
-
-
-def _minimum(pool: Pool, autoscaler: str) -> Iterator[Problem]:
-    if pool.min_nodes > 0 and autoscaler == "karpenter":
-        # Its pools of a fixed size are an alpha feature, off by default, and do not grow with the pods:
-        # https://karpenter.sh/v1.14/concepts/nodepools/#specreplicas
-        yield Problem(
-            f"{pool.declared_at}.minNodes",
-            "Karpenter keeps no nodes without pods",
-            "Leave it out: running replicas keep a node. Or write autoscaling.autoscaler: cluster-autoscaler",
-        )
-
-
-def _upgrade(pool: Pool, autoscaler: str) -> Iterator[Problem]:
-    """https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html"""
-    if pool.upgrade is None:
-        return
-    where = f"{pool.declared_at}.upgrade"
-    if autoscaler == "karpenter":
-        yield Problem(
-            where,
-            "Karpenter has no upgrade setting per pool: it replaces idle nodes, CPU nodes one at a time in the window",
-            "Leave it out, or write autoscaling.autoscaler: cluster-autoscaler",
-        )
-        return
-    if pool.upgrade.max_surge:
-        yield Problem(
-            f"{where}.maxSurge",
-            "EKS itself decides how many extra nodes it starts",
-            "Write maxSurge: 0 for none, or leave it out",
-        )
-    if pool.upgrade.max_unavailable == 0:
-        yield Problem(f"{where}.maxUnavailable", "EKS upgrades at least 1 node at a time", "Write maxUnavailable: 1")
-    if pool.upgrade.drain_minutes is not None:
-        yield Problem(
-            f"{where}.drainMinutes",
-            "EKS always gives pods 15 minutes to leave a node, then stops the upgrade",
-            "Leave it out",
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common, windows
+from components.settings.limits import common, refused, windows
 from components.settings.limits.gke.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
@@ -74,6 +74,7 @@ _NAMES: Final = Names(
 def refusals(settings: Settings) -> list[Problem]:
     """The settings that GKE does not support, each once."""
     problems = (
+        *refused.problems(settings),
         *common.version_problems(settings, "GKE"),
         *_drivers(settings),
         *_partitions(settings),
@@ -81,7 +82,6 @@ def refusals(settings: Settings) -> list[Problem]:
         *_resource_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *_data_key(settings),
-        *common.no_rules_of_roles(settings, "GKE", "use the organisation's deny policies to limit permissions"),
         *name_problems(settings, _NAMES),
         *_people(settings),
         *windows.problems(settings, _windows(settings)),
@@ -89,8 +89,6 @@ def refusals(settings: Settings) -> list[Problem]:
         *_private_endpoint(settings),
         *_existing_network(settings),
         *pool_problems(settings),
-        *_nat(settings),
-        *_autoscaling(settings),
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(problems))
@@ -217,7 +215,6 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
     existing = settings.network.existing
     if existing is None:
         return
-    yield from common.no_private_dns_zone(settings)
     if not EXISTING_NETWORK.fullmatch(existing.network):
         yield Problem(
             "network.existing.network",
@@ -239,32 +236,4 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
                 f"network.existing.{key}",
                 f"missing: {whose} need a secondary range of the subnet",
                 f"Write its name: {key}: {whose}",
-            )
-
-
-def _nat(settings: Settings) -> Iterator[Problem]:
-    # https://cloud.google.com/nat/docs/overview
-    if settings.network.nat is not None:
-        yield Problem(
-            "network.nat",
-            "Cloud NAT is a regional service: one gateway serves all zones",
-            "Leave it out",
-        )
-
-
-def _autoscaling(settings: Settings) -> Iterator[Problem]:
-    """GKE's autoscaler has profiles. Google decides how it chooses a pool and how long it waits.
-
-    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
-    """
-    waiting = [
-        ("autoscaling", settings.unneeded_minutes),
-        *((pool.declared_at, pool.unneeded_minutes) for pool in settings.pools),
-    ]
-    for path, minutes in waiting:
-        if minutes is not None:
-            yield Problem(
-                f"{path}.unneededMinutes",
-                "the pinned Google Cloud provider has no input for this (the API has NodeConfig.consolidationDelay)",
-                "Leave it out; autoscaling.profile controls how soon idle nodes are removed",
             )
