@@ -16,7 +16,7 @@ from facts.jobs.plan import AskError, NothingFits
 from facts.jobs.sweep import SweepError
 from gpu import __version__
 from gpu.cluster import ClusterError
-from gpu.commands import dev, fit, jobs, offer, submission
+from gpu.commands import dev, fit, jobs, offer, submission, top
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
 from gpu.folder import FolderError
 from gpu.image import ImageError
@@ -71,6 +71,7 @@ app.command()(jobs.logs)
 app.command()(jobs.why)
 app.command()(jobs.stop)
 app.command()(jobs.cost)
+app.command()(top.top)
 app.command()(jobs.shell)
 app.command()(dev.dev)
 app.command()(dev.forward)
