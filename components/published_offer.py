@@ -103,8 +103,16 @@ def offer(
         ),
         volume_namespace=volume.namespace if volume is not None else None,
         queued=queued(settings),
-        log_command=catalog.of(settings.cloud).log_command,
+        **_logs(settings),
     )
+
+
+def _logs(settings: Settings) -> dict[str, str | None]:
+    """How users find the logs of deleted pods in the cloud, or which setting would save them."""
+    known = catalog.of(settings.cloud)
+    if known.log_addon is None or known.log_addon in settings.addons:
+        return {"log_command": known.log_command}
+    return {"log_setting": f"addons: [{known.log_addon}]"}
 
 
 def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolOffer:

@@ -94,7 +94,8 @@ class Offer:
     ``registry`` (host and path) is where its nodes pull from. ``accounts`` are service accounts (``namespace/name``)
     whose pods are somebody in the cloud if they carry ``account_labels``. ``volume_namespace`` has the claim
     ``SHARED_CLAIM``; ``queued`` are namespaces with a queue. ``log_command`` prints the logs of deleted pods, with
-    ``cluster``, ``namespace`` and ``pods`` (a regular expression) in braces.
+    ``region``, ``cluster``, ``namespace`` and ``pods`` (a regular expression) in braces; ``log_setting`` is the part of
+    the stack file that would save them in the cloud, if it does not.
     """
 
     stack: str
@@ -110,9 +111,11 @@ class Offer:
     volume_namespace: str | None = None
     queued: tuple[str, ...] = ()
     log_command: str | None = None
+    log_setting: str | None = None
 
 
-_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams", "volume_namespace", "queued", "log_command")
+_IF_ANY: Final = tuple(Offer.__dataclass_fields__)[6:]
+"""Fields that are left out when empty: all behind ``registry``."""
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:

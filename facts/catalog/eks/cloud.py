@@ -117,6 +117,15 @@ CATALOG: Final = CloudCatalog(
     disk_mib=disk_mib,
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
     spot_notice_seconds=120,
+    # Fluent Bit of the add-on tolerates every taint and writes one JSON document per line, with the line in ``log``:
+    # https://github.com/aws-observability/helm-charts/blob/main/charts/amazon-cloudwatch-observability/values.yaml;
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/regex-expressions.html
+    log_addon="cloudwatch",
+    log_command=(
+        "aws logs filter-log-events --region {region} --log-group-name /aws/containerinsights/{cluster}/application "
+        """--filter-pattern '{{ $.kubernetes.namespace_name = "{namespace}" && $.kubernetes.pod_name = %{pods}% }}' """
+        "--query 'events[].message' --output json | jq -r '.[] | fromjson | .log'"
+    ),
     # They ask for what they use, and a T machine has all of its cores; what it has too few of are credits.
     starves_small_nodes=False,
     kubernetes_versions={"rapid": "1.36", "regular": "1.35", "stable": "1.35"},

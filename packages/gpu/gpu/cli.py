@@ -16,7 +16,7 @@ from facts.jobs.plan import AskError, NothingFits
 from facts.jobs.sweep import SweepError
 from gpu import __version__
 from gpu.cluster import ClusterError
-from gpu.commands import dev, jobs, offer, submission
+from gpu.commands import dev, fit, jobs, offer, submission, top
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
 from gpu.folder import FolderError
 from gpu.image import ImageError
@@ -27,6 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # tables leave too little room for words at 80 columns
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""Work on a GPU cluster whose pools scale from zero: list pools, run jobs, explain why they wait, and show
     what they cost. It uses your kubeconfig and installs nothing in the cluster.""",
@@ -49,22 +50,28 @@ def _options(
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.", autocompletion=lambda: list(_SHELLS))],
+    shell: Annotated[
+        str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", autocompletion=lambda: list(_SHELLS))
+    ],
 ) -> None:
-    """Print the script that completes commands, options and job names: source it in your shell's start file."""
+    """Print a script that completes commands, options and names.
+
+    Source it in your shell's start file.
+    """
     if shell not in _SHELLS:
         fail(f"{shell}: write one of {', '.join(_SHELLS)}", EXIT_BAD_INPUT)
     typer.echo(get_completion_script(prog_name="gpu", complete_var="_GPU_COMPLETE", shell=shell))
 
 
 app.command()(offer.pools)
-app.command()(offer.fit)
+app.command()(fit.fit)
 app.command()(submission.submit)
 app.command("list")(jobs.list_jobs)
 app.command()(jobs.logs)
 app.command()(jobs.why)
 app.command()(jobs.stop)
 app.command()(jobs.cost)
+app.command()(top.top)
 app.command()(jobs.shell)
 app.command()(dev.dev)
 app.command()(dev.forward)

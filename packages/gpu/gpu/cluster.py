@@ -19,6 +19,8 @@ Object = dict[str, Any]
 
 _TIMEOUT: Final = (10, 60)
 """Seconds to connect, and between two bytes."""
+_RETRIES: Final = 1
+"""urllib3's own three would take 40 seconds until a cluster counts as unreachable."""
 _JSON: Final = "application/json"
 
 
@@ -38,6 +40,32 @@ class Reply:
     warnings: tuple[str, ...] = ()
 
 
+def _contexts() -> tuple[list[Object], Object]:
+    """All contexts of the kubeconfig, and the current one. Raises ClusterError."""
+    # Imported late: it takes a second to load, and `gpu --help` does not need it.
+    from kubernetes import config
+
+    try:
+        listed: Any = config.list_kube_config_contexts()
+    except (config.ConfigException, OSError) as error:
+        raise ClusterError(f"no usable kubeconfig: {error}; set KUBECONFIG to the stack's kubeconfig") from error
+    contexts, current = listed
+    return contexts, current
+
+
+def all_clusters() -> list[ClusterClient]:
+    """A client of each cluster of the kubeconfig, the current one first; of several contexts of a cluster the first.
+
+    Raises:
+        ClusterError: no usable kubeconfig.
+    """
+    contexts, current = _contexts()
+    by_cluster: dict[str, str] = {}
+    for each in (current, *contexts):
+        by_cluster.setdefault(each["context"]["cluster"], each["name"])
+    return [ClusterClient(context) for context in by_cluster.values()]
+
+
 class ClusterClient:
     """One cluster, by a context of the kubeconfig. Default: the current one."""
 
@@ -47,14 +75,7 @@ class ClusterClient:
         Raises:
             ClusterError: no kubeconfig, no such context, or no credentials.
         """
-        # Imported late: it takes a second to load, and `gpu --help` does not need it.
-        from kubernetes import config
-
-        try:
-            listed: Any = config.list_kube_config_contexts()
-        except (config.ConfigException, OSError) as error:
-            raise ClusterError(f"no usable kubeconfig: {error}; set KUBECONFIG to the stack's kubeconfig") from error
-        contexts, current = listed
+        contexts, current = _contexts()
         known = {each["name"]: each for each in contexts}
         if context is not None and context not in known:
             raise ClusterError(f"--context {context}: no such context; write one of {', '.join(sorted(known))}")
@@ -66,10 +87,12 @@ class ClusterClient:
 
     @cached_property
     def _client(self) -> ApiClient:
-        from kubernetes import config
+        from kubernetes import client, config
 
+        settings = client.Configuration()
+        vars(settings)["retries"] = _RETRIES  # whose type is declared to be None
         try:
-            return config.new_client_from_config(context=self.context)
+            return config.new_client_from_config(context=self.context, client_configuration=settings)
         except (config.ConfigException, OSError, subprocess.SubprocessError) as error:
             raise ClusterError(f"context {self.context}: {error}") from error
 
@@ -172,7 +195,9 @@ class ClusterClient:
         except ApiException as error:
             raise self._refused(error, method) from error
         except (HTTPError, OSError) as error:
-            reason = str(getattr(error, "reason", error)).rpartition("): ")[2]
+            cause = getattr(error, "reason", error)
+            # urllib3 puts the connection or the pool before its message.
+            reason = str((cause.args or (cause,))[-1]).rpartition("): ")[2].rpartition("] ")[2]
             raise ClusterError(
                 f"context {self.context}: no answer from the cluster: {reason}. Check the context, and your connection "
                 "to its network"

@@ -73,6 +73,23 @@ def of_job(
     return of_pods([*pods, *deleted], nodes, offer, now) + GpuCost(notes=notes)
 
 
+def hourly_usd(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer) -> float | None:
+    """What these pods cost per hour now, by their share of the nodes that they are on; ``None`` if one is unknown."""
+    pools = {pool.name: pool for pool in offer.pools}
+    by_name = {node["metadata"]["name"]: node for node in nodes}
+    placed = [(pod, _pool(pod, by_name.get(pod["spec"]["nodeName"]), pools)) for pod in pods if on_node(pod)]
+    costs = [
+        None if pool is None or pool.hourly_usd is None else _share(pod, pool) * pool.hourly_usd for pod, pool in placed
+    ]
+    return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def on_node(pod: Object) -> bool:
+    """Whether it has a node and has not ended."""
+    ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return bool(pod["spec"].get("nodeName")) and not ended
+
+
 def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> GpuCost:
     """What these pods cost until ``now``, and the idle time of their nodes that is still to come."""
     pools = {pool.name: pool for pool in offer.pools}
@@ -117,7 +134,7 @@ def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: f
     hourly = 0.0 if price is None or pool is None else price * _share(pod, pool)
     running = _hours(started, ended or now)
     return GpuCost(
-        gpu_hours=running * _gpus(pod),
+        gpu_hours=running * gpus_of(pod["spec"]),
         running=running * hourly,
         provisioning=_hours(waits_from, started or ended or now) * hourly,
         notes=(unknown_start,) if node is None else (),
@@ -150,14 +167,13 @@ def _allowed(pod: Object) -> list[str]:
 
 
 def _share(pod: Object, pool: PoolOffer) -> float:
-    return min(1.0, _gpus(pod) / pool.allocatable_gpus)
+    return min(1.0, gpus_of(pod["spec"]) / pool.allocatable_gpus)
 
 
-def _gpus(pod: Object) -> int:
-    return sum(
-        int(((container.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0))
-        for container in pod["spec"]["containers"]
-    )
+def gpus_of(pod_spec: Object) -> int:
+    """GPUs that the pod's containers request."""
+    limits = [(each.get("resources") or {}).get("limits") or {} for each in pod_spec["containers"]]
+    return sum(int(each.get(GPU_RESOURCE, 0)) for each in limits)
 
 
 def _ran(pod: Object) -> tuple[datetime | None, datetime | None]:

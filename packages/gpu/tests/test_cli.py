@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ import yaml
 from gpu import cli
 from gpu.brakes import SweepPrice
 from gpu.cluster import ClusterClient, ClusterError, Reply
+from gpu.commands import fit as fit_commands
 from gpu.commands import offer as offer_commands
 from gpu.commands import submission
+from packages.gpu.tests.api_server import kubeconfig
 from packages.gpu.tests.offers import offer, pool
 
 Run = Callable[..., tuple[int, str, str]]
@@ -49,7 +53,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
     class Own(FakeCluster):
         created: list[dict[str, Any]] = []  # noqa: RUF012  the test's own
 
-    for module in (offer_commands, submission):
+    for module in (fit_commands, offer_commands, submission):
         monkeypatch.setattr(module, "ClusterClient", Own)
     return Own
 
@@ -261,19 +265,27 @@ def test_bash_completes_commands_options_and_the_names_of_jobs(
     assert (code, out.split()) == (0, [expected])
 
 
+def test_a_cluster_that_does_not_answer_is_reported_in_words(
+    gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu.cluster._TIMEOUT", (0.2, 0.2))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(8)
+        file = kubeconfig(tmp_path / "config", {"here": f"http://127.0.0.1:{silent.getsockname()[1]}"})
+        monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+        code, _, err = gpu("pools")
+    assert code == 3
+    assert "no answer from the cluster: Read timed out. (read timeout=0.2). Check the context" in err
+
+
 def test_without_a_cluster_it_says_how_to_name_one(gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The library reads the variable when it is loaded.
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     code, _, err = gpu("pools")
     assert code == 3
     assert "KUBECONFIG" in err
-    place = {
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "u", "user": {}}],
-    }
-    context = {"name": "here", "context": {"cluster": "c", "user": "u"}}
-    file = tmp_path / "config"
-    file.write_text(yaml.safe_dump({**place, "contexts": [context], "current-context": "here"}))
+    file = kubeconfig(tmp_path / "config", {"here": "https://127.0.0.1:1"})
     monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
     code, _, err = gpu("pools", "--context", "there")
     assert code == 3
@@ -281,3 +293,14 @@ def test_without_a_cluster_it_says_how_to_name_one(gpu: Run, tmp_path: Path, mon
     code, _, err = gpu("pools")
     assert code == 3
     assert "no answer" in err
+
+
+def test_help_fits_80_columns_and_cuts_no_sentence_off(gpu: Run) -> None:
+    commands = [line.split()[0] for line in gpu("--help")[1].partition("Commands:\n")[2].splitlines()]
+    assert {"pools", "fit", "submit", "top", "forward", "completion"} <= set(commands)
+    for words in ([], *([command] for command in commands)):
+        code, out, _ = gpu(*words, "--help")
+        assert code == 0
+        assert max(map(len, out.splitlines())) <= 80, words
+        assert [line for line in out.splitlines()[1:] if line.endswith("...")] == [], words
+        assert re.findall(r"--[a-z-]+ <.*|.*sha256.*", out) == [], words

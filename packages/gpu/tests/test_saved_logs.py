@@ -188,15 +188,16 @@ def test_a_log_that_cannot_be_read_is_reported_and_the_reader_is_deleted(
     assert len(cluster.deleted) == 1
 
 
-CLOUD = "cloud-logs read cluster={cluster} namespace={namespace} pods={pods}"
+CLOUD = "cloud-logs read {region} cluster={cluster} namespace={namespace} pods={pods}"
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"log_command": CLOUD}, "cloud-logs read cluster=gpu-dev namespace=ml pods=^train-1-"),
+        ({"log_command": CLOUD}, "cloud-logs read region cluster=gpu-dev namespace=ml pods=^train-1-"),
         ({"volume_namespace": "default"}, "in namespace default save theirs in the shared volume"),
-        ({}, "nothing saves logs here; ask your administrator for `workloads: {sharedVolume: {}}`"),
+        ({}, "nothing saves logs here; ask your administrator for `workloads: {sharedVolume: {}}`\n"),
+        ({"log_setting": "addons: [logs]"}, "for `workloads: {sharedVolume: {}}` or `addons: [logs]`\n"),
     ],
 )
 def test_a_log_that_was_not_saved_is_in_the_clouds_store_or_lost(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Collection
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 EXIT_NO: Final = 1
 """No pool fits, or the job failed."""
@@ -18,21 +20,27 @@ EXIT_CLUSTER: Final = 3
 EXIT_INTERRUPTED: Final = 130
 
 ContextOption = Annotated[
-    str | None, typer.Option("--context", help="A context of your kubeconfig. Default: the current one.")
+    str | None,
+    typer.Option("--context", metavar="NAME", help="A context of your kubeconfig. Default: the current one."),
 ]
 TeamOption = Annotated[
-    str | None, typer.Option("--team", "-n", help="The team's namespace. Default: the context's namespace.")
+    str | None,
+    typer.Option("--team", "-n", metavar="NAME", help="The team's namespace. Default: the context's namespace."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-GpusOption = Annotated[int, typer.Option("--gpus", min=1, help="GPUs per pod.")]
-GpuOption = Annotated[str | None, typer.Option("--gpu", help="A GPU type or part of its name: a100, l4.")]
-MemoryOption = Annotated[str | None, typer.Option("--memory", help="Memory per pod: 200Gi.")]
-CpusOption = Annotated[str | None, typer.Option("--cpus", help="CPUs per pod: 8, 500m.")]
-DiskOption = Annotated[str | None, typer.Option("--disk", help="Ephemeral storage per pod: 50Gi.")]
+GpusOption = Annotated[int, typer.Option("--gpus", min=1, metavar="N", help="GPUs per pod.")]
+GpuOption = Annotated[
+    str | None, typer.Option("--gpu", metavar="TYPE", help="A GPU type or part of its name: a100, l4.")
+]
+MemoryOption = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory per pod: 200Gi.")]
+CpusOption = Annotated[str | None, typer.Option("--cpus", metavar="N", help="CPUs per pod: 8, 500m.")]
+DiskOption = Annotated[str | None, typer.Option("--disk", metavar="SIZE", help="Ephemeral storage per pod: 50Gi.")]
 SpotOption = Annotated[
     bool | None, typer.Option("--spot/--no-spot", help="Only spot nodes, or only on-demand nodes. Default: either.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Pods that run together, all at once.")]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", min=1, metavar="N", help="Pods that run together, all at once.")
+]
 
 
 def out() -> Console:
@@ -43,6 +51,14 @@ def out() -> Console:
 def err() -> Console:
     """Standard error: everything that is not the answer."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def table_of(*columns: str, numbers: Collection[str] = ()) -> Table:
+    """An empty table without lines; ``numbers`` are aligned to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(name, justify="right" if name in numbers else "left", overflow="fold")
+    return table
 
 
 def print_json(value: Any) -> None:

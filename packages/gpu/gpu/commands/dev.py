@@ -39,23 +39,33 @@ _POLL_SECONDS: Final = 2.0
 
 
 def dev(
-    name: Annotated[str, typer.Option("--name", help="Its name; an existing one is entered again.")] = "dev",
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="Its name; an existing one is entered again.")
+    ] = "dev",
     gpus: GpusOption = 1,
     gpu: GpuOption = None,
     memory: MemoryOption = None,
     cpus: CpusOption = None,
     disk: DiskOption = None,
     spot: SpotOption = None,
-    image: Annotated[str, typer.Option("--image", help="Its image. Default: PyTorch with CUDA 12.")] = IMAGE,
+    image: Annotated[
+        str,
+        typer.Option("--image", metavar="IMAGE", show_default=False, help="Its image. Default: PyTorch with CUDA 12."),
+    ] = IMAGE,
     sync: Annotated[bool, typer.Option("--sync", help="Copy this folder to /workspace.")] = False,
     idle: Annotated[
-        str, typer.Option("--idle", help="End when for so long no program ran and nobody used a shell.")
+        str, typer.Option("--idle", metavar="TIME", help="End when for so long no program ran and nobody used a shell.")
     ] = "30m",
-    timeout: Annotated[str, typer.Option("--timeout", help="End so long after it started, in any case.")] = "8h",
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="TIME", help="End so long after it started, in any case.")
+    ] = "8h",
     team: TeamOption = None,
     context: ContextOption = None,
 ) -> None:
-    """Open a shell in a container with GPUs, which ends by itself when it is idle. Exit the shell and come back."""
+    """Open a shell in a container with GPUs that ends when idle.
+
+    Exit the shell and run the command again to come back.
+    """
     kubectl()
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
@@ -109,12 +119,17 @@ def _wait(cluster: ClusterClient, namespace: str, name: str) -> None:
 
 def forward(
     name: JobArgument,
-    ports: Annotated[list[str], typer.Argument(help="Ports: 8888, or 8000:8888 for port 8000 of your machine.")],
+    ports: Annotated[
+        list[str], typer.Argument(metavar="PORT", help="Ports: 8888, or 8000:8888 for port 8000 of your machine.")
+    ],
     index: IndexOption = 0,
     team: TeamOption = None,
     context: ContextOption = None,
 ) -> None:
-    """Reach ports of a running job on localhost, with kubectl, until Ctrl-C."""
+    """Reach ports of a running job on localhost, with kubectl.
+
+    Ctrl-C ends it.
+    """
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     wrong = [port for port in ports if not all(part.isdecimal() for part in port.split(":", 1))]

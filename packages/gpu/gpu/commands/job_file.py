@@ -63,13 +63,15 @@ FileOption = Annotated[
     typer.Option(
         "--file",
         "-f",
+        metavar="FILE",
         callback=_read,
         is_eager=True,
         help="Read options from a YAML file: `gpus: 4`, `command: python train.py`. The command line wins.",
     ),
 ]
 EnvFileOption = Annotated[
-    Path | None, typer.Option("--env-file", help="Read environment variables from a file, NAME=value per line.")
+    Path | None,
+    typer.Option("--env-file", metavar="FILE", help="Read environment variables from a file, NAME=value per line."),
 ]
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import GPU_RESOURCE
 from gpu import why as reasons
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import (
@@ -27,6 +26,7 @@ from gpu.commands.common import (
     fail,
     out,
     print_json,
+    table_of,
 )
 from gpu.commands.following import (
     OWNER_LABEL,
@@ -42,7 +42,7 @@ from gpu.commands.following import (
     state_of,
 )
 from gpu.commands.saved_logs import show_saved
-from gpu.ledger import GpuCost, of_job
+from gpu.ledger import GpuCost, gpus_of, of_job
 
 
 def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -55,33 +55,42 @@ def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
     return [name for job in jobs if (name := job["metadata"]["name"]).startswith(incomplete)]
 
 
-JobArgument = Annotated[str, typer.Argument(help="The job's name.", autocompletion=job_names)]
-IndexOption = Annotated[int, typer.Option("--index", min=0, help="Index of the sweep's run, or of the worker.")]
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.", autocompletion=job_names)]
+IndexOption = Annotated[
+    int, typer.Option("--index", min=0, metavar="N", help="Index of the sweep's run, or of the worker.")
+]
 
 
 def list_jobs(team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
     """List the GPU jobs of a namespace, and what each waits for."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
-    jobs = [job for job in cluster.list(job_path(namespace)) if gpus_of(job)]
-    events = events_around(cluster, namespace) if jobs else []
-    by_job: dict[str, list[Object]] = {}
-    for pod in cluster.list(pod_path(namespace), labelSelector=OWNER_LABEL) if jobs else ():
-        by_job.setdefault(pod["metadata"]["labels"][OWNER_LABEL], []).append(pod)
-    queues = has_queues(cluster, *jobs)
-    rows = [_row(job, by_job.get(job["metadata"]["uid"], []), events, queues=queues) for job in jobs]
+    jobs = [job for job in cluster.list(job_path(namespace)) if gpus_per_pod(job)]
+    pods = cluster.list(pod_path(namespace), labelSelector=OWNER_LABEL) if jobs else []
+    rows = [_row(job, reason) for job, _, reason in with_reasons(cluster, namespace, jobs, pods)]
     if json:
         print_json(rows)
         return
     if not rows:
         out().print(f"no GPU jobs in namespace {namespace}")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("job", "GPUs", "complete", "state"):
-        table.add_column(name, justify="right" if name in ("GPUs", "complete") else "left", overflow="fold")
+    table = table_of("job", "GPUs", "complete", "state", numbers=("GPUs", "complete"))
     for row in rows:
         table.add_row(row["name"], str(row["gpus"]), f"{row['succeeded']}/{row['runs']}", escape(row["summary"]))
     out().print(table)
+
+
+def with_reasons(
+    cluster: ClusterClient, namespace: str, jobs: Sequence[Object], pods: Sequence[Object]
+) -> list[tuple[Object, list[Object], reasons.Reason]]:
+    """Jobs with their own of ``pods`` and the reason for their state; ``namespace`` is empty for all namespaces."""
+    events = events_around(cluster, namespace) if jobs else []
+    queues = has_queues(cluster, *jobs)
+    by_job: dict[str, list[Object]] = {}
+    for pod in pods:
+        by_job.setdefault((pod["metadata"].get("labels") or {}).get(OWNER_LABEL, ""), []).append(pod)
+    owned = [(job, by_job.get(job["metadata"]["uid"], [])) for job in jobs]
+    return [(job, own, reasons.of_job(job, own, events, queues=queues)) for job, own in owned]
 
 
 def logs(
@@ -134,7 +143,7 @@ def why(name: JobArgument, team: TeamOption = None, context: ContextOption = Non
 
 
 def stop(
-    names: Annotated[list[str], typer.Argument(help="Names of jobs.", autocompletion=job_names)],
+    names: Annotated[list[str], typer.Argument(metavar="JOB", help="Names of jobs.", autocompletion=job_names)],
     team: TeamOption = None,
     context: ContextOption = None,
 ) -> None:
@@ -152,13 +161,17 @@ def stop(
 
 def cost(
     name: Annotated[
-        str | None, typer.Argument(help="A job's name. Default: all jobs of the team.", autocompletion=job_names)
+        str | None,
+        typer.Argument(metavar="JOB", help="A job's name. Default: all jobs of the team.", autocompletion=job_names),
     ] = None,
     team: TeamOption = None,
     context: ContextOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what jobs cost at list prices: running, provisioning of their nodes, and idle time before scale-down."""
+    """Show what jobs cost at list prices.
+
+    Running, provisioning of their nodes, and idle time before scale-down.
+    """
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     offer = cluster.offer()
@@ -167,7 +180,7 @@ def cost(
     jobs = (
         [job_of(cluster, namespace, name)]
         if name
-        else [job for job in cluster.list(job_path(namespace)) if gpus_of(job)]
+        else [job for job in cluster.list(job_path(namespace)) if gpus_per_pod(job)]
     )
     events = cluster.list_if_allowed(event_path(namespace)) or [] if jobs else []
     costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
@@ -175,9 +188,8 @@ def cost(
     if json:
         print_json({"jobs": {job: _cost_json(each) for job, each in costs.items()}, "total": _cost_json(total)})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("job", "GPU hours", "running", "provisioning", "idle, at most", "total"):
-        table.add_column(column, justify="left" if column == "job" else "right")
+    numbers = ("GPU hours", "running", "provisioning", "idle, at most", "total")
+    table = table_of("job", *numbers, numbers=numbers)
     for job, each in [*costs.items(), *([("all", total)] if len(costs) != 1 else [])]:
         parts = (each.running, each.provisioning, each.idle, each.total)
         table.add_row(job, f"{each.gpu_hours:.2f}", *(dollars(part) for part in parts))
@@ -225,24 +237,18 @@ def _ahead(cluster: ClusterClient, state: JobState) -> int:
     if not any(pod["status"].get("phase") == "Pending" for pod in state.pods):
         return 0
     pending = cluster.list(pod_path(state.job["metadata"]["namespace"]), fieldSelector="status.phase=Pending")
-    return reasons.ahead_of(state.pods, [pod for pod in pending if _gpus(pod["spec"])])
+    return reasons.ahead_of(state.pods, [pod for pod in pending if gpus_of(pod["spec"])])
 
 
-def gpus_of(job: Object) -> int:
+def gpus_per_pod(job: Object) -> int:
     """GPUs that each of the job's pods requests."""
-    return _gpus(job["spec"]["template"]["spec"])
+    return gpus_of(job["spec"]["template"]["spec"])
 
 
-def _gpus(pod_spec: Object) -> int:
-    limits = [(each.get("resources") or {}).get("limits") or {} for each in pod_spec["containers"]]
-    return sum(int(each.get(GPU_RESOURCE, 0)) for each in limits)
-
-
-def _row(job: Object, pods: list[Object], events: list[Object], *, queues: bool) -> dict[str, Any]:
-    reason = reasons.of_job(job, pods, events, queues=queues)
+def _row(job: Object, reason: reasons.Reason) -> dict[str, Any]:
     return {
         "name": job["metadata"]["name"],
-        "gpus": gpus_of(job),
+        "gpus": gpus_per_pod(job),
         "runs": job["spec"].get("completions") or 1,
         "succeeded": (job.get("status") or {}).get("succeeded") or 0,
         "kind": reason.kind,

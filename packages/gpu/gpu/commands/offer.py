@@ -1,4 +1,4 @@
-"""``gpu pools`` and ``gpu fit``: the cluster's GPU pools, and where a job would run."""
+"""``gpu pools``: the cluster's GPU pools, and what is printed of those that fit a job."""
 
 from __future__ import annotations
 
@@ -6,37 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-import typer
-from rich.table import Table
-
 from facts.concepts.counts import counted
 from facts.concepts.offer import PoolOffer
 from facts.concepts.pool import POOL_LABEL
-from facts.jobs.fit import Fit, PodRequest, fits, gib, misses
-from facts.jobs.plan import NothingFits
+from facts.jobs.fit import Fit, PodRequest, gib
 from gpu.cluster import ClusterClient
-from gpu.commands.common import (
-    EXIT_NO,
-    ContextOption,
-    CpusOption,
-    DiskOption,
-    GpuOption,
-    GpusOption,
-    JsonOption,
-    MemoryOption,
-    SpotOption,
-    WorkersOption,
-    dollars,
-    out,
-    print_json,
-)
+from gpu.commands.common import ContextOption, JsonOption, dollars, out, print_json, table_of
 from gpu.submit import mebibytes, millicores
 
 _NODES: Final = "/api/v1/nodes"
 
 
 def pools(context: ContextOption = None, json: JsonOption = False) -> None:
-    """List the GPU pools: what a pod can request, what a node costs, how many nodes exist and may exist."""
+    """List the GPU pools: what a pod can request, prices, nodes."""
     cluster = ClusterClient(context)
     offer = cluster.offer()
     nodes = nodes_up(cluster)
@@ -45,52 +27,18 @@ def pools(context: ContextOption = None, json: JsonOption = False) -> None:
         return
     console = out()
     console.print(f"{offer.cluster} ({offer.cloud}, {offer.region}), stack {offer.stack}")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("pool", "GPU", "max per pod", "$/h", "nodes", "scale-down"):
-        table.add_column(name, justify="right" if name in ("$/h", "nodes") else "left", overflow="fold")
+    table = table_of("pool", "GPU", "max per pod", "$/h", "nodes", "scale-down", numbers=("$/h", "nodes"))
     for pool in offer.pools:
         count = "?" if nodes is None else str(nodes.get(pool.name, 0))
         table.add_row(
             pool.name,
-            f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{capacity(pool)}",
+            node_of(pool),
             room(pool),
             dollars(pool.hourly_usd),
             f"{count}/{pool.max_nodes}",
             f"after {pool.idle_minutes} min idle" if pool.idle_minutes is not None else "cloud default",
         )
     console.print(table)
-
-
-def fit(
-    gpus: GpusOption = 1,
-    gpu: GpuOption = None,
-    memory: MemoryOption = None,
-    cpus: CpusOption = None,
-    disk: DiskOption = None,
-    spot: SpotOption = None,
-    workers: WorkersOption = 1,
-    context: ContextOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Show where a job would run, its price, and whether a node is up. Exit code 1 if no pool fits."""
-    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
-    cluster = ClusterClient(context)
-    offer = cluster.offer()
-    fitting, others = fits(offer, request), misses(offer, request)
-    nodes = nodes_up(cluster)
-    if json:
-        print_json(
-            {"fits": [as_json(each, request, nodes) for each in fitting], "misses": [_miss(each) for each in others]}
-        )
-    elif fitting:
-        for each in fitting:
-            out().print(described(each, request, nodes))
-    else:
-        out().print(str(NothingFits(others)))
-        for miss in others[1:]:
-            out().print(f"  {miss.pool.name}: {'; '.join(miss.lacks)}")
-    if not fitting:
-        raise typer.Exit(EXIT_NO)
 
 
 def request_of(
@@ -146,6 +94,11 @@ def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> d
     }
 
 
+def node_of(pool: PoolOffer) -> str:
+    """A node of the pool in a few words: ``4 t4 spot``."""
+    return f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{capacity(pool)}"
+
+
 def capacity(pool: PoolOffer) -> str:
     """The capacity type with a leading space, and its limits; empty for on-demand."""
     capacity_type = "spot" if pool.spot else pool.capacity_type
@@ -199,7 +152,3 @@ def _pool_json(pool: PoolOffer, nodes: Mapping[str, int] | None) -> dict[str, An
 def _camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(each.capitalize() for each in others)
-
-
-def _miss(miss: Any) -> dict[str, Any]:
-    return {"pool": miss.pool.name, "lacks": list(miss.lacks)}

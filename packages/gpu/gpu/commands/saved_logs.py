@@ -55,11 +55,13 @@ def _elsewhere(cluster: ClusterClient, job: Object, index: int) -> str:
     if offer.log_command is not None:
         indexed = job["spec"].get("completionMode") == "Indexed"
         pods = f"^{name}-{index}-" if indexed else f"^{name}-[a-z0-9]+$"
-        command = offer.log_command.format(cluster=offer.cluster, namespace=namespace, pods=pods)
+        place = {"region": offer.region, "cluster": offer.cluster, "namespace": namespace}
+        command = offer.log_command.format(**place, pods=pods)
         return f". Your cloud has it; this prints it:\n{command}"
     if offer.volume_namespace is not None:
         return f". Jobs with a command in namespace {offer.volume_namespace} save theirs in the shared volume"
-    return ", and nothing saves logs here; ask your administrator for `workloads: {sharedVolume: {}}`"
+    settings = " or ".join(f"`{each}`" for each in ("workloads: {sharedVolume: {}}", offer.log_setting) if each)
+    return f", and nothing saves logs here; ask your administrator for {settings}"
 
 
 def _read(cluster: ClusterClient, reader: Object) -> list[str] | None:

@@ -49,7 +49,9 @@ _PLACEHOLDER: Final = "REGISTRY"
 
 def submit(
     ctx: typer.Context,
-    command: Annotated[list[str] | None, typer.Argument(help="After --: the program and its arguments.")] = None,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="After --: the program and its arguments.")
+    ] = None,
     gpus: GpusOption = 1,
     gpu: GpuOption = None,
     memory: MemoryOption = None,
@@ -61,15 +63,17 @@ def submit(
         list[str] | None,
         typer.Option(
             "--sweep",
+            metavar="NAME=VALUES",
             help="One run per value: lr=1e-3,1e-4 or seed=0..9; several options combine. Each parameter is an "
             "environment variable of the program and replaces {lr} in its arguments.",
         ),
     ] = None,
     at_once: Annotated[
-        int | None, typer.Option("--at-once", min=1, help="Runs of a sweep that may run at the same time.")
+        int | None, typer.Option("--at-once", min=1, metavar="N", help="Runs of a sweep that may run at the same time.")
     ] = None,
     image: Annotated[
-        str | None, typer.Option("--image", help="Run this image, without the folder unless you write --sync.")
+        str | None,
+        typer.Option("--image", metavar="IMAGE", help="Run this image, without the folder unless you write --sync."),
     ] = None,
     sync: Annotated[
         bool | None,
@@ -80,36 +84,50 @@ def submit(
         ),
     ] = None,
     registry: Annotated[
-        str | None, typer.Option("--registry", help="Registry to push to. Default: the stack's.")
+        str | None, typer.Option("--registry", metavar="HOST/PATH", help="Registry to push to. Default: the stack's.")
     ] = None,
     file: FileOption = None,
-    name: Annotated[str | None, typer.Option("--name", help="The job's name. Default: generated.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The job's name. Default: generated.")
+    ] = None,
     env: Annotated[
-        list[str] | None, typer.Option("--env", "-e", help="Environment variable of the program: NAME=value.")
+        list[str] | None,
+        typer.Option("--env", "-e", metavar="NAME=VALUE", help="Environment variable of the program: NAME=value."),
     ] = None,
     env_file: EnvFileOption = None,
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", help="Stop each pod so long after it started on a node: 90m, 2h30m."),
+        typer.Option("--timeout", metavar="TIME", help="Stop each pod so long after it started on a node: 90m, 2h30m."),
     ] = None,
     priority: Annotated[
         str | None,
-        typer.Option("--priority", help="low, normal or high: whose pods get the next free node. Default: the team's."),
+        typer.Option(
+            "--priority",
+            metavar="LEVEL",
+            help="low, normal or high: whose pods get the next free node. Default: the team's.",
+        ),
     ] = None,
     retries: Annotated[
         int | None,
-        typer.Option("--retries", min=0, help="Retries after the program failed; a reclaimed node does not count."),
+        typer.Option(
+            "--retries", min=0, metavar="N", help="Retries after the program failed; a reclaimed node does not count."
+        ),
     ] = None,
     grace: Annotated[
         int | None,
         typer.Option(
-            "--grace", min=0, help="Seconds from SIGTERM to SIGKILL; on spot nodes at most the cloud's notice."
+            "--grace",
+            min=0,
+            metavar="SECONDS",
+            help="Seconds from SIGTERM to SIGKILL; on spot nodes at most the cloud's notice.",
         ),
     ] = None,
     service_account: Annotated[
         str | None,
         typer.Option(
-            "--service-account", help="Service account of the pods. Default: that of the stack's checkpoints."
+            "--service-account",
+            metavar="NAME",
+            help="Service account of the pods. Default: that of the stack's checkpoints.",
         ),
     ] = None,
     team: TeamOption = None,
@@ -125,7 +143,10 @@ def submit(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a program on GPUs: take this folder (or --image), create a Job that fits a pool, follow its output."""
+    """Run a program on GPUs, with this folder or an image.
+
+    Creates a Job on the cheapest pools that fit, and shows its output.
+    """
     program = command_of(ctx, command)
     if not program and image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)

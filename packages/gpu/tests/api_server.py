@@ -1,0 +1,66 @@
+"""Clusters that answer over HTTP from a table, and a kubeconfig of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from facts.concepts.offer import Offer, to_config_map
+
+INVENTORY = "/api/v1/namespaces/kube-system/configmaps/gpucluster-pools"
+
+
+def inventory(offer: Offer) -> dict[str, Any]:
+    """A cluster that publishes these pools, and has no node."""
+    return {INVENTORY: to_config_map(offer), "/api/v1/nodes": []}
+
+
+@contextmanager
+def serving(objects: Mapping[str, Any]) -> Iterator[str]:
+    """The URL of a cluster with objects by path: one, a list of them, or the status of a refusal; others are 404."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = objects.get(urlsplit(self.path).path, 404)
+            code = found if isinstance(found, int) else 200
+            answer = {"message": "refused"} if code != 200 else {"items": found} if isinstance(found, list) else found
+            body = json.dumps(answer).encode()
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def kubeconfig(file: Path, servers: Mapping[str, str], **contexts: str) -> Path:
+    """A kubeconfig with a context per server, the first current, and further ``contexts``: name → its server."""
+    all_contexts = {**{name: name for name in servers}, **contexts}
+    content = {
+        "clusters": [{"name": name, "cluster": {"server": url}} for name, url in servers.items()],
+        "users": [{"name": "user", "user": {}}],
+        "contexts": [
+            {"name": name, "context": {"cluster": server, "user": "user"}} for name, server in all_contexts.items()
+        ],
+        "current-context": next(iter(servers)),
+    }
+    file.write_text(yaml.safe_dump(content))
+    return file
