@@ -63,9 +63,10 @@ class AksCluster(ControlPlaneOutputs):
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
-        existing = ExistingNetwork(settings, parent) if settings.network.existing else None
         running_pools = RunningPools(settings, parent)
-        if settings.network.private_endpoint and existing is None and not running_pools.cluster_exists:
+        new = not running_pools.cluster_exists
+        existing = ExistingNetwork(settings, parent, new=new) if settings.network.existing else None
+        if settings.network.private_endpoint and existing is None and new:
             raise pulumi.RunError(_UNREACHABLE)
         group = declare(
             "azure-native:resources:ResourceGroup",
