@@ -38,6 +38,8 @@ VIRTUAL_NETWORK: Final[dict[str, Any]] = {
     ],
 }
 
+ROUTE_TABLE: Final[dict[str, Any]] = {"routes": [{"addressPrefix": "0.0.0.0/0", "nextHopType": "VirtualAppliance"}]}
+
 CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
     "azure-native:network:getVirtualNetwork": lambda args: {
@@ -47,6 +49,7 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
             for subnet in VIRTUAL_NETWORK["subnets"]
         ],
     },
+    "azure-native:network:getRouteTable": lambda args: ROUTE_TABLE,
     "azure-native:network:getNetworkInterface": {"ipConfigurations": [{"privateIPAddress": "10.0.0.77"}]},
     # A cluster in its first update: its pools come later.
     "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},

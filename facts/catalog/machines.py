@@ -80,4 +80,5 @@ def _machine(row: tables.Row) -> Machine:
         shared_core=row["shared_core"] == "yes",
         provisioning=cast(Provisioning, row["provisioning"] or "any"),
         local_ssds=int(row.get("local_ssds") or 0),
+        trusted_launch=row.get("trusted_launch") != "no",
     )

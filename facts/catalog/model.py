@@ -68,6 +68,7 @@ class Machine:
     ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none).
     ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
     ``local_ssds`` is the number of local SSDs that come with it, where the catalogue knows it.
+    ``trusted_launch`` is whether it verifies what it boots, with a virtual TPM.
     """
 
     type: str
@@ -79,6 +80,7 @@ class Machine:
     shared_core: bool = False
     provisioning: Provisioning = "any"
     local_ssds: int = 0
+    trusted_launch: bool = True
 
     @property
     def memory_per_vcpu_gib(self) -> float:

@@ -47,7 +47,8 @@ _UNREACHABLE: Final = (
     "your address in authorizedNetworks."
 )
 
-# "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
+# "Only the load balancer that AKS makes", whose address AKS adds to any other ranges itself and refuses beside them:
+# https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges, https://github.com/Azure/terraform-azurerm-aks/issues/378
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
 
 
@@ -62,9 +63,10 @@ class AksCluster(ControlPlaneOutputs):
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
-        existing = ExistingNetwork(settings, parent) if settings.network.existing else None
         running_pools = RunningPools(settings, parent)
-        if settings.network.private_endpoint and existing is None and not running_pools.cluster_exists:
+        new = not running_pools.cluster_exists
+        existing = ExistingNetwork(settings, parent, new=new) if settings.network.existing else None
+        if settings.network.private_endpoint and existing is None and new:
             raise pulumi.RunError(_UNREACHABLE)
         group = declare(
             "azure-native:resources:ResourceGroup",
@@ -255,6 +257,6 @@ def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.M
             # Without a zone its name is public, and leads to the private address.
             "enablePrivateClusterPublicFQDN": zone == NO_DNS_ZONE,
         }
-    # Never empty: Azure treats an empty list as open to everyone. Nodes connect from the NAT's address.
-    own = network.egress or [_LOAD_BALANCER_ONLY]
-    return {**access, "authorizedIPRanges": [*(allowed.cidr for allowed in settings.network.authorized_networks), *own]}
+    # Nodes connect from the NAT's address. Azure treats an empty list as open to everyone.
+    ranges = [*(allowed.cidr for allowed in settings.network.authorized_networks), *network.egress]
+    return {**access, "authorizedIPRanges": ranges or [_LOAD_BALANCER_ONLY]}

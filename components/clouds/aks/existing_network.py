@@ -15,9 +15,12 @@ from components.settings import Settings
 from components.settings.limits import common
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
-from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE
+from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, ROUTE_TABLE
 
 _NETWORK: Final = "azure-native:network:getVirtualNetwork"
+_ROUTES: Final = "azure-native:network:getRouteTable"
+# https://learn.microsoft.com/azure/aks/egress-udr, https://github.com/hashicorp/terraform-provider-azurerm/issues/8609
+_WAYS_OUT: Final = ("VirtualAppliance", "VirtualNetworkGateway")
 
 
 class ExistingNetwork:
@@ -25,23 +28,24 @@ class ExistingNetwork:
     the control plane's identity changes besides the subnet: the network if it links the zone with the cluster's name to
     it, and the subnet's route table (https://learn.microsoft.com/azure/aks/aks-service-permissions).
 
+    ``new`` is whether the cluster does not exist yet: one that does keeps its outbound type.
+
     Raises:
         pulumi.RunError: no such subnet, or an unsuitable one; lists all problems, before any resource is created.
     """
 
-    def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
+    def __init__(self, settings: Settings, parent: pulumi.Resource, *, new: bool) -> None:
         existing = settings.network.existing
         parts = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
         assert existing is not None
         assert parts is not None  # settings refuse any other
         arguments = {"resourceGroupName": parts["group"], "virtualNetworkName": parts["name"]}
-        try:
-            network = pulumi.runtime.invoke(_NETWORK, arguments, pulumi.InvokeOptions(parent=parent)).value
-        except Exception as error:
-            raise pulumi.RunError(f"network.existing.network: {existing.network}: {error}") from error
+        network = _look_up(_NETWORK, arguments, f"network: {existing.network}", parent)
         subnets = {each["name"]: each for each in network.get("subnets") or ()}
         subnet = subnets.get(existing.subnets[0])
         problems = [*_place(settings, network, subnets), *(_room(settings, subnet) if subnet else ())]
+        if new and subnet:
+            problems += _default_route(subnet, parent)
         if problems or subnet is None:
             raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
         self.subnet: pulumi.Output[str] = pulumi.Output.from_input(str(subnet["id"]))
@@ -52,6 +56,36 @@ class ExistingNetwork:
         table = (subnet.get("routeTable") or {}).get("id")
         network_id = existing.network if settings.network.private_endpoint and links else None
         self.changed = {key: id for key, id in (("network", network_id), ("route-table", table)) if id}
+
+
+def _look_up(token: str, arguments: Mapping[str, str], what: str, parent: pulumi.Resource) -> Mapping[str, Any]:
+    """What Azure has; ``pulumi.RunError`` if it does not answer."""
+    try:
+        found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
+    except Exception as error:
+        raise pulumi.RunError(f"network.existing.{what}: {error}") from error
+    return found
+
+
+def _default_route(subnet: Mapping[str, Any], parent: pulumi.Resource) -> Iterator[Problem]:
+    """Nodes that leave by a route table need a default route that AKS accepts; one learned by BGP does not count:
+    https://github.com/MicrosoftDocs/azure-docs/issues/108240."""
+    if _outbound(subnet) != "userDefinedRouting":
+        return
+    id = subnet["routeTable"]["id"]
+    parts = ROUTE_TABLE.fullmatch(id)
+    assert parts is not None  # Azure's own
+    # A table is in its networks' subscription: https://learn.microsoft.com/azure/virtual-network/manage-route-table
+    arguments = {"resourceGroupName": parts["group"], "routeTableName": parts["name"]}
+    table = _look_up(_ROUTES, arguments, f"subnets: {id}", parent)
+    hops = [each["nextHopType"] for each in table.get("routes") or () if each.get("addressPrefix") == "0.0.0.0/0"]
+    if not hops or hops[0] not in _WAYS_OUT:
+        leads = f"leads 0.0.0.0/0 to {hops[0]}" if hops else "has no route for 0.0.0.0/0"
+        yield Problem(
+            "network.existing.subnets",
+            f"the route table of '{subnet['name']}', {id}, {leads}, so AKS would refuse the cluster",
+            f"Add a route for 0.0.0.0/0 with the next hop {' or '.join(_WAYS_OUT)}, or give the subnet a NAT gateway",
+        )
 
 
 def _outbound(subnet: Mapping[str, Any]) -> str:

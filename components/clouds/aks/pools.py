@@ -29,9 +29,6 @@ _OS_SKUS: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLin
 
 _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "maxUnavailable": "0"}
 
-# https://learn.microsoft.com/azure/aks/use-trusted-launch
-_TRUSTED_LAUNCH: Final[aks.AgentPoolSecurityProfile] = {"enableVTPM": True, "enableSecureBoot": True}
-
 # Azure adds them to a new spot pool. An update removes labels that it does not list, from running nodes too, and pods
 # that select them, as https://learn.microsoft.com/azure/aks/spot-node-pool recommends, would never start again:
 # https://github.com/Azure/AKS/issues/3152
@@ -69,7 +66,6 @@ def admin_profile(
         "count": count,
         "enableAutoScaling": pool.autoscaled,
         "upgradeSettings": _UPGRADE_BY_SURPLUS,
-        "securityProfile": _TRUSTED_LAUNCH,
     }
     _add_nodes(profile, pool, subnet, tags)
     if pool.autoscaled:
@@ -110,7 +106,6 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
         "nodeTaints": [aks_taint(taint) for taint in pool.taints],
         "scaleDownMode": "Delete",
         "scaleSetPriority": "Spot" if pool.spot else "Regular",
-        "securityProfile": _TRUSTED_LAUNCH,
     }
     _add_nodes(inputs, pool, context.subnet, dict(context.settings.labels))
     if context.settings.kubernetes.version is not None:
@@ -146,8 +141,6 @@ def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
 
 
 def _add_gpus(inputs: aks.AgentPool, gpus: PoolGpus) -> None:
-    # AKS's driver for Ubuntu is not signed, so secure boot would not load it; a user's driver may not be signed either.
-    inputs["securityProfile"] = {"enableVTPM": True, "enableSecureBoot": False}
     inputs["gpuProfile"] = {"driver": "Install" if gpus.drivers == "managed" else "None"}
     if gpus.reservation is not None:
         # A pool in preview may be given one later; a node that has one already keeps it.
@@ -178,6 +171,11 @@ def _add_nodes(
     # Registered once per subscription: https://learn.microsoft.com/azure/aks/enable-host-encryption
     inputs["enableEncryptionAtHost"] = True
     inputs["enableNodePublicIP"] = False
+    machine = CATALOG.machines.get(pool.machine_type)
+    if machine is None or machine.trusted_launch:
+        # AKS's GPU driver for Ubuntu is not signed, so secure boot would not load it; a user's may not be signed either:
+        # https://learn.microsoft.com/azure/aks/use-trusted-launch
+        inputs["securityProfile"] = {"enableVTPM": True, "enableSecureBoot": pool.gpu_part is None}
     inputs["tags"] = tags
 
 

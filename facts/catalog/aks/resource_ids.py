@@ -25,6 +25,9 @@ _NETWORKING: Final = (
 EXISTING_NETWORK: Final = re.compile(_NETWORKING + r"virtualNetworks/(?P<name>[^/]+)", re.IGNORECASE)
 """A virtual network."""
 
+ROUTE_TABLE: Final = re.compile(_NETWORKING + r"routeTables/(?P<name>[^/]+)", re.IGNORECASE)
+"""A route table."""
+
 PRIVATE_DNS_ZONE: Final = re.compile(_NETWORKING + r"privateDnsZones/(?P<name>[^/]+)", re.IGNORECASE)
 """A private DNS zone."""
 

@@ -68,6 +68,12 @@ def test_only_the_written_networks_and_the_nodes_reach_the_control_plane() -> No
     assert access == {"authorizedIPRanges": ["198.51.100.0/24", "198.51.100.77/32"], "disableRunCommand": True}
 
 
+def test_azures_load_balancer_is_not_in_a_list_with_other_networks() -> None:
+    allowed = AuthorizedNetworkSetting(name="vpn", cidr="198.51.100.0/24")
+    access = inputs_of(authorized_networks=(allowed,), nat_per_zone=True)["apiServerAccessProfile"]
+    assert access["authorizedIPRanges"] == ["198.51.100.0/24"]
+
+
 @pytest.mark.parametrize(("nat_per_zone", "own"), [(False, "198.51.100.77/32"), (True, "0.0.0.0/32")])
 def test_the_list_of_networks_is_never_empty_which_would_mean_everybody(nat_per_zone: bool, own: str) -> None:
     access = inputs_of(authorized_networks=(), nat_per_zone=nat_per_zone)["apiServerAccessProfile"]

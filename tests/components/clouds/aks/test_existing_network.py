@@ -107,6 +107,46 @@ def test_nodes_go_out_as_the_subnet_does_and_a_cluster_keeps_its_way(
     assert "networkProfile.outboundType" in cluster.ignore_changes
 
 
+ROUTES: dict[str, dict[str, str]] = {
+    "none": {},
+    "elsewhere": {"10.0.0.0/8": "VirtualAppliance"},
+    "internet": {"0.0.0.0/0": "Internet"},
+    "firewall": {"10.0.0.0/8": "None", "0.0.0.0/0": "VirtualAppliance"},
+    "gateway": {"0.0.0.0/0": "VirtualNetworkGateway"},
+}
+
+
+@pytest.mark.parametrize(
+    ("routes", "way", "words"),
+    [
+        ("none", {}, r"existing\.subnets: .*/routeTables/firewall, has no route for 0\.0\.0\.0/0"),
+        ("elsewhere", {}, r"existing\.subnets: .*has no route for 0\.0\.0\.0/0.*Add a route for 0\.0\.0\.0/0"),
+        ("internet", {}, r"existing\.subnets: .*leads 0\.0\.0\.0/0 to Internet.*VirtualAppliance"),
+        ("firewall", {}, None),
+        ("gateway", {}, None),
+        ("none", {"natGateway": {"id": "n"}}, None),
+    ],
+)
+def test_a_new_cluster_needs_a_default_route_that_aks_accepts(
+    routes: str, way: dict[str, Any], words: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_cluster: dict[str, Any] = {}
+    monkeypatch.setitem(aks_answers.CALLS, "azure-native:containerservice:getManagedCluster", no_cluster)
+    monkeypatch.setitem(aks_answers.VIRTUAL_NETWORK, "subnets", [{**SUBNET, **way}])
+    hops = [{"addressPrefix": prefix, "nextHopType": hop} for prefix, hop in ROUTES[routes].items()]
+    monkeypatch.setitem(aks_answers.ROUTE_TABLE, "routes", hops)
+    if words is None:
+        assert run_cluster().only(CLUSTER)
+    else:
+        with pytest.raises(pulumi.RunError, match=words):
+            run_cluster()
+
+
+def test_a_cluster_keeps_its_way_out_whatever_its_table_becomes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(aks_answers.ROUTE_TABLE, "routes", [])
+    assert run_cluster().only(CLUSTER)
+
+
 @pytest.mark.parametrize(
     ("network", "changes", "words"),
     [

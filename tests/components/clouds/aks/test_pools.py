@@ -210,7 +210,12 @@ def test_images(image: str, sent: str) -> None:
 
 @pytest.mark.parametrize(("spec", "secure_boot"), [(gpu_spec(), False), (cpu_spec(), True)])
 def test_secure_boot_wherever_the_drivers_are_signed(spec: Pool, secure_boot: bool) -> None:
-    assert declared(spec).inputs["securityProfile"]["enableSecureBoot"] is secure_boot
+    assert declared(spec).inputs["securityProfile"] == {"enableVTPM": True, "enableSecureBoot": secure_boot}
+
+
+@pytest.mark.parametrize("size", ["Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4"])
+def test_a_size_without_trusted_launch_is_not_asked_for_it(size: str) -> None:
+    assert "securityProfile" not in gpu_inputs(machine_types=(size,))
 
 
 @pytest.mark.parametrize("spec", [gpu_spec(), cpu_spec(spot=True)])

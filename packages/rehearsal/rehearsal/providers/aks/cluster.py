@@ -36,7 +36,7 @@ from rehearsal.providers.aks.identity import (
     identity_outputs,
     may_assign,
 )
-from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, SUBNET
+from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, ROUTE_TABLE, SUBNET
 from rehearsal.providers.aks.pool_rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.aks.versions import run_by
@@ -75,6 +75,7 @@ def _require(pending: Pending[Subscription]) -> None:
         require_zones(pending.cloud, pool, pending.inputs["location"])
     _require_ranges_apart(pending.cloud, pending.inputs)
     _require_nat(pending.cloud, pending.inputs)
+    _require_default_route(pending.cloud, pending.inputs)
     _require_link(pending.cloud, pending.inputs)
 
 
@@ -286,6 +287,36 @@ def _require_nat(cloud: Subscription, inputs: Properties) -> None:
         if not at(subnet.inputs, "natGateway.id"):
             raise bad_request(f"outboundType userAssignedNATGateway: subnet {subnet.id} has no NAT gateway.")
         _require_way_back(cloud, inputs, at(subnet.inputs, "natGateway.id"))
+
+
+def _require_default_route(cloud: Subscription, inputs: Properties) -> None:
+    """400 if nodes that leave by the subnet's route table have no firewall or gateway there.
+
+    The words: https://github.com/MicrosoftDocs/azure-docs/issues/108240,
+    https://github.com/hashicorp/terraform-provider-azurerm/issues/8609.
+    """
+    if at(inputs, "networkProfile.outboundType") != "userDefinedRouting":
+        return
+    for pool in inline_pools(inputs):
+        subnet = require(cloud, pool["vnetSubnetID"], SUBNET)
+        table = at(subnet.inputs, "routeTable.id")
+        if not table:
+            raise bad_request(
+                f"An existing route table has not been associated with subnet {subnet.id}.",
+                "ExistingRouteTableNotAssociatedWithSubnet",
+            )
+        routes = require(cloud, table, ROUTE_TABLE).inputs.get("routes") or []
+        hops = [route["nextHopType"] for route in routes if route.get("addressPrefix") == "0.0.0.0/0"]
+        if not hops:
+            raise bad_request(
+                f"Default route 0.0.0.0/0 missing from route table {table}", "RouteTableMissingDefaultRouteError"
+            )
+        if hops[0] not in ("VirtualAppliance", "VirtualNetworkGateway"):
+            raise bad_request(
+                f"Default route 0.0.0.0/0 has a next hop of {hops[0]} but only next hops of VirtualAppliance or "
+                "VirtualNetworkGateway are allowed. Please see http://aka.ms/aks/outboundtype for more details",
+                "RouteTableInvalidNextHop",
+            )
 
 
 def _require_way_back(cloud: Subscription, inputs: Properties, gateway: str) -> None:

@@ -76,7 +76,7 @@ def _group(name: str, settings: Settings, groups: set[str]) -> Generator[tuple[s
 
 
 def _network(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
-    """The subnet has room for 1,000 nodes, and a route table, as by a company's firewall; its DNS servers are not
+    """The subnet has room for 1,000 nodes, and its route table leads to a company's firewall; its DNS servers are not
     Azure's."""
     existing = settings.network.existing
     written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
@@ -85,7 +85,9 @@ def _network(settings: Settings) -> Generator[tuple[str, Properties], object, No
     group, network = written["group"], written["name"]
     yield GROUP, {"resourceGroupName": group, "location": settings.region}
     there = {"resourceGroupName": group, "location": settings.region}
-    yield ROUTE_TABLE, {**there, "routeTableName": f"{network}-routes"}
+    default = {"name": "default", "addressPrefix": "0.0.0.0/0"}
+    firewall = {"nextHopType": "VirtualAppliance", "nextHopIpAddress": "10.0.0.4"}
+    yield ROUTE_TABLE, {**there, "routeTableName": f"{network}-routes", "routes": [{**default, **firewall}]}
     space = {"addressPrefixes": ["10.20.0.0/16"]}
     servers = {"dnsServers": ["10.0.0.4", "10.0.0.5"]}
     yield NETWORK, {**there, "virtualNetworkName": network, "addressSpace": space, "dhcpOptions": servers}

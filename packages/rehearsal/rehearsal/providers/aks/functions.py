@@ -9,10 +9,10 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.providers.aks.agent_pool import POOL, live, pools_of
-from rehearsal.providers.aks.cloud import Subscription, identifier, require
+from rehearsal.providers.aks.cloud import TABLE, Subscription, identifier, require
 from rehearsal.providers.aks.cluster import endpoint_path, find_cluster
 from rehearsal.providers.aks.data import get_network_interface
-from rehearsal.providers.aks.network import NETWORK, subnets_of
+from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, subnets_of
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.store import Record
@@ -42,6 +42,12 @@ def get_virtual_network(cloud: Subscription, args: Properties) -> Properties:
         {**each.state, "id": each.id, "name": each.inputs["subnetName"]} for each in subnets_of(cloud, network.id)
     ]
     return {**network.state, "id": network.id, "name": name, "subnets": subnets}
+
+
+def get_route_table(cloud: Subscription, args: Properties) -> Properties:
+    """``network.getRouteTable``: a route table with its routes."""
+    table = require(cloud, TABLE.id(ROUTE_TABLE).format_map({**args, "subscription": cloud.subscription}), ROUTE_TABLE)
+    return {**table.state, "id": table.id, "name": args["routeTableName"]}
 
 
 def get_managed_cluster(cloud: Subscription, args: Properties) -> Properties:
@@ -124,6 +130,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Subscription, Properties], Properties]]]
     "azure-native:containerservice:getAgentPool": get_agent_pool,
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,
     "azure-native:network:getNetworkInterface": get_network_interface,
+    "azure-native:network:getRouteTable": get_route_table,
     "azure-native:network:getVirtualNetwork": get_virtual_network,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
 }

@@ -25,6 +25,9 @@ KEY = (
 STACKS: dict[str, dict[str, Any]] = {
     "default": {},
     "regional": {"availability": "regional"},
+    "a-size-without-trusted-launch": {
+        "gpuPools": [{"name": "a100", "gpu": "nvidia-a100-40gb", "gpusPerNode": 8, "maxNodes": 1}]
+    },
     "encrypted": {"security": {"kmsKey": KEY}},
     "growing-admin-pool": {"adminPool": {"nodes": 1, "maxNodes": 3}},
     "workloads": {"workloads": {"registry": {}, "checkpoints": {}, "sharedVolume": {}}},

@@ -142,6 +142,34 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
 
 
 @pytest.mark.parametrize(
+    ("hops", "code"),
+    [
+        (None, "ExistingRouteTableNotAssociatedWithSubnet"),
+        ({}, "RouteTableMissingDefaultRouteError"),
+        ({"10.0.0.0/8": "VirtualAppliance"}, "RouteTableMissingDefaultRouteError"),
+        ({"0.0.0.0/0": "Internet"}, "RouteTableInvalidNextHop"),
+        ({"0.0.0.0/0": "VirtualAppliance"}, None),
+        ({"0.0.0.0/0": "VirtualNetworkGateway"}, None),
+    ],
+)
+def test_nodes_that_leave_by_a_route_table_have_a_default_route(
+    azure: Microsoft, hops: dict[str, str] | None, code: str | None
+) -> None:
+    azure.network()
+    principal = azure.identity().state["principalId"]
+    azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=principal))
+    if hops is not None:
+        routes = [{"name": "r", "addressPrefix": prefix, "nextHopType": hop} for prefix, hop in hops.items()]
+        table = azure.create(ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "way", "routes": routes})
+        azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(routeTable={"id": table.id}))
+    inputs = cluster(networkProfile={**cluster()["networkProfile"], "outboundType": "userDefinedRouting"})
+    if code:
+        missing(azure, CLUSTER, inputs, code)
+    else:
+        assert azure.create(CLUSTER, inputs).id
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"sku": {"name": "StandardV2"}}, "SKU Standard"),
