@@ -60,7 +60,7 @@ class GpuPool(Section):
 
     name: PoolName
     gpu: StrictStr
-    gpus_per_node: Sizes = (1,)
+    gpus_per_node: Sizes = Field(default=(1,), validate_default=True)
     machine_type: MachineTypes = Field(default=(), validate_default=True)
     reservation: Reservations = ()
     flex_start: FlexStart | None = None

@@ -60,9 +60,9 @@ BEFORE_NODES: Final = (
 
 _MONITORING: Final = Addon(
     name="eks-node-monitoring-agent",
-    # Its DaemonSet dcgm-server, which finds broken GPUs, tolerates no taint by default:
-    # https://github.com/aws/eks-node-monitoring-agent/blob/main/charts/eks-node-monitoring-agent/values.yaml
-    configuration={"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}},
+    # Its GPU monitor reports a lost connection to DCGM as a broken GPU, for ever, and node repair then deletes the node
+    # with its job: https://github.com/aws/eks-node-monitoring-agent/issues/266
+    configuration={"nodeAgent": {"monitors": {"nvidia": {"enabled": False}}}},
 )
 """What Karpenter's node repair acts on: https://docs.aws.amazon.com/eks/latest/userguide/node-health-nma.html"""
 

@@ -84,6 +84,22 @@ def test_every_size_of_every_gpu_has_outputs_or_is_refused(cloud: str, autoscale
 
 
 @each_column
+def test_a_gpu_whose_size_is_left_out_has_one_gpu_per_node_or_is_refused(cloud: str, autoscaler: str) -> None:
+    machines = catalog.of(cloud).machines
+    for gpu in catalog.of(cloud).accelerators:
+        for capacity in CAPACITY:
+            pool = entry(cloud, gpu, 1, capacity, WORDS[cloud]["zones"][0])
+            del pool["gpusPerNode"]
+            config = stack(cloud, autoscaler, [pool])
+            try:
+                settings = load(config, stack="sizes", project=account(cloud)[1])
+            except SettingsError as error:
+                assert ("gpuPools[0].gpusPerNode" in str(error)) == (1 not in machines.gpu_counts(gpu)), str(error)
+                continue
+            assert {pool.gpus.per_node for pool in settings.gpu_pools} == {1}
+
+
+@each_column
 def test_what_settings_accept_the_program_declares(cloud: str, autoscaler: str) -> None:
     key, value = account(cloud)
     for capacity in {pool["capacity"] for pool in accepted(cloud, autoscaler, "regional")} - {"spot-with-fallback"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -46,7 +47,7 @@ def test_it_looks_every_five_minutes_and_may_only_delete_claims() -> None:
     assert role == [{"apiGroups": ["karpenter.sh"], "resources": ["nodeclaims"], "verbs": ["list", "delete"]}]
 
 
-def test_karpenter_replaces_broken_nodes_and_the_agent_looks_at_gpu_nodes() -> None:
+def test_node_repair_is_on_and_the_agent_reports_no_gpu_as_broken() -> None:
     recording = eks_specs.recorded(eks_specs.gpu_pool(), cluster={"autoscaler": "karpenter"})
     (release,) = [
         one.inputs for one in recording.of_type("kubernetes:helm.sh/v3:Release") if one.inputs["name"] == "karpenter"
@@ -58,4 +59,6 @@ def test_karpenter_replaces_broken_nodes_and_the_agent_looks_at_gpu_nodes() -> N
         for one in recording.of_type("aws:eks/addon:Addon")
         if one.inputs["addonName"] == "eks-node-monitoring-agent"
     ]
-    assert agent["configurationValues"] == '{"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}'
+    # Node repair deletes the node of a reported GPU with its job, and a lost connection to DCGM is reported for ever:
+    # https://github.com/aws/eks-node-monitoring-agent/issues/266
+    assert json.loads(agent["configurationValues"]) == {"nodeAgent": {"monitors": {"nvidia": {"enabled": False}}}}
