@@ -15,7 +15,6 @@ from components.clouds.aks import roles
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings import Settings
-from components.settings.cluster import AuthorizedNetworkSetting
 from facts.catalog.aks.keys import parse_key
 from facts.concepts.pool import Pool
 from tests import aks_answers, recorder
@@ -62,46 +61,11 @@ def grants(recording: recorder.Recording) -> dict[tuple[str, str], str]:
     }
 
 
-def test_only_the_written_networks_and_the_nodes_reach_the_control_plane() -> None:
-    allowed = AuthorizedNetworkSetting(name="vpn", cidr="198.51.100.0/24")
-    access = inputs_of(authorized_networks=(allowed,))["apiServerAccessProfile"]
-    assert access == {"authorizedIPRanges": ["198.51.100.0/24", "198.51.100.77/32"], "disableRunCommand": True}
-
-
-def test_azures_load_balancer_is_not_in_a_list_with_other_networks() -> None:
-    allowed = AuthorizedNetworkSetting(name="vpn", cidr="198.51.100.0/24")
-    access = inputs_of(authorized_networks=(allowed,), nat_per_zone=True)["apiServerAccessProfile"]
-    assert access["authorizedIPRanges"] == ["198.51.100.0/24"]
-
-
-@pytest.mark.parametrize(("nat_per_zone", "own"), [(False, "198.51.100.77/32"), (True, "0.0.0.0/32")])
-def test_the_list_of_networks_is_never_empty_which_would_mean_everybody(nat_per_zone: bool, own: str) -> None:
-    access = inputs_of(authorized_networks=(), nat_per_zone=nat_per_zone)["apiServerAccessProfile"]
-    assert access["authorizedIPRanges"] == [own]
-
-
-def test_a_private_control_plane_has_no_public_name() -> None:
-    access = inputs_of(private_endpoint=True, authorized_networks=())["apiServerAccessProfile"]
-    assert access == {
-        "enablePrivateCluster": True,
-        "enablePrivateClusterPublicFQDN": False,
-        "privateDNSZone": "system",
-        "disableRunCommand": True,
-    }
-
-
 def test_a_new_private_control_plane_that_nobody_could_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     none: dict[str, Any] = {}
     monkeypatch.setitem(aks_answers.CALLS, "azure-native:containerservice:getManagedCluster", none)
     with pytest.raises(pulumi.RunError, match=r"network\.privateEndpoint: .*authorizedNetworks"):
         recorder.run(specs.declare(settings(private_endpoint=True)))
-
-
-def test_people_come_from_entra_and_there_is_no_other_account() -> None:
-    inputs = inputs_of()
-    assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True}
-    assert inputs["disableLocalAccounts"] is True
-    assert inputs["enableRBAC"] is True
 
 
 def test_identities_are_managed_and_no_secret_exists() -> None:
@@ -198,54 +162,11 @@ def test_names_of_assignments_are_stable_and_differ() -> None:
     assert not set(names()) & set(names(cluster_name="other"))
 
 
-def test_one_way_out_is_a_nat_gateway_in_the_clusters_zone() -> None:
-    recording = run_cluster(zones=("eastus-2",))
-    assert recording.only("azure-native:network:NatGateway").inputs["zones"] == ["2"]
-    assert recording.only("azure-native:network:PublicIPAddress").inputs["zones"] == ["2"]
-    assert recording.only("azure-native:network:Subnet").inputs["natGateway"] == {"id": "cluster-nat-id"}
-    assert recording.only(CLUSTER).inputs["networkProfile"]["outboundType"] == "userAssignedNATGateway"
-
-
-def test_outside_of_all_zones_the_gateway_is_in_none() -> None:
-    recording = run_cluster(zones=("northcentralus-0",))
-    assert "zones" not in recording.only("azure-native:network:NatGateway").inputs
-    assert "zones" not in recording.only("azure-native:network:PublicIPAddress").inputs
-    (admin,) = recording.only(CLUSTER).inputs["agentPoolProfiles"]
-    assert admin["availabilityZones"] == ["1"], "the test's admin pool says its own zones"
-
-
-def test_a_regional_clusters_single_gateway_is_in_a_zone_of_azures_choice() -> None:
-    recording = run_cluster(regional=True, zones=("eastus-1", "eastus-2"))
-    assert "zones" not in recording.only("azure-native:network:NatGateway").inputs
-
-
 def test_a_way_out_that_outlives_a_zone_is_the_load_balancer() -> None:
     recording = run_cluster(regional=True, nat_per_zone=True)
     assert recording.of_type("azure-native:network:NatGateway") == []
     assert "natGateway" not in recording.only("azure-native:network:Subnet").inputs
     assert recording.only(CLUSTER).inputs["networkProfile"]["outboundType"] == "loadBalancer"
-
-
-def test_pods_and_services_have_ranges_of_their_own() -> None:
-    profile = inputs_of(pod_cidr="10.4.0.0/14", service_cidr="10.8.0.0/20")["networkProfile"]
-    assert (profile["networkPlugin"], profile["networkPluginMode"]) == ("azure", "overlay")
-    assert (profile["podCidr"], profile["serviceCidr"], profile["dnsServiceIP"]) == (
-        "10.4.0.0/14",
-        "10.8.0.0/20",
-        "10.8.0.10",
-    )
-
-
-@pytest.mark.parametrize("dataplane", [None, "azure", "cilium"])
-def test_network_policies_are_obeyed_where_cilium_carries_the_traffic(dataplane: str | None) -> None:
-    profile = inputs_of(dataplane=dataplane)["networkProfile"]
-    expected = "cilium" if dataplane == "cilium" else None
-    # Not to send the default keeps clusters of before, which any change here would replace.
-    assert (profile.get("networkDataplane"), profile.get("networkPolicy")) == (expected, expected)
-
-
-def test_machines_get_no_public_address_by_default() -> None:
-    assert run_cluster().only("azure-native:network:Subnet").inputs["defaultOutboundAccess"] is False
 
 
 def test_a_key_encrypts_secrets_and_disks_once_both_may_use_it() -> None:
@@ -290,39 +211,6 @@ def test_without_a_key_azures_own_encrypts() -> None:
 )
 def test_a_key_is_known_by_its_resource_id(text: str, known: bool) -> None:
     assert (parse_key(text) is not None) == known
-
-
-@pytest.mark.parametrize(("channel", "sent"), [("rapid", "rapid"), ("regular", "stable"), ("stable", "stable")])
-def test_channels(channel: str, sent: str) -> None:
-    assert inputs_of(channel=channel)["autoUpgradeProfile"] == {
-        "upgradeChannel": sent,
-        "nodeOSUpgradeChannel": "NodeImage",
-    }
-
-
-def test_the_version_is_pinned_only_when_written() -> None:
-    assert "kubernetesVersion" not in inputs_of()
-    assert inputs_of(version="1.34")["kubernetesVersion"] == "1.34"
-
-
-@pytest.mark.parametrize("channel", ["rapid", "regular", "stable"])
-def test_a_pinned_version_is_not_left_behind_by_azure(channel: str) -> None:
-    inputs = inputs_of(version="1.34.4", channel=channel)
-    assert inputs["autoUpgradeProfile"]["upgradeChannel"] == "none"
-    # Images of nodes are no versions of Kubernetes: they stay current.
-    assert inputs["autoUpgradeProfile"]["nodeOSUpgradeChannel"] == "NodeImage"
-
-
-def test_the_tier_has_an_sla() -> None:
-    assert inputs_of()["sku"] == {"name": "Base", "tier": "Standard"}
-    assert "supportPlan" not in inputs_of()
-
-
-def test_the_extended_channel_is_long_term_support() -> None:
-    inputs = inputs_of(channel="extended")
-    assert inputs["sku"] == {"name": "Base", "tier": "Premium"}
-    assert inputs["supportPlan"] == "AKSLongTermSupport"
-    assert inputs["autoUpgradeProfile"]["upgradeChannel"] == "patch"
 
 
 def test_the_kubeconfig_logs_in_by_plugin_and_is_secret() -> None:

@@ -14,9 +14,8 @@ from components.clouds.aks import roles
 from components.clouds.base import load_cloud
 from components.cluster import Cluster, ClusterArgs
 from components.node_pool import AdminPool, AdminPoolArgs
-from facts.catalog.aks.nodes import MAX_PODS
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, Upgrade
+from facts.concepts.pool import Pool
 from rehearsal.providers.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
@@ -54,10 +53,6 @@ def cpu_spec(**changes: Any) -> Pool:
 
 def declared(spec: Pool) -> recorder.Registration:
     return run(spec).named(f"{spec.name}-pool")
-
-
-def gpu_inputs(**changes: Any) -> dict[str, Any]:
-    return declared(gpu_spec(**changes)).inputs
 
 
 def admin_profile(**changes: Any) -> dict[str, Any]:
@@ -118,38 +113,6 @@ def test_what_azure_cannot_change_replaces_the_pool(spec: Pool) -> None:
     assert {"osDiskSizeGB", "availabilityZones", "scaleSetPriority", "vnetSubnetID"} <= written
 
 
-def test_zones_are_numbers() -> None:
-    assert gpu_inputs(zones=("eastus-1", "eastus-3"))["availabilityZones"] == ["1", "3"]
-    # A pool that names no zone is wherever there is room.
-    assert "availabilityZones" not in gpu_inputs(zones=("eastus-0",))
-
-
-def test_labels_and_taints_are_exactly_those_of_the_spec() -> None:
-    extra = Taint("example.com/team", "ml", "NoExecute")
-    inputs = gpu_inputs(size=4, extra_taints=(extra, SPOT), extra_labels={"example.com/rack": "7"}, spot=True)
-    assert inputs["nodeTaints"] == [
-        "nvidia.com/gpu=present:NoSchedule",
-        "gpucluster.dev/gpus-per-node=4:NoSchedule",
-        "example.com/team=ml:NoExecute",
-        "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
-    ]
-    assert inputs["nodeLabels"] == {
-        "nvidia.com/gpu.present": "true",
-        "gpucluster.dev/pool": "t4-1",
-        "gpucluster.dev/gpu": "nvidia-t4",
-        "gpucluster.dev/gpus-per-node": "4",
-        "example.com/rack": "7",
-        # What Azure gives a new pool an update would take away again.
-        "kubernetes.azure.com/scalesetpriority": "spot",
-    }
-    assert "kubernetes.azure.com/scalesetpriority" not in gpu_inputs(spot=False)["nodeLabels"]
-
-
-@pytest.mark.parametrize(("drivers", "sent"), [("managed", "Install"), ("none", "None")])
-def test_the_driver_mode_is_always_explicit(drivers: str, sent: str) -> None:
-    assert gpu_inputs(drivers=drivers)["gpuProfile"] == {"driver": sent}
-
-
 def test_the_device_plugin_runs_where_aks_installs_the_driver_and_tolerates_everything_there() -> None:
     with_driver = gpu_spec("t4-1", extra_taints=(SPOT,), spot=True)
     recording = run(with_driver, gpu_spec("own-1", drivers="none"))
@@ -162,37 +125,6 @@ def test_the_device_plugin_runs_where_aks_installs_the_driver_and_tolerates_ever
     }
 
 
-@pytest.mark.parametrize("slice", ["1g", "2g", "3g", "4g", "7g"])
-def test_partitions_are_a_property_of_the_pool(slice: str) -> None:
-    assert gpu_inputs(mig=slice)["gpuInstanceProfile"] == f"MIG{slice}"
-    assert "gpuInstanceProfile" not in gpu_inputs()
-
-
-def test_spot_machines_are_deleted_and_paid_up_to_the_price_on_demand() -> None:
-    inputs = gpu_inputs(spot=True)
-    assert (inputs["scaleSetPriority"], inputs["scaleSetEvictionPolicy"], inputs["spotMaxPrice"]) == (
-        "Spot",
-        "Delete",
-        -1,
-    )
-    regular = gpu_inputs(spot=False)
-    assert regular["scaleSetPriority"] == "Regular"
-    assert not {"scaleSetEvictionPolicy", "spotMaxPrice"} & regular.keys()
-
-
-def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
-    sent = gpu_inputs(spot=False)["upgradeSettings"]
-    assert (sent["maxSurge"], sent["maxUnavailable"]) == ("0", "1")
-    # Azure takes no such settings for spot, which has no surplus nodes anyway.
-    assert "upgradeSettings" not in gpu_inputs(spot=True)
-
-
-def test_an_upgrade_never_ends_what_a_budget_keeps_on_a_gpu_node() -> None:
-    sent = gpu_inputs(spot=False)["upgradeSettings"]
-    assert sent["drainTimeoutInMinutes"] == 30
-    assert sent["undrainableNodeBehavior"] == "Cordon"
-
-
 def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None:
     recording = run(gpu_spec())
     windows = recording.of_type("azure-native:containerservice:MaintenanceConfiguration")
@@ -201,32 +133,6 @@ def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None
     for before, after in itertools.pairwise(windows):
         assert before.urn in after.depends_on
     assert windows[-1].urn in recording.named("t4-1-pool").depends_on
-
-
-@pytest.mark.parametrize(("image", "sent"), [("ubuntu", "Ubuntu"), ("azurelinux", "AzureLinux")])
-def test_images(image: str, sent: str) -> None:
-    assert gpu_inputs(image=image)["osSKU"] == sent
-
-
-@pytest.mark.parametrize(("spec", "secure_boot"), [(gpu_spec(), False), (cpu_spec(), True)])
-def test_secure_boot_wherever_the_drivers_are_signed(spec: Pool, secure_boot: bool) -> None:
-    assert declared(spec).inputs["securityProfile"] == {"enableVTPM": True, "enableSecureBoot": secure_boot}
-
-
-@pytest.mark.parametrize("size", ["Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4"])
-def test_a_size_without_trusted_launch_is_not_asked_for_it(size: str) -> None:
-    assert "securityProfile" not in gpu_inputs(machine_types=(size,))
-
-
-@pytest.mark.parametrize("spec", [gpu_spec(), cpu_spec(spot=True)])
-def test_every_node_is_private_and_encrypted(spec: Pool) -> None:
-    inputs = declared(spec).inputs
-    assert inputs["enableNodePublicIP"] is False
-    assert inputs["enableEncryptionAtHost"] is True
-    assert inputs["vnetSubnetID"] == "cluster-subnet-id"
-    assert inputs["tags"] == {"team": "ml"}
-    # What nodes reserve of their memory depends on it, and the catalogue counts with it.
-    assert inputs["maxPods"] == MAX_PODS
 
 
 @pytest.mark.parametrize("spec", [gpu_spec(), gpu_spec(spot=True), cpu_spec()])
@@ -238,11 +144,6 @@ def test_pools_follow_a_pinned_version_and_only_that(spec: Pool) -> None:
     # In the cluster's own request Azure takes the versions of all pools or of none.
     (admin,) = run(version="1.34").only(CLUSTER).inputs["agentPoolProfiles"]
     assert "orchestratorVersion" not in admin
-
-
-def test_a_cpu_pool_keeps_its_minimum() -> None:
-    inputs = declared(cpu_spec(min_nodes=1, max_nodes=3)).inputs
-    assert (inputs["count"], inputs["minCount"], inputs["maxCount"]) == (1, 1, 3)
 
 
 def test_the_admin_pool_is_born_with_the_cluster_and_is_only_read() -> None:
@@ -360,16 +261,3 @@ def test_every_property_exists_in_the_sdk() -> None:
 @pytest.mark.parametrize("drivers", ["managed", "none"])
 def test_only_managed_drivers_get_a_device_plugin(drivers: str) -> None:
     assert bool(load_cloud("aks").gpu_daemons([gpu_spec(drivers=drivers)])) == (drivers == "managed")
-
-
-@pytest.mark.parametrize(
-    ("upgrade", "expected"),
-    [
-        (Upgrade(max_surge=2), {"maxSurge": "2", "maxUnavailable": "0", "drainTimeoutInMinutes": 30}),
-        (Upgrade(max_unavailable=3), {"maxSurge": "0", "maxUnavailable": "3", "drainTimeoutInMinutes": 30}),
-        (Upgrade(drain_minutes=60), {"maxSurge": "0", "maxUnavailable": "1", "drainTimeoutInMinutes": 60}),
-    ],
-)
-def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade, expected: dict[str, Any]) -> None:
-    sent = gpu_inputs(upgrade=upgrade)["upgradeSettings"]
-    assert {key: sent[key] for key in expected} == expected

@@ -10,7 +10,7 @@ import pytest
 
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Block, Pool, TimeSharing, Upgrade
+from facts.concepts.pool import Block, Pool, TimeSharing
 from tests import recorder
 from tests.components import eks_specs
 
@@ -154,19 +154,6 @@ def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: Pool) -> None:
     assert node_group.delete_before_replace
 
 
-@pytest.mark.parametrize(("spot", "capacity"), [(True, "SPOT"), (False, "ON_DEMAND")])
-def test_a_group_is_spot_or_on_demand(spot: bool, capacity: str) -> None:
-    assert group(eks_specs.gpu_pool(spot=spot)).inputs["capacityType"] == capacity
-    assert group(eks_specs.cpu_pool(spot=spot)).inputs["capacityType"] == capacity
-    assert group(eks_specs.admin_pool(spot=spot)).inputs["capacityType"] == capacity
-
-
-def test_types_are_mixed_in_the_order_of_the_spec() -> None:
-    types = ("g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge")
-    assert group(eks_specs.gpu_pool(machine_types=types)).inputs["instanceTypes"] == list(types)
-    assert group(eks_specs.gpu_pool()).inputs["instanceTypes"] == ["g4dn.xlarge"]
-
-
 def test_a_group_is_in_the_private_subnets_of_its_zones_alone() -> None:
     for zones in (("us-west-2b",), eks_specs.THREE_ZONES):
         declared = recording(eks_specs.gpu_pool(zones=zones))
@@ -174,18 +161,6 @@ def test_a_group_is_in_the_private_subnets_of_its_zones_alone() -> None:
         used = [subnets[subnet.removesuffix("-id")] for subnet in declared.named("t4-1-a-pool").inputs["subnetIds"]]
         assert tuple(subnet["availabilityZone"] for subnet in used) == zones
         assert not any("kubernetes.io/role/elb" in subnet["tags"] for subnet in used)
-
-
-@pytest.mark.parametrize(
-    ("image", "sent"), [("al2023", "AL2023_x86_64_NVIDIA"), ("bottlerocket", "BOTTLEROCKET_x86_64_NVIDIA")]
-)
-def test_the_image_brings_the_driver(image: Any, sent: str) -> None:
-    assert group(eks_specs.gpu_pool(image=image)).inputs["amiType"] == sent
-
-
-def test_nodes_without_gpus_have_the_plain_image() -> None:
-    assert group(eks_specs.cpu_pool()).inputs["amiType"] == "AL2023_x86_64_STANDARD"
-    assert group(eks_specs.admin_pool()).inputs["amiType"] == "AL2023_x86_64_STANDARD"
 
 
 @pytest.mark.parametrize(
@@ -223,18 +198,6 @@ def test_machines_and_disks_are_on_the_bill_under_the_stacks_labels() -> None:
     assert all(tags["team"] == "ml" for tags in tagged.values())
 
 
-def test_a_new_version_of_the_template_reaches_the_group() -> None:
-    assert group(eks_specs.gpu_pool()).inputs["launchTemplate"]["version"] == "1"
-
-
-def test_a_reservation_is_named() -> None:
-    reserved = template(eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0"))
-    assert reserved["capacityReservationSpecification"] == {
-        "capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}
-    }
-    assert "capacityReservationSpecification" not in template(eks_specs.gpu_pool())
-
-
 def test_a_group_of_a_block_says_so_in_both_places() -> None:
     block = eks_specs.gpu_pool(
         spot=False, reservation="cr-0123456789abcdef0", block=Block(first="2099-03-01", last="2099-03-08")
@@ -262,10 +225,6 @@ def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
     assert "userData" not in template(eks_specs.gpu_pool(image="al2023", time_sharing=sharing))
 
 
-def test_nodes_follow_the_control_planes_version() -> None:
-    assert group(eks_specs.gpu_pool(), version="1.34").inputs["version"] == "1.34"
-
-
 @pytest.mark.parametrize(
     ("nodes", "maximum", "scaling", "ours"),
     [
@@ -280,33 +239,3 @@ def test_the_admin_pool_never_goes_away(nodes: int, maximum: int | None, scaling
     assert node_group.inputs["scalingConfig"] == scaling
     assert bool(tags(spec)) is not ours
     assert "taints" not in node_group.inputs
-
-
-def test_the_seeds_general_group_is_a_setting() -> None:
-    types = ("m5.2xlarge", "m5a.2xlarge", "m4.2xlarge")
-    spec = eks_specs.admin_pool(spot=True, machine_types=types, max_nodes=20, disk_gb=100)
-    inputs = group(spec).inputs
-    assert (inputs["capacityType"], inputs["instanceTypes"], inputs["scalingConfig"]["maxSize"]) == (
-        "SPOT",
-        list(types),
-        20,
-    )
-
-
-@pytest.mark.parametrize(("minimum", "desired"), [(0, 0), (2, 2)])
-def test_a_cpu_pool_starts_at_its_minimum(minimum: int, desired: int) -> None:
-    scaling = group(eks_specs.cpu_pool(min_nodes=minimum)).inputs["scalingConfig"]
-    assert scaling == {"minSize": minimum, "maxSize": 3, "desiredSize": desired}
-
-
-@pytest.mark.parametrize(
-    ("upgrade", "sent"),
-    [
-        # No further quota is needed.
-        (None, {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}),
-        (Upgrade(max_unavailable=3), {"maxUnavailable": 3, "updateStrategy": "MINIMAL"}),
-        (Upgrade(max_surge=0), {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}),
-    ],
-)
-def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade | None, sent: dict[str, Any]) -> None:
-    assert group(eks_specs.gpu_pool(upgrade=upgrade)).inputs["updateConfig"] == sent
