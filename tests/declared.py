@@ -5,6 +5,7 @@ from __future__ import annotations
 from facts.concepts.declared import Stack
 from policies.readers import linked, read, read_stack
 from policies.readers.resource import Declared, Item
+from policies.rules.table import RULES
 from tests.recorder import Recording
 
 
@@ -25,3 +26,15 @@ def items(recording: Recording) -> list[Item]:
 def stack(recording: Recording) -> Stack:
     """Everything at once."""
     return read_stack(declarations(recording))
+
+
+def violations(recording: Recording) -> list[str]:
+    """What the gate's rules find wrong."""
+    singles, everything = items(recording), [stack(recording)]
+    return [
+        f"{violation.rule}: {violation.message}"
+        for rule in RULES
+        for subject in (everything if rule.scope == "stack" else singles)
+        if rule.scope == "stack" or isinstance(subject, rule.subjects)
+        for violation in rule.check(subject)
+    ]

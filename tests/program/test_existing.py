@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import json
-from pathlib import Path
 from typing import Any
 
 import pulumi
 import pytest
 import yaml
 
-from components.settings.own.existing_sections import ExistingStackFile
 from facts.concepts.declared import NodeGroup
-from policies.readers import linked, read, read_stack
-from policies.rules.table import RULES
 from tests import declared
-from tests.program.test_own_machines import keys
 from tests.recorder import Recording
 from tests.stacks import EXISTING, run_with, settings_of
 
@@ -25,9 +19,6 @@ NODES = "gpucluster-machines:index:Nodes"
 SECRET = "gpucluster:kubeconfig"
 EXAMPLE: dict[str, Any] = yaml.safe_load(EXISTING.read_text())["config"]
 POOL: dict[str, Any] = EXAMPLE["gpucluster:gpuPools"][0]
-CHANGES: dict[str, dict[str, Any] | None] = yaml.safe_load(
-    Path(__file__).with_name("existing_every_key.yaml").read_text()
-)
 SCALED = {"name": "a100", "gpu": "nvidia-a100-40gb", "capacity": "autoscaled", "maxNodes": 4}
 # Kind of an object → (group, resource) of the right to make it.
 RESOURCES = {
@@ -114,7 +105,7 @@ def test_nodes_of_somebody_elses_autoscaler_are_not_touched_and_their_labels_are
     governed_by = program.stack_outputs["autoscaling"]["a100-1"]["governedBy"]
     assert "gpucluster.dev/pool=a100-1" in governed_by
     assert "nvidia.com/gpu=present:NoSchedule" in governed_by
-    assert "GPU taint" not in str(judged(program))
+    assert "GPU taint" not in str(declared.violations(program))
 
 
 def test_the_clusters_own_device_plugin_stays_unless_the_stack_asks_for_ours() -> None:
@@ -148,56 +139,10 @@ def test_the_kubeconfig_is_secret_and_in_one_place_only() -> None:
         run_with(EXAMPLE, "existing")
 
 
-def judged(program: Recording) -> list[str]:
-    together = linked(declared.declarations(program))
-    items = [item for resource in together for item in read(resource)]
-    violations = []
-    for rule in RULES:
-        subjects = [item for item in items if isinstance(item, rule.subjects)]
-        subjects = [read_stack(together)] if rule.scope == "stack" else subjects
-        violations += [f"{violation.rule}: {violation.message}" for each in subjects for violation in rule.check(each)]
-    return violations
-
-
 def test_the_gate_sees_nodes_that_cannot_scale_and_finds_nothing_wrong() -> None:
     program = recording()
     groups = [item for item in declared.items(program) if isinstance(item, NodeGroup)]
     assert [(group.name, group.kind, group.gpus_per_node, group.min_nodes) for group in groups] == [
         ("t4-2", "owned", 2, 2)
     ]
-    assert judged(program) == []
-
-
-@functools.cache
-def declared_by(changed: str) -> str:
-    """All that the program registers and puts out, or why it refuses the file; ``changed`` is JSON."""
-    try:
-        program = recording(**{"teams": EXAMPLE["gpucluster:teams"], **written(json.loads(changed))})
-    except pulumi.RunError as refusal:
-        return str(refusal)
-    resources = [(each.type, each.name, each.inputs, each.protect) for each in program.resources]
-    return json.dumps([sorted(resources, key=str), program.stack_outputs], sort_keys=True)
-
-
-def written(changed: dict[str, Any]) -> dict[str, Any]:
-    """``{$pool: …}`` is the example's GPU pool with other values; of null, without the key."""
-    result = dict(changed)
-    for key in ("gpuPools", "cpuPools"):
-        if key in changed:
-            pools = [{**POOL, **each["$pool"]} if "$pool" in each else each for each in changed[key]]
-            result[key] = [{name: value for name, value in each.items() if value is not None} for each in pools]
-    return result
-
-
-def test_every_key_is_tried() -> None:
-    modules = {ExistingStackFile.__module__, "components.settings.own.sections"}
-    assert set(keys(ExistingStackFile, modules=modules)) == set(CHANGES)
-
-
-@pytest.mark.parametrize("key", [key for key, changed in CHANGES.items() if changed is not None])
-def test_a_key_changes_the_program_or_refuses_the_file(key: str) -> None:
-    changed = CHANGES[key]
-    others = [other for other in CHANGES.values() if other is not None and other != changed]
-    # Also those of the same section, so that what stands beside the key is not taken for it.
-    beside = [{}, *(other for other in others if changed is not None and other.keys() == changed.keys())]
-    assert [other for other in beside if declared_by(json.dumps(other)) == declared_by(json.dumps(changed))] == []
+    assert declared.violations(program) == []

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import functools
 import json
-from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Any
 
-import pulumi
 import pytest
 import yaml
-from pydantic import BaseModel
 
-from components.settings.docs import type_name
-from components.settings.own.sections import OwnStackFile
-from components.settings.problems import models_in
 from facts.concepts.declared import NodeGroup
 from facts.concepts.pool import GPU_TAINT
-from policies.readers import linked, read, read_stack
-from policies.rules.table import RULES
 from tests import declared
 from tests.program import not_tolerated
 from tests.recorder import Recording, Registration
@@ -174,14 +163,7 @@ def test_the_gate_sees_machines_that_nobody_bills_and_finds_nothing_wrong() -> N
         "gpu1": ("owned", 2),
         "gpu2": ("owned", 2),
     }
-    together = linked(declared.declarations(recording()))
-    items = [item for resource in together for item in read(resource)]
-    violations = []
-    for rule in RULES:
-        subjects = [item for item in items if isinstance(item, rule.subjects)]
-        subjects = [read_stack(together)] if rule.scope == "stack" else subjects
-        violations += [violation for subject in subjects for violation in rule.check(subject)]
-    assert violations == []
+    assert declared.violations(recording()) == []
 
 
 def test_the_gate_refuses_a_gpu_machine_without_its_taint() -> None:
@@ -194,67 +176,3 @@ def test_the_gate_refuses_a_gpu_machine_without_its_taint() -> None:
     (group,) = read_worker(bare)
     assert isinstance(group, NodeGroup)
     assert [violation.rule for violation in gpu_taint(group)] == ["gpu-taint"]
-
-
-def host_key(number: int) -> str:
-    key = base64.b64encode(b"\0\0\0\x0bssh-ed25519" + bytes([number] * 36)).decode()
-    return f"ssh-ed25519 {key}"
-
-
-EXAMPLE: dict[str, Any] = yaml.safe_load(OWN_MACHINES.read_text())["config"]
-CHANGES: dict[str, dict[str, Any] | None] = yaml.safe_load(Path(__file__).with_name("own_every_key.yaml").read_text())
-
-
-def keys(
-    model: type[BaseModel], prefix: str = "", modules: Collection[str] = (OwnStackFile.__module__,)
-) -> Iterator[str]:
-    """The keys of the sections in ``modules``; what a cloud's file has too is one key."""
-    for name, field in model.model_fields.items():
-        path = f"{prefix}{field.alias or name}"
-        nested = [each for each in models_in(field.annotation) if each.__module__ in modules]
-        listed = "[]" if type_name(field.annotation).startswith("list") else ""
-        for each in nested:
-            yield from keys(each, f"{path}{listed}.", modules)
-        if not nested:
-            yield path
-
-
-def written(value: Any) -> Any:
-    """A value of the table with its words replaced."""
-    pool = EXAMPLE["gpucluster:gpuPools"][0]
-    own_key = EXAMPLE["gpucluster:adminPool"]["machines"][0]["hostKey"]
-    if isinstance(value, dict):
-        return {**pool, **written(value["$pool"])} if "$pool" in value else {k: written(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [written(each) for each in value]
-    words = {"$key1": own_key, "$key3": host_key(3), "$key4": host_key(4), "$fingerprint": "A" * 40}
-    return words.get(value, value) if isinstance(value, str) else value
-
-
-@functools.cache
-def declared_by(changed: str) -> str:
-    """All that the program registers and puts out, or why it refuses the file; ``changed`` is JSON."""
-    try:
-        # Not without any change, which would be a stack of another name.
-        program = recording(**{"teams": EXAMPLE["gpucluster:teams"], **written(json.loads(changed))})
-    except pulumi.RunError as refusal:
-        return str(refusal)
-    resources = [(each.type, each.name, each.inputs, each.protect) for each in program.resources]
-    return json.dumps([sorted(resources, key=str), program.stack_outputs], sort_keys=True)
-
-
-def test_every_key_is_tried() -> None:
-    parts = {path.partition(".machines")[0] for path in ("gpuPools[].machines", "cpuPools[].machines")}
-    tried = {path for path in keys(OwnStackFile) if not any(path.startswith(f"{part}.machines[].") for part in parts)}
-    tried -= {path for path in tried if path.startswith(("packages.driver.", "packages.toolkit."))}
-    once = {"gpuPools[].machines", "cpuPools[].machines", "packages.driver", "packages.toolkit"}
-    assert tried | once == set(CHANGES)
-
-
-@pytest.mark.parametrize("key", [key for key, changed in CHANGES.items() if changed is not None])
-def test_a_key_changes_the_program_or_refuses_the_file(key: str) -> None:
-    changed = CHANGES[key]
-    others = [other for other in CHANGES.values() if other is not None and other != changed]
-    # Also those of the same section, so that what stands beside the key is not taken for it.
-    beside = [{}, *(other for other in others if changed is not None and other.keys() == changed.keys())]
-    assert [other for other in beside if declared_by(json.dumps(other)) == declared_by(json.dumps(changed))] == []
