@@ -68,64 +68,17 @@ def test_paths_that_double_with_each_resource_are_noticed() -> None:
     assert paths(chain)[chain[-1].urn] > _PATHS_PER_RESOURCE * len(chain)
 
 
-# Cloud → what waits → what is there before it and goes after it, each by its type, and by a pattern of its name.
-_FIRST: Final[Mapping[str, Mapping[tuple[str, str], Sequence[tuple[str, str]]]]] = {
-    "eks": {
-        ("NatGateway", ""): [("InternetGateway", "")],
-        ("Cluster", ""): [
-            ("Route", ""),
-            ("RouteTableAssociation", ""),
-            ("VpcEndpoint", ""),
-            ("LogGroup", ""),
-            ("RolePolicyAttachment", "control-plane-role"),
-            ("RolePolicy", "secrets-key-use"),
-        ],
-        ("Addon", "-(vpc-cni|kube-proxy)$"): [("Addon", "eks-pod-identity-agent$")],
-        ("Addon", "vpc-cni$"): [("RolePolicyAttachment", "vpc-cni-role")],
-        ("Addon", "ebs-csi-driver$"): [("RolePolicyAttachment", "ebs-csi-driver-role")],
-        ("NodeGroup", ""): [
-            ("RolePolicyAttachment", "^cluster-node-role"),
-            ("Addon", "^cluster-"),
-            ("PodIdentityAssociation", "efs-mounts$"),
-            ("Grant", ""),
-            ("LaunchTemplate", "^admin-"),
-        ],
-        ("NodeGroup", "(?<!^admin)-pool$"): [
-            ("NodeGroup", "^admin-pool$"),
-            ("Addon", ""),
-            ("PodIdentityAssociation", "^admin-pool-load-balancer$"),
-        ],
-        ("NodePool", ""): [
-            ("NodeGroup", ""),
-            ("Addon", ""),
-            ("Release", "^autoscaler-"),
-            ("PodIdentityAssociation", "^autoscaler-"),
-            ("EventTarget", ""),
-            ("AccessEntry", "^autoscaler-"),
-        ],
-        ("Deployment", "^autoscaler-"): [
-            ("NodeGroup", "^admin-"),
-            ("Tag", "^admin-"),
-            ("StorageClass", "^admin-"),
-            ("PodIdentityAssociation", "^autoscaler-"),
-            ("RolePolicy", "^autoscaler-"),
-        ],
-    },
-    "gke": {("NodePool", "(?<!^admin)-pool$"): [("NodePool", "^admin-pool$"), ("IAMMember", "^cluster-node")]},
-    "aks": {
-        ("AgentPool", ""): [("MaintenanceConfiguration", "")],
-        ("ManagedCluster", ""): [("RoleAssignment", "^cluster-(?!.*log-in$)")],
-        ("PrivateEndpoint", ""): [("AgentPool", "")],
-    },
-}
+_FIRST: Final[Mapping[str, Mapping[str, Sequence[str]]]] = yaml.safe_load(
+    Path(__file__).with_name("order.yaml").read_text()
+)
 
 
 @each_stack
 def test_what_others_need_is_there_before_them_and_goes_after_them(file: Path) -> None:
     recording = run_program(file)
     for waiting, needed in _FIRST[from_stack_file(file).cloud].items():
-        first = {other.urn for each in needed for other in _those(recording.resources, *each)}
-        for resource in _those(recording.resources, *waiting):
+        first = {other.urn for each in needed for other in _those(recording.resources, each)}
+        for resource in _those(recording.resources, waiting):
             assert first <= recording.before(resource) | {resource.urn}, resource.urn
 
 
@@ -135,18 +88,19 @@ def test_every_order_is_of_resources_that_there_are() -> None:
         of_clouds[from_stack_file(file).cloud] += run_program(file).resources
     for cloud, orders in _FIRST.items():
         for each in (*orders, *(one for needed in orders.values() for one in needed)):
-            assert _those(of_clouds[cloud], *each), (cloud, each)
+            assert _those(of_clouds[cloud], each), (cloud, each)
 
 
 def test_one_pool_of_azure_is_made_at_a_time() -> None:
     recording = run_program(one_stack.variant("one-aks-ladder"))
-    pools = _those(recording.resources, "AgentPool", "")
+    pools = _those(recording.resources, "AgentPool")
     assert len(pools) > 2
     urns = {pool.urn for pool in pools}
     assert sorted(len(recording.before(pool) & urns) for pool in pools) == list(range(len(pools)))
 
 
-def _those(resources: Collection[Registration], type_name: str, pattern: str) -> list[Registration]:
+def _those(resources: Collection[Registration], wanted: str) -> list[Registration]:
+    type_name, _, pattern = wanted.partition(" ")
     return [
         resource
         for resource in resources
