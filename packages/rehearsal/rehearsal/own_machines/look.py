@@ -6,7 +6,10 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
 from rehearsal.lab.lab import Lab
@@ -16,19 +19,9 @@ GPU: Final = "nvidia.com/gpu"
 PATIENCE_SECONDS: Final = 300.0
 """Seconds after which a state that does not come is a failure. A node counts as lost 40 s after its last sign."""
 
-# What a machine must be again once it is given back. Fields that change by themselves are left out.
-_TRACES: Final[Mapping[str, str]] = {
-    "links": "ip -o link | sed 's/@.*//; s/^[0-9]*: //' | sort",
-    "routes": "ip route | sort",
-    "nftables": "nft list ruleset 2>/dev/null || true",
-    "CNI": "ls -A /etc/cni/net.d /opt/cni/bin 2>/dev/null || true",
-    "Kubernetes": "find /etc/kubernetes /var/lib/kubelet /var/lib/etcd -mindepth 1 2>/dev/null | sort || true",
-    "packages": "dpkg-query -W -f '${Package} ${Version} ${Status}\\n' | grep ' installed$' || true",
-    "holds": "apt-mark showhold",
-    "apt": "find /etc/apt -type f | sort",
-    "sysctls": "find /etc/sysctl.d /etc/modules-load.d /etc/modprobe.d -type f | sort",
-    "units": "ls /etc/systemd/system /etc/systemd/system/multi-user.target.wants",
-}
+_TRACES: Final[Mapping[str, str]] = yaml.safe_load(
+    Path(__file__).parent.joinpath("files", "traces.yaml").read_text(encoding="utf-8")
+)
 
 
 class NotSeen(Exception):

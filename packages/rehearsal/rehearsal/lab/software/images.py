@@ -15,18 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import yaml
+
 from rehearsal.lab.software.debs import Link
 from rehearsal.tools.modules import COREDNS, FLANNEL, KUBERNETES, LOCAL_PATH
 
 DEVICE_PLUGIN: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
 """The image that the program declares (``components/clouds/device_plugin.py``); a test compares them."""
-FLANNEL_CNI: Final = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"
-"""Of flannel's own manifest; inside is an older plugin, see ``rehearsal/tools/flannel-cni/module.json``.
-
-https://github.com/flannel-io/flannel/blob/v0.28.10/Documentation/kube-flannel.yml
-"""
-BUSYBOX: Final = "docker.io/library/busybox:1.37.0"
-"""What the program's local-path provisioner starts to make a folder; inside is Debian's busybox."""
+_FILES: Final = Path(__file__).with_name("files")
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 Files = Mapping[str, "Path | str | Link | None"]
@@ -61,37 +57,24 @@ def core(tools: Path, version: str) -> list[ContainerImage]:
 
 
 def cluster_images(tools: Path) -> list[ContainerImage]:
-    """What kubeadm and flannel run, under the names of ``kubeadm config images list`` and of flannel's manifest."""
-    registry = "registry.k8s.io"
-    etcd = KUBERNETES.version("go.etcd.io/etcd/server/v3").lstrip("v")
-    lab = tools / "lab-image"
-    coredns = COREDNS.version("github.com/coredns/coredns")
-    flannel = FLANNEL.version("github.com/flannel-io/flannel")
-    return [
-        *core(tools, KUBERNETES.version("k8s.io/kubernetes")),
+    """Kubernetes' own images, and those of ``files/images.yaml``."""
+    versions = {
+        "etcd": KUBERNETES.version("go.etcd.io/etcd/server/v3").lstrip("v"),
+        "coredns": COREDNS.version("github.com/coredns/coredns"),
+        "flannel": FLANNEL.version("github.com/flannel-io/flannel"),
+        "local_path": LOCAL_PATH.version("github.com/rancher/local-path-provisioner"),
+        "device_plugin": DEVICE_PLUGIN,
+    }
+    others = [
         ContainerImage(
-            (f"{registry}/etcd:{etcd}-0",),
-            {f"/usr/local/bin/{name}": tools / name for name in ("etcd", "etcdctl", "etcdutl")},
-        ),
-        ContainerImage((f"{registry}/coredns/coredns:{coredns}",), {"/coredns": tools / "coredns"}, ("/coredns",)),
-        # containerd asks for the version of its own default when its configuration names none.
-        ContainerImage((f"{registry}/pause:3.10.1", f"{registry}/pause:3.6"), {"/pause": lab}, ("/pause",)),
-        ContainerImage(
-            (f"ghcr.io/flannel-io/flannel:{flannel}",),
-            {"/opt/bin/flanneld": tools / "flanneld", "/opt/bin/install-conf": tools / "install-conf"},
-            ("/opt/bin/flanneld",),
-            shell=True,
-        ),
-        ContainerImage((FLANNEL_CNI,), {"/flannel": tools / "flannel-cni"}, shell=True),
-        ContainerImage(
-            (
-                f"docker.io/rancher/local-path-provisioner:{LOCAL_PATH.version('github.com/rancher/local-path-provisioner')}",
-            ),
-            {"/usr/bin/local-path-provisioner": tools / "local-path-provisioner"},
-        ),
-        ContainerImage((BUSYBOX,), {}, shell=True),
-        ContainerImage((DEVICE_PLUGIN,), {"/usr/bin/nvidia-device-plugin": lab}, ("nvidia-device-plugin",)),
+            tuple(name.format_map(versions) for name in row["names"]),
+            {path: tools / program for path, program in row.get("files", {}).items()},
+            tuple(row.get("entrypoint", ())),
+            shell=row.get("shell", False),
+        )
+        for row in yaml.safe_load((_FILES / "images.yaml").read_text(encoding="utf-8"))
     ]
+    return [*core(tools, KUBERNETES.version("k8s.io/kubernetes")), *others]
 
 
 def workload_image(names: Sequence[str], tools: Path) -> ContainerImage:
