@@ -251,7 +251,9 @@ def test_bash_completes_commands_options_and_the_names_of_jobs(
 ) -> None:
     def named(self: FakeCluster, path: str, **_: str) -> list[dict[str, Any]]:
         assert path == "/apis/batch/v1/namespaces/default/jobs"
-        return [{"metadata": {"name": name}} for name in ("train", "tune")]
+        gpus = {"train": 1, "tune": 1, "train-notify": 0}
+        pods = {name: {"containers": [{"resources": {"limits": {"nvidia.com/gpu": n}}}]} for name, n in gpus.items()}
+        return [{"metadata": {"name": name}, "spec": {"template": {"spec": pod}}} for name, pod in pods.items()]
 
     monkeypatch.setattr(cluster, "list", named)
     monkeypatch.setattr("gpu.commands.jobs.ClusterClient", cluster)

@@ -52,7 +52,8 @@ def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
         jobs = cluster.list(job_path(ctx.params.get("team") or cluster.namespace))
     except ClusterError:
         return []
-    return [name for job in jobs if (name := job["metadata"]["name"]).startswith(incomplete)]
+    names = [job["metadata"]["name"] for job in jobs if gpus_per_pod(job)]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.", autocompletion=job_names)]
