@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -27,7 +26,7 @@ from gpu.commands.common import (
     err,
     fail,
 )
-from gpu.commands.following import state_of
+from gpu.commands.following import states
 from gpu.commands.jobs import IndexOption, JobArgument, kubectl, open_shell, running_pod
 from gpu.commands.offer import described, nodes_up, request_of
 from gpu.commands.submission import confirm_cluster
@@ -35,7 +34,6 @@ from gpu.folder import IMAGE, pack
 from gpu.submit import create, whole_seconds
 
 _RETAINED_SECONDS: Final = 60
-_POLL_SECONDS: Final = 2.0
 
 
 def dev(
@@ -104,17 +102,11 @@ def _is_dev(job: Object) -> bool:
 
 def _wait(cluster: ClusterClient, namespace: str, name: str) -> None:
     """Print what the job waits for, until it runs."""
-    last = ""
-    while True:
-        reason = state_of(cluster, namespace, name).reason
-        if reason.kind == "running":
+    for state in states(cluster, namespace, name):
+        if state.reason.kind == "running":
             return
-        if reason.kind in ("succeeded", "failed"):
-            fail(f"{name} has ended ({reason.summary}); run `gpu stop {name}`, then `gpu dev` again", EXIT_NO)
-        if reason.summary != last:
-            last = reason.summary
-            err().print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
-        time.sleep(_POLL_SECONDS)
+        if state.reason.kind in ("succeeded", "failed"):
+            fail(f"{name} has ended ({state.reason.summary}); run `gpu stop {name}`, then `gpu dev` again", EXIT_NO)
 
 
 def forward(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -119,14 +120,23 @@ def follow(cluster: ClusterClient, namespace: str, name: str, index: int = 0) ->
         _leave(cluster, namespace, name)
 
 
-def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> None:
-    console, output, last = err(), Output(cluster), ""
+def states(cluster: ClusterClient, namespace: str, name: str) -> Iterator[JobState]:
+    """The job every two seconds, without end; prints what it waits for, when that changes."""
+    last = ""
     while True:
         state = state_of(cluster, namespace, name)
         reason = state.reason
         if reason.summary != last and reason.kind not in ("running", "starting"):
             last = reason.summary
-            console.print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
+            err().print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
+        yield state
+        time.sleep(_POLL_SECONDS)
+
+
+def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> None:
+    output = Output(cluster)
+    for state in states(cluster, namespace, name):
+        reason = state.reason
         pods = [pod for pod in state.pods if index_of(pod) == index]
         for pod in pods:
             output.show(pod)
@@ -136,7 +146,6 @@ def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> Non
             return
         if reason.kind == "failed":
             raise typer.Exit(EXIT_NO)
-        time.sleep(_POLL_SECONDS)
 
 
 def _leave(cluster: ClusterClient, namespace: str, name: str) -> None:
