@@ -21,7 +21,7 @@ _URL: Final = re.compile(r"https?://[^\s/]+\S*")
 _RETRIES: Final = 3
 
 
-def check_notify(cluster: ClusterClient, namespace: str, url: str) -> None:
+def check_notify(cluster: ClusterClient, url: str) -> None:
     """Refuse what could not notify, before anything is created. The URL is in no message.
 
     Raises:
@@ -30,10 +30,10 @@ def check_notify(cluster: ClusterClient, namespace: str, url: str) -> None:
     """
     if not _URL.fullmatch(url):
         raise AskError("--notify: write the webhook's URL, as in https://hooks.example.com/…")
-    if cluster.find(resource_path("v1", "serviceaccounts", NOTIFIER, namespace)) is None:
+    if cluster.find(resource_path("v1", "serviceaccounts", NOTIFIER, cluster.namespace)) is None:
         raise ClusterError(
-            f"--notify: namespace {namespace} has no service account {NOTIFIER}. The stack makes it in `default` and "
-            "the namespaces of its teams and of `access`; if this is one of them, the stack is older: run `pulumi up`"
+            f"--notify: namespace {cluster.namespace} has no service account {NOTIFIER}. The stack makes it in `default` "
+            "and the namespaces of its teams and of `access`; if this is one of them, the stack is older: run `pulumi up`"
         )
 
 

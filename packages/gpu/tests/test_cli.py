@@ -32,8 +32,8 @@ class FakeCluster(ClusterClient):
     others = 0
     sees_nodes = True
 
-    def __init__(self, context: str | None = None) -> None:
-        self.context, self.namespace = context or "here", "default"
+    def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
+        self.context, self.namespace = context or "here", namespace or "default"
 
     def offer(self) -> Any:
         return offer(pool("t4-1", spot=True, notice_seconds=15), pool("t4-4", size=4))

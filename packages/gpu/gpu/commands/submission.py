@@ -171,11 +171,11 @@ def submit(
     if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
         raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
-    cluster = ClusterClient(context)
+    cluster = ClusterClient(context, team)
     job_request = JobRequest(
         request=request,
         name=name or name_for(program, image),
-        namespace=team or cluster.namespace,
+        namespace=cluster.namespace,
         command=program,
         workers=workers,
         sweep=parse(sweep or ()),
@@ -197,7 +197,7 @@ def submit(
             EXIT_BAD_INPUT,
         )
     if notify:
-        check_notify(cluster, job_request.namespace, notify)
+        check_notify(cluster, notify)
     if dry_run:
         planned = image or (_planned_tag(registry or offer.registry, job_request.name) if build else IMAGE)
         job = training_job(job_request, fit, planned, offer)
@@ -223,7 +223,7 @@ def submit(
     if json:
         print_json(_as_json(job, as_json(fit, request, None)))
     elif not detach:
-        follow(cluster, job.namespace, job.name)
+        follow(cluster, job.name)
 
 
 def _created(

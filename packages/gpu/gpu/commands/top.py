@@ -57,7 +57,7 @@ def top(
 
     Ctrl-C ends it, and nothing else.
     """
-    cluster, console = ClusterClient(context), out()
+    cluster, console = ClusterClient(context, team), out()
     offer = cluster.offer()
     snapshot = _snapshot(cluster, offer, team)
     if once or not console.is_terminal:
@@ -82,7 +82,7 @@ def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapsho
     namespace = team or ""
     jobs = cluster.list_if_allowed(job_path(namespace))
     if jobs is None or (pods := cluster.list_if_allowed(pod_path(namespace))) is None:
-        namespace = team or cluster.namespace
+        namespace = cluster.namespace
         jobs, pods = cluster.list(job_path(namespace)), cluster.list(pod_path(namespace))
     known = with_reasons(cluster, namespace, [job for job in jobs if gpus_per_pod(job)], pods)
     nodes = cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL)
