@@ -32,8 +32,8 @@ def check_notify(cluster: ClusterClient, url: str) -> None:
         raise AskError("--notify: write the webhook's URL, as in https://hooks.example.com/…")
     if cluster.find(resource_path("v1", "serviceaccounts", NOTIFIER, cluster.namespace)) is None:
         raise ClusterError(
-            f"--notify: namespace {cluster.namespace} has no service account {NOTIFIER}. The stack makes it in `default` "
-            "and the namespaces of its teams and of `access`; if this is one of them, the stack is older: run `pulumi up`"
+            f"--notify: namespace {cluster.namespace} has no service account {NOTIFIER}. The stack makes one in "
+            "`default` and in the namespaces of `teams` and `access`; an older stack needs `pulumi up`"
         )
 
 
