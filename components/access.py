@@ -16,6 +16,7 @@ from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
 from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, DEFAULT_NAMESPACE, uninterrupted_budget
+from facts.concepts.notifier import NOTIFIER, notifier_account
 
 _VIEWER: Final = "cluster-resource-viewer"
 _FORMER_VIEWER: Final = "surroundings"
@@ -40,7 +41,7 @@ class AccessArgs:
 
 
 class Access(pulumi.ComponentResource):
-    """Namespaces, role bindings, and a disruption budget for GPU jobs in each namespace and in ``default``.
+    """Namespaces and role bindings; in each namespace and ``default`` a disruption budget and an account for GPU jobs.
 
     Clouds renew and upgrade nodes by evictions, which the budget refuses. It is the namespace's and not a job's: there
     before the first pod, and never left over. In other namespaces ``gpu submit`` makes it.
@@ -61,6 +62,9 @@ class Access(pulumi.ComponentResource):
         for namespace in (DEFAULT_NAMESPACE, *self.namespaces):
             after = [each for each in (self.namespaces.get(namespace),) if each is not None]
             objects.declare(f"{name}-budget-{namespace}", uninterrupted_budget(namespace), self, *after)
+            for manifest in notifier_account(namespace):
+                kind = manifest["kind"].lower()
+                after.append(objects.declare(f"{name}-{NOTIFIER}-{namespace}-{kind}", manifest, self, *after))
         if args.entries:
             viewer = objects.declare(
                 f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"

@@ -52,7 +52,7 @@ def bound(recording: Recording) -> set[tuple[str, str, str]]:
         (one.inputs["subjects"][0]["name"], one.inputs["roleRef"]["name"], one.inputs["metadata"].get("namespace", ""))
         for kind in ("ClusterRoleBinding", "RoleBinding")
         for one in recording.of_type(f"{RBAC}:{kind}")
-        if one.name.startswith("access-")
+        if one.name.startswith("access-") and one.inputs["roleRef"]["name"] != "gpu-notifier"
     }
 
 
@@ -87,6 +87,26 @@ def test_roles_are_bound_where_they_hold_and_nowhere_else(cloud: str) -> None:
         "edit",
         "gpucluster:cluster-resource-viewer",
     }
+
+
+@each_cloud
+def test_each_namespace_of_users_has_an_account_that_sees_how_a_job_ends_and_no_more(cloud: str) -> None:
+    recording = program(cloud)
+    objects = [one for one in recording.resources if one.inputs.get("metadata", {}).get("name") == "gpu-notifier"]
+    by_kind: dict[str, dict[str, dict[str, Any]]] = {"ServiceAccount": {}, "Role": {}, "RoleBinding": {}}
+    for one in objects:
+        by_kind[one.type.rpartition(":")[2]][one.inputs["metadata"]["namespace"]] = dict(one.inputs)
+    budgets = recording.of_type("kubernetes:policy/v1:PodDisruptionBudget")
+    namespaces = {one.inputs["metadata"]["namespace"] for one in budgets if one.name.startswith("access-")}
+    assert {"default", "research"} <= namespaces
+    assert all({*each} == namespaces for each in by_kind.values())
+    assert by_kind["Role"]["default"]["rules"] == [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+    ]
+    for namespace, binding in by_kind["RoleBinding"].items():
+        account = {"kind": "ServiceAccount", "name": "gpu-notifier", "namespace": namespace}
+        assert binding["subjects"] == [account], "of its own namespace"
 
 
 @each_cloud

@@ -15,7 +15,7 @@ _MANAGE: Final = (*_LOOK, "create", "patch", "delete")
 _EVERYTHING: Final = {"group": "*", "resource": "*", "verbs": ["*"]}
 # Group and kinds of objects that the program makes without any part of ``workloads``.
 _OBJECTS: Final = (
-    ("", ("configmaps",)),
+    ("", ("configmaps", "serviceaccounts")),
     ("apps", ("daemonsets",)),
     ("policy", ("poddisruptionbudgets",)),
     ("scheduling.k8s.io", ("priorityclasses",)),
@@ -45,6 +45,7 @@ def _looks() -> Iterator[dict[str, Any]]:
     yield _right("", "nodes", (*_LOOK, "patch"))
     yield _right("", "namespaces", (*_LOOK, "create", "patch"))
     yield from (_right("", kind, _LOOK) for kind in ("pods", "events"))
+    yield _right("batch", "jobs", _LOOK)
     yield _right("apiextensions.k8s.io", "customresourcedefinitions", ("get",))
 
 

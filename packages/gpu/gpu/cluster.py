@@ -67,9 +67,9 @@ def all_clusters() -> list[ClusterClient]:
 
 
 class ClusterClient:
-    """One cluster, by a context of the kubeconfig. Default: the current one."""
+    """One cluster, by a context of the kubeconfig, and a namespace of it. Default: the current context, and its own."""
 
-    def __init__(self, context: str | None = None) -> None:
+    def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
         """Read the kubeconfig, without a request to the cluster.
 
         Raises:
@@ -81,7 +81,7 @@ class ClusterClient:
             raise ClusterError(f"--context {context}: no such context; write one of {', '.join(sorted(known))}")
         chosen = known[context] if context is not None else current
         self.context: str = chosen["name"]
-        self.namespace: str = chosen["context"].get("namespace") or "default"
+        self.namespace: str = namespace or chosen["context"].get("namespace") or "default"
         self.others: int = len(known) - 1
         """Number of other contexts in the kubeconfig."""
 

@@ -14,18 +14,20 @@ from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import quantity, uninterrupted_budget
 from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import LONGEST_NAME, AskError
-from gpu.cluster import ClusterClient, ClusterError, job_path
+from gpu.cluster import ClusterClient, ClusterError, Object, job_path
 
 _MIB: Final = 1024 * 1024
 
 
-def create(cluster: ClusterClient, job: TrainingJobSpec) -> tuple[str, ...]:
-    """Create the job's objects; the warnings of admission. If one object is refused, all are deleted.
+def create(cluster: ClusterClient, job: TrainingJobSpec, beside: Sequence[Object] = ()) -> tuple[str, ...]:
+    """Create the job's objects and those ``beside`` it, which it owns; the warnings of admission.
+
+    If one object is refused, all are deleted.
 
     Raises:
         ClusterError: the name is taken, a permission is missing, or admission refuses the job.
     """
-    first, *others = manifests(job)
+    first, *others = [*manifests(job), *beside]
     try:
         reply = cluster.create(first)
     except ClusterError as error:

@@ -24,10 +24,19 @@ def inventory(offer: Offer) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(objects: Mapping[str, Any]) -> Iterator[str]:
-    """The URL of a cluster with objects by path: one, a list of them, or the status of a refusal; others are 404."""
+def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iterator[str]:
+    """The URL of a cluster with objects by path: one, a list of them, or the status of a refusal; others are 404.
+
+    ``posted`` collects what is posted, where a path has objects.
+    """
 
     class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if posted is not None and not isinstance(objects.get(urlsplit(self.path).path, 404), int):
+                posted.append(content)
+            self.do_GET()
+
         def do_GET(self) -> None:
             found = objects.get(urlsplit(self.path).path, 404)
             code = found if isinstance(found, int) else 200

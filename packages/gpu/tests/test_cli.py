@@ -32,8 +32,8 @@ class FakeCluster(ClusterClient):
     others = 0
     sees_nodes = True
 
-    def __init__(self, context: str | None = None) -> None:
-        self.context, self.namespace = context or "here", "default"
+    def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
+        self.context, self.namespace = context or "here", namespace or "default"
 
     def offer(self) -> Any:
         return offer(pool("t4-1", spot=True, notice_seconds=15), pool("t4-4", size=4))
@@ -251,7 +251,9 @@ def test_bash_completes_commands_options_and_the_names_of_jobs(
 ) -> None:
     def named(self: FakeCluster, path: str, **_: str) -> list[dict[str, Any]]:
         assert path == "/apis/batch/v1/namespaces/default/jobs"
-        return [{"metadata": {"name": name}} for name in ("train", "tune")]
+        gpus = {"train": 1, "tune": 1, "train-notify": 0}
+        pods = {name: {"containers": [{"resources": {"limits": {"nvidia.com/gpu": n}}}]} for name, n in gpus.items()}
+        return [{"metadata": {"name": name}, "spec": {"template": {"spec": pod}}} for name, pod in pods.items()]
 
     monkeypatch.setattr(cluster, "list", named)
     monkeypatch.setattr("gpu.commands.jobs.ClusterClient", cluster)

@@ -25,8 +25,8 @@ class Documented(ClusterClient):
 
     others = 0
 
-    def __init__(self, context: str | None = None) -> None:
-        self.context, self.namespace = "here", "default"
+    def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
+        self.context, self.namespace = "here", namespace or "default"
 
     def offer(self) -> Any:
         return offer(pool("t4-1", spot=True, notice_seconds=15), pool("h100-8", gpu="nvidia-h100", size=8, max_nodes=4))

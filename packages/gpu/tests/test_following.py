@@ -17,6 +17,7 @@ class FakeCluster(ClusterClient):
     """Notes what is deleted."""
 
     def __init__(self) -> None:
+        self.namespace = "ml"
         self.deleted: list[str] = []
 
     def delete(self, path: str) -> None:
@@ -34,7 +35,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, *, again: bool, terminal: bool,
     monkeypatch.setattr("time.sleep", interrupt if again else lambda _: None)
     monkeypatch.setattr("sys.stdin.isatty", lambda: terminal, raising=False)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: answer)
-    following.follow(cluster, "ml", "train")
+    following.follow(cluster, "train")
     return cluster.deleted
 
 
@@ -55,8 +56,8 @@ def test_twice_and_yes_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
 class Ended(ClusterClient):
     """Has a job of two runs that is done, and the pod of the second; the first went with its node."""
 
-    def __init__(self, context: str | None = None) -> None:
-        self.context, self.namespace = context or "here", "ml"
+    def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
+        self.context, self.namespace = context or "here", namespace or "ml"
 
     def find(self, path: str) -> dict[str, Any] | None:
         done = {"conditions": [{"type": "Complete", "status": "True"}]}
@@ -83,8 +84,8 @@ def test_stop_with_an_unknown_name_stops_nothing(monkeypatch: pytest.MonkeyPatch
     class OneJob(FakeCluster):
         deleted: list[str] = []  # noqa: RUF012  of all instances
 
-        def __init__(self, context: str | None = None) -> None:
-            self.namespace = "ml"
+        def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
+            self.namespace = namespace or "ml"
 
         def find(self, path: str) -> dict[str, Any] | None:
             return {} if path.endswith("/train") else None

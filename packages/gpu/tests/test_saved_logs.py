@@ -118,8 +118,8 @@ class Cluster(ClusterClient):
     created: list[dict[str, Any]] = []  # noqa: RUF012  each test's own
     deleted: list[str] = []  # noqa: RUF012
 
-    def __init__(self, context: str | None = None) -> None:
-        self.context, self.namespace = context or "here", "ml"
+    def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
+        self.context, self.namespace = context or "here", namespace or "ml"
 
     def offer(self) -> Any:
         return self.published

@@ -63,6 +63,7 @@ def cluster() -> dict[str, Any]:
         node("n3", "t4-1", 0),
         node("n4", "t4-1", 1, ready="Unknown"),
         node("n5", "t4-1", 1, unschedulable=True),
+        node("admin-1", "admin", 0),
     ]
     return {**inventory(OFFER), "/api/v1/nodes": nodes, JOBS.format(""): jobs, PODS.format(""): pods}
 
@@ -103,7 +104,7 @@ def test_pools_nodes_and_jobs_with_what_they_cost(gpu: Run, with_cluster: Callab
     }
     assert shown["train"] == ["ml", "2", "$1.00", "1 pod running"]
     assert shown["late"] == ["ml", "0", "$0.00", "no node fits; waiting for the autoscaler"]
-    assert not {"done", "cpu"} & shown.keys()
+    assert not {"done", "cpu", "admin-1"} & shown.keys()
 
 
 def test_who_may_see_one_namespace_sees_it_and_is_told(

@@ -48,6 +48,6 @@ def only(cloud: str, **workloads: Any) -> recorder.Recording:
 
 
 def accounts(recording: recorder.Recording) -> list[recorder.Registration]:
-    """The service accounts of pods that users run."""
-    made = recording.of_type(ACCOUNT)
-    return [each for each in made if each.inputs["metadata"]["namespace"] != "kube-system"]
+    """The service accounts of pods that users run, but for that of ``gpu submit --notify``."""
+    metadata = [(each, each.inputs["metadata"]) for each in recording.of_type(ACCOUNT)]
+    return [each for each, its in metadata if its["namespace"] != "kube-system" and its["name"] != "gpu-notifier"]

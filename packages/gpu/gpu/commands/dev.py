@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -27,7 +26,7 @@ from gpu.commands.common import (
     err,
     fail,
 )
-from gpu.commands.following import state_of
+from gpu.commands.following import states
 from gpu.commands.jobs import IndexOption, JobArgument, kubectl, open_shell, running_pod
 from gpu.commands.offer import described, nodes_up, request_of
 from gpu.commands.submission import confirm_cluster
@@ -35,7 +34,6 @@ from gpu.folder import IMAGE, pack
 from gpu.submit import create, whole_seconds
 
 _RETAINED_SECONDS: Final = 60
-_POLL_SECONDS: Final = 2.0
 
 
 def dev(
@@ -67,9 +65,8 @@ def dev(
     Exit the shell and run the command again to come back.
     """
     kubectl()
-    cluster = ClusterClient(context)
-    namespace = team or cluster.namespace
-    existing = cluster.find(job_path(namespace, name))
+    cluster = ClusterClient(context, team)
+    existing = cluster.find(job_path(cluster.namespace, name))
     if existing is not None and not _is_dev(existing):
         fail(f"{name} is a job of another kind; choose another --name", EXIT_NO)
     if existing is None:
@@ -79,7 +76,7 @@ def dev(
         job_request = JobRequest(
             request=request,
             name=name,
-            namespace=namespace,
+            namespace=cluster.namespace,
             command=until_idle(whole_seconds("--idle", idle)),
             timeout_seconds=whole_seconds("--timeout", timeout),
             files=pack(Path.cwd()).content if sync else b"",
@@ -92,8 +89,8 @@ def dev(
         err().print(
             f"{name} ends after {idle} without use, at the latest after {timeout}; `gpu stop {name}` ends it now"
         )
-    _wait(cluster, namespace, name)
-    open_shell(cluster, namespace, running_pod(cluster, namespace, name, 0))
+    _wait(cluster, name)
+    open_shell(cluster, running_pod(cluster, name, 0))
 
 
 def _is_dev(job: Object) -> bool:
@@ -102,19 +99,13 @@ def _is_dev(job: Object) -> bool:
     return script in (container.get("command") or ())
 
 
-def _wait(cluster: ClusterClient, namespace: str, name: str) -> None:
+def _wait(cluster: ClusterClient, name: str) -> None:
     """Print what the job waits for, until it runs."""
-    last = ""
-    while True:
-        reason = state_of(cluster, namespace, name).reason
-        if reason.kind == "running":
+    for state in states(cluster, name):
+        if state.reason.kind == "running":
             return
-        if reason.kind in ("succeeded", "failed"):
-            fail(f"{name} has ended ({reason.summary}); run `gpu stop {name}`, then `gpu dev` again", EXIT_NO)
-        if reason.summary != last:
-            last = reason.summary
-            err().print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
-        time.sleep(_POLL_SECONDS)
+        if state.reason.kind in ("succeeded", "failed"):
+            fail(f"{name} has ended ({state.reason.summary}); run `gpu stop {name}`, then `gpu dev` again", EXIT_NO)
 
 
 def forward(
@@ -130,10 +121,9 @@ def forward(
 
     Ctrl-C ends it.
     """
-    cluster = ClusterClient(context)
-    namespace = team or cluster.namespace
+    cluster = ClusterClient(context, team)
     wrong = [port for port in ports if not all(part.isdecimal() for part in port.split(":", 1))]
     if wrong:
         fail(f"{', '.join(wrong)}: write a port, or two as in 8000:8888", EXIT_BAD_INPUT)
-    pod = running_pod(cluster, namespace, name, index)
-    kubectl("--context", cluster.context, "--namespace", namespace, "port-forward", f"pod/{pod}", *ports)
+    pod = running_pod(cluster, name, index)
+    kubectl("--context", cluster.context, "--namespace", cluster.namespace, "port-forward", f"pod/{pod}", *ports)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -13,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from facts.concepts.offer import OfferError
-from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
+from facts.jobs.fit import Miss, PodRequest, fits, misses
 from facts.jobs.plan import NothingFits, place
 from gpu.cluster import ClusterClient, ClusterError, all_clusters
 from gpu.commands.common import (
@@ -86,43 +85,15 @@ def _miss(miss: Miss) -> dict[str, Any]:
     return {"pool": miss.pool.name, "lacks": list(miss.lacks)}
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where ``gpu submit`` would put the job in one cluster; ``nodes`` as of ``nodes_up``."""
-
-    context: str
-    fit: Fit
-    request: PodRequest
-    nodes: Mapping[str, int] | None
-
-    @property
-    def up(self) -> int | None:
-        """Nodes of its pools that are up; ``None`` if unknown."""
-        return None if self.nodes is None else sum(self.nodes.get(pool.name, 0) for pool in self.fit.pools)
-
-    @property
-    def hourly_usd(self) -> float | None:
-        """List price of the job's nodes."""
-        needed = -(-self.request.pods // self.fit.pods_per_node)
-        return None if self.fit.hourly_usd is None else needed * self.fit.hourly_usd
-
-    @property
-    def price_order(self) -> tuple[bool, float]:
-        """Cheapest first, unknown prices last."""
-        return self.hourly_usd is None, self.hourly_usd or 0.0
-
-
 def _fit_everywhere(request: PodRequest, *, json: bool) -> bool:
     """Print where the job fits, soonest first, and why not elsewhere; whether it fits anywhere. Raises ClusterError."""
-    clusters = all_clusters()
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        answers = dict(threads.map(lambda each: (each.context, _ask(each, request)), clusters))
-    places = [answer for answer in answers.values() if isinstance(answer, Place)]
-    places.sort(key=lambda each: (not each.up, each.price_order))
+        answers = dict(threads.map(lambda each: (each.context, _ask(each, request)), all_clusters()))
+    places = [answer for answer in answers.values() if not isinstance(answer, str)]
+    places.sort(key=lambda place: (not place["nodesUp"], _price_order(place)))
     problems = {context: answer for context, answer in answers.items() if isinstance(answer, str)}
     if json:
-        fitting = [{"context": each.context, **as_json(each.fit, each.request, each.nodes)} for each in places]
-        print_json({"fits": fitting, "others": problems})
+        print_json({"fits": places, "others": problems})
         return bool(places)
     if places:
         out().print(_table(places))
@@ -134,34 +105,35 @@ def _fit_everywhere(request: PodRequest, *, json: bool) -> bool:
     return bool(places)
 
 
-def _ask(cluster: ClusterClient, request: PodRequest) -> Place | str:
-    """The cheapest place in a cluster, or why there is none."""
+def _ask(cluster: ClusterClient, request: PodRequest) -> dict[str, Any] | str:
+    """Where ``gpu submit`` would put the job in a cluster, or why it fits nowhere."""
     try:
-        return Place(cluster.context, place(cluster.offer(), request), request, nodes_up(cluster))
+        fit = place(cluster.offer(), request)
+        return {"context": cluster.context, "node": node_of(fit.pools[0]), **as_json(fit, request, nodes_up(cluster))}
     except (ClusterError, NothingFits, OfferError) as error:
         if isinstance(error, ClusterError) and error.status == HTTPStatus.NOT_FOUND:
             return "publishes no GPU pools"
         return str(error).removeprefix(f"context {cluster.context}: ")
 
 
-def _table(places: Sequence[Place]) -> Table:
+def _price_order(place: Mapping[str, Any]) -> tuple[bool, float]:
+    """Cheapest first, unknown prices last."""
+    return place["hourlyUsd"] is None, place["hourlyUsd"] or 0.0
+
+
+def _table(places: Sequence[Mapping[str, Any]]) -> Table:
     table = table_of("context", "pools", "node", "$/h", "nodes up", numbers=("$/h", "nodes up"))
     for each in places:
-        first = each.fit.pools[0]
-        table.add_row(
-            escape(each.context),
-            ", then ".join(pool.name for pool in each.fit.pools),
-            node_of(first),
-            dollars(each.hourly_usd),
-            "?" if each.up is None else str(each.up),
-        )
+        up = "?" if each["nodesUp"] is None else str(each["nodesUp"])
+        pools = ", then ".join(each["pools"])
+        table.add_row(escape(each["context"]), pools, each["node"], dollars(each["hourlyUsd"]), up)
     return table
 
 
-def _advice(places: Sequence[Place]) -> str:
+def _advice(places: Sequence[Mapping[str, Any]]) -> str:
     """Where it starts soonest and where it is cheapest, and the option that chooses the cluster."""
-    soonest, cheapest = places[0], min(places, key=lambda each: each.price_order)
-    waits = "starts at once if a node has room" if soonest.up else "no node is up anywhere; a node takes some minutes"
+    soonest, cheapest = places[0], min(places, key=_price_order)
+    waits = "starts at once if a node has room" if soonest["nodesUp"] else "no node is up; a node takes some minutes"
     if soonest is cheapest:
-        return f"soonest and cheapest: --context {soonest.context} ({waits})"
-    return f"soonest: --context {soonest.context} ({waits})\ncheapest: --context {cheapest.context}"
+        return f"soonest and cheapest: --context {soonest['context']} ({waits})"
+    return f"soonest: --context {soonest['context']} ({waits})\ncheapest: --context {cheapest['context']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,12 +36,12 @@ class JobState:
     reason: Reason
 
 
-def job_of(cluster: ClusterClient, namespace: str, name: str) -> Object:
+def job_of(cluster: ClusterClient, name: str) -> Object:
     """The Job. Raises ClusterError if there is none."""
-    job = cluster.find(job_path(namespace, name))
+    job = cluster.find(job_path(cluster.namespace, name))
     if job is None:
         raise ClusterError(
-            f"no job {name} in {namespace}; `gpu list` shows the jobs (--team: those of another namespace)", 404
+            f"no job {name} in {cluster.namespace}; `gpu list` shows the jobs (--team: those of another namespace)", 404
         )
     return job
 
@@ -63,11 +64,11 @@ def events_around(cluster: ClusterClient, namespace: str) -> list[Object]:
     return [event for each in namespaces for event in cluster.list_if_allowed(event_path(each)) or ()]
 
 
-def state_of(cluster: ClusterClient, namespace: str, name: str) -> JobState:
+def state_of(cluster: ClusterClient, name: str) -> JobState:
     """The job as it is now. Raises ClusterError."""
-    job = job_of(cluster, namespace, name)
+    job = job_of(cluster, name)
     pods = pods_of(cluster, job)
-    reason = of_job(job, pods, events_around(cluster, namespace), queues=has_queues(cluster, job))
+    reason = of_job(job, pods, events_around(cluster, cluster.namespace), queues=has_queues(cluster, job))
     return JobState(job, pods, reason)
 
 
@@ -108,25 +109,34 @@ class Output:
             self._done.add(metadata["uid"])
 
 
-def follow(cluster: ClusterClient, namespace: str, name: str, index: int = 0) -> None:
+def follow(cluster: ClusterClient, name: str, index: int = 0) -> None:
     """Print what the job waits for until it runs, then the log of its pods of ``index``, until the job ends.
 
     Ctrl-C stops following, not the job; a second one asks whether to stop the job. Exits with 1 if the job failed.
     """
     try:
-        _watch(cluster, namespace, name, index)
+        _watch(cluster, name, index)
     except KeyboardInterrupt:
-        _leave(cluster, namespace, name)
+        _leave(cluster, name)
 
 
-def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> None:
-    console, output, last = err(), Output(cluster), ""
+def states(cluster: ClusterClient, name: str) -> Iterator[JobState]:
+    """The job every two seconds, without end; prints what it waits for, when that changes."""
+    last = ""
     while True:
-        state = state_of(cluster, namespace, name)
+        state = state_of(cluster, name)
         reason = state.reason
         if reason.summary != last and reason.kind not in ("running", "starting"):
             last = reason.summary
-            console.print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
+            err().print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
+        yield state
+        time.sleep(_POLL_SECONDS)
+
+
+def _watch(cluster: ClusterClient, name: str, index: int) -> None:
+    output = Output(cluster)
+    for state in states(cluster, name):
+        reason = state.reason
         pods = [pod for pod in state.pods if index_of(pod) == index]
         for pod in pods:
             output.show(pod)
@@ -136,10 +146,9 @@ def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> Non
             return
         if reason.kind == "failed":
             raise typer.Exit(EXIT_NO)
-        time.sleep(_POLL_SECONDS)
 
 
-def _leave(cluster: ClusterClient, namespace: str, name: str) -> None:
+def _leave(cluster: ClusterClient, name: str) -> None:
     """Say that the job keeps running, and offer to stop it on a second Ctrl-C."""
     console = err()
     console.print(f"\njob {name} keeps running; follow it with `gpu logs {name}`, stop it with `gpu stop {name}`")
@@ -150,7 +159,7 @@ def _leave(cluster: ClusterClient, namespace: str, name: str) -> None:
         time.sleep(_CONFIRM_SECONDS)
     except KeyboardInterrupt:
         if typer.confirm(f"\nstop job {name}?", err=True):
-            cluster.delete(job_path(namespace, name))
+            cluster.delete(job_path(cluster.namespace, name))
             console.print(f"stopped {name}")
 
 

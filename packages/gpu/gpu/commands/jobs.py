@@ -48,11 +48,12 @@ from gpu.ledger import GpuCost, gpus_of, of_job
 def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The namespace's job names for the shell's completion; none if the cluster cannot be asked."""
     try:
-        cluster = ClusterClient(ctx.params.get("context"))
-        jobs = cluster.list(job_path(ctx.params.get("team") or cluster.namespace))
+        cluster = ClusterClient(ctx.params.get("context"), ctx.params.get("team"))
+        jobs = cluster.list(job_path(cluster.namespace))
     except ClusterError:
         return []
-    return [name for job in jobs if (name := job["metadata"]["name"]).startswith(incomplete)]
+    names = [job["metadata"]["name"] for job in jobs if gpus_per_pod(job)]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.", autocompletion=job_names)]
@@ -63,16 +64,15 @@ IndexOption = Annotated[
 
 def list_jobs(team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
     """List the GPU jobs of a namespace, and what each waits for."""
-    cluster = ClusterClient(context)
-    namespace = team or cluster.namespace
-    jobs = [job for job in cluster.list(job_path(namespace)) if gpus_per_pod(job)]
-    pods = cluster.list(pod_path(namespace), labelSelector=OWNER_LABEL) if jobs else []
-    rows = [_row(job, reason) for job, _, reason in with_reasons(cluster, namespace, jobs, pods)]
+    cluster = ClusterClient(context, team)
+    jobs = [job for job in cluster.list(job_path(cluster.namespace)) if gpus_per_pod(job)]
+    pods = cluster.list(pod_path(cluster.namespace), labelSelector=OWNER_LABEL) if jobs else []
+    rows = [_row(job, reason) for job, _, reason in with_reasons(cluster, cluster.namespace, jobs, pods)]
     if json:
         print_json(rows)
         return
     if not rows:
-        out().print(f"no GPU jobs in namespace {namespace}")
+        out().print(f"no GPU jobs in namespace {cluster.namespace}")
         return
     table = table_of("job", "GPUs", "complete", "state", numbers=("GPUs", "complete"))
     for row in rows:
@@ -101,15 +101,14 @@ def logs(
     context: ContextOption = None,
 ) -> None:
     """Show a job's output as it is written. Ctrl-C stops following; the job keeps running."""
-    cluster = ClusterClient(context)
-    namespace = team or cluster.namespace
-    runs = job_of(cluster, namespace, name)["spec"].get("completions") or 1
+    cluster = ClusterClient(context, team)
+    runs = job_of(cluster, name)["spec"].get("completions") or 1
     if index >= runs:
         fail(f"--index {index}: {name} has {counted(runs, 'run')}; write 0 to {runs - 1}", EXIT_BAD_INPUT)
     if not no_follow:
-        follow(cluster, namespace, name, index)
+        follow(cluster, name, index)
         return
-    state = state_of(cluster, namespace, name)
+    state = state_of(cluster, name)
     mine = [pod for pod in state.pods if index_of(pod) == index]
     pods = [pod for pod in mine if has_output(pod)]
     finished = state.reason.kind in ("succeeded", "failed")
@@ -124,8 +123,8 @@ def logs(
 
 def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
     """Explain what a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
-    cluster = ClusterClient(context)
-    state = state_of(cluster, team or cluster.namespace, name)
+    cluster = ClusterClient(context, team)
+    state = state_of(cluster, name)
     reason, ahead = state.reason, _ahead(cluster, state)
     if json:
         parts = {"summary": reason.summary, "remedy": reason.remedy, "message": reason.message}
@@ -148,14 +147,15 @@ def stop(
     context: ContextOption = None,
 ) -> None:
     """Stop jobs and delete them with their pods. Their nodes are removed after the scale-down delay."""
-    cluster = ClusterClient(context)
-    namespace = team or cluster.namespace
-    missing = [name for name in names if cluster.find(job_path(namespace, name)) is None]
+    cluster = ClusterClient(context, team)
+    missing = [name for name in names if cluster.find(job_path(cluster.namespace, name)) is None]
     if missing:
         nothing = "; no job was stopped" if len(names) > 1 else ""
-        raise ClusterError(f"no job {', '.join(missing)} in {namespace}{nothing}; `gpu list` shows the jobs", 404)
+        raise ClusterError(
+            f"no job {', '.join(missing)} in {cluster.namespace}{nothing}; `gpu list` shows the jobs", 404
+        )
     for name in names:
-        cluster.delete(job_path(namespace, name))
+        cluster.delete(job_path(cluster.namespace, name))
         err().print(f"stopped {name}")
 
 
@@ -172,17 +172,16 @@ def cost(
 
     Running, provisioning of their nodes, and idle time before scale-down.
     """
-    cluster = ClusterClient(context)
-    namespace = team or cluster.namespace
+    cluster = ClusterClient(context, team)
     offer = cluster.offer()
     nodes = cluster.list_if_allowed("/api/v1/nodes") or []
     now = datetime.now(timezone.utc)
     jobs = (
-        [job_of(cluster, namespace, name)]
+        [job_of(cluster, name)]
         if name
-        else [job for job in cluster.list(job_path(namespace)) if gpus_per_pod(job)]
+        else [job for job in cluster.list(job_path(cluster.namespace)) if gpus_per_pod(job)]
     )
-    events = cluster.list_if_allowed(event_path(namespace)) or [] if jobs else []
+    events = cluster.list_if_allowed(event_path(cluster.namespace)) or [] if jobs else []
     costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
     total = sum(costs.values(), GpuCost())
     if json:
@@ -200,23 +199,22 @@ def cost(
 
 def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, context: ContextOption = None) -> None:
     """Open a shell in a running pod of a job, with kubectl."""
-    cluster = ClusterClient(context)
-    namespace = team or cluster.namespace
-    open_shell(cluster, namespace, running_pod(cluster, namespace, name, index))
+    cluster = ClusterClient(context, team)
+    open_shell(cluster, running_pod(cluster, name, index))
 
 
-def running_pod(cluster: ClusterClient, namespace: str, name: str, index: int) -> str:
+def running_pod(cluster: ClusterClient, name: str, index: int) -> str:
     """The name of a job's newest running pod of ``index``; without one the command fails."""
-    pods = [pod for pod in pods_of(cluster, job_of(cluster, namespace, name)) if index_of(pod) == index]
+    pods = [pod for pod in pods_of(cluster, job_of(cluster, name)) if index_of(pod) == index]
     running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
     if not running:
         fail(f"no pod of {name} is running; `gpu why {name}` shows what it waits for", EXIT_NO)
     return str(running[-1]["metadata"]["name"])
 
 
-def open_shell(cluster: ClusterClient, namespace: str, pod: str) -> None:
+def open_shell(cluster: ClusterClient, pod: str) -> None:
     """Replace this process by a shell in the pod."""
-    place = ("--context", cluster.context, "--namespace", namespace)
+    place = ("--context", cluster.context, "--namespace", cluster.namespace)
     kubectl(*place, "exec", "-it", pod, "--", "sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
 
 

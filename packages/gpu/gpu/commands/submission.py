@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import os
 import sys
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -42,6 +43,7 @@ from gpu.commands.following import follow
 from gpu.commands.job_file import EnvFileOption, FileOption, command_of, variables
 from gpu.commands.offer import as_json, described, nodes_up, request_of
 from gpu.folder import IMAGE, pack
+from gpu.notify import check_notify, notify_manifests
 from gpu.submit import create, name_for, whole_seconds
 
 _PLACEHOLDER: Final = "REGISTRY"
@@ -107,6 +109,15 @@ def submit(
             help="low, normal or high: whose pods get the next free node. Default: the team's.",
         ),
     ] = None,
+    notify: Annotated[
+        str | None,
+        typer.Option(
+            "--notify",
+            metavar="URL",
+            envvar="GPU_NOTIFY",
+            help="Webhook, as Slack has them, that gets a message when the job has ended.",
+        ),
+    ] = None,
     retries: Annotated[
         int | None,
         typer.Option(
@@ -160,11 +171,11 @@ def submit(
     if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
         raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
-    cluster = ClusterClient(context)
+    cluster = ClusterClient(context, team)
     job_request = JobRequest(
         request=request,
         name=name or name_for(program, image),
-        namespace=team or cluster.namespace,
+        namespace=cluster.namespace,
         command=program,
         workers=workers,
         sweep=parse(sweep or ()),
@@ -180,6 +191,13 @@ def submit(
     offer = cluster.offer()
     team_of(offer, job_request)  # before anything is built
     fit = place(offer, request)
+    if notify and dry_run:
+        fail(
+            "--dry-run prints what kubectl creates, and would print the webhook's URL; leave --notify out",
+            EXIT_BAD_INPUT,
+        )
+    if notify:
+        check_notify(cluster, notify)
     if dry_run:
         planned = image or (_planned_tag(registry or offer.registry, job_request.name) if build else IMAGE)
         job = training_job(job_request, fit, planned, offer)
@@ -197,7 +215,7 @@ def submit(
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
         console.print(f"[dim]no access to the stack's checkpoints: only service account {escape(account)} has it[/]")
-    for warning in _created(cluster, job, offer):
+    for warning in _created(cluster, job, offer, notify_manifests(job, notify) if notify else ()):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
     console.print(
         f"job {job.name} created in {job.namespace}; `gpu why {job.name}`, `gpu logs {job.name}`, `gpu stop {job.name}`"
@@ -205,13 +223,15 @@ def submit(
     if json:
         print_json(_as_json(job, as_json(fit, request, None)))
     elif not detach:
-        follow(cluster, job.namespace, job.name)
+        follow(cluster, job.name)
 
 
-def _created(cluster: ClusterClient, job: TrainingJobSpec, offer: Offer) -> tuple[str, ...]:
+def _created(
+    cluster: ClusterClient, job: TrainingJobSpec, offer: Offer, beside: Sequence[dict[str, Any]]
+) -> tuple[str, ...]:
     """The warnings of admission; a missing namespace is reported with the stack's teams."""
     try:
-        return create(cluster, job)
+        return create(cluster, job, beside)
     except ClusterError as error:
         if error.status != HTTPStatus.NOT_FOUND:
             raise

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Annotated, Final
@@ -15,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.offer import Offer
+from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
 from gpu.commands.common import ContextOption, dollars, out, table_of
@@ -29,20 +30,19 @@ _ENDED: Final = ("succeeded", "failed")
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """The cluster at a time. ``nodes``: of GPU pools, ``None`` for a user who may not list them. ``namespace``: the
-    only one that the user may see, or asked for; empty for all. ``pods`` have a node and have not ended."""
+    """The cluster at a time. ``nodes``: name → node of a GPU pool, ``None`` for a user who may not list them. ``used``:
+    name of a node → GPUs that visible pods use. ``namespace``: the only visible one, empty for all."""
 
     offer: Offer
-    nodes: Sequence[Object] | None
-    pods: Sequence[Object]
+    nodes: Mapping[str, Object] | None
+    used: Mapping[str, int]
     jobs: Sequence[tuple[Object, Sequence[Object], Reason]]
     namespace: str
     at: datetime
 
-    def used_on(self, names: Iterable[str]) -> int:
-        """GPUs of these nodes that visible pods use."""
-        nodes = set(names)
-        return sum(gpus_of(pod["spec"]) for pod in self.pods if pod["spec"]["nodeName"] in nodes)
+    def nodes_of(self, pool: PoolOffer) -> list[str]:
+        """Names of the pool's nodes."""
+        return [name for name, node in (self.nodes or {}).items() if _pool(node) == pool.name]
 
 
 def top(
@@ -57,7 +57,7 @@ def top(
 
     Ctrl-C ends it, and nothing else.
     """
-    cluster, console = ClusterClient(context), out()
+    cluster, console = ClusterClient(context, team), out()
     offer = cluster.offer()
     snapshot = _snapshot(cluster, offer, team)
     if once or not console.is_terminal:
@@ -82,13 +82,18 @@ def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapsho
     namespace = team or ""
     jobs = cluster.list_if_allowed(job_path(namespace))
     if jobs is None or (pods := cluster.list_if_allowed(pod_path(namespace))) is None:
-        namespace = team or cluster.namespace
+        namespace = cluster.namespace
         jobs, pods = cluster.list(job_path(namespace)), cluster.list(pod_path(namespace))
     known = with_reasons(cluster, namespace, [job for job in jobs if gpus_per_pod(job)], pods)
+    nodes = cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL)
+    used: Counter[str] = Counter()
+    for pod in filter(on_node, pods):
+        used[pod["spec"]["nodeName"]] += gpus_of(pod["spec"])
+    names = {pool.name for pool in offer.pools}
     return Snapshot(
         offer=offer,
-        nodes=cluster.list_if_allowed("/api/v1/nodes", labelSelector=POOL_LABEL),
-        pods=[pod for pod in pods if on_node(pod)],
+        nodes=None if nodes is None else {node["metadata"]["name"]: node for node in nodes if _pool(node) in names},
+        used=used,
         jobs=[each for each in known if each[2].kind not in _ENDED],
         namespace=namespace,
         at=datetime.now(timezone.utc),
@@ -96,52 +101,44 @@ def _snapshot(cluster: ClusterClient, offer: Offer, team: str | None) -> Snapsho
 
 
 def _view(snapshot: Snapshot, problem: str = "") -> Group:
-    offer, nodes = snapshot.offer, snapshot.nodes
-    by_pool = {
-        pool.name: [node for node in nodes or () if node["metadata"]["labels"][POOL_LABEL] == pool.name]
-        for pool in offer.pools
-    }
-    now = sum(len(by_pool[pool.name]) * (pool.hourly_usd or 0) for pool in offer.pools)
-    unpriced = any(pool.hourly_usd is None and by_pool[pool.name] for pool in offer.pools)
-    pools = table_of("pool", "node", "nodes", "GPUs used", "$/h", numbers=("nodes", "GPUs used", "$/h"))
-    for pool in offer.pools:
-        own = by_pool[pool.name]
-        used = f"{snapshot.used_on(_name(node) for node in own)}/{len(own) * pool.allocatable_gpus}"
-        count = "?" if nodes is None else str(len(own))
-        price = None if pool.hourly_usd is None or nodes is None else len(own) * pool.hourly_usd
-        pools.add_row(pool.name, node_of(pool), f"{count}/{pool.max_nodes}", used if own else "", dollars(price))
-    parts: list[RenderableType] = [
-        f"{offer.cluster} ({offer.cloud}, {offer.region}), {snapshot.at.astimezone():%H:%M:%S}: "
-        + (
-            f"GPU nodes cost {'at least ' if unpriced else ''}{dollars(now)}/h"
-            if nodes is not None
-            else "you may not list nodes"
-        ),
-        *([f"[yellow]{escape(problem)}[/]"] if problem else []),
-        pools,
-    ]
-    if nodes:
-        parts += ["", _nodes(snapshot, nodes)]
+    offer = snapshot.offer
+    head = f"{offer.cluster} ({offer.cloud}, {offer.region}), {snapshot.at.astimezone():%H:%M:%S}: {_cost(snapshot)}"
+    parts: list[RenderableType] = [head, *([f"[yellow]{escape(problem)}[/]"] if problem else []), _pools(snapshot)]
+    if snapshot.nodes:
+        parts += ["", _nodes(snapshot, snapshot.nodes)]
     parts += ["", _jobs(snapshot) if snapshot.jobs else "no GPU job runs or waits"]
     if snapshot.namespace:
         parts.append(f"[dim]jobs and used GPUs of namespace {snapshot.namespace} only[/]")
     return Group(*parts)
 
 
-def _nodes(snapshot: Snapshot, nodes: Sequence[Object]) -> Table:
+def _cost(snapshot: Snapshot) -> str:
+    if snapshot.nodes is None:
+        return "you may not list nodes"
+    up = [pool for pool in snapshot.offer.pools for _ in snapshot.nodes_of(pool)]
+    least = "at least " if any(pool.hourly_usd is None for pool in up) else ""
+    return f"GPU nodes cost {least}{dollars(sum(pool.hourly_usd or 0 for pool in up))}/h"
+
+
+def _pools(snapshot: Snapshot) -> Table:
+    table = table_of("pool", "node", "nodes", "GPUs used", "$/h", numbers=("nodes", "GPUs used", "$/h"))
+    for pool in snapshot.offer.pools:
+        own, unknown = snapshot.nodes_of(pool), snapshot.nodes is None
+        used = f"{sum(snapshot.used.get(name, 0) for name in own)}/{len(own) * pool.allocatable_gpus}" if own else ""
+        price = None if pool.hourly_usd is None or unknown else len(own) * pool.hourly_usd
+        count = f"{'?' if unknown else len(own)}/{pool.max_nodes}"
+        table.add_row(pool.name, node_of(pool), count, used, dollars(price))
+    return table
+
+
+def _nodes(snapshot: Snapshot, nodes: Mapping[str, Object]) -> Table:
     table = table_of("node", "pool", "state", "GPUs used", "age", numbers=("GPUs used", "age"))
-    for node in sorted(nodes, key=lambda node: (node["metadata"]["labels"][POOL_LABEL], _name(node))):
-        used, gpus = snapshot.used_on([_name(node)]), _gpus(node)
-        age = snapshot.at - datetime.fromisoformat(node["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
-        pool = node["metadata"]["labels"][POOL_LABEL]
-        minutes = int(age.total_seconds() // 60)
-        table.add_row(
-            _name(node),
-            pool,
-            _state(node, used),
-            f"{used}/{gpus}",
-            f"{minutes // 60}h{minutes % 60:02}m" if minutes >= 60 else f"{minutes}m",
-        )
+    for name, node in sorted(nodes.items(), key=lambda each: (_pool(each[1]), each[0])):
+        used = snapshot.used.get(name, 0)
+        created = datetime.fromisoformat(node["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
+        hours, minutes = divmod(int((snapshot.at - created).total_seconds() // 60), 60)
+        age = f"{hours}h{minutes:02}m" if hours else f"{minutes}m"
+        table.add_row(name, _pool(node), _state(node, used), f"{used}/{_gpus(node)}", age)
     return table
 
 
@@ -168,14 +165,14 @@ def _jobs(snapshot: Snapshot) -> Table:
             metadata["name"],
             *([metadata["namespace"]] if several else []),
             str(held),
-            dollars(hourly_usd(pods, snapshot.nodes or (), snapshot.offer)),
+            dollars(hourly_usd(pods, [*(snapshot.nodes or {}).values()], snapshot.offer)),
             escape(reason.summary),
         )
     return table
 
 
-def _name(node: Object) -> str:
-    return str(node["metadata"]["name"])
+def _pool(node: Object) -> str:
+    return str(node["metadata"]["labels"][POOL_LABEL])
 
 
 def _gpus(node: Object) -> int:
