@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from facts.catalog.changes import effects
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin, addon_pods, system_pods, withdrawn_gpus
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, allocatable, disk_mib
 from facts.catalog.eks.quotas import quotas
@@ -114,6 +114,7 @@ CATALOG: Final = CloudCatalog(
     allocatable=allocatable,
     changes=effects("eks"),
     system_pods=system_pods("eks", "node", "cluster"),
+    addon_pods=addon_pods("eks"),
     disk_mib=disk_mib,
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
     spot_notice_seconds=120,
