@@ -78,7 +78,8 @@ class CloudCatalog:
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
       none); ``reserved_addresses``: addresses of a subnetwork that the cloud reserves
-    - ``reference_region``: one whose prices are representative, for tables
+    - ``reference_region``: one whose prices are representative, for tables; ``separate_regions``: how the names of
+      regions begin that accounts of the others cannot use (governments, China)
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster;
       ``gpu_node_pods``: those that it may run beside them on every node with GPUs; ``addon_pods``: those of ``addons``
@@ -135,6 +136,7 @@ class CloudCatalog:
     pod_addresses_per_node: int
     reserved_addresses: int
     reference_region: str
+    separate_regions: tuple[str, ...] = ()
     withdrawn_gpus: Mapping[str, WithdrawnGpu]
     machines: Machines
     prices: Prices

@@ -94,6 +94,8 @@ CATALOG: Final = CloudCatalog(
     # The first four and the last: https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html
     reserved_addresses=5,
     reference_region="us-east-1",
+    # https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
+    separate_regions=("us-gov-", "cn-", "us-iso", "eusc-"),
     withdrawn_gpus=withdrawn_gpus("eks"),
     # Amazon's price list has no on-demand price for p5e: it is sold in capacity blocks, and p5en is the same size.
     machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge"})),
