@@ -117,7 +117,7 @@ def _logs(settings: Settings) -> dict[str, str | None]:
 
 def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolOffer:
     known = catalog.of(settings.cloud)
-    free_per_pod = _free_per_pod(settings.cloud, pool, [daemon for daemon in daemons if pool in daemon.pools])
+    free_per_pod = _free_per_pod(settings, pool, [daemon for daemon in daemons if pool in daemon.pools])
     return PoolOffer(
         name=pool.name,
         gpu=pool.gpus.type,
@@ -144,14 +144,14 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
     )
 
 
-def _free_per_pod(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
+def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
     """What a pod can request on every machine type of the pool, without the system pods; ``None`` if unknown."""
-    known = catalog.of(cloud)
+    known = catalog.of(settings.cloud)
     machines = [known.machines.get(type) for type in pool.machine_types]
     free = [known.allocatable(machine) for machine in machines if machine is not None]
     if not free or len(free) < len(machines):
         return None
-    own = [pod for pod in known.system_pods if pod.per_node]
+    own = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons)) if pod.per_node]
     requested = [_RESERVE, *(pod.request for pod in (*own, *known.gpu_node_pods))]
     requested += [_request(daemon.pod) for daemon in daemons]
     return Resources(

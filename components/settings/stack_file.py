@@ -101,6 +101,11 @@ class StackFile(Section):
         if any(value in zones for zones in known.regions.values()):
             region = next(name for name, zones in known.regions.items() if value in zones)
             raise wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
+        if value.startswith(known.separate_regions):
+            raise wrong(
+                f"'{value}' is a region with accounts of its own, which this program does not support",
+                f"Write a commercial region, such as {known.reference_region}",
+            )
         raise wrong(
             f"the catalogue has no region '{value}' of {context(info).cloud}",
             instead(value, tuple(known.regions)),

@@ -78,10 +78,11 @@ class CloudCatalog:
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
       none); ``reserved_addresses``: addresses of a subnetwork that the cloud reserves
-    - ``reference_region``: one whose prices are representative, for tables
+    - ``reference_region``: one whose prices are representative, for tables; ``separate_regions``: how the names of
+      regions begin that accounts of the others cannot use (governments, China)
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster;
-      ``gpu_node_pods``: those that it may run beside them on every node with GPUs
+      ``gpu_node_pods``: those that it may run beside them on every node with GPUs; ``addon_pods``: those of ``addons``
     - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
     - ``quota_page``: where to ask for more; may name the ``{region}``
     - ``rights``: account and settings in use → lines that say which APIs and roles of the account the stack needs
@@ -136,6 +137,7 @@ class CloudCatalog:
     pod_addresses_per_node: int
     reserved_addresses: int
     reference_region: str
+    separate_regions: tuple[str, ...] = ()
     withdrawn_gpus: Mapping[str, WithdrawnGpu]
     machines: Machines
     prices: Prices
@@ -143,6 +145,7 @@ class CloudCatalog:
     changes: Mapping[str, Effects]
     system_pods: tuple[SystemPod, ...]
     gpu_node_pods: tuple[SystemPod, ...] = ()
+    addon_pods: tuple[SystemPod, ...] = ()
     quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
     quota_page: str
     rights: Callable[[str, Collection[str]], Iterator[str]] = lambda account, used: iter(())
@@ -180,6 +183,10 @@ class CloudCatalog:
             for row in tables.rows(self.name, "versions")
         )
         return {version: Support(extended=extended, until=until) for version, extended, until in days}
+
+    def pods_of(self, addons: Collection[str]) -> tuple[SystemPod, ...]:
+        """The pods of these add-ons."""
+        return tuple(pod for pod in self.addon_pods if pod.addon in addons)
 
     @cached_property
     def regions(self) -> Mapping[str, tuple[str, ...]]:
@@ -240,14 +247,21 @@ def _accelerator(row: tables.Row) -> Accelerator:
 
 def system_pods(cloud: str, *where: str) -> tuple[SystemPod, ...]:
     """The cloud's own pods in these places (``node``, ``gpu-node``, ``cluster``), from ``system_pods.csv``."""
-    return tuple(
-        SystemPod(
-            name=row["name"],
-            request=Resources(milli_cpu=int(row["milli_cpu"]), memory_mib=int(row["memory_mib"])),
-            per_node=row["where"] != "cluster",
-        )
-        for row in tables.rows(cloud, "system_pods")
-        if row["where"] in where
+    return tuple(_system_pod(row) for row in tables.rows(cloud, "system_pods") if row["where"] in where)
+
+
+def addon_pods(cloud: str) -> tuple[SystemPod, ...]:
+    """The pods of the cloud's add-ons, from ``addon_pods.csv``."""
+    return tuple(_system_pod(row) for row in tables.rows(cloud, "addon_pods"))
+
+
+def _system_pod(row: tables.Row) -> SystemPod:
+    return SystemPod(
+        name=row["name"],
+        request=Resources(milli_cpu=int(row["milli_cpu"]), memory_mib=int(row["memory_mib"])),
+        per_node=row["where"] != "cluster",
+        gpu_node=row["where"] == "gpu-node",
+        addon=row.get("addon", ""),
     )
 
 

@@ -107,11 +107,16 @@ class Resources:
 
 @dataclass(frozen=True, kw_only=True)
 class SystemPod:
-    """A pod that the cloud runs in every cluster: one on each node, or ``per_node=False`` one in the whole cluster."""
+    """A pod that the cloud runs in every cluster, or in those with an ``addon`` of a stack file.
+
+    One on each node, of those with GPUs alone if ``gpu_node``; or, ``per_node=False``, one in the whole cluster.
+    """
 
     name: str
     request: Resources
     per_node: bool
+    gpu_node: bool = False
+    addon: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ table                  columns
 ``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
 ``system_pods.csv``    name, milli_cpu, memory_mib: what the cloud's pods request; where: one on each ``node``, on
                        each ``gpu-node`` at most, or in the ``cluster``
+``addon_pods.csv``     addon (of a stack file), and the columns of ``system_pods.csv``
 ``withdrawn_gpus.csv`` name (that people still write), reason, successor
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
 ``raw.csv``            resource, input (a path), instead: see ``raw.py``

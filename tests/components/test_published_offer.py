@@ -160,6 +160,21 @@ def test_of_several_machines_the_smallest_counts_and_an_unknown_one_leaves_it_op
     assert (unknown.milli_cpu, unknown.memory_mib) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("addons", "milli_cpu", "memory_mib"), [(("cloudwatch",), 550, 281), (("fsx",), 30, 104), (("efs", "ebs"), 0, 0)]
+)
+def test_what_the_pods_of_addons_ask_for_is_not_offered(
+    addons: tuple[str, ...], milli_cpu: int, memory_mib: int
+) -> None:
+    """https://github.com/aws-observability/helm-charts and https://github.com/kubernetes-sigs/aws-fsx-csi-driver."""
+    pool = specs.gpu_pool(gpu="nvidia-a10g", machine_types=("g5.xlarge",))
+    settings = replace(specs.cluster_settings(), cloud="eks")
+    free, taken = (offer(replace(settings, addons=on), [pool], (), {}).pools[0] for on in ((), addons))
+    assert free.milli_cpu is not None
+    assert free.memory_mib is not None
+    assert (taken.milli_cpu, taken.memory_mib) == (free.milli_cpu - milli_cpu, free.memory_mib - memory_mib)
+
+
 @CLOUDS
 def test_what_our_own_daemons_ask_for_is_not_offered(cloud: str) -> None:
     pool = specs.gpu_pool(gpu="nvidia-t4", machine_types=(machine(cloud, -1),))

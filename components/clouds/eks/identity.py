@@ -1,6 +1,6 @@
 """IAM roles of the control plane, the nodes and pods. No access key exists.
 
-Nodes have the three policies that a node needs; further permissions of pods belong to their service accounts, by EKS
+Nodes have the two policies that a node needs; further permissions of pods belong to their service accounts, by EKS
 Pod Identity: https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.html
 """
 
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 CLUSTER_POLICIES: Final = ("AmazonEKSClusterPolicy",)
 """https://docs.aws.amazon.com/eks/latest/userguide/cluster-iam-role.html"""
 
-NODE_POLICIES: Final = (
-    "AmazonEKSWorkerNodePolicy",
-    "AmazonEC2ContainerRegistryPullOnly",
-    "AmazonSSMManagedInstanceCore",
-)
-"""Join the cluster, pull images, open a session without SSH. The network plugin has rights of its own.
-https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html"""
+NODE_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
+"""Join the cluster, pull images. The network plugin has rights of its own.
+
+Not ``AmazonSSMManagedInstanceCore``, for Session Manager: it reads every parameter of the account.
+https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html,
+https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonSSMManagedInstanceCore.html"""
 
 # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 _ROLE_NAME_LIMIT: Final = 64

@@ -173,10 +173,11 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
     if not tools or machine is None:
         return
     nodes, each = admin.min_nodes, known.allocatable(machine)
-    system = [(pod.request, nodes if pod.per_node else 1) for pod in known.system_pods]
+    pods = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons)) if not pod.gpu_node]
+    system = [(pod.request, nodes if pod.per_node else 1) for pod in pods]
     asked = [(request, 1) for tool in tools.values() for request in tool.asked]
     cpu, memory = (
-        [sum(getattr(request, what) * count for request, count in pods) for pods in (system, asked)]
+        [sum(getattr(request, what) * count for request, count in part) for part in (system, asked)]
         for what in ("milli_cpu", "memory_mib")
     )
     free = (nodes * each.milli_cpu - cpu[0], nodes * each.memory_mib - memory[0])

@@ -118,6 +118,8 @@ CATALOG: Final = CloudCatalog(
     # https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
     reserved_addresses=5,
     reference_region="westus2",
+    # https://learn.microsoft.com/azure/azure-government/ and https://learn.microsoft.com/azure/china/
+    separate_regions=("usgov", "usdod", "china"),
     withdrawn_gpus=withdrawn_gpus("aks"),
     machines=Machines(cloud="aks"),
     prices=Prices(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from tests import recorder
 from tests.components.workloads.stacks import CLOUDS, accounts, run
+from tests.eks_answers import ACCOUNT
 
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 
@@ -37,16 +39,11 @@ def granted(cloud: str, recording: recorder.Recording) -> set[tuple[str, str]]:
         ]
         return {(each.get("bucket") or each["secretId"], each["role"]) for each in members}
     if cloud == "eks":
-        documents = [
-            json.loads(each.inputs["policy"])
-            for each in recording.of_type("aws:iam/rolePolicy:RolePolicy")
-            if each.inputs["name"].startswith("pods-")
-        ]
         return {
             (resource, action)
-            for document in documents
-            for statement in document["Statement"]
-            for resource in statement["Resource"]
+            for statement in statements(recording)
+            # A key may be used for what its context names.
+            for resource in statement.get("Condition", {}).get("StringLike", {"": statement["Resource"]}).popitem()[1]
             for action in statement["Action"]
         }
     pods = {
@@ -59,6 +56,16 @@ def granted(cloud: str, recording: recorder.Recording) -> set[tuple[str, str]]:
         for each in recording.of_type("azure-native:authorization:RoleAssignment")
         if each.inputs["principalId"].removesuffix("-principal") in pods
     }
+
+
+def statements(recording: recorder.Recording) -> list[dict[str, Any]]:
+    """Of the policies of pods on EKS."""
+    return [
+        statement
+        for each in recording.of_type("aws:iam/rolePolicy:RolePolicy")
+        if each.inputs["name"].startswith("pods-")
+        for statement in json.loads(each.inputs["policy"])["Statement"]
+    ]
 
 
 @every_cloud
@@ -83,6 +90,28 @@ def test_reading_is_not_writing(cloud: str) -> None:
 def test_pods_on_amazon_cannot_delete_old_versions_or_change_the_bucket() -> None:
     actions = {what for _, what in granted("eks", with_identity("eks", "write"))}
     assert not [each for each in actions if "Version" in each or ("Bucket" in each and each not in LISTING)]
+
+
+@pytest.mark.parametrize(
+    ("key", "service", "context", "actions"),
+    [
+        ("read", "s3", "aws:s3:arn", {"kms:Decrypt"}),
+        ("write", "s3", "aws:s3:arn", {"kms:Decrypt", "kms:GenerateDataKey"}),
+        ("secrets", "secretsmanager", "SecretARN", {"kms:Decrypt"}),
+    ],
+)
+def test_pods_on_amazon_use_a_customers_key_through_the_store_alone(
+    key: str, service: str, context: str, actions: set[str]
+) -> None:
+    """https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
+    https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html."""
+    of_keys = [each for each in statements(with_identity("eks", key)) if ":kms:" in str(each["Resource"])]
+    assert {action for each in of_keys for action in each["Action"]} == actions
+    for each in of_keys:
+        assert each["Resource"] == f"arn:aws:kms:us-west-2:{ACCOUNT}:key/*"
+        assert each["Condition"]["StringEquals"] == {"kms:ViaService": f"{service}.us-west-2.amazonaws.com"}
+        (values,) = [each["Condition"]["StringLike"][f"kms:EncryptionContext:{context}"]]
+        assert all(NAMES["eks"][key] in value for value in values)
 
 
 LISTING = ("s3:ListBucket", "s3:GetBucketLocation")

@@ -17,6 +17,7 @@ from facts import catalog
 from facts.catalog import CloudCatalog, Machine
 from facts.catalog.eks import nodes
 from facts.catalog.eks.cloud import CATALOG
+from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS
 from facts.catalog.gpu_machines import gpu_machines
 from policies.readers.eks.facts import gpus_of
 
@@ -347,3 +348,10 @@ def test_addresses_come_in_prefixes_on_nitro_alone() -> None:
     assert {type for type in known if not nodes.takes_prefixes(type)} == {
         type for type in known if listing()[type].get("Hypervisor") == "xen"
     }
+
+
+def test_support_of_every_version_that_the_program_installs_is_known() -> None:
+    """https://github.com/endoflife-date/endoflife.date/blob/master/products/amazon-eks.md."""
+    supported = catalog.of("eks").supported
+    assert {*supported} == {*KARPENTERS} == {*CLUSTER_AUTOSCALERS}
+    assert (str(supported["1.36"].extended), str(supported["1.36"].until)) == ("2027-08-02", "2028-08-02")

@@ -75,5 +75,6 @@ def test_every_row_of_the_system_pods_counts(cloud: str) -> None:
     known = catalog.of(cloud)
     counted = [pod.name for pod in (*known.system_pods, *known.gpu_node_pods)]
     assert sorted(counted) == sorted(row["name"] for row in tables.rows(cloud, "system_pods"))
+    assert {pod.addon for pod in known.addon_pods} <= {*known.addons}
     assert any(pod.per_node for pod in known.system_pods)
     assert not all(pod.per_node for pod in known.system_pods)

@@ -27,6 +27,8 @@ WRITE: Final = (
 )
 """Not ``DeleteObjectVersion``: deleted objects can be restored.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html"""
+DECRYPT: Final = ("kms:Decrypt",)
+ENCRYPT: Final = ("kms:GenerateDataKey",)
 SECRET: Final = ("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret")
 
 
@@ -49,17 +51,34 @@ def _document(partition: str, account: str, region: str, reach: Reach, own: Sequ
     def arns(buckets: Sequence[str], end: str = "") -> list[str]:
         return [f"arn:{partition}:s3:::{bucket}{end}" for bucket in buckets]
 
+    def by_key(sid: str, actions: Sequence[str], service: str, context: str, encrypted: Sequence[str]) -> None:
+        """Any key of the account, for what is ``encrypted`` alone, and through the service that stores it."""
+        condition = {
+            "StringEquals": {"kms:ViaService": f"{service}.{region}.amazonaws.com"},
+            "StringLike": {f"kms:EncryptionContext:{context}": encrypted},
+        }
+        statements.append(policy.allow(sid, actions, f"arn:{partition}:kms:{region}:{account}:key/*", condition))
+
+    def by_bucket_key(sid: str, actions: Sequence[str], buckets: Sequence[str]) -> None:
+        # The context of S3 is the object, or the bucket if it has a bucket key:
+        # https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html
+        by_key(sid, actions, "s3", "aws:s3:arn", [*arns(buckets), *arns(buckets, "/*")])
+
     write = [*reach.write, *own]
     statements: list[policy.Statement] = []
     if reach.read or write:
         statements.append(policy.allow("AllowListingBuckets", LIST, arns([*reach.read, *write])))
+        by_bucket_key("AllowDecryptingObjects", DECRYPT, [*reach.read, *write])
     if reach.read:
         statements.append(policy.allow("AllowReadingObjects", READ, arns(reach.read, "/*")))
     if write:
         statements.append(policy.allow("AllowWritingObjects", WRITE, arns(write, "/*")))
+        by_bucket_key("AllowEncryptingObjects", ENCRYPT, write)
     if reach.secrets:
         # AWS ends a secret's ARN with six characters of its own:
         # https://docs.aws.amazon.com/secretsmanager/latest/userguide/auth-and-access_iam-policies.html
         secrets = [f"arn:{partition}:secretsmanager:{region}:{account}:secret:{each}-??????" for each in reach.secrets]
         statements.append(policy.allow("AllowReadingSecrets", SECRET, secrets))
+        # https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html
+        by_key("AllowDecryptingSecrets", DECRYPT, "secretsmanager", "SecretARN", secrets)
     return policy.document(*statements)

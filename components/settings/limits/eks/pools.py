@@ -16,8 +16,9 @@ from facts.concepts.pool import Pool
 
 _RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
 
-# Driver 595, which only AL2023's image has: https://github.com/awslabs/amazon-eks-ami/issues/2768
+# Driver 595, which only AL2023's image has, and since when: https://github.com/awslabs/amazon-eks-ami/issues/2768
 _NOT_IN_BOTTLEROCKET: Final = frozenset({"g7"})
+_FIRST_AL2023: Final = "v20260917"
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (labels) and …/API_Taint.html
 _EKS_KEY_LIMIT: Final = 63
@@ -60,6 +61,12 @@ def _image(pool: Pool, autoscaler: str) -> Iterator[Problem]:
             f"Write image: {pool.image}, or autoscaling.autoscaler: karpenter",
         )
     lacking = sorted({name.partition(".")[0] for name in pool.machine_types} & _NOT_IN_BOTTLEROCKET)
+    if pool.image == "al2023" and lacking and pool.image_version is not None and pool.image_version < _FIRST_AL2023:
+        yield Problem(
+            f"{pool.declared_at}.image",
+            f"al2023@{pool.image_version} lacks the driver that {pool.gpus.type} needs",
+            f"Write image: al2023@{_FIRST_AL2023} or newer, or al2023",
+        )
     if pool.image == "bottlerocket" and lacking:
         yield Problem(
             f"{pool.declared_at}.image",

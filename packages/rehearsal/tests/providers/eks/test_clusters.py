@@ -52,7 +52,7 @@ def test_an_addons_pods_go_where_its_configuration_says(amazon: Amazon) -> None:
     assert deployment["spec"]["template"]["spec"]["nodeSelector"] == {"gpucluster.dev/role": "admin"}
 
 
-@pytest.mark.parametrize("pods", of("eks").system_pods, ids=lambda pod: pod.name)
+@pytest.mark.parametrize("pods", (*of("eks").system_pods, *of("eks").addon_pods), ids=lambda pod: pod.name)
 def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
     every = [each for name in ADDONS for each in workloads(name)]
     objects = [each for each in every if each["metadata"]["name"] == pods.name and "spec" in each]
@@ -64,6 +64,16 @@ def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
     replicas = spec.get("replicas", 1)
     assert replicas * sum(int(each.get("cpu", "0m")[:-1]) for each in requests) == pods.request.milli_cpu
     assert replicas * sum(int(each.get("memory", "0Mi")[:-2]) for each in requests) == pods.request.memory_mib
+
+
+def test_the_catalogue_counts_every_pod_that_an_addon_runs() -> None:
+    """What jobs are offered of a node is less by these: one that is not counted makes a job wait for ever."""
+    counted = {pod.name for pod in (*of("eks").system_pods, *of("eks").addon_pods)}
+    for name in ADDONS:
+        for each in workloads(name):
+            if each["kind"] in ("DaemonSet", "Deployment"):
+                containers = each["spec"]["template"]["spec"]["containers"]
+                assert each["metadata"]["name"] in counted or not any(one["resources"] for one in containers)
 
 
 def test_a_cluster_without_network_plugin_gets_no_node(amazon: Amazon) -> None:

@@ -1,6 +1,6 @@
 """The pods that AWS runs in a cluster: one set for each EKS add-on, applied by the fleet when the add-on exists.
 
-Requests: facts/catalog/eks/nodes.py, where their source is; those of the optional add-ons are estimates.
+Requests: facts/catalog/eks/data/system_pods.csv, or the file itself, where their source is.
 DaemonSets tolerate every taint, so they run on GPU nodes too and never keep one alive. A Deployment tolerates only what
 its chart does. Images have no tag: simulated nodes pull none.
 """
