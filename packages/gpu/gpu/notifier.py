@@ -31,8 +31,8 @@ def outcome(job: Any, pods: list[Any]) -> str | None:
     ended = [each for each in ended if each["type"] in ("Complete", "Failed")]
     if not ended:
         return None
-    timed_out = any(pod.get("status", {}).get("reason") == "DeadlineExceeded" for pod in pods)
-    how = "succeeded" if ended[0]["type"] == "Complete" else "timed out" if timed_out else "failed"
+    reasons = {ended[0].get("reason"), *(pod.get("status", {}).get("reason") for pod in pods)}
+    how = "succeeded" if ended[0]["type"] == "Complete" else "timed out" if "DeadlineExceeded" in reasons else "failed"
     runs = job["spec"].get("completions") or 1
     counts = f" ({status.get('succeeded', 0)} of {runs} runs succeeded)" if runs > 1 else ""
     minutes = int((_time(ended[0]["lastTransitionTime"]) - _time(job["metadata"]["creationTimestamp"])) // 60)
@@ -57,14 +57,11 @@ def _wait(namespace: str, job: str) -> str | None:
     while True:
         try:
             found = _get(f"/apis/batch/v1/namespaces/{namespace}/jobs/{job}")
-            text = outcome(found, [])
-            if text is not None:
+            if outcome(found, []) is not None:
                 return outcome(found, _get(pods)["items"])
-        except HTTPError as error:
-            if error.code == 404:
-                return None
-            sys.stdout.write(f"{error}\n")
         except OSError as error:
+            if isinstance(error, HTTPError) and error.code == 404:
+                return None
             sys.stdout.write(f"{error}\n")
         time.sleep(SECONDS)
 

@@ -45,7 +45,7 @@ def notify_manifests(job: TrainingJobSpec, url: str) -> list[dict[str, Any]]:
     container = {
         "name": "notifier",
         "image": _IMAGE,
-        "command": ["python", "-c", Path(__file__).with_name("notifier.py").read_text()],
+        "command": ["python", "-u", "-c", Path(__file__).with_name("notifier.py").read_text()],
         "env": [
             {"name": "NAMESPACE", "value": job.namespace},
             {"name": "JOB", "value": job.name},
