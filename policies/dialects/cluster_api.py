@@ -48,10 +48,9 @@ def read_machines(declared: Declared) -> Iterable[Item]:
     if scaled is False and scaling is not None:
         least, most, scaled = *scaling, True
     replicas = whole(at(spec, "replicas"))
-    name = text(at(metadata, "name"))
     kinds = _machines(annotations, at(machine, "infrastructureRef"), infrastructure)
     yield NodeGroup(
-        name=name if isinstance(name, str) else declared.name,
+        name=declared.object_name,
         cloud=CLOUD,
         gpus_per_node=kinds.gpus,
         other_gpus_per_node=kinds.other_gpus,

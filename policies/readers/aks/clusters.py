@@ -75,9 +75,8 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
 def read_agent_pool(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:AgentPool``. Its disks' key is its cluster's, hence not known here."""
     pool = declared.properties
-    name = text(pool.get("agentPoolName"))
-    cluster = text(pool.get("resourceName"))
-    yield from pool_groups(pool, name if isinstance(name, str) else declared.name, cluster, None, UNKNOWN, declared.urn)
+    name, cluster = declared.named("agentPoolName"), text(pool.get("resourceName"))
+    yield from pool_groups(pool, name, cluster, None, UNKNOWN, declared.urn)
 
 
 def read_virtual_machine(declared: Declared) -> Iterable[Item]:

@@ -50,8 +50,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     cluster = text(pool.get("cluster"))
     if isinstance(cluster, str):
         cluster = cluster.rpartition("/")[2]  # also given as projects/P/locations/L/clusters/NAME
-    name = text(pool.get("name"))
-    yield _group(pool, name if isinstance(name, str) else declared.name, cluster, pool, declared.urn)
+    yield _group(pool, declared.named("name"), cluster, pool, declared.urn)
 
 
 def read_cluster(declared: Declared) -> Iterable[Item]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import Autoscaler, AutoscalerCall, IdleTime, Minimum
 from facts.concepts.iam import ANY_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, text
 from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
 from policies.readers.idle import idle_of_flags, idle_of_profile
 
@@ -96,22 +96,14 @@ def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
             for spec in _flags(words).get("nodes", []):
                 least, _, rest = spec.partition(":")
                 name = rest.partition(":")[2]
-                yield Minimum(what, _count(least), name, where=f"--nodes={spec}", resource=resource)
+                yield Minimum(what, amount(least), name, where=f"--nodes={spec}", resource=resource)
 
 
 def minimums_of_chart(values: Any, what: str, resource: str) -> Iterator[Minimum]:
     """The same for the Helm chart; its default is 1."""
     for number, group in enumerate(items(at(values, "autoscalingGroups"))):
         where = f"values.autoscalingGroups[{number}].minSize"
-        least = at(group, "minSize")
-        yield Minimum(
-            what, _count(1 if least is None else least), text(at(group, "name")), where=where, resource=resource
-        )
-
-
-def _count(value: Any) -> Maybe[int]:
-    count = whole(value)
-    return UNKNOWN if count is None else count
+        yield Minimum(what, amount(at(group, "minSize"), 1), text(at(group, "name")), where=where, resource=resource)
 
 
 def idle_of_chart(values: Any) -> IdleTime | None:
