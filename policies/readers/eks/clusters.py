@@ -31,7 +31,7 @@ from policies.readers.eks.template import (
     with_registered,
 )
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
-from policies.readers.taints import entry_of, taints_of
+from policies.readers.taints import CONSTANTS, entry_of, taints_of
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
 # EKS uses t3.medium when neither the group nor its launch template names a type.
@@ -80,7 +80,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         min_nodes=_larger(0 if least is None else least, warm),
         max_nodes=most,
         initial_nodes=amount(at(scaling, "desiredSize")),
-        taints=with_registered(taints_of(inputs.get("taints")), template.registration.taints),
+        taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), template.registration.taints),
         labels=_labels(inputs.get("labels"), template),
         spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
         region=text(inputs.get("region")),

@@ -7,8 +7,8 @@ from typing import Final
 
 from facts.concepts.declared import NodeGroup
 from facts.concepts.unknown import amount, at, texts
-from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.taints import taints_of
 
 
 def read_nodes(declared: Declared) -> Iterable[Item]:

@@ -7,8 +7,8 @@ from typing import Final
 
 from facts.concepts.declared import Cluster, NodeGroup
 from facts.concepts.unknown import UNKNOWN, amount, at, flag, texts
-from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.taints import taints_of
 
 CLOUD: Final = "kubeadm"
 

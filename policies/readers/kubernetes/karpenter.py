@@ -21,8 +21,8 @@ from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.eks.template import pods_reach
 from policies.readers.idle import idle_of_karpenter
-from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.taints import taints_of
 from policies.readers.unknown_reasons import unlisted
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
