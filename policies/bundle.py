@@ -20,7 +20,7 @@ PACKAGES: Final = ("policies", "facts")
 _PROJECT: Final = "PulumiPolicy.yaml"
 _VENV: Final = "venv"
 _AT_THE_TOP: Final = ("__main__.py", _PROJECT, "requirements.txt")
-_NOT_TO_RUN: Final = (*_AT_THE_TOP, "bundle.py", "docs.py", "docs_head.txt", "known_gaps.py")
+_NOT_TO_RUN: Final = (*_AT_THE_TOP, "bundle.py", "docs.py", "docs_head.txt", "known_gaps.yaml")
 _NOT_OF_THE_PACK: Final = ("jobs",)
 _MAIN: Final = '''\
 """Starts the policy pack."""

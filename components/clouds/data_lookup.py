@@ -38,6 +38,21 @@ def data_lookup(
     )
 
 
+def look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, about: str = "") -> Mapping[str, Any]:
+    """The result of the function ``token`` at once; ``about`` is the setting that a failure is about.
+
+    Raises:
+        pulumi.RunError: the look-up failed, and it is about a setting.
+    """
+    try:
+        answer: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
+    except Exception as error:
+        if about:
+            raise pulumi.RunError(f"{about}: {error}") from error
+        raise
+    return answer
+
+
 @dataclass(frozen=True)
 class _Deferred(Generic[Value]):
     """Calls ``start`` when awaited, so that a failed result leaves no other unawaited."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
@@ -103,6 +103,16 @@ class Resources:
 
     milli_cpu: int
     memory_mib: int
+
+
+def tiered(amount: float, tiers: Iterable[tuple[float, float]]) -> float:
+    """What is kept of an amount, by the share of each successive part of it: ``tiers`` are (width, share)."""
+    kept = 0.0
+    for width, share in tiers:
+        taken = min(amount, width)
+        kept += taken * share
+        amount -= taken
+    return kept
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from facts.catalog.model import Machine, Price
-from facts.catalog.tables import by_key, number
+from facts.catalog.tables import by_key, number, rows
 
 _HOURS_PER_MONTH: Final = 730
 
@@ -89,6 +89,14 @@ class Prices:
             return None
         vcpus = self.billed_vcpus.get(machine.type, machine.vcpus)
         return (vcpus * vcpu + machine.memory_gib * gib) * self.premium(machine.type)
+
+
+def fees(cloud: str) -> Mapping[str, Price]:
+    """The price of an hour of each row of ``fees.csv``, by its name."""
+    return {
+        row["fee"]: Price(usd=float(row["usd"]) / float(row["hours"]), dated=row["dated"], source=row["source"])
+        for row in rows(cloud, "fees")
+    }
 
 
 def _column(spot: bool) -> str:

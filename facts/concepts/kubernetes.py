@@ -69,6 +69,12 @@ def uninterrupted_budget(namespace: str) -> dict[str, Any]:
 
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+CLOUD_EFFECTS: Final[Mapping[Effect, str]] = {
+    "NoSchedule": "NO_SCHEDULE",
+    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
+    "NoExecute": "NO_EXECUTE",
+}
+"""Effect → the constant that Google's and Amazon's APIs have for it."""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, holds_unknown, 
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
-from policies.readers.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
+from policies.readers.node_registration import parsed_labels, parsed_taints
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling, respelled
+from policies.readers.taints import CONSTANTS, EFFECTS, taints_of
 from policies.readers.unknown_reasons import unlisted
 
 CLOUD: Final = "cluster-api"
@@ -27,11 +28,6 @@ _SETS: Final = ("MachineDeployment", "MachineSet", "MachinePool")
 _VERSIONS: Final = ("v1alpha4", "v1beta1", "v1beta2")
 # Infrastructure that has no GPUs at all: containers, and machines that are only simulated.
 _WITHOUT_GPUS: Final = ("Docker", "Dev", "InMemory")
-_CLOUD_EFFECTS: Final = {
-    "no-schedule": "NoSchedule",
-    "prefer-no-schedule": "PreferNoSchedule",
-    "no-execute": "NoExecute",
-}
 
 
 def read_machines(declared: Declared) -> Iterable[Item]:
@@ -48,10 +44,9 @@ def read_machines(declared: Declared) -> Iterable[Item]:
     if scaled is False and scaling is not None:
         least, most, scaled = *scaling, True
     replicas = whole(at(spec, "replicas"))
-    name = text(at(metadata, "name"))
     kinds = _machines(annotations, at(machine, "infrastructureRef"), infrastructure)
     yield NodeGroup(
-        name=name if isinstance(name, str) else declared.name,
+        name=declared.object_name,
         cloud=CLOUD,
         gpus_per_node=kinds.gpus,
         other_gpus_per_node=kinds.other_gpus,
@@ -242,9 +237,8 @@ def _managed_taints(pool: Any) -> Maybe[tuple[Taint, ...]]:
 
 def _effect(value: Any) -> Any:
     """Kubernetes' spelling of an effect that Cluster API's providers write as ``no-schedule`` or ``NO_SCHEDULE``."""
-    return (
-        value if value is UNKNOWN or str(value) in EFFECTS else _CLOUD_EFFECTS.get(str(value).lower().replace("_", "-"))
-    )
+    known = value is UNKNOWN or str(value) in EFFECTS
+    return value if known else CONSTANTS.get(str(value).upper().replace("-", "_"))
 
 
 def _labels(

@@ -6,8 +6,9 @@ https://www.pulumi.com/registry/packages/eks/api-docs/
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from facts.concepts.kubernetes import CLOUD_EFFECTS, Effect
 from facts.concepts.unknown import at, coalesce, text
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, respelled
@@ -21,7 +22,7 @@ def _self_managed(declared: Declared) -> Iterable[Declared]:
         return
     taints = inputs.get("taints")
     listed = [
-        {"key": key, "value": at(taint, "value"), "effect": _CONSTANTS.get(str(at(taint, "effect")))}
+        {"key": key, "value": at(taint, "value"), "effect": CLOUD_EFFECTS.get(cast(Effect, str(at(taint, "effect"))))}
         for key, taint in (taints.items() if isinstance(taints, Mapping) else ())
     ]
     sizes = {
@@ -39,11 +40,5 @@ def _self_managed(declared: Declared) -> Iterable[Declared]:
     }
     yield respelled(declared, "aws:eks/nodeGroup:NodeGroup", properties)
 
-
-_CONSTANTS: Final = {
-    "NoSchedule": "NO_SCHEDULE",
-    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
-    "NoExecute": "NO_EXECUTE",
-}
 
 SPELLINGS: Final[Mapping[str, Spelling]] = dict.fromkeys(("eks:index:Cluster", "eks:index:NodeGroup"), _self_managed)

@@ -12,18 +12,15 @@ Terraform's (https://registry.terraform.io/browse/providers) or the API's:
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from typing import Final
 
 from facts.concepts.unknown import at, coalesce
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, respelled
+from policies.readers.tables import rows
 
-_ROWS: Final = tuple(
-    csv.DictReader((files("policies.dialects") / "tools.csv").read_text(encoding="utf-8").splitlines())
-)
+_ROWS: Final = rows("dialects", "tools")
 # Terraform's blocks that may occur several times → the bridged providers' plurals.
 _LISTS: Final = {
     "blockDeviceMapping": "blockDeviceMappings",

@@ -17,14 +17,10 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.declared import UnknownReason
-from facts.concepts.kubernetes import Effect, Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items
+from facts.concepts.kubernetes import Taint
+from facts.concepts.unknown import UNKNOWN, Maybe, at
+from policies.readers.taints import EFFECTS, taints_of
 
-EFFECTS: Final[Mapping[str, Effect]] = {
-    "NoSchedule": "NoSchedule",
-    "PreferNoSchedule": "PreferNoSchedule",
-    "NoExecute": "NoExecute",
-}
 # The kubelet's flags (https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/), and those of k3s and
 # RKE2 (https://docs.k3s.io/cli/agent).
 _FLAG: Final = re.compile(r"--(register-with-taints|node-taint|node-labels?)[= ]['\"]?([^\s'\"\\]+)")
@@ -116,18 +112,6 @@ def parsed_labels(value: str) -> dict[str, str]:
     """Labels in the kubelet's spelling, ``key=value`` separated by commas."""
     pairs = (part.partition("=") for part in value.split(",") if "=" in part)
     return {key.strip(): text for key, _, text in pairs}
-
-
-def taints_of(value: Any) -> Maybe[tuple[Taint, ...]]:
-    """Taints in the Kubernetes API's spelling: a list of ``{key, value, effect}``."""
-    taints = []
-    for entry in items(value):
-        key, effect, taint_value = at(entry, "key"), at(entry, "effect"), at(entry, "value")
-        if UNKNOWN in (entry, key, effect):
-            return UNKNOWN
-        if key and isinstance(effect, str) and effect in EFFECTS:
-            taints.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), EFFECTS[effect]))
-    return tuple(taints)
 
 
 def _decoded(data: str) -> str | None:

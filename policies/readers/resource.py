@@ -25,7 +25,7 @@ from facts.concepts.declared import (
     Workload,
 )
 from facts.concepts.kubernetes import Toleration
-from facts.concepts.unknown import Maybe
+from facts.concepts.unknown import Maybe, at, text
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,22 @@ class Declared:
     """The configuration of its provider: which account and region it goes to, unless it says so itself."""
     trouble: str = ""
     """Why those that complete it could not be found."""
+
+    def named(self, *path: str) -> str:
+        """The name that its properties have at ``path``; without one, its own in the program."""
+        name = text(at(self.properties, *path))
+        return name if isinstance(name, str) else self.name
+
+    @property
+    def object_name(self) -> str:
+        """The name of the Kubernetes object."""
+        return self.named("metadata", "name")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the Kubernetes object; ``default`` where none is known."""
+        namespace = text(at(self.properties, "metadata", "namespace"))
+        return namespace if isinstance(namespace, str) else "default"
 
 
 class Program(tuple[Declared, ...]):

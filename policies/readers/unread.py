@@ -16,6 +16,7 @@ from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.unknown import UNKNOWN, at
 from policies.readers.patterns import matches
 from policies.readers.resource import Declared
+from policies.readers.tables import rows
 
 _WORD: Final = re.compile(r"(?<![a-z])gpus?(?![a-z])|nvidia", re.IGNORECASE)
 _NAMES: Final = re.compile(
@@ -32,45 +33,8 @@ _HARMLESS: Final = re.compile(
     r"operationalinsights|organizations|orgpolicy|policy|pricing|pubsub|ram|random|resourcegroups|route53|s3|"
     r"secretmanager|secretsmanager|serviceaccount|servicequotas|sns|sqs|ssm|storage|tls|time"
 )
-# Groups of Kubernetes' kinds that are about pods, quotas, rights and metrics, or that others refer to.
-_HARMLESS_GROUPS: Final = (
-    "*admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "argoproj.io",
-    "*batch*",
-    "bootstrap.cluster.x-k8s.io",
-    "controlplane.cluster.x-k8s.io",
-    "*flowcontrol*",
-    "gateway.networking*",
-    "helm*",
-    "infrastructure.cluster.x-k8s.io",
-    "karpenter*",
-    "kueue.x-k8s.io",
-    "kyverno.io",
-    "*gatekeeper.sh",
-    "monitoring.*",
-    "nfd.k8s-sigs.io",
-    "node.k8s.io",
-    "nvidia.com",
-    "policy",
-    "*policies*",
-    "rbac.*",
-    "resource.k8s.io",
-    "scheduling.*",
-    "storage.k8s.io",
-)
-_OPAQUE: Final = {
-    "command:*": "it runs a command",
-    "pulumi-*:dynamic*": "it is a dynamic resource, which runs code of the program",
-    "aws:ec2/capacityBlock*": "its offering does not say how many GPUs are paid for",
-    "aws:cloudformation/*": "its template is not in this program, or the gate cannot read it",
-    "aws:cloudcontrol/*": "its properties have a form that the gate does not read",
-    "azure-native*:resources*:Deployment*": "its template is not in this program, or the gate cannot read it",
-    "azure-native*:resources*:Azure*Script*": "it runs a script",
-    "azure:core/*Template*": "its template is not in this program, or the gate cannot read it",
-    "azapi:*": "the gate does not read its type or its body",
-    "kubernetes:cluster.x-k8s.io/*:Cluster": "its machines come from a ClusterClass",
-}
+_HARMLESS_GROUPS: Final = tuple(row["group"] for row in rows("readers", "harmless_groups"))
+_OPAQUE: Final = {row["type"]: row["why"] for row in rows("readers", "opaque")}
 _TOOLS: Final = re.compile(
     r"\b(?:eksctl|gcloud\s+(?:beta\s+)?(?:container|compute)|az\s+(?:aks|vm|vmss)|aws\s+(?:eks|ec2|autoscaling)|kops|"
     r"kubectl|helm|terraform|tofu|karpenter)\b"

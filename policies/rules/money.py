@@ -7,7 +7,7 @@ from dataclasses import replace
 from facts.concepts.declared import NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.kept_warm import permanent_pods, usd_of_gpus
-from policies.rules.rule import rule
+from policies.rules.rule import Rule, rule
 from policies.rules.samples import CPUS, GPUS, program
 from policies.rules.scheduling import distinct
 
@@ -34,22 +34,7 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     if max_hourly_usd is None or not stack.groups:
         return []
     costs = [(group.name, _usd(group, most_nodes(group))) for group in stack.groups]
-    priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
-    total = sum(usd for _, usd in priced)
-    if total > max_hourly_usd:
-        most = sorted(priced, key=lambda item: -item[1])[:3]
-        message = (
-            f"At its maximum the stack costs ${total:.2f} an hour, over the limit of ${max_hourly_usd:.2f}; highest: "
-        )
-        return [hourly_cost.violation(message + ", ".join(f"{name} ${usd:.2f}" for name, usd in most) + ".")]
-    unpriced = [name for name, usd in costs if usd is UNKNOWN]
-    if unpriced:
-        names = ", ".join(f"'{name}'" for name in unpriced)
-        message = (
-            f"The stack's hourly cost is unknown: there is no price for {names}; the rest is ${total:.2f} an hour."
-        )
-        return [hourly_cost.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
-    return []
+    return _within(hourly_cost, costs, max_hourly_usd, "At its maximum", "hourly cost is unknown: there is no price")
 
 
 @rule(
@@ -82,18 +67,24 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     if max_idle_usd is None:
         return []
     costs = [(group.name, _idle_usd(group)) for group in stack.groups] + _permanent_workloads(stack)
+    return _within(
+        idle_cost, costs, max_idle_usd, "While it is idle", "idle cost is unknown: there is no size or price"
+    )
+
+
+def _within(
+    limited: Rule[...], costs: list[tuple[str, Maybe[float]]], limit: float, when: str, unknown: str
+) -> list[Violation]:
+    """The violation if what is known of the costs exceeds the limit, or else if some are not known."""
     priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
-    if total > max_idle_usd:
+    if total > limit:
         most = ", ".join(f"{name} ${usd:.2f}" for name, usd in sorted(priced, key=lambda item: -item[1])[:3])
-        message = f"While it is idle the stack costs ${total:.2f} an hour, over the limit of ${max_idle_usd:.2f}; "
-        message += f"highest: {most}."
-        return [idle_cost.violation(message)]
-    unpriced = ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN)
-    if unpriced:
-        message = f"The stack's idle cost is unknown: there is no size or price for {unpriced}; "
-        message += f"the rest is ${total:.2f} an hour."
-        return [idle_cost.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
+        message = f"{when} the stack costs ${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
+        return [limited.violation(message)]
+    if unpriced := ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN):
+        message = f"The stack's {unknown} for {unpriced}; the rest is ${total:.2f} an hour."
+        return [limited.violation(message, remedy="Check the price of these by hand.", not_evaluated=True)]
     return []
 
 

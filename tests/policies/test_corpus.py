@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.known_gaps import KNOWN_GAPS
+from policies.docs import KNOWN_GAPS
 from tests.policies.corpus.case import Case, blockers, doubts, findings
 from tests.policies.corpus.programs import read_cases
 

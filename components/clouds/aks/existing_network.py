@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.data_lookup import look_up
 from components.settings import Settings
 from components.settings.limits import common
 from components.settings.problems import Problem, SettingsError
@@ -40,7 +41,7 @@ class ExistingNetwork:
         assert existing is not None
         assert parts is not None  # settings refuse any other
         arguments = {"resourceGroupName": parts["group"], "virtualNetworkName": parts["name"]}
-        network = _look_up(_NETWORK, arguments, f"network: {existing.network}", parent)
+        network = look_up(_NETWORK, arguments, parent, f"network.existing.network: {existing.network}")
         subnets = {each["name"]: each for each in network.get("subnets") or ()}
         subnet = subnets.get(existing.subnets[0])
         problems = [*_place(settings, network, subnets), *(_room(settings, subnet) if subnet else ())]
@@ -58,15 +59,6 @@ class ExistingNetwork:
         self.changed = {key: id for key, id in (("network", network_id), ("route-table", table)) if id}
 
 
-def _look_up(token: str, arguments: Mapping[str, str], what: str, parent: pulumi.Resource) -> Mapping[str, Any]:
-    """What Azure has; ``pulumi.RunError`` if it does not answer."""
-    try:
-        found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
-    except Exception as error:
-        raise pulumi.RunError(f"network.existing.{what}: {error}") from error
-    return found
-
-
 def _default_route(subnet: Mapping[str, Any], parent: pulumi.Resource) -> Iterator[Problem]:
     """Nodes that leave by a route table need a default route that AKS accepts; one learned by BGP does not count:
     https://github.com/MicrosoftDocs/azure-docs/issues/108240."""
@@ -77,7 +69,7 @@ def _default_route(subnet: Mapping[str, Any], parent: pulumi.Resource) -> Iterat
     assert parts is not None  # Azure's own
     # A table is in its networks' subscription: https://learn.microsoft.com/azure/virtual-network/manage-route-table
     arguments = {"resourceGroupName": parts["group"], "routeTableName": parts["name"]}
-    table = _look_up(_ROUTES, arguments, f"subnets: {id}", parent)
+    table = look_up(_ROUTES, arguments, parent, f"network.existing.subnets: {id}")
     hops = [each["nextHopType"] for each in table.get("routes") or () if each.get("addressPrefix") == "0.0.0.0/0"]
     if not hops or hops[0] not in _WAYS_OUT:
         leads = f"leads 0.0.0.0/0 to {hops[0]}" if hops else "has no route for 0.0.0.0/0"

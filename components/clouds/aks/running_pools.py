@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.data_lookup import data_lookup
+from components.clouds.data_lookup import data_lookup, look_up
 from components.settings import Settings
 from facts.catalog.aks.naming import pool_name
 from facts.concepts.pool import Pool
@@ -90,9 +90,8 @@ def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) 
     Look-ups of a missing resource fail: https://github.com/pulumi/pulumi/issues/12346.
     """
     try:
-        resource: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
+        return look_up(token, arguments, parent)
     except Exception as error:
         if _NOT_THERE in str(error):
             return {}
         raise
-    return resource

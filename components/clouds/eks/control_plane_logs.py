@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pulumi
 
+from components.clouds.data_lookup import look_up
 from components.clouds.eks.declare import declare
 from components.resources import CustomResource
 from components.settings import Settings
@@ -34,7 +35,5 @@ def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bo
 
 def _existing(prefix: str, parent: pulumi.Resource) -> list[str]:
     """Names of the log groups with this prefix."""
-    log_groups = pulumi.runtime.invoke(
-        "aws:cloudwatch/getLogGroups:getLogGroups", {"logGroupNamePrefix": prefix}, pulumi.InvokeOptions(parent=parent)
-    )
-    return list(log_groups.value["logGroupNames"])
+    log_groups = look_up("aws:cloudwatch/getLogGroups:getLogGroups", {"logGroupNamePrefix": prefix}, parent)
+    return list(log_groups["logGroupNames"])

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.data_lookup import look_up
 from components.clouds.eks.network import EVERYWHERE, LOAD_BALANCER
 from components.settings import Settings
 from components.settings.limits import common
@@ -75,9 +76,8 @@ class ExistingNetwork:
     def __init__(self, settings: Settings, parent: pulumi.Resource, *, new: bool) -> None:
         existing = settings.network.existing
         assert existing is not None
-        lookups = _Lookups(parent)
-        vpc = lookups.one(_VPC, "network.existing.network", existing.network, {"id": existing.network})
-        subnets = _subnets(lookups, existing.network, existing.subnets)
+        vpc = look_up(_VPC, {"id": existing.network}, parent, f"network.existing.network: '{existing.network}'")
+        subnets = _subnets(parent, existing.network, existing.subnets)
         problems = list(_problems(settings, vpc, subnets, new=new))
         if problems:
             raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
@@ -87,29 +87,15 @@ class ExistingNetwork:
         self.public_subnets: Mapping[str, pulumi.Input[str]] = {}
         self.ready: list[pulumi.Resource] = []
         if LOAD_BALANCER in settings.addons:
-            self.public_subnets = _public(lookups, existing.network)
+            self.public_subnets = _public(parent, existing.network)
             _warn_about_tags(subnets, self.public_subnets, parent)
 
 
-class _Lookups:
-    """The provider's functions, whose errors name the key that they are about."""
-
-    def __init__(self, parent: pulumi.Resource) -> None:
-        self._options = pulumi.InvokeOptions(parent=parent)
-
-    def one(self, token: str, key: str, what: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        try:
-            properties: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, self._options).value
-        except Exception as error:
-            raise pulumi.RunError(f"{key}: '{what}': {error}") from error
-        return properties
-
-
-def _subnets(lookups: _Lookups, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
-    facts = {id: lookups.one(_SUBNET, _HERE, id, {"id": id}) for id in ids}
+def _subnets(parent: pulumi.Resource, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
+    facts = {id: look_up(_SUBNET, {"id": id}, parent, f"{_HERE}: '{id}'") for id in ids}
     tables = [
-        lookups.one(_ROUTE_TABLE, _HERE, id, {"routeTableId": id})
-        for id in lookups.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
+        look_up(_ROUTE_TABLE, {"routeTableId": id}, parent, f"{_HERE}: '{id}'")
+        for id in look_up(_ROUTE_TABLES, {"vpcId": vpc}, parent, f"network.existing.network: '{vpc}'")["ids"]
     ]
     own = {each["subnetId"]: table for table in tables for each in table["associations"] if each.get("subnetId")}
     # A subnet without a route table of its own uses the VPC's:
@@ -210,11 +196,11 @@ def _ranges(vpc: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys((vpc["cidrBlock"], *more)))
 
 
-def _public(lookups: _Lookups, vpc: str) -> dict[str, pulumi.Input[str]]:
+def _public(parent: pulumi.Resource, vpc: str) -> dict[str, pulumi.Input[str]]:
     """The VPC's subnets for load balancers that the internet reaches, by zone."""
     filters = [{"name": "vpc-id", "values": [vpc]}, {"name": "tag-key", "values": [_PUBLIC]}]
-    ids = lookups.one(_SUBNETS, "network.existing.network", vpc, {"filters": filters})["ids"]
-    return {lookups.one(_SUBNET, _HERE, id, {"id": id})["availabilityZone"]: id for id in ids}
+    ids = look_up(_SUBNETS, {"filters": filters}, parent, f"network.existing.network: '{vpc}'")["ids"]
+    return {look_up(_SUBNET, {"id": id}, parent, f"{_HERE}: '{id}'")["availabilityZone"]: id for id in ids}
 
 
 def _warn_about_tags(subnets: Sequence[_Subnet], public: Mapping[str, Any], parent: pulumi.Resource) -> None:

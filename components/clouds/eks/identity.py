@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from components.clouds.data_lookup import look_up
 from components.clouds.eks import policy
 from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
@@ -40,7 +41,7 @@ class CallerIdentity:
     ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
 
     def __init__(self, parent: pulumi.Resource) -> None:
-        identity = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
+        identity = look_up(_CALLER, {}, parent)
         self.id = str(identity["accountId"])
         self.caller = str(identity["arn"])
         partition = pulumi.runtime.invoke_output(

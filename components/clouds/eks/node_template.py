@@ -17,7 +17,7 @@ from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
 from components.resources import CustomResource
 from facts.catalog.eks.nodes import SOLD_IN_BLOCKS
-from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
 from facts.concepts.pool import Image, Pool, TimeSharing
 
 if TYPE_CHECKING:
@@ -29,12 +29,6 @@ GPU_IMAGE_TYPES: Final[Mapping[Image, str]] = {
 }
 IMAGE_TYPE: Final = "AL2023_x86_64_STANDARD"
 """Of nodes without GPUs."""
-
-EFFECTS: Final[Mapping[Effect, str]] = {
-    "NoSchedule": "NO_SCHEDULE",
-    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
-    "NoExecute": "NO_EXECUTE",
-}
 
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/create-launch-template.html
 _TEMPLATE_NAME_LIMIT: Final = 128
@@ -132,7 +126,7 @@ def shared_gpus(sharing: TimeSharing) -> str:
 
 def eks_taint(taint: Taint) -> eks.NodeGroupTaint:
     """A taint in EKS's spelling (``NO_SCHEDULE``)."""
-    spelled: eks.NodeGroupTaint = {"key": taint.key, "effect": EFFECTS[taint.effect]}
+    spelled: eks.NodeGroupTaint = {"key": taint.key, "effect": CLOUD_EFFECTS[taint.effect]}
     if taint.value:
         spelled["value"] = taint.value
     return spelled

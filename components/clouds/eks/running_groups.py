@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 
-from components.clouds.data_lookup import data_lookup
+from components.clouds.data_lookup import data_lookup, look_up
 
 _CLUSTERS: Final = "aws:eks/getClusters:getClusters"
 _NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
@@ -49,7 +49,7 @@ class RunningGroup:
 
 def cluster_exists(cluster_name: str, parent: pulumi.Resource) -> bool:
     """Whether the account has a cluster of that name in the region."""
-    return cluster_name in _look_up(_CLUSTERS, {}, parent)["names"]
+    return cluster_name in look_up(_CLUSTERS, {}, parent)["names"]
 
 
 class RunningGroups:
@@ -57,7 +57,7 @@ class RunningGroups:
 
     def __init__(self, cluster_name: str, exists: bool, parent: pulumi.Resource) -> None:
         self._cluster, self._parent = cluster_name, parent
-        names = _look_up(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exists else ()
+        names = look_up(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exists else ()
         self._names = frozenset(names)
 
     def get(self, name: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
@@ -82,11 +82,6 @@ def unless_running(
         return target
     # Without nodes only ``target`` is used, so that a preview does not wait for anything else.
     return group.apply(lambda running: running_value(running) if running.nodes else target)
-
-
-def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
-    answer: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
-    return answer
 
 
 def _scaling_group(group: Mapping[str, Any]) -> str:

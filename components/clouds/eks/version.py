@@ -12,6 +12,7 @@ from typing import Final
 
 import pulumi
 
+from components.clouds.data_lookup import look_up
 from components.settings import Settings
 from facts.catalog.eks.versions import kubernetes_minor
 
@@ -27,9 +28,7 @@ def cluster_minor(settings: Settings, parent: pulumi.Resource, *, exists: bool) 
     target = kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)
     if not exists:
         return target
-    options = pulumi.InvokeOptions(parent=parent)
-    cluster = pulumi.runtime.invoke(_CLUSTER, {"name": settings.cluster_name}, options).value
-    running = str(cluster["version"])
+    running = str(look_up(_CLUSTER, {"name": settings.cluster_name}, parent)["version"])
     if _number(running) <= _number(target):
         return target
     if settings.kubernetes.version is not None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.data_lookup import look_up
 from components.settings import Settings
 from components.settings.limits import common
 from components.settings.problems import Problem, SettingsError
@@ -35,12 +36,8 @@ class ExistingNetwork:
         assert parts is not None  # settings refuse any other
         project = parts["project"] or settings.project
         arguments = {"project": project, "region": settings.region, "name": existing.subnets[0]}
-        try:
-            subnet = pulumi.runtime.invoke(_SUBNETWORK, arguments, pulumi.InvokeOptions(parent=parent)).value
-        except Exception as error:
-            raise pulumi.RunError(
-                f"network.existing.subnets: '{arguments['name']}' in {settings.region}, project {project}: {error}"
-            ) from error
+        about = f"network.existing.subnets: '{arguments['name']}' in {settings.region}, project {project}"
+        subnet = look_up(_SUBNETWORK, arguments, parent, about)
         problems = list(_problems(settings, subnet, f"projects/{project}/global/networks/{parts['name']}"))
         if problems:
             raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))

@@ -12,7 +12,7 @@ import pulumi
 
 from facts import catalog
 from facts.catalog.gke.machines import boot_disk
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
 from facts.concepts.pool import Image
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ IMAGE_TYPES: Final[Mapping[Image, str]] = {"cos": "COS_CONTAINERD", "ubuntu": "U
 # later (A3, A4 …) use theirs by default:
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig#ephemeralstoragelocalssdconfig
 _SSDS_UNUSED: Final = "a2-ultragpu-"
-
-_EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 
 
 def node_config(
@@ -74,4 +72,4 @@ def node_config(
 
 def gke_taint(taint: Taint) -> gke.NodeTaint:
     """A taint in GKE's spelling (``NO_SCHEDULE``)."""
-    return {"key": taint.key, "value": taint.value or "", "effect": _EFFECTS[taint.effect]}
+    return {"key": taint.key, "value": taint.value or "", "effect": CLOUD_EFFECTS[taint.effect]}

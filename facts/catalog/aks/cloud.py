@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from facts.catalog.aks.nodes import allocatable
@@ -11,7 +12,7 @@ from facts.catalog.changes import effects
 from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
-from facts.catalog.prices import Prices, Source
+from facts.catalog.prices import Prices, Source, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
@@ -28,27 +29,7 @@ REGISTRY: Final = re.compile(
 """The resource id of a registry:
 https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerregistry"""
 
-_FEES_DATED: Final = "2026-10-03"
-_CONTROL_PLANE: Final = Source(url="https://azure.microsoft.com/pricing/details/kubernetes-service/", dated=_FEES_DATED)
-_NAT: Final = Source(url="https://azure.microsoft.com/pricing/details/azure-nat-gateway/", dated=_FEES_DATED)
-_LOAD_BALANCER: Final = Source(url="https://azure.microsoft.com/pricing/details/load-balancer/", dated=_FEES_DATED)
-_REGISTRY: Final = Source(
-    url="https://learn.microsoft.com/azure/container-registry/container-registry-skus", dated=_FEES_DATED
-)
-_ENDPOINT: Final = Source(url="https://azure.microsoft.com/pricing/details/private-link/", dated=_FEES_DATED)
-_DNS_ZONE: Final = Source(url="https://azure.microsoft.com/pricing/details/dns/", dated=_FEES_DATED)
-# A GiB of a premium share, as https://github.com/jenkins-infra/azure/pull/628 read it there in 2024, with copies in
-# several zones: an upper bound for ours, which is in one.
-_VOLUME: Final = Source(url="https://azure.microsoft.com/pricing/details/storage/files/", dated="2024-02-23")
-_VOLUME_USD_PER_MONTH: Final = 0.20
-_REGISTRY_USD_PER_DAY: Final = 0.167
-_ENDPOINT_USD: Final = 0.01
-_DNS_ZONE_USD_PER_MONTH: Final = 0.50
-_NAT_GATEWAY_USD: Final = 0.045
-_LOAD_BALANCER_USD: Final = 0.025
-_NAT_ADDRESS_USD: Final = 0.005
-
-_SERIES: Final = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated"
+_FEES: Final = fees("aks")
 
 
 def nat_price(nodes: int, gateways: int) -> Price:
@@ -56,9 +37,8 @@ def nat_price(nodes: int, gateways: int) -> Price:
 
     The number of ``nodes`` does not matter.
     """
-    if gateways > 1:
-        return _LOAD_BALANCER.price(_LOAD_BALANCER_USD + _NAT_ADDRESS_USD)
-    return _NAT.price(_NAT_GATEWAY_USD + _NAT_ADDRESS_USD)
+    way_out = _FEES["load balancer" if gateways > 1 else "nat gateway"]
+    return replace(way_out, usd=way_out.usd + _FEES["address"].usd)
 
 
 # A pool is one scale set of one size (https://learn.microsoft.com/azure/aks/create-node-pools), which takes a node in
@@ -134,23 +114,20 @@ CATALOG: Final = CloudCatalog(
             "https://github.com/xbill9/zombiescan-azure/commit/e0740cda403f9ec73a381483ca0135771023800a)",
             dated="2026-09-23",
         ),
-        # The Standard tier, which every cluster of this program has (components/clouds/aks/cluster.py).
-        control_plane=_CONTROL_PLANE.price(0.10),
+        control_plane=_FEES["control plane"],
         nat=nat_price,
-        volume=_VOLUME.price(_VOLUME_USD_PER_MONTH / 730),
+        volume=_FEES["volume"],
         fees={
-            # The Premium tier, in which long-term support is, costs 0.60.
-            "kubernetes.channel": _CONTROL_PLANE.price(0.50),
-            # A registry of the Basic tier.
-            "workloads.registry": _REGISTRY.price(_REGISTRY_USD_PER_DAY / 24),
+            "kubernetes.channel": _FEES["long-term support"],
+            "workloads.registry": _FEES["registry"],
             # The private endpoint of the share.
-            "workloads.sharedVolume": _ENDPOINT.price(_ENDPOINT_USD),
+            "workloads.sharedVolume": _FEES["private endpoint"],
             # The control plane's private endpoint and the zone of its name, which AKS makes among the nodes' resources:
             # https://learn.microsoft.com/azure/aks/private-clusters
             "network.privateEndpoint": Price(
-                usd=_ENDPOINT_USD + _DNS_ZONE_USD_PER_MONTH / 730,
-                dated=_FEES_DATED,
-                source=f"{_ENDPOINT.url}; {_DNS_ZONE.url}",
+                usd=_FEES["private endpoint"].usd + _FEES["dns zone"].usd,
+                dated=_FEES["dns zone"].dated,
+                source=f"{_FEES['private endpoint'].source}; {_FEES['dns zone'].source}",
             ),
             # The load balancer with an address that AKS makes where the subnet has no way out, which only Azure knows.
             "network.existing": nat_price(0, 2),

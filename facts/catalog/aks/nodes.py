@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from facts.catalog.model import Machine, Resources
+from facts.catalog.model import Machine, Resources, tiered
 
 MAX_PODS: Final = 110
 """Pods on a node, for every pool. Azure CNI Overlay allows 250, but each costs 20 MiB of reserved memory."""
 
-# Cores up to → thousandths of a core that each of them costs. The table ends at 64; beyond, its last step goes on.
-_CPU_STEPS: Final = ((1, 60), (2, 40), (4, 20), (float("inf"), 10))
+# Thousandths of successive cores. The table ends at 64; beyond, its last step goes on.
+_CPU_TIERS: Final = ((1, 60), (1, 40), (2, 20), (float("inf"), 10))
 _MEMORY_PER_POD_MIB: Final = 20
 _MEMORY_BASE_MIB: Final = 50
 _MEMORY_AT_MOST: Final = 0.25
@@ -47,9 +47,4 @@ def allocatable(machine: Machine) -> Resources:
 
 def reserved_milli_cpu(vcpus: int) -> int:
     """Thousandths of a core that AKS keeps of a node with ``vcpus`` cores."""
-    reserved, counted = 0, 0
-    for up_to, each in _CPU_STEPS:
-        cores = int(min(vcpus, up_to)) - counted
-        reserved += cores * each
-        counted += cores
-    return reserved
+    return int(tiered(vcpus, _CPU_TIERS))

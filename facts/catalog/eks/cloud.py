@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from facts.catalog.changes import effects
@@ -12,30 +13,17 @@ from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, allocatable, disk_mib
 from facts.catalog.eks.quotas import quotas
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
-from facts.catalog.prices import Prices, Source
+from facts.catalog.prices import Prices, Source, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
 
-# The day that readers noted each fee.
-_CONTROL_PLANE: Final = Source(
-    url="https://aws.amazon.com/eks/pricing "
-    "(https://www.factualminds.com/blog/amazon-eks-pricing-control-plane-addons-auto-mode/)",
-    dated="2026-06-13",
-)
-_NAT: Final = Source(
-    url="https://aws.amazon.com/vpc/pricing (https://cloudburn.io/blog/aws-nat-gateway-pricing)", dated="2026-02-24"
-)
-_NAT_USD: Final = 0.045
-_NAT_ADDRESS_USD: Final = 0.005
-
-# No machine with these GPUs is in Amazon's own listing any more (``DescribeInstanceTypes`` of all regions as kept in
-# https://github.com/getmoto/moto/blob/5.2.5/moto/ec2/resources/instance_types.json.gz).
-_LISTING: Final = "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"
+_FEES: Final = fees("eks")
 
 
 def nat_price(nodes: int, gateways: int) -> Price:
     """NAT gateways with one address each in us-east-1, without traffic, however many ``nodes`` use them."""
-    return _NAT.price(gateways * (_NAT_USD + _NAT_ADDRESS_USD))
+    gateway = _FEES["nat gateway"]
+    return replace(gateway, usd=gateways * (gateway.usd + _FEES["address"].usd))
 
 
 # https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html, the same in
@@ -109,8 +97,8 @@ CATALOG: Final = CloudCatalog(
         ),
         # The edition of Amazon's price list that public test data has these prices of; us-west-2: general knowledge.
         disks=Source(url="https://aws.amazon.com/ebs/pricing", dated="2026-07-17"),
-        control_plane=_CONTROL_PLANE.price(0.10),
-        extended_support=_CONTROL_PLANE.price(0.60),
+        control_plane=_FEES["control plane"],
+        extended_support=_FEES["extended support"],
         nat=nat_price,
     ),
     allocatable=allocatable,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from facts.catalog.model import Machine, Resources
+from facts.catalog.model import Machine, Resources, tiered
 from facts.concepts.pool import Image
 
 ADDRESSES_PER_PREFIX: Final = 16
@@ -89,10 +89,5 @@ def disk_mib(image: Image, size_gb: int) -> int:
 
 def reserved_milli_cpu(cores: float) -> int:
     """Thousandths of a core that the node image keeps for the system."""
-    reserved = 0.0
-    for width, share in _CPU_TIERS:
-        taken = min(cores, width)
-        reserved += taken * share
-        cores -= taken
     # The node image counts whole thousandths of a core.
-    return int(reserved)
+    return int(tiered(cores, _CPU_TIERS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from facts.catalog.changes import effects
@@ -12,7 +13,7 @@ from facts.catalog.gke.nodes import allocatable, disk_mib
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.rights import needed
 from facts.catalog.model import Price
-from facts.catalog.prices import Prices, Source
+from facts.catalog.prices import Prices, Source, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName
 
@@ -26,21 +27,7 @@ _GPUS: Final = Source(
     "https://github.com/skypilot-org/skypilot-catalog/commit/017e2502fb63c7a28757acd94002b2d6099d3e3d)",
     dated="2025-09-18",
 )
-# The day a reader noted the NAT prices; stored copies of Google's two pages, without a date, say the same.
-_FEES_DATED: Final = "2026-10-16"
-_CONTROL_PLANE: Final = Source(url="https://cloud.google.com/kubernetes-engine/pricing", dated=_FEES_DATED)
-_NAT: Final = Source(
-    url="https://cloud.google.com/nat/pricing "
-    "(https://github.com/ChiefGyk3D/Clouds-Against-Humanity/wiki/Provider-GCP-Cost-Lesson)",
-    dated=_FEES_DATED,
-)
-# Of BASIC_HDD: the page's example of Oregon, which costs as much as Iowa. In 2026 others note less
-# (https://cloud.google.com/filestore/pricing), so it is an upper bound.
-_VOLUME: Final = Source(url="https://cloud.google.com/filestore/pricing", dated=_FEES_DATED)
-_VOLUME_USD_PER_HOUR: Final = 0.000274
-_NAT_USD_PER_NODE: Final = 0.0014
-_NAT_USD_ABOVE_32_NODES: Final = 0.044
-_NAT_ADDRESS_USD: Final = 0.005
+_FEES: Final = fees("gke")
 # E2, N1 and N2 in https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/gce/gce_price_info.go
 _CUSTOM_PREMIUM: Final = 1.05
 
@@ -50,8 +37,8 @@ def nat_price(nodes: int, gateways: int) -> Price:
 
     One gateway serves all zones, however many are asked for.
     """
-    gateway = _NAT_USD_PER_NODE * nodes if nodes <= 32 else _NAT_USD_ABOVE_32_NODES
-    return _NAT.price(gateway + _NAT_ADDRESS_USD)
+    gateway = _FEES["nat per node"].usd * nodes if nodes <= 32 else _FEES["nat above 32 nodes"].usd
+    return replace(_FEES["address"], usd=gateway + _FEES["address"].usd)
 
 
 CATALOG: Final = CloudCatalog(
@@ -111,11 +98,10 @@ CATALOG: Final = CloudCatalog(
         machines=_SKUS,
         gpus=_GPUS,
         disks=_SKUS,
-        # The free tier's monthly credit for one zonal cluster is not subtracted.
-        control_plane=_CONTROL_PLANE.price(0.10),
-        extended_support=_CONTROL_PLANE.price(0.60),
+        control_plane=_FEES["control plane"],
+        extended_support=_FEES["extended support"],
         nat=nat_price,
-        volume=_VOLUME.price(_VOLUME_USD_PER_HOUR),
+        volume=_FEES["volume"],
         billed_vcpus={"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0},
         premium=lambda type: _CUSTOM_PREMIUM if is_custom(type) else 1.0,
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from facts.catalog.model import Machine, Resources
+from facts.catalog.model import Machine, Resources, tiered
 from facts.concepts.pool import Image
 
 # CPU: shares of successive cores. Memory: shares of successive GiB.
@@ -25,9 +25,9 @@ _DISK_FREE: Final = 0.9
 def allocatable(machine: Machine) -> Resources:
     """Capacity less what GKE reserves for the system and for eviction."""
     shared_e2 = machine.shared_core and machine.family == "e2"
-    cpu = _SHARED_CORE_RESERVED_MILLI if shared_e2 else 1000 * _tiered(machine.vcpus, _CPU_TIERS)
+    cpu = _SHARED_CORE_RESERVED_MILLI if shared_e2 else 1000 * tiered(machine.vcpus, _CPU_TIERS)
     small = machine.memory_gib < 1
-    memory = _SMALL_MACHINE_RESERVED_MIB if small else 1024 * _tiered(machine.memory_gib, _MEMORY_TIERS)
+    memory = _SMALL_MACHINE_RESERVED_MIB if small else 1024 * tiered(machine.memory_gib, _MEMORY_TIERS)
     return Resources(
         milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
         memory_mib=max(0, int(1024 * machine.memory_gib - memory - _EVICTION_MIB)),
@@ -43,12 +43,3 @@ def disk_mib(image: Image, size_gb: int) -> int:
     """
     reserved_gib = min(0.5 * size_gb, 6 + 0.35 * size_gb, 100)
     return int(1024 * (_FILE_SYSTEM * size_gb * _DISK_FREE - reserved_gib))
-
-
-def _tiered(amount: float, tiers: tuple[tuple[float, float], ...]) -> float:
-    reserved = 0.0
-    for width, share in tiers:
-        taken = min(amount, width)
-        reserved += taken * share
-        amount -= taken
-    return reserved

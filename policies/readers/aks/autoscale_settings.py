@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Minimum
-from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text, whole
+from facts.concepts.unknown import amount, at, coalesce, items, text
 from policies.readers.resource import Declared, Item, Reader
 
 _TARGETS: Final = ("targetResourceUri", "targetResourceId")
@@ -22,10 +22,9 @@ def read_setting(declared: Declared) -> Iterable[Item]:
         return
     target = text(coalesce(*(inputs.get(name) for name in _TARGETS)))
     for number, profile in enumerate(items(inputs.get("profiles"))):
-        least = whole(at(profile, "capacity", "minimum"), default=0)
         yield Minimum(
             what=f"autoscale setting '{declared.name}'",
-            nodes=UNKNOWN if least is None else least,
+            nodes=amount(at(profile, "capacity", "minimum")),
             group=target.rpartition("/")[2] if isinstance(target, str) else target,
             declared_at=tuple(urn for name in _TARGETS for urn in declared.dependencies.get(name, ())),
             where=f"profiles[{number}].capacity.minimum",

@@ -7,6 +7,7 @@ https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final, cast, get_args
 
 from facts.concepts.declared import Cluster, NodeGroup, Reservation, UnknownReason
@@ -61,7 +62,9 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
         idle=idle_of_profile(inputs.get("autoScalerProfile"), "autoScalerProfile"),
         resource=declared.urn,
     )
-    disk_key = text(inputs.get("diskEncryptionSetID"))
+    common = NodeGroup(
+        "", CLOUD, region=region, disk_key=text(inputs.get("diskEncryptionSetID")), cluster=name, resource=declared.urn
+    )
     for number, profile in enumerate(items(inputs.get("agentPoolProfiles"))):
         pool = mapping(profile)
         own_name = at(pool, "name")
@@ -69,15 +72,14 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
         if pool is UNKNOWN:
             yield unknown_group(label, declared.urn)
         else:
-            yield from pool_groups(pool, label, name, region, disk_key, declared.urn)
+            yield from pool_groups(pool, label, common)
 
 
 def read_agent_pool(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:AgentPool``. Its disks' key is its cluster's, hence not known here."""
     pool = declared.properties
-    name = text(pool.get("agentPoolName"))
-    cluster = text(pool.get("resourceName"))
-    yield from pool_groups(pool, name if isinstance(name, str) else declared.name, cluster, None, UNKNOWN, declared.urn)
+    common = NodeGroup("", CLOUD, disk_key=UNKNOWN, cluster=text(pool.get("resourceName")), resource=declared.urn)
+    yield from pool_groups(pool, declared.named("agentPoolName"), common)
 
 
 def read_virtual_machine(declared: Declared) -> Iterable[Item]:
@@ -170,25 +172,21 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def pool_groups(
-    pool: Mapping[str, Any],
-    name: str,
-    cluster: Maybe[str | None],
-    region: Maybe[str | None],
-    disk_key: Maybe[str | None],
-    urn: str,
-) -> Iterable[NodeGroup]:
-    """An agent pool as a node group; one of single machines (``virtualMachinesProfile``) as one group per size."""
+def pool_groups(pool: Mapping[str, Any], name: str, common: NodeGroup) -> Iterable[NodeGroup]:
+    """An agent pool as a node group; one of single machines (``virtualMachinesProfile``) as one group per size.
+
+    ``common`` is what all pools of the cluster have.
+    """
     scale = at(pool, "virtualMachinesProfile", "scale")
     entries = [(entry, False) for entry in items(at(scale, "manual"))]
     autoscale = at(scale, "autoscale")
     entries += [(entry, True) for entry in (items(autoscale) or ([autoscale] if autoscale else []))]
     if not entries:
-        yield _group(pool, name, cluster, region, disk_key, urn)
+        yield _group(pool, name, common)
     for one, autoscaled in entries:
         entry = mapping(one)
         if entry is UNKNOWN:
-            yield unknown_group(name, urn)
+            yield unknown_group(name, common.resource)
             continue
         sized = {
             **pool,
@@ -198,7 +196,7 @@ def pool_groups(
             "count": 0 if autoscaled else entry.get("count"),
         }
         label = name if len(entries) == 1 else f"{name} {entry.get('size')}"
-        yield _group(sized, label, cluster, region, disk_key, urn)
+        yield _group(sized, label, common)
 
 
 def unknown_group(name: str, urn: str) -> NodeGroup:
@@ -211,14 +209,7 @@ def region_of(location: Any) -> Maybe[str | None]:
     return UNKNOWN if location is UNKNOWN else (str(location).replace(" ", "").lower() if location else None)
 
 
-def _group(
-    pool: Mapping[str, Any],
-    name: str,
-    cluster: Maybe[str | None],
-    region: Maybe[str | None],
-    disk_key: Maybe[str | None],
-    urn: str,
-) -> NodeGroup:
+def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
     size = pool.get("vmSize")
     gpus = _gpus(size)
     if gpus is UNKNOWN and size is not UNKNOWN and at(pool, "gpuInstanceProfile") is not None:
@@ -227,9 +218,9 @@ def _group(
     # A pool for system pods cannot be empty: https://learn.microsoft.com/azure/aks/use-system-pools
     system = _is(pool.get("mode"), "System")
     zones = items(pool.get("availabilityZones"))
-    return NodeGroup(
+    return replace(
+        common,
         name=name,
-        cloud=CLOUD,
         gpus_per_node=gpus,
         autoscaled=flag(pool.get("enableAutoScaling")),
         min_nodes=_least(system, amount(pool.get("minCount"))),
@@ -240,15 +231,11 @@ def _group(
         taints=_taints(pool.get("nodeTaints"), spot),
         labels=_labels(pool, name, gpus, spot),
         spot=spot,
-        region=region,
         zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
         machine_type=text(size),
         private=negation(flag(pool.get("enableNodePublicIP"))),
-        disk_key=disk_key,
-        cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
         unknown_reasons=_unknown_reasons(gpus, size),
-        resource=urn,
     )
 
 

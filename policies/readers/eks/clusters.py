@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import Cluster, Credential, NodeGroup
 from facts.concepts.kubernetes import Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, both, flag, items, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, flag, items, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.addresses import open_to_all
 from policies.readers.eks.facts import CLOUD
@@ -31,7 +31,7 @@ from policies.readers.eks.template import (
     with_registered,
 )
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
-from policies.readers.taints import entry_of, taints_of
+from policies.readers.taints import CONSTANTS, entry_of, taints_of
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
 # EKS uses t3.medium when neither the group nor its launch template names a type.
@@ -68,7 +68,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     kinds = with_image(machines(listed or template.choices or (default,)), gpu_image)
     fixed = least is not UNKNOWN and least == most
     warm = warm_nodes(inputs.get("warmPoolConfig"), most)
-    name = _name_of(declared)
+    name = declared.named("nodeGroupName")
     spot = inputs.get("capacityType")
     cluster = text(inputs.get("clusterName"))
     yield NodeGroup(
@@ -79,8 +79,8 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
         min_nodes=_larger(0 if least is None else least, warm),
         max_nodes=most,
-        initial_nodes=count_of(at(scaling, "desiredSize")),
-        taints=with_registered(taints_of(inputs.get("taints")), template.registration.taints),
+        initial_nodes=amount(at(scaling, "desiredSize")),
+        taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), template.registration.taints),
         labels=_labels(inputs.get("labels"), template),
         spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
         region=text(inputs.get("region")),
@@ -144,7 +144,7 @@ READERS: Final[Mapping[str, Reader]] = {
 
 def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from templates_among(declared, ("launchTemplate",), everything)
-    yield from tags_among(declared, group_name(_name_of(declared)), everything)
+    yield from tags_among(declared, group_name(declared.named("nodeGroupName")), everything)
     yield from subnets_among(declared, "subnetIds", everything)
     yield from roles_among(declared, "nodeRoleArn", everything)
 
@@ -155,11 +155,6 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
         refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_group_parts
     ),
 }
-
-
-def _name_of(declared: Declared) -> str:
-    name = text(declared.properties.get("nodeGroupName"))
-    return name if isinstance(name, str) else declared.name
 
 
 def _auto_mode(config: Any) -> Maybe[bool]:
@@ -188,12 +183,6 @@ def _labels(value: Any, template: LaunchTemplate) -> Maybe[dict[str, Maybe[str |
 
 def _larger(one: Maybe[int], other: Maybe[int]) -> Maybe[int]:
     return UNKNOWN if one is UNKNOWN or other is UNKNOWN else max(one, other)
-
-
-def count_of(value: Any) -> Maybe[int]:
-    """A number of machines; 0 where none is declared."""
-    count = whole(value, default=0)
-    return 0 if count is None else count
 
 
 def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, UnknownReason
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
-from policies.readers.eks.clusters import LABEL_DOMAINS, count_of
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
+from policies.readers.eks.clusters import LABEL_DOMAINS
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
 from policies.readers.eks.template import (
@@ -59,11 +59,10 @@ def read_group(declared: Declared) -> Iterable[Item]:
     tags = _tags(declared)
     least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
     warm = warm_nodes(inputs.get("warmPool"), most)
-    name = text(inputs.get("name"))
     for_pods = _of_kubernetes(tags, template)
     suspended = {"autoscaled": _SUSPENDED} if "Terminate" in items(inputs.get("suspendedProcesses")) else {}
     yield NodeGroup(
-        name=name if isinstance(name, str) else declared.name,
+        name=declared.named("name"),
         cloud=CLOUD,
         kind="machine" if for_pods is False else "pool",
         gpus_per_node=kinds.gpus,
@@ -72,7 +71,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         discoverable=_discoverable(tags),
         min_nodes=UNKNOWN if least is UNKNOWN or warm is UNKNOWN else max(least or 0, warm),
         max_nodes=most,
-        initial_nodes=count_of(inputs.get("desiredCapacity")),
+        initial_nodes=amount(inputs.get("desiredCapacity")),
         taints=template.registration.taints,
         labels={"kubernetes.io/os": "linux", **template.registration.labels},
         spot=_spot(inputs.get("mixedInstancesPolicy")),
@@ -158,7 +157,7 @@ def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spo
     configs = items(declared.properties.get("launchTemplateConfigs"))
     overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
     kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds, count_of(coalesce(capacity, 1)), spot=spot)
+    yield from _fixed(declared, kinds, amount(coalesce(capacity, 1)), spot=spot)
 
 
 def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Reservation
-from facts.concepts.unknown import UNKNOWN, at, coalesce, items, text, whole
+from facts.concepts.unknown import UNKNOWN, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import gpus_of
 from policies.readers.eks.template import machines, typed
 from policies.readers.resource import Declared, Item, Reader
@@ -19,9 +19,8 @@ from policies.readers.resource import Declared, Item, Reader
 def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/capacityReservation:CapacityReservation``."""
     inputs = declared.properties
-    kind, count = text(inputs.get("instanceType")), whole(inputs.get("instanceCount"), default=1)
-    count_ = UNKNOWN if count is None else count
-    yield Reservation(f"capacity reservation '{declared.name}'", count_, gpus_of(kind), kind, declared.urn)
+    kind, count = text(inputs.get("instanceType")), amount(inputs.get("instanceCount"), 1)
+    yield Reservation(f"capacity reservation '{declared.name}'", count, gpus_of(kind), kind, declared.urn)
 
 
 def read_dedicated_host(declared: Declared) -> Iterable[Item]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Minimum
-from facts.concepts.unknown import text, whole
+from facts.concepts.unknown import amount, text
 from policies.readers.resource import Declared, Item, Reader
 
 
@@ -16,10 +16,9 @@ def read_schedule(declared: Declared) -> Iterable[Item]:
     https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-scheduled-scaling.html
     """
     inputs = declared.properties
-    least = whole(inputs.get("minSize"), default=-1)
     yield Minimum(
         what=f"schedule '{declared.name}'",
-        nodes=-1 if least is None else least,
+        nodes=amount(inputs.get("minSize"), -1),
         group=text(inputs.get("autoscalingGroupName")),
         declared_at=declared.dependencies.get("autoscalingGroupName", ()),
         where="minSize",

@@ -6,21 +6,20 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import NodeGroup
-from facts.concepts.unknown import UNKNOWN, at, texts, whole
-from policies.readers.node_registration import taints_of
+from facts.concepts.unknown import amount, at, texts
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.taints import taints_of
 
 
 def read_nodes(declared: Declared) -> Iterable[Item]:
     """``gpucluster-machines:index:Nodes``."""
     inputs = declared.properties
-    gpus, count = whole(at(inputs, "gpus"), default=0), whole(at(inputs, "count"), default=0)
-    nodes = UNKNOWN if count is None else count
+    nodes = amount(at(inputs, "count"))
     yield NodeGroup(
         name=str(at(inputs, "pool") or declared.name),
         cloud="existing",
         kind="owned",
-        gpus_per_node=UNKNOWN if gpus is None else gpus,
+        gpus_per_node=amount(at(inputs, "gpus")),
         min_nodes=nodes,
         max_nodes=nodes,
         initial_nodes=nodes,

@@ -34,7 +34,7 @@ from policies.readers.additions import Additions, add, put
 from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
-from policies.readers.taints import entry_of, taints_of
+from policies.readers.taints import CONSTANTS, entry_of, taints_of
 from policies.readers.unknown_reasons import unlisted
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
@@ -50,8 +50,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     cluster = text(pool.get("cluster"))
     if isinstance(cluster, str):
         cluster = cluster.rpartition("/")[2]  # also given as projects/P/locations/L/clusters/NAME
-    name = text(pool.get("name"))
-    yield _group(pool, name if isinstance(name, str) else declared.name, cluster, pool, declared.urn)
+    yield _group(pool, declared.named("name"), cluster, pool, declared.urn)
 
 
 def read_cluster(declared: Declared) -> Iterable[Item]:
@@ -265,7 +264,7 @@ def _group(
         min_nodes=_or_zero(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone)),
         max_nodes=max_nodes,
         initial_nodes=initial,
-        taints=taints_of(at(config, "taints")),
+        taints=taints_of(at(config, "taints"), CONSTANTS),
         labels=_labels(config, name, gpus, spot, machine),
         spot=spot,
         region=region,

@@ -31,8 +31,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     spec = declared.properties.get("spec")
     if flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
         return
-    name = text(at(declared.properties, "metadata", "name"))
-    own_name = name if isinstance(name, str) else declared.name
+    own_name = declared.object_name
     counts = [_gpus(priority) for priority in items(at(spec, "priorities"))]
     most = max((count for count in counts if count is not UNKNOWN), default=0)
     gpus = UNKNOWN if UNKNOWN in counts and not most else most

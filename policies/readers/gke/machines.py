@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from facts.concepts.declared import Credential, NodeGroup, Reservation
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, text, whole
 from policies.readers.gke.clusters import gpus_of, region_of, unknown_reasons_of
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -85,9 +85,8 @@ def read_flexible_group(declared: Declared) -> Iterable[Item]:
     if gpus:
         largest = max(gpus, key=lambda kind: gpus[kind])
         machine = replace(declared, properties={**declared.properties, "machineType": largest})
-        count = whole(declared.properties.get("targetSize"), default=1)
         group = next(item for item in read_instance(machine) if isinstance(item, NodeGroup))
-        yield replace(group, initial_nodes=UNKNOWN if count is None else count)
+        yield replace(group, initial_nodes=amount(declared.properties.get("targetSize"), 1))
 
 
 def read_tpu(declared: Declared) -> Iterable[Item]:
@@ -115,11 +114,10 @@ def read_reservation(declared: Declared) -> Iterable[Item]:
     """
     specific = declared.properties.get("specificReservation")
     machine = at(specific, "instanceProperties")
-    kind, count = text(at(machine, "machineType")), whole(at(specific, "count"), default=0)
+    kind, held = text(at(machine, "machineType")), amount(at(specific, "count"))
     attached = [whole(at(entry, "acceleratorCount"), default=0) for entry in items(at(machine, "guestAccelerators"))]
     known = sum(gpus for gpus in attached if gpus is not UNKNOWN and gpus is not None)
     gpus: Maybe[int] = known or (UNKNOWN if kind is UNKNOWN or UNKNOWN in attached else whole_machine_gpus(kind))
-    held = UNKNOWN if count is None else count
     yield Reservation(f"reservation '{declared.name}'", held, gpus, kind, declared.urn)
 
 

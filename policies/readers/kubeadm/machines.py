@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from facts.concepts.declared import Cluster, NodeGroup
-from facts.concepts.unknown import UNKNOWN, at, flag, texts, whole
-from policies.readers.node_registration import taints_of
+from facts.concepts.unknown import UNKNOWN, amount, at, flag, texts
 from policies.readers.resource import Declared, Item, Reader
+from policies.readers.taints import taints_of
 
 CLOUD: Final = "kubeadm"
 
@@ -33,12 +33,11 @@ def read_control_plane(declared: Declared) -> Iterable[Item]:
 
 def _node(declared: Declared) -> NodeGroup:
     inputs = declared.properties
-    gpus = whole(at(inputs, "gpus"), default=0)
     return NodeGroup(
         name=str(at(inputs, "machine", "name") or declared.name),
         cloud=CLOUD,
         kind="owned",
-        gpus_per_node=UNKNOWN if gpus is None else gpus,
+        gpus_per_node=amount(at(inputs, "gpus")),
         min_nodes=1,
         max_nodes=1,
         initial_nodes=1,

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import Autoscaler, AutoscalerCall, IdleTime, Minimum
-from facts.concepts.iam import ANY_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, text
 from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
 from policies.readers.idle import idle_of_flags, idle_of_profile
+from policies.readers.tables import rows
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
 _KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
@@ -20,39 +20,15 @@ _OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
 _CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
 _FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
 
-# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
-# ec2:GetInstanceTypesFromInstanceRequirements is for groups by attributes only, eks:DescribeNodegroup for hints only.
-_SEES: Final = (
-    "autoscaling:DescribeAutoScalingGroups",
-    "autoscaling:DescribeAutoScalingInstances",
-    "autoscaling:DescribeLaunchConfigurations",
-    "autoscaling:DescribeScalingActivities",
-    "ec2:DescribeImages",
-    "ec2:DescribeInstanceTypes",
-    "ec2:DescribeLaunchTemplateVersions",
-)
-_CHANGES: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
-_GROUP_ARN: Final = "arn:?:autoscaling:?:?:autoScalingGroup:?:autoScalingGroupName/?"
-_RIGHTS_ON_GROUPS: Final = (
-    *(AutoscalerCall(action) for action in _SEES),
-    *(AutoscalerCall(action, _GROUP_ARN, on_group=True) for action in _CHANGES),
-)
-# https://karpenter.sh/v1.14/reference/cloudformation/: the calls that are required to add or remove machines.
-_RIGHTS_ON_MACHINES: Final = (
-    AutoscalerCall("ec2:CreateFleet", "arn:?:ec2:?:?:fleet/?"),
-    AutoscalerCall("ec2:CreateLaunchTemplate", "arn:?:ec2:?:?:launch-template/?"),
-    AutoscalerCall("ec2:CreateTags", "arn:?:ec2:?:?:instance/?"),
-    AutoscalerCall("ec2:RunInstances", "arn:?:ec2:?:?:instance/?"),
-    AutoscalerCall("ec2:TerminateInstances", "arn:?:ec2:?:?:instance/?"),
-    AutoscalerCall("ec2:DescribeImages"),
-    AutoscalerCall("ec2:DescribeInstances"),
-    AutoscalerCall("ec2:DescribeInstanceTypeOfferings"),
-    AutoscalerCall("ec2:DescribeInstanceTypes"),
-    AutoscalerCall("ec2:DescribeLaunchTemplates"),
-    AutoscalerCall("ec2:DescribeSecurityGroups"),
-    AutoscalerCall("ec2:DescribeSubnets"),
-    AutoscalerCall("iam:PassRole", ANY_RESOURCE),
-)
+
+def _rights(autoscaler: str) -> tuple[AutoscalerCall, ...]:
+    table = rows("readers/kubernetes", "autoscaler_rights")
+    own = (row for row in table if row["autoscaler"] == autoscaler)
+    return tuple(AutoscalerCall(row["action"], row["resource"], on_group=bool(row["on_group"])) for row in own)
+
+
+_RIGHTS_ON_GROUPS: Final = _rights("cluster-autoscaler")
+_RIGHTS_ON_MACHINES: Final = _rights("karpenter")
 
 
 def autoscaler_of(pod: Any) -> Autoscaler | None:
@@ -96,22 +72,14 @@ def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
             for spec in _flags(words).get("nodes", []):
                 least, _, rest = spec.partition(":")
                 name = rest.partition(":")[2]
-                yield Minimum(what, _count(least), name, where=f"--nodes={spec}", resource=resource)
+                yield Minimum(what, amount(least), name, where=f"--nodes={spec}", resource=resource)
 
 
 def minimums_of_chart(values: Any, what: str, resource: str) -> Iterator[Minimum]:
     """The same for the Helm chart; its default is 1."""
     for number, group in enumerate(items(at(values, "autoscalingGroups"))):
         where = f"values.autoscalingGroups[{number}].minSize"
-        least = at(group, "minSize")
-        yield Minimum(
-            what, _count(1 if least is None else least), text(at(group, "name")), where=where, resource=resource
-        )
-
-
-def _count(value: Any) -> Maybe[int]:
-    count = whole(value)
-    return UNKNOWN if count is None else count
+        yield Minimum(what, amount(at(group, "minSize"), 1), text(at(group, "name")), where=where, resource=resource)
 
 
 def idle_of_chart(values: Any) -> IdleTime | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, at, text, whole
+from facts.concepts.unknown import UNKNOWN, amount, at, text, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpus_of, selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
@@ -26,8 +26,7 @@ def read_scaled_object(declared: Declared) -> Iterable[Item]:
 
 def read_priority_class(declared: Declared) -> Iterable[Item]:
     """``scheduling.k8s.io/v1`` ``PriorityClass``."""
-    value = whole(declared.properties.get("value"), default=0)
-    yield PriorityClass(_name(declared), UNKNOWN if value is None else value)
+    yield PriorityClass(declared.object_name, amount(declared.properties.get("value")))
 
 
 def read_quota(declared: Declared) -> Iterable[Item]:
@@ -38,9 +37,8 @@ def read_quota(declared: Declared) -> Iterable[Item]:
         return
     counts = [whole(at(hard, f"{section}.{GPU_RESOURCE}")) for section in ("requests", "limits")]
     count = next((count for count in counts if count is not None), UNKNOWN if hard is UNKNOWN else None)
-    namespace = text(at(declared.properties, "metadata", "namespace"))
     if count is not None:
-        yield GpuQuota(namespace if isinstance(namespace, str) else "default", count, declared.urn)
+        yield GpuQuota(declared.namespace, count, declared.urn)
 
 
 def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
@@ -53,17 +51,15 @@ def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
     spec = declared.properties.get("spec")
     source = next(iter(declared.references), None)
     pod = UNKNOWN if source is None else _pod_of(source)
-    replicas = whole(at(spec, "replicas"), default=1)
-    namespace = text(at(declared.properties, "metadata", "namespace"))
     yield Workload(
-        name=_name(declared),
-        namespace=namespace if isinstance(namespace, str) else "default",
+        name=declared.object_name,
+        namespace=declared.namespace,
         kind="CapacityBuffer",
         gpus=gpus_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
         node_selector=selector_of(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
-        always=UNKNOWN if replicas is None else replicas,
+        always=amount(at(spec, "replicas"), 1),
         keeps_room=True,
         resource=declared.urn,
     )
@@ -107,17 +103,10 @@ def _scaler(declared: Declared, least: str, default: int) -> Iterable[PodScaler]
     spec = declared.properties.get("spec")
     target = at(spec, "scaleTargetRef")
     kind, name = text(at(target, "kind")), text(at(target, "name"))
-    count: Maybe[int | None] = whole(at(spec, least), default=default)
-    namespace = text(at(declared.properties, "metadata", "namespace"))
     if isinstance(name, str):
         yield PodScaler(
             kind=kind if isinstance(kind, str) else "Deployment",
-            namespace=namespace if isinstance(namespace, str) else "default",
+            namespace=declared.namespace,
             name=name,
-            least=UNKNOWN if count is None else count,
+            least=amount(at(spec, least), default),
         )
-
-
-def _name(declared: Declared) -> str:
-    name = text(at(declared.properties, "metadata", "name"))
-    return name if isinstance(name, str) else declared.name

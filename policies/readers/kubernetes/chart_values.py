@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, at, items, text
+from facts.concepts.unknown import UNKNOWN, at, items
 from policies.readers.kubernetes.objects import read_custom_resource, read_object, whole_objects
 from policies.readers.kubernetes.workloads import affinity_of, selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
@@ -85,18 +85,15 @@ def read_argo(declared: Declared) -> Iterable[Item]:
 
 def read_addon(declared: Declared) -> Iterable[Item]:
     """``aws:eks/addon:Addon``: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAddon.html."""
-    name = text(declared.properties.get("addonName"))
-    called = name if isinstance(name, str) else declared.name
-    return placed(parsed(declared.properties.get("configurationValues")), called, "kube-system", declared.urn)
+    values = parsed(declared.properties.get("configurationValues"))
+    return placed(values, declared.named("addonName"), "kube-system", declared.urn)
 
 
 def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Item]:
-    namespace = at(declared.properties, "metadata", "namespace")
     for text_value in values:
-        space = namespace if isinstance(namespace, str) else "default"
         rest, objects = whole_objects(parsed(text_value))
         yield from chain.from_iterable(read_object(each, declared) for each in objects)
-        yield from placed(rest, declared.name, space, declared.urn)
+        yield from placed(rest, declared.name, declared.namespace, declared.urn)
 
 
 def parsed(value: Any) -> Any:

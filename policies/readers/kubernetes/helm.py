@@ -88,8 +88,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
     for each in objects:
         yield from read_object(each, declared)
     missing = None if complete else UNKNOWN
-    name, namespace = text(inputs.get("name")), text(inputs.get("namespace"))
-    release = name if isinstance(name, str) else declared.name
+    release, namespace = declared.named("name"), text(inputs.get("namespace"))
     space = namespace if isinstance(namespace, str) else "default"
     for daemon, facts in _CHARTS.get(_chart(inputs), {}).items():
         if facts.switch and at(values, *facts.switch) is False:

@@ -21,8 +21,8 @@ from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.eks.template import pods_reach
 from policies.readers.idle import idle_of_karpenter
-from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.taints import taints_of
 from policies.readers.unknown_reasons import unlisted
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
@@ -47,7 +47,6 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     spec = declared.properties.get("spec")
     template = at(spec, "template", "spec") if declared.type.endswith((":NodePool", ":NodePoolPatch")) else spec
     metadata = at(spec, "template", "metadata") if template is not spec else spec
-    name = text(at(declared.properties, "metadata", "name"))
     limits = at(spec, "limits") if template is not spec else at(spec, "limits", "resources")
     requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
     sizes = _gpu_sizes(template, requirements)
@@ -57,7 +56,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     labels = texts(at(metadata, "labels"))
     final = UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)}
     yield NodeGroup(
-        name=name if isinstance(name, str) else declared.name,
+        name=declared.object_name,
         cloud="karpenter",
         gpus_per_node=gpus,
         autoscaled=fixed is None,
@@ -87,9 +86,8 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
     sizes = _gpu_sizes(spec, requirements)
     if sizes != ():
         gpus = UNKNOWN if sizes is UNKNOWN else sizes[-1]
-        name = text(at(declared.properties, "metadata", "name"))
         yield NodeGroup(
-            name=name if isinstance(name, str) else declared.name,
+            name=declared.object_name,
             cloud="karpenter",
             kind="machine",
             gpus_per_node=gpus,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text
 from policies.readers.kubernetes.parts import never_ends
 from policies.readers.kubernetes.workloads import (
     affinity_of,
@@ -124,17 +124,14 @@ def read_object(manifest: Any, declared: Declared) -> Iterable[Item]:
 
 def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
     """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
-    metadata = declared.properties.get("metadata")
-    name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
-    own_name = name if isinstance(name, str) else declared.name
     for pod_at in _pods(body, (), {}):
         gpus = gpus_of(pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
         placement = pod_at.pod if pod_at.whole else pod_at.placement
         missing = None if pod_at.whole else UNKNOWN  # the operator may add its own
         priority = text(placement.get("priorityClassName"))
         yield Workload(
-            name="/".join((own_name, *pod_at.path)),
-            namespace=namespace if isinstance(namespace, str) else "default",
+            name="/".join((declared.object_name, *pod_at.path)),
+            namespace=declared.namespace,
             kind=kind,
             gpus=gpus,
             tolerations=tolerations_of(placement.get("tolerations", missing)),
@@ -181,8 +178,7 @@ def _always(kind: str, pod_at: _Observed) -> Maybe[int]:
     if kind not in _PERMANENT and not (pod_at.whole and never_ends(pod_at.pod)):
         return 0
     counts = (pod_at.around.get(key) for key in ("minReplicas", _MIN_SCALE, "replicas"))
-    count = whole(coalesce(*counts, _PERMANENT.get(kind, 1)))
-    return UNKNOWN if count is None else count
+    return amount(coalesce(*counts, _PERMANENT.get(kind, 1)))
 
 
 @dataclass(frozen=True)

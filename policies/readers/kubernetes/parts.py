@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import DisruptionBudget
 from facts.concepts.kubernetes import SAFE_TO_EVICT
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts
 from policies.readers.resource import Declared, Item
 
 # A device plugin registers itself at the kubelet's socket in this folder:
@@ -68,10 +68,9 @@ def labels(metadata: Any) -> Maybe[Mapping[str, str]]:
 def read_budget(declared: Declared) -> Iterable[Item]:
     """A PodDisruptionBudget; a selector by expressions is ``UNKNOWN`` to the rules."""
     spec = declared.properties.get("spec")
-    namespace = text(at(declared.properties, "metadata", "namespace"))
     expressions = at(spec, "selector", "matchExpressions")
     yield DisruptionBudget(
-        namespace=namespace if isinstance(namespace, str) else "default",
+        namespace=declared.namespace,
         match_labels=known_texts(at(spec, "selector", "matchLabels")) if expressions in (None, []) else UNKNOWN,
         lets_go=_lets_go(at(spec, "maxUnavailable"), at(spec, "minAvailable")),
     )

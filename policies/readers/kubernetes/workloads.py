@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from facts.concepts.declared import Credential, GpuSharing, Minimum, Workload
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, Effect, Toleration
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, known_texts, mapping, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_texts, mapping, text, whole
 from policies.readers.durations import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
@@ -61,15 +61,13 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     kind = declared.type.rpartition(":")[2].removesuffix("Patch")
     pod = at(declared.properties, *_POD_PATHS[kind])
     template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
-    metadata = declared.properties.get("metadata")
-    name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
     priority = text(at(pod, "priorityClassName"))
     if isinstance(node := at(pod, "nodeName"), str) and kind in _REPLICATED:
         # The scheduler, and with it every taint, is left out.
         yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
     yield Workload(
-        name=name if isinstance(name, str) else declared.name,
-        namespace=namespace if isinstance(namespace, str) else "default",
+        name=declared.object_name,
+        namespace=declared.namespace,
         kind=kind,
         gpus=gpus_of(pod, declared.references),
         tolerations=tolerations_of(at(pod, "tolerations")),
@@ -95,11 +93,9 @@ def read_workload(declared: Declared) -> Iterable[Item]:
 
 def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
     if kind in _REPLICATED:
-        count = whole(at(spec, "replicas"), default=1)
-        return UNKNOWN if count is None else count
+        return amount(at(spec, "replicas"), 1)
     if parts.never_ends(pod) and at(spec, "activeDeadlineSeconds") is None:
-        count = whole(at(spec, "parallelism"), default=1)
-        return UNKNOWN if count is None else count
+        return amount(at(spec, "parallelism"), 1)
     if kind == "Pod":
         return 1 if at(spec, "restartPolicy") in (None, "Always") else 0
     # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
@@ -109,8 +105,8 @@ def _always(kind: str, spec: Any, pod: Any) -> Maybe[int]:
 
 def makes_way(priority: Any) -> Maybe[bool]:
     """Whether every pod of default priority preempts a pod of this priority."""
-    value = whole(priority, default=0)
-    return UNKNOWN if value is UNKNOWN or value is None else value < 0
+    value = amount(priority)
+    return UNKNOWN if value is UNKNOWN else value < 0
 
 
 def runtime_class(pod: Any) -> str | None:
@@ -121,9 +117,9 @@ def runtime_class(pod: Any) -> str | None:
 
 def read_runtime_class(declared: Declared) -> Iterable[Item]:
     """A RuntimeClass: https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling."""
-    name, scheduling = text(at(declared.properties, "metadata", "name")), declared.properties.get("scheduling")
+    scheduling = declared.properties.get("scheduling")
     tolerations, selector = tolerations_of(at(scheduling, "tolerations")), selector_of(at(scheduling, "nodeSelector"))
-    yield AddedPlacement("RuntimeClass", name if isinstance(name, str) else declared.name, tolerations, selector)
+    yield AddedPlacement("RuntimeClass", declared.object_name, tolerations, selector)
 
 
 def read_namespace(declared: Declared) -> Iterable[Item]:

@@ -12,7 +12,8 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
-from policies.readers.node_registration import NOTHING, UNREADABLE, parsed_taints, registration, taints_of
+from policies.readers.node_registration import NOTHING, UNREADABLE, parsed_taints, registration
+from policies.readers.taints import taints_of
 
 BOOTSTRAP = (
     "#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh ml --kubelet-extra-args "

@@ -5,11 +5,12 @@ https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pulumi
 
 from components.clouds.base import Share
+from components.clouds.data_lookup import look_up
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
@@ -92,8 +93,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
 
 def _retained_id(token: str, parent: pulumi.Resource) -> str:
     """The id of the file system with that token."""
-    file_system: Any = pulumi.runtime.invoke(_FIND, {"creationToken": token}, pulumi.InvokeOptions(parent=parent)).value
-    return str(file_system["fileSystemId"])
+    return str(look_up(_FIND, {"creationToken": token}, parent)["fileSystemId"])
 
 
 def _policy(arn: str, mounts: str) -> str:

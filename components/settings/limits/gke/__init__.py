@@ -15,6 +15,7 @@ from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
+from facts.catalog import tables
 from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
 
 _KMS_KEYS: Final = common.KmsKeys(
@@ -37,29 +38,7 @@ _WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, most_exclusions=3
 # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
 
-
-# GKE sets these from the pool's properties. The API's description of ``NodeConfig.labels`` (discovery document of
-# container.v1beta1) calls a conflict with such a key unpredictable. Users may set other keys with this prefix.
-_OWN_LABELS: Final = frozenset(
-    f"cloud.google.com/{name}"
-    for name in (
-        "gke-accelerator",
-        "gke-accelerator-count",
-        "gke-boot-disk",
-        "gke-container-runtime",
-        "gke-flex-start",
-        "gke-gpu-driver-version",
-        "gke-gpu-sharing-strategy",
-        "gke-max-shared-clients-per-gpu",
-        "gke-nodepool",
-        "gke-os-distribution",
-        "gke-preemptible",
-        "gke-provisioning",
-        "gke-spot",
-        "machine-family",
-    )
-)
-
+_OWN_LABELS: Final = frozenset(row["label"] for row in tables.rows("gke", "own_labels"))
 
 # https://cloud.google.com/storage/docs/buckets#naming,
 # https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
