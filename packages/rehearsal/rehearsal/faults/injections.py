@@ -11,7 +11,6 @@ import pulumi
 import yaml
 
 from components.resources import CustomResource, object_token
-from facts.concepts.unknown import at
 
 Program = Callable[[], None]
 Injection = Callable[[Program], None]
@@ -37,7 +36,7 @@ def _changed(
 ) -> Injection:
     def change(inputs: Inputs) -> Inputs | None:
         for path, value in (where or {}).items():
-            present = at(inputs, *path.split("."))
+            present = _at(inputs, path)
             if present != value and not (value is True and present):
                 return None
         for path, value in (set or {}).items():
@@ -63,6 +62,12 @@ def _of_type(type: str, change: Callable[[Inputs], Inputs | None]) -> Injection:
         program()
 
     return inject
+
+
+def _at(inputs: Any, path: str) -> Any:
+    for key in path.split("."):
+        inputs = inputs.get(key) if isinstance(inputs, dict) else None
+    return inputs
 
 
 def _with(inputs: Any, path: str, change: Callable[[Any], Any]) -> Any:
@@ -113,7 +118,7 @@ def _untainted(program: Program) -> None:
         properties: Inputs = dict(args.props)
         if args.type_ != _NODE_POOL:
             return None
-        if not at(properties, "nodeConfig", "guestAccelerators"):
+        if not _at(properties, "nodeConfig.guestAccelerators"):
             args.opts.depends_on = pulumi.Output.from_input(every_gpu_pool())
             return pulumi.ResourceTransformationResult(properties, args.opts)
         gpu_pools.append(args.resource)

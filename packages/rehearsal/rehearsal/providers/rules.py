@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from rehearsal.providers.base import Properties
@@ -39,40 +39,15 @@ def broken(rules: Sequence[ServerRule[CloudT]], inputs: Properties, cloud: Cloud
     return None
 
 
-class RuleBook(Generic[CloudT]):
-    """The rules of one resource type, an entry of a cloud's ``rules.yaml``: id → rule, in the table's order.
-
-    A rule's ``refuses`` says all (``refusal``); one that needs code has ``reads``, and ``@rules.add("id")`` is above
-    its check.
-    """
-
-    def __init__(self, table: Mapping[str, Properties]) -> None:
-        self._rules = {id: _rule(id, row) for id, row in table.items()}
-
-    @property
-    def rules(self) -> list[ServerRule[CloudT]]:
-        """Every rule, in order, once the checks that are code are there."""
-        lacking = [rule.id for rule in self._rules.values() if rule.check is _no_check]
-        assert not lacking, f"rules without a check: {', '.join(lacking)}"
-        return list(self._rules.values())
-
-    def add(self, id: str) -> Callable[[Check[CloudT]], Check[CloudT]]:
-        """Register the decorated check of the rule ``id``."""
-
-        def register(check: Check[CloudT]) -> Check[CloudT]:
-            self._rules[id] = replace(self._rules[id], check=check)
-            return check
-
-        return register
-
-
-def _no_check(inputs: Properties, cloud: Any) -> str | None:
+def no_check(inputs: Properties, cloud: Any) -> str | None:
+    """Stands for a check that is code, until a module brings it (``Table.check``)."""
     raise NotImplementedError
 
 
-def _rule(id: str, row: Properties) -> ServerRule[Any]:
+def declared_rule(id: str, row: Properties) -> ServerRule[Any]:
+    """A rule of ``rules.yaml``: ``refuses`` says all (``refusal``), or it ``reads``, and has a check in code."""
     if "refuses" not in row:
-        return ServerRule(id, row["source"], tuple(row["reads"]), _no_check)
+        return ServerRule(id, row["source"], tuple(row["reads"]), no_check)
     cases = row["refuses"]
     paths = (path for case in cases for part in (*_parts(case), case.get("each", "").split()) for path in part)
     reads = tuple(row.get("reads") or dict.fromkeys(paths))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, cast
@@ -11,7 +12,7 @@ from typing import Any, Generic, cast
 import yaml
 
 from rehearsal.providers.resource import CloudT, Pending, Reference, SimulatedResource, Tie
-from rehearsal.providers.rules import RuleBook
+from rehearsal.providers.rules import Check, ServerRule, declared_rule, no_check
 
 
 class Table(Generic[CloudT]):
@@ -19,11 +20,26 @@ class Table(Generic[CloudT]):
 
     def __init__(self, folder: Path) -> None:
         self._resources, self.declared_rules = _read(folder / "resources.yaml"), _read(folder / "rules.yaml")
-        self._rules = {name: RuleBook[CloudT](rules) for name, rules in self.declared_rules.items()}
+        self._rules: dict[str, dict[str, ServerRule[CloudT]]] = {
+            name: {id: declared_rule(id, row) for id, row in rules.items()}
+            for name, rules in self.declared_rules.items()
+        }
 
-    def rules(self, name: str) -> RuleBook[CloudT]:
-        """The rules under ``name``; modules add the checks that are code, before a row with these rules is made."""
-        return self._rules[name]
+    def check(self, name: str, id: str) -> Callable[[Check[CloudT]], Check[CloudT]]:
+        """Bring the decorated check of the rule ``id`` under ``name``."""
+
+        def register(check: Check[CloudT]) -> Check[CloudT]:
+            self._rules[name][id] = replace(self._rules[name][id], check=check)
+            return check
+
+        return register
+
+    def rules(self, token: str) -> list[ServerRule[CloudT]]:
+        """The rules of a type, in the table's order."""
+        rules = self._rules.get(self._resources[token].get("rules", ""), {}).values()
+        lacking = [rule.id for rule in rules if rule.check is no_check]
+        assert not lacking, f"rules without a check: {', '.join(lacking)}"
+        return [*rules]
 
     def id(self, token: str) -> str:
         """The template of a resource type's id."""
@@ -44,9 +60,13 @@ class Table(Generic[CloudT]):
         return SimulatedResource(token=token, **self.fields(token, code))
 
     def rows(self, *modules: Any) -> dict[str, SimulatedResource[CloudT]]:
-        """Every type: as the ``ROWS`` of a module have it, or as it is in the table alone."""
-        with_code = {row.token: row for module in modules for row in module.ROWS}
-        return {token: with_code.get(token) or self.row(token) for token in self._resources}
+        """Every type with its rules: as the ``ROWS`` of a module have it, or as it is in the table alone.
+
+        ``modules`` also have the rules' checks.
+        """
+        with_code = {row.token: row for module in modules for row in getattr(module, "ROWS", ())}
+        every = {token: with_code.get(token) or self.row(token) for token in self._resources}
+        return {token: replace(row, rules=self.rules(token)) for token, row in every.items()}
 
     def fields(self, token: str, code: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the row."""
@@ -59,8 +79,7 @@ class Table(Generic[CloudT]):
             imported = entry["imported"]
             lost = {key: value for key, value in imported.items() if value is None}
             entry["imported"] = lambda inputs: {**imported, **inputs, **lost}
-        if "rules" in entry:
-            entry["rules"] = self.rules(entry["rules"]).rules
+        entry.pop("rules", "")
         lists = {key: tuple(_flat(value)) for key, value in entry.items() if isinstance(value, list)}
         return {**entry, **lists, **code}
 

@@ -9,8 +9,6 @@ from rehearsal.providers.aks.cloud import TABLE, Subscription
 from rehearsal.providers.aks.versions import OFFERED, long_term_only, resolve
 from rehearsal.providers.base import Properties
 
-CLUSTER_RULES: Final = TABLE.rules("cluster")
-
 # "This range must be smaller than /12": https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning
 WIDEST_SERVICES: Final = 13
 
@@ -21,7 +19,7 @@ def inline_pools(cluster: Properties) -> list[Properties]:
     return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
 
 
-@CLUSTER_RULES.add("cluster-location")
+@TABLE.check("cluster", "cluster-location")
 def _location(cluster: Properties, cloud: Subscription) -> str | None:
     if cluster.get("location") in cloud.catalog.regions:
         return None
@@ -31,7 +29,7 @@ def _location(cluster: Properties, cloud: Subscription) -> str | None:
     )
 
 
-@CLUSTER_RULES.add("version-offered")
+@TABLE.check("cluster", "version-offered")
 def _version(cluster: Properties, cloud: Subscription) -> str | None:
     version = cluster.get("kubernetesVersion")
     if long_term_only(version) and cluster.get("supportPlan") != "AKSLongTermSupport":
@@ -41,7 +39,7 @@ def _version(cluster: Properties, cloud: Subscription) -> str | None:
     return f"Managed cluster is on version {version}, which is not supported: this rehearsal offers {OFFERED}."
 
 
-@CLUSTER_RULES.add("private-zone-form")
+@TABLE.check("cluster", "private-zone-form")
 def _private_zone(cluster: Properties, cloud: Subscription) -> str | None:
     access = cluster.get("apiServerAccessProfile") or {}
     zone, region = access.get("privateDNSZone") or "system", cluster["location"]
@@ -53,7 +51,7 @@ def _private_zone(cluster: Properties, cloud: Subscription) -> str | None:
     return f"apiServerAccessProfile.privateDNSZone: the zone's name must end with {suffix}."
 
 
-@CLUSTER_RULES.add("network-ranges")
+@TABLE.check("cluster", "network-ranges")
 def _ranges(cluster: Properties, cloud: Subscription) -> str | None:
     profile = cluster.get("networkProfile") or {}
     for key in ("podCidr", "serviceCidr"):

@@ -16,10 +16,8 @@ IMAGES_WINDOW: Final = "aksManagedNodeOSUpgradeSchedule"
 # The types of schedule that a configuration's window may have; only weeks for AKS's own releases.
 SCHEDULES: Final = ("absoluteMonthly", "daily", "relativeMonthly", "weekly")
 
-MAINTENANCE_RULES: Final = TABLE.rules("maintenance")
 
-
-@MAINTENANCE_RULES.add("release-hours")
+@TABLE.check("maintenance", "release-hours")
 def _hours(inputs: Properties, cloud: Subscription) -> str | None:
     for each in inputs.get("timeInWeek") or ():
         if not each.get("day") or not all(0 <= hour <= 23 for hour in each.get("hourSlots") or (-1,)):
@@ -27,7 +25,7 @@ def _hours(inputs: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@MAINTENANCE_RULES.add("window-one-schedule")
+@TABLE.check("maintenance", "window-one-schedule")
 def _schedule(inputs: Properties, cloud: Subscription) -> str | None:
     schedule = at(inputs, "maintenanceWindow.schedule")
     if schedule is None:

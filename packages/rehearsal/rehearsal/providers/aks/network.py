@@ -84,7 +84,7 @@ def _place(inputs: Properties, cloud: Subscription) -> str | None:
 
 
 for _name in ("nat", "address", "network"):
-    TABLE.rules(_name).add(f"{_name}-place")(_place)
+    TABLE.check(_name, f"{_name}-place")(_place)
 
 
 def _address(pending: Pending[Subscription]) -> str:

@@ -13,8 +13,6 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.rules import bad_label
 from rehearsal.providers.values import at
 
-POOL_RULES: Final = TABLE.rules("pool")
-
 RANGE_ERROR: Final = "https://github.com/Azure/AKS/issues/3513"
 
 TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)")
@@ -32,7 +30,7 @@ def is_system(pool: Properties) -> bool:
     return pool.get("mode") == "System"
 
 
-@POOL_RULES.add("vm-size-exists")
+@TABLE.check("pool", "vm-size-exists")
 def _size(pool: Properties, cloud: Subscription) -> str | None:
     size = pool.get("vmSize")
     if size is None:
@@ -42,7 +40,7 @@ def _size(pool: Properties, cloud: Subscription) -> str | None:
     return f"The VM size of {size} is not allowed in your subscription in this location. See https://aka.ms/aks/quotas."
 
 
-@POOL_RULES.add("system-pool-size")
+@TABLE.check("pool", "system-pool-size")
 def _system_size(pool: Properties, cloud: Subscription) -> str | None:
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
     if not is_system(pool) or machine is None:
@@ -54,7 +52,7 @@ def _system_size(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("mig-capable-size")
+@TABLE.check("pool", "mig-capable-size")
 def _mig(pool: Properties, cloud: Subscription) -> str | None:
     machine, profile = cloud.catalog.machines.get(pool.get("vmSize") or ""), pool.get("gpuInstanceProfile")
     if profile is None or machine is None or can_mig(machine):
@@ -62,7 +60,7 @@ def _mig(pool: Properties, cloud: Subscription) -> str | None:
     return f"GPU instance profile {profile} is not supported on VM size {machine.type}: its GPUs cannot be partitioned."
 
 
-@POOL_RULES.add("gpu-profile-needs-gpus")
+@TABLE.check("pool", "gpu-profile-needs-gpus")
 def _gpu_profile(pool: Properties, cloud: Subscription) -> str | None:
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
     if not pool.get("gpuProfile") or machine is None or machine.gpus:
@@ -70,7 +68,7 @@ def _gpu_profile(pool: Properties, cloud: Subscription) -> str | None:
     return f"Agent pool '{pool_name(pool)}': gpuProfile is for VM sizes with GPUs, {machine.type} has none."
 
 
-@POOL_RULES.add("linux-gpu-image")
+@TABLE.check("pool", "linux-gpu-image")
 def _image(pool: Properties, cloud: Subscription) -> str | None:
     windows = str(pool.get("osSKU") or "").startswith("Windows")
     if windows != (pool.get("osType") == "Windows") and pool.get("osSKU") is not None:
@@ -82,7 +80,7 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("secure-boot-signed-driver")
+@TABLE.check("pool", "secure-boot-signed-driver")
 def _secure_boot(pool: Properties, cloud: Subscription) -> str | None:
     """Azure takes it, and no node has a GPU: AKS's driver for Ubuntu is not signed."""
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
@@ -92,7 +90,7 @@ def _secure_boot(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("labels-valid")
+@TABLE.check("pool", "labels-valid")
 def _labels(pool: Properties, cloud: Subscription) -> str | None:
     for key, value in (pool.get("nodeLabels") or {}).items():
         problem = bad_label("label", key, value)
@@ -103,7 +101,7 @@ def _labels(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("taints-valid")
+@TABLE.check("pool", "taints-valid")
 def _taints(pool: Properties, cloud: Subscription) -> str | None:
     unique: set[tuple[str, str]] = set()
     for text in pool.get("nodeTaints") or []:
@@ -122,7 +120,7 @@ def _taints(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@POOL_RULES.add("pool-version-offered")
+@TABLE.check("pool", "pool-version-offered")
 def _version(pool: Properties, cloud: Subscription) -> str | None:
     version = pool.get("orchestratorVersion")
     if version is None or resolve(version):

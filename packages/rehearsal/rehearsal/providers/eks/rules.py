@@ -13,7 +13,6 @@ from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.rules import bad_label, tag_rules
 from rehearsal.providers.values import at
 
-CLUSTER_RULES: Final = TABLE.rules("cluster")
 DEFAULT_VERSION: Final = "1.34"
 VERSIONS: Final = ("1.32", "1.33", "1.34", "1.35", "1.36")
 """https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (1.32 and 1.33 in extended support)."""
@@ -22,7 +21,7 @@ _ROLLBACK: Final = timedelta(days=7)
 _PRIVATE: Final = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
 
-@CLUSTER_RULES.add("version-offered")
+@TABLE.check("cluster", "version-offered")
 def _version(inputs: Properties, account: Account) -> str | None:
     version = inputs.get("version")
     if version is None or version in VERSIONS:
@@ -30,14 +29,14 @@ def _version(inputs: Properties, account: Account) -> str | None:
     return f"InvalidParameterException: unsupported Kubernetes version {version}; supported: {', '.join(VERSIONS)}"
 
 
-@CLUSTER_RULES.add("subnets-distinct")
+@TABLE.check("cluster", "subnets-distinct")
 def _subnets(inputs: Properties, account: Account) -> str | None:
     if len(set(at(inputs, "vpcConfig.subnetIds") or [])) >= 2:
         return None
     return "InvalidParameterException: Subnets specified must be in at least two different AZs"
 
 
-@CLUSTER_RULES.add("public-access-ranges")
+@TABLE.check("cluster", "public-access-ranges")
 def _allowed(inputs: Properties, account: Account) -> str | None:
     blocks = at(inputs, "vpcConfig.publicAccessCidrs") or []
     if blocks and at(inputs, "vpcConfig.endpointPublicAccess") is False:
@@ -54,7 +53,7 @@ def _allowed(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-@CLUSTER_RULES.add("service-range")
+@TABLE.check("cluster", "service-range")
 def _services(inputs: Properties, account: Account) -> str | None:
     text = at(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
     if text is None:
@@ -81,7 +80,6 @@ def version_step(old: str, new: str, since: timedelta | None) -> str | None:
     return f"Unsupported Kubernetes minor version update from {old} to {new}"
 
 
-POOL_RULES: Final = TABLE.rules("node-group")
 RESERVED_LABELS: Final = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")
 """https://github.com/aws/containers-roadmap/issues/1451"""
 
@@ -91,7 +89,7 @@ DEFAULT_TYPE: Final = "t3.medium"
 _MOST_TAINTS: Final = 50
 
 
-@POOL_RULES.add("instance-types-exist")
+@TABLE.check("node-group", "instance-types-exist")
 def _types(inputs: Properties, account: Account) -> str | None:
     unknown = [name for name in inputs.get("instanceTypes") or [] if instance_type(account, name) is None]
     if not unknown:
@@ -99,7 +97,7 @@ def _types(inputs: Properties, account: Account) -> str | None:
     return f"InvalidParameterException: The following supplied instance types do not exist: [{', '.join(unknown)}]"
 
 
-@POOL_RULES.add("instance-types-architecture")
+@TABLE.check("node-group", "instance-types-architecture")
 def _alike(inputs: Properties, account: Account) -> str | None:
     architectures = {architecture(account, name) for name in inputs.get("instanceTypes") or []}
     if len(architectures) < 2:
@@ -107,7 +105,7 @@ def _alike(inputs: Properties, account: Account) -> str | None:
     return "InvalidParameterException: The supplied instance types have different architectures (x86_64 and arm64)"
 
 
-@POOL_RULES.add("ami-fits-type")
+@TABLE.check("node-group", "ami-fits-type")
 def _image(inputs: Properties, account: Account) -> str | None:
     ami = inputs.get("amiType") or DEFAULT_AMI_TYPE
     if ami == "CUSTOM":
@@ -121,7 +119,7 @@ def _image(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-@POOL_RULES.add("labels-reserved")
+@TABLE.check("node-group", "labels-reserved")
 def _reserved(inputs: Properties, account: Account) -> str | None:
     for key in inputs.get("labels") or {}:
         prefix = key.partition("/")[0] + "/"
@@ -133,14 +131,14 @@ def _reserved(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-@POOL_RULES.add("labels-valid")
+@TABLE.check("node-group", "labels-valid")
 def _labels(inputs: Properties, account: Account) -> str | None:
     return next(
         (bad for key, value in (inputs.get("labels") or {}).items() if (bad := _bad("label", key, value))), None
     )
 
 
-@POOL_RULES.add("taints-valid")
+@TABLE.check("node-group", "taints-valid")
 def _taints(inputs: Properties, account: Account) -> str | None:
     taints = inputs.get("taints") or []
     if len(taints) > _MOST_TAINTS:

@@ -14,8 +14,6 @@ from rehearsal.providers.gke import versions
 from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
 from rehearsal.providers.values import at
 
-CLUSTER_RULES: Final = TABLE.rules("cluster")
-
 KEY: Final = re.compile(r"projects/[^/]+/locations/([^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
 RANGE_BLOCKS: Final = ("clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
 
@@ -32,7 +30,7 @@ def cluster_zones(cluster: Properties, cloud: SimulatedCloud) -> tuple[str, ...]
     return tuple(sorted(further)) or cloud.catalog.regions.get(location, ())[:3]
 
 
-@CLUSTER_RULES.add("cluster-location")
+@TABLE.check("cluster", "cluster-location")
 def _location(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     location = cluster.get("location")
     if not location:
@@ -43,20 +41,20 @@ def _location(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@CLUSTER_RULES.add("node-locations-in-region")
+@TABLE.check("cluster", "node-locations-in-region")
 def _node_locations(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     location = cluster.get("location") or ""
     return zones_outside(region_of(location), cluster.get("nodeLocations") or [], cloud)
 
 
-@CLUSTER_RULES.add("node-locations-exclude-primary")
+@TABLE.check("cluster", "node-locations-exclude-primary")
 def _primary_zone(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if cluster.get("location") in (cluster.get("nodeLocations") or []):
         return "when using a multi-zonal cluster, node_locations should not contain the original 'zone'"
     return None
 
 
-@CLUSTER_RULES.add("version-offered")
+@TABLE.check("cluster", "version-offered")
 def _version(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     version = cluster.get("minMasterVersion")
     if versions.resolve(version):
@@ -67,7 +65,7 @@ def _version(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     )
 
 
-@CLUSTER_RULES.add("version-in-channel")
+@TABLE.check("cluster", "version-in-channel")
 def _extended(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     version, channel = cluster.get("minMasterVersion"), at(cluster, "releaseChannel.channel")
     if channel == "EXTENDED" or not versions.extended_only(version):
@@ -75,7 +73,7 @@ def _extended(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return f'Master version "{version}" is in extended support: it is available in the Extended channel only.'
 
 
-@CLUSTER_RULES.add("cluster-ranges-valid")
+@TABLE.check("cluster", "cluster-ranges-valid")
 def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     earlier: list[tuple[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = []
     for text in explicit_ranges(cluster):
@@ -90,7 +88,7 @@ def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@CLUSTER_RULES.add("workload-pool")
+@TABLE.check("cluster", "workload-pool")
 def _workload_pool(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     pool = at(cluster, "workloadIdentityConfig.workloadPool")
     if pool is None or pool == f"{cluster['project']}.svc.id.goog":
@@ -98,7 +96,7 @@ def _workload_pool(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return f"workload_pool '{pool}' is not supported: use '{cluster['project']}.svc.id.goog'."
 
 
-@CLUSTER_RULES.add("encryption-key")
+@TABLE.check("cluster", "encryption-key")
 def _encryption(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     encryption = cluster.get("databaseEncryption") or {}
     if encryption.get("state") != "ENCRYPTED":
@@ -113,7 +111,7 @@ def _encryption(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@CLUSTER_RULES.add("private-endpoint-reserved-networks")
+@TABLE.check("cluster", "private-endpoint-reserved-networks")
 def _reserved_networks(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if not at(cluster, "privateClusterConfig.enablePrivateEndpoint"):
         return None
@@ -127,7 +125,7 @@ def _reserved_networks(cluster: Properties, cloud: SimulatedCloud) -> str | None
     return None
 
 
-@CLUSTER_RULES.add("maintenance-availability")
+@TABLE.check("cluster", "maintenance-availability")
 def _availability(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     window = at(cluster, "maintenancePolicy.recurringWindow")
     if window is None:
@@ -150,7 +148,7 @@ def _availability(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     )
 
 
-@CLUSTER_RULES.add("maintenance-exclusions-limited")
+@TABLE.check("cluster", "maintenance-exclusions-limited")
 def _exclusions(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     whole = [
         each

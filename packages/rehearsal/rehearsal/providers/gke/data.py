@@ -25,7 +25,7 @@ TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
 """Names that other accounts own: https://cloud.google.com/storage/docs/buckets#naming (one global namespace)."""
 
 
-@TABLE.rules("bucket").add("bucket-location")
+@TABLE.check("bucket", "bucket-location")
 def _bucket_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs["location"]
     if location.lower() in cloud.catalog.regions or location.upper() in ("ASIA", "EU", "US"):
@@ -33,7 +33,7 @@ def _bucket_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"The specified location constraint is not valid: {location}"
 
 
-@TABLE.rules("repository").add("repository-location")
+@TABLE.check("repository", "repository-location")
 def _repository_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs.get("location")
     if location in cloud.catalog.regions or location in ("asia", "europe", "us"):

@@ -90,7 +90,7 @@ def subnetwork_ranges(inputs: Properties) -> list[str]:
     return [text for text in (inputs.get("ipCidrRange"), *secondary) if text]
 
 
-@TABLE.rules("subnetwork").add("subnet-ranges-disjoint")
+@TABLE.check("subnetwork", "subnet-ranges-disjoint")
 def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]
     for index, (one, range_) in enumerate(ranges):

@@ -14,7 +14,6 @@ from rehearsal.providers.gke.errors import bad_request, not_registered
 from rehearsal.providers.gke.iam import require_account, require_granted
 from rehearsal.providers.gke.node_health import node_problem
 from rehearsal.providers.gke.nodes import effective_taints, excluded, gpu_called, gpus_of, node_group
-from rehearsal.providers.gke.pool_rules import POOL_RULES
 from rehearsal.providers.resource import Lifecycle, Pending, SimulatedResource
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, without_none
@@ -256,7 +255,6 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             ),
         },
         derive_inputs=_completed,
-        rules=POOL_RULES.rules,
         requires=_require,
         imported=_imported,
         lifecycle=Lifecycle("NodePool", _start, _stop),

@@ -13,8 +13,6 @@ from rehearsal.providers.gke.nodes import gpu_called
 from rehearsal.providers.rules import bad_label
 from rehearsal.providers.values import at
 
-POOL_RULES: Final = TABLE.rules("node-pool")
-
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
 MAX_LABEL_CHARACTERS: Final = 1024
 WITHOUT_PERSISTENT_DISK: Final = re.compile(r"(a3-ultragpu|a4|a4x|c4|c4a|c4d|g4|n4|n4a|n4d)-.*")
@@ -36,7 +34,7 @@ SSD_COUNTS: Final = (
 )
 
 
-@POOL_RULES.add("machine-exists")
+@TABLE.check("node-pool", "machine-exists")
 def _machine(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType")
     if type_ is None or cloud.catalog.machines.get(type_) is not None:
@@ -44,7 +42,7 @@ def _machine(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return f"Machine type '{type_}' is not known to this rehearsal, whose catalogue of machine types is not Google's."
 
 
-@POOL_RULES.add("machine-on-demand")
+@TABLE.check("node-pool", "machine-on-demand")
 def _on_demand(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType")
     machine = cloud.catalog.machines.get(type_) if type_ else None
@@ -59,7 +57,7 @@ def _on_demand(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return f"Machine type '{type_}' is not available on demand: use spot, flex-start or (large sizes) a reservation."
 
 
-@POOL_RULES.add("accelerator-exists")
+@TABLE.check("node-pool", "accelerator-exists")
 def _accelerator(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         if gpu_called(cloud, accelerator["type"]) is None:
@@ -68,7 +66,7 @@ def _accelerator(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("accelerator-fits-machine")
+@TABLE.check("node-pool", "accelerator-fits-machine")
 def _fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType") or "e2-medium"
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
@@ -78,7 +76,7 @@ def _fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("surge-not-both-zero")
+@TABLE.check("node-pool", "surge-not-both-zero")
 def _surge(pool: Properties, cloud: SimulatedCloud) -> str | None:
     settings = pool.get("upgradeSettings")
     if not settings or settings.get("strategy", "SURGE") != "SURGE":
@@ -91,13 +89,13 @@ def _surge(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("labels-valid")
+@TABLE.check("node-pool", "labels-valid")
 def _labels(pool: Properties, cloud: SimulatedCloud) -> str | None:
     labels = at(pool, "nodeConfig.labels") or {}
     return next(filter(None, (bad_label("label", key, value) for key, value in labels.items())), None)
 
 
-@POOL_RULES.add("labels-length")
+@TABLE.check("node-pool", "labels-length")
 def _labels_length(pool: Properties, cloud: SimulatedCloud) -> str | None:
     characters = sum(len(key) + len(value) for key, value in (at(pool, "nodeConfig.labels") or {}).items())
     if characters <= MAX_LABEL_CHARACTERS:
@@ -105,7 +103,7 @@ def _labels_length(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return f"The node labels have {characters} characters in all, at most {MAX_LABEL_CHARACTERS} are allowed."
 
 
-@POOL_RULES.add("taints-valid")
+@TABLE.check("node-pool", "taints-valid")
 def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
     taints: list[dict[str, Any]] = at(pool, "nodeConfig.taints") or []
     unique: set[tuple[str, str]] = set()
@@ -122,7 +120,7 @@ def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return next(filter(None, bad), None)
 
 
-@POOL_RULES.add("max-run-duration")
+@TABLE.check("node-pool", "max-run-duration")
 def _lifetime(pool: Properties, cloud: SimulatedCloud) -> str | None:
     text = at(pool, "nodeConfig.maxRunDuration")
     if text is None or 0 < float(str(text).removesuffix("s")) <= MAX_LIFETIME_SECONDS:
@@ -130,7 +128,7 @@ def _lifetime(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return f"max_run_duration {text} must be more than 0 and at most {MAX_LIFETIME_SECONDS}s (7 days)."
 
 
-@POOL_RULES.add("disk-fits-machine")
+@TABLE.check("node-pool", "disk-fits-machine")
 def _disk_fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     machine, disk = at(pool, "nodeConfig.machineType") or "e2-medium", at(pool, "nodeConfig.diskType") or "pd-balanced"
     lacking = WITHOUT_PERSISTENT_DISK if disk.startswith("pd-") else WITHOUT_HYPERDISK_BALANCED
@@ -139,7 +137,7 @@ def _disk_fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("local-ssd-on-machine")
+@TABLE.check("node-pool", "local-ssd-on-machine")
 def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
     machine = at(pool, "nodeConfig.machineType") or "e2-medium"
     if any(at(pool, path) for path in SSD_COUNTS) and WITHOUT_LOCAL_SSD.fullmatch(machine):
@@ -151,7 +149,7 @@ def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("partition-size")
+@TABLE.check("node-pool", "partition-size")
 def _partition(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         size, sizes = accelerator.get("gpuPartitionSize"), PARTITION_SIZES.get(accelerator["type"], ())

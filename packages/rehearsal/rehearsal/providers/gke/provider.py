@@ -13,7 +13,7 @@ from rehearsal.providers.base import CallContext, CheckFailure, Properties, Prov
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.differences import same_resource
-from rehearsal.providers.gke import cluster, data, errors, iam, network, node_pool
+from rehearsal.providers.gke import cluster, data, errors, iam, network, node_pool, pool_rules
 from rehearsal.providers.gke.cloud import SELF_LINK, TABLE, chosen, region_of
 from rehearsal.providers.gke.functions import FUNCTIONS
 from rehearsal.providers.resource import Reference, SimulatedResource
@@ -52,7 +52,7 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
 
     name = "gcp"
     cloud_name = "gke"
-    rows = TABLE.rows(network, iam, data, cluster, node_pool)
+    rows = TABLE.rows(network, iam, data, cluster, node_pool, pool_rules)
     rules_for_all_types = TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")

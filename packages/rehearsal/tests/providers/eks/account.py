@@ -46,7 +46,6 @@ LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
 EVENT_RULE = "aws:cloudwatch/eventRule:EventRule"
 EVENT_TARGET = "aws:cloudwatch/eventTarget:EventTarget"
 FILES = "aws:efs/fileSystem:FileSystem"
-FILES_POLICY = "aws:efs/fileSystemPolicy:FileSystemPolicy"
 QUEUE = "aws:sqs/queue:Queue"
 QUEUE_POLICY = "aws:sqs/queuePolicy:QueuePolicy"
 

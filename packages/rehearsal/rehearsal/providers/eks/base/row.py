@@ -130,7 +130,7 @@ class AwsTable(Table[Account]):
         for name, rules in self.declared_rules.items():
             for id, declared in rules.items():
                 if "policy" in declared:
-                    self.rules(name).add(id)(_document(**declared))
+                    self.check(name, id)(_document(**declared))
 
     @override
     def row(self, token: str, **code: Any) -> Row:

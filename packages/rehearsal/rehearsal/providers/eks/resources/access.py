@@ -21,7 +21,7 @@ from rehearsal.providers.values import at
 from rehearsal.simulation import UserInfo
 
 
-@TABLE.rules("addon").add("addon-exists")
+@TABLE.check("addon", "addon-exists")
 def _exists(inputs: Properties, account: Account) -> str | None:
     if inputs["addonName"] in ADDONS:
         return None
@@ -29,7 +29,7 @@ def _exists(inputs: Properties, account: Account) -> str | None:
     return f"InvalidParameterException: Addon {inputs['addonName']} specified is not supported; simulated: {known}"
 
 
-@TABLE.rules("addon").add("addon-configuration")
+@TABLE.check("addon", "addon-configuration")
 def _configuration(inputs: Properties, account: Account) -> str | None:
     text = inputs.get("configurationValues")
     try:

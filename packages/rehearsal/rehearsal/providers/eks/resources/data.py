@@ -14,10 +14,9 @@ from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.resource import Pending
 
 REPOSITORY: Final = "aws:ecr/repository:Repository"
-IMAGES_LIFECYCLE: Final = "aws:ecr/lifecyclePolicy:LifecyclePolicy"
 
 
-@TABLE.rules("lifecycle-policy").add("lifecycle-rules")
+@TABLE.check("lifecycle-policy", "lifecycle-rules")
 def _image_rules(inputs: Properties, account: Account) -> str | None:
     problem = _problem(inputs["policy"])
     return f"InvalidParameterException: Invalid parameter at 'LifecyclePolicyText': {problem}" if problem else None
@@ -71,7 +70,7 @@ _BLOCKS: Final = ("blockPublicAcls", "ignorePublicAcls", "blockPublicPolicy", "r
 _NO_CONSTRAINT: Final = "us-east-1"
 
 
-@TABLE.rules("bucket-lifecycle").add("lifecycle-rule")
+@TABLE.check("bucket-lifecycle", "lifecycle-rule")
 def _bucket_rules(inputs: Properties, account: Account) -> str | None:
     rules = inputs.get("rules") or []
     if not rules:
@@ -133,10 +132,9 @@ def _with_blocks(inputs: Properties, params: dict[str, Any]) -> dict[str, Any]:
 
 
 FILE_SYSTEM: Final = "aws:efs/fileSystem:FileSystem"
-FILES_POLICY: Final = "aws:efs/fileSystemPolicy:FileSystemPolicy"
 
 
-@TABLE.rules("file-system-policy").add("file-system-policy")
+@TABLE.check("file-system-policy", "file-system-policy")
 def _files_policy(inputs: Properties, account: Account) -> str | None:
     problem = document_problem(inputs["policy"], principals=True)
     if problem is None:

@@ -46,7 +46,7 @@ _SERVICE: Final = "events.amazonaws.com"
 _log = logging.getLogger("rehearsal.aws.events")
 
 
-@TABLE.rules("event-rule").add("event-trigger")
+@TABLE.check("event-rule", "event-trigger")
 def _pattern(inputs: Properties, account: Account) -> str | None:
     pattern = inputs.get("eventPattern")
     if pattern is None and inputs.get("scheduleExpression") is None:

@@ -23,7 +23,7 @@ _AWS_OWN: Final = "arn:aws:iam::aws:policy/"
 _EVERYTHING: Final = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
 
 
-@TABLE.rules("role-policy").add("inline-policy-size")
+@TABLE.check("role-policy", "inline-policy-size")
 def _size(inputs: Properties, account: Account) -> str | None:
     size = len("".join(inputs["policy"].split()))
     return None if size <= 10240 else f"LimitExceeded: Maximum policy size of 10240 bytes exceeded: {size}"

@@ -37,7 +37,7 @@ ENDPOINT: Final = "aws:ec2/vpcEndpoint:VpcEndpoint"
 CLUSTER: Final = "aws:eks/cluster:Cluster"
 
 
-@TABLE.rules("subnet").add("subnet-zone")
+@TABLE.check("subnet", "subnet-zone")
 def _zone(inputs: Properties, account: Account) -> str | None:
     zone = inputs.get("availabilityZone")
     zones = account.catalog.regions.get(account.region)
@@ -49,7 +49,7 @@ def _zone(inputs: Properties, account: Account) -> str | None:
     )
 
 
-@TABLE.rules("route").add("route-target")
+@TABLE.check("route", "route-target")
 def _target(inputs: Properties, account: Account) -> str | None:
     if sum(bool(inputs.get(key)) for key in ROUTE_TARGETS) == 1:
         return None
@@ -110,7 +110,7 @@ ROUTE: Final = "aws:ec2/route:Route"
 _DESTINATIONS: Final = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
 
 
-@TABLE.rules("vpc-endpoint").add("endpoint-region")
+@TABLE.check("vpc-endpoint", "endpoint-region")
 def _service(inputs: Properties, account: Account) -> str | None:
     region = inputs.get("serviceRegion") or account.region
     if inputs["serviceName"].startswith(f"com.amazonaws.{region}."):
