@@ -58,6 +58,9 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:eks/getCluster:getCluster": {"version": "1.30"},
     "aws:efs/getFileSystem:getFileSystem": {"fileSystemId": "fs-0123456789abcdef0"},
     "aws:eks/getClusters:getClusters": {"names": []},
+    "aws:eks/getAddonVersion:getAddonVersion": lambda asked: {
+        "version": f"v{asked['kubernetesVersion']}.7-eksbuild.1" if asked["addonName"] == "kube-proxy" else "v1.13.2-eksbuild.4"
+    },
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/me"},
     "aws:index/getPartition:getPartition": {"partition": "aws"},
 }

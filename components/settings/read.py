@@ -176,6 +176,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         autoscaler=autoscaler,
         unneeded_minutes=file.autoscaling.unneeded_minutes,
         addons=file.addons,
+        addon_versions=file.addon_versions,
         access=file.access,
         labels=labels,
         tags=file.tags,

@@ -67,6 +67,7 @@ class Settings:
     workloads: Workloads = field(default_factory=Workloads)
     identities: tuple[Identity, ...] = ()
     teams: tuple[Team, ...] = ()
+    addon_versions: Mapping[str, str] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     raw: Mapping[str, Any] = field(default_factory=dict)
     own: OwnMachines | ExistingNodes | None = None

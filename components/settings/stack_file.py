@@ -76,6 +76,7 @@ class StackFile(Section):
         once("an addon is listed twice: {1}", "Write each addon once"),
         check.one_of(lambda known: known.addons, "addon"),
     ] = ()
+    addon_versions: dict[StrictStr, StrictStr] = Field(default_factory=dict)
     workloads: Workloads = Workloads()
     identities: Identities = ()
     budget: Budget = Budget()

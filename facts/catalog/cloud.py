@@ -61,7 +61,8 @@ class CloudCatalog:
     - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
     - ``people``: whom a cluster can let in, as a stack file writes them
     - ``unsupported_capacity``: capacity type that the cloud does not have → why, and what it has instead
-    - ``addons``: parts of the cloud that a stack file may ask for by name
+    - ``addons``: parts of the cloud that a stack file may ask for by name; ``pinned_addons``: the cloud's name of each
+      whose version may be written → what asks for it in a stack file, ``""`` if every stack has it
     - ``channels``: release channels of Kubernetes
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
@@ -119,6 +120,7 @@ class CloudCatalog:
     people: tuple[str, ...]
     unsupported_capacity: Mapping[CapacityType, str] = field(default_factory=dict)
     addons: tuple[str, ...] = ()
+    pinned_addons: Mapping[str, str] = field(default_factory=dict)
     channels: tuple[str, ...] = ("rapid", "regular", "stable")
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()

@@ -1,7 +1,8 @@
 """EKS add-ons: the parts of a cluster that AWS maintains, and their permissions.
 
-No version is pinned: at its creation an add-on gets the version that AWS marks as default for the cluster's minor
-version, and keeps it until a user updates it. https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html
+At its creation an add-on gets the version that AWS marks as default for the cluster's minor version, and keeps it until a
+user updates or pins it: https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html. Those of ``_OF_THE_MINOR`` have
+the default of the version that the cluster runs.
 Pod Identity grants permissions to the one service account that needs them, never to all pods of a node.
 """
 
@@ -20,6 +21,7 @@ from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate, pod_role
 from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
 from components.clouds.eks.network import LOAD_BALANCER
+from components.clouds.eks.version import default_addon_version
 from components.resources import CustomResource
 from components.settings import Settings
 from facts.concepts.pool import ROLE_LABEL
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from schemas import eks
 
 _ON_ADMIN: Final = {ROLE_LABEL: "admin"}
+# A kube-proxy may be three minor versions older than the control plane:
+# https://docs.aws.amazon.com/eks/latest/userguide/managing-kube-proxy.html
+_OF_THE_MINOR: Final = ("kube-proxy", "coredns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +192,11 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
         "resolveConflictsOnUpdate": "OVERWRITE",
         "tags": dict(settings.labels),
     }
+    version = settings.addon_versions.get(addon.name)
+    if version is None and addon.name in _OF_THE_MINOR:
+        version = default_addon_version(addon.name, context.minor, options)
+    if version is not None:
+        inputs["addonVersion"] = version
     if addon.configuration:
         inputs["configurationValues"] = json.dumps(_tagging(addon, settings), sort_keys=True)
     roles: list[ServiceRole] = []

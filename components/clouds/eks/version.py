@@ -17,6 +17,7 @@ from components.settings import Settings
 from facts.catalog.eks.versions import kubernetes_minor
 
 _CLUSTER: Final = "aws:eks/getCluster:getCluster"
+_ADDON_VERSION: Final = "aws:eks/getAddonVersion:getAddonVersion"
 
 
 def cluster_minor(settings: Settings, parent: pulumi.Resource, *, exists: bool) -> str:
@@ -38,6 +39,13 @@ def cluster_minor(settings: Settings, parent: pulumi.Resource, *, exists: bool) 
             "https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html"
         )
     return running
+
+
+def default_addon_version(addon: str, minor: str, opts: pulumi.ResourceOptions) -> str:
+    """The version of an add-on that AWS marks as default for this minor version of Kubernetes."""
+    asked = {"addonName": addon, "kubernetesVersion": minor}
+    answer = pulumi.runtime.invoke(_ADDON_VERSION, asked, pulumi.InvokeOptions(parent=opts.parent)).value
+    return str(answer["version"])
 
 
 def release(known: Mapping[str, str], minor: str) -> str:

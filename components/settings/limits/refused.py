@@ -37,8 +37,8 @@ class Row:
     autoscaler: str | None = None
 
     def refuses(self, value: object) -> bool:
-        """Whether the key may not have this value; left out, ``false`` and 0 ask for nothing."""
-        return value not in (None, False) if self.value is None else value == self.value
+        """Whether the key may not have this value; left out, ``false``, 0 and an empty mapping ask for nothing."""
+        return value not in (None, False, {}) if self.value is None else value == self.value
 
 
 @cache

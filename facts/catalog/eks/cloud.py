@@ -52,6 +52,13 @@ CATALOG: Final = CloudCatalog(
     },
     people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
     addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
+    pinned_addons={
+        **dict.fromkeys(("coredns", "kube-proxy", "vpc-cni", "eks-pod-identity-agent", "aws-ebs-csi-driver"), ""),
+        "aws-efs-csi-driver": "efs",
+        "aws-fsx-csi-driver": "fsx",
+        "amazon-cloudwatch-observability": "cloudwatch",
+        "eks-node-monitoring-agent": "karpenter",
+    },
     # 2 vCPUs with 16 GiB; AMD's r5a and r6a cost a tenth less but are missing in most regions.
     default_admin_machine="r6i.large",
     default_cpu_machine="m6i.xlarge",

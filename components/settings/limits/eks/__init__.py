@@ -11,7 +11,7 @@ from components.settings.limits import common, refused, windows
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
-from components.settings.problems import Problem
+from components.settings.problems import Problem, instead
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
@@ -33,6 +33,7 @@ _WINDOWS: Final = windows.Windows(cloud="EKS", most_exclusions=0, autoscaler="ka
 # https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
 _POLICY: Final = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII)
 _PATH: Final = re.compile(r"/([!-~]{1,510}/)?")
+_ADDON_VERSION: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
@@ -73,6 +74,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_autoscaler(settings),
         *_node_groups(settings),
         *pool_problems(settings),
+        *_addon_versions(settings),
     )
     # A pool of several sizes, zones or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(problems))
@@ -126,6 +128,23 @@ def _version(settings: Settings) -> Iterator[Problem]:
             f"EKS ended support for Kubernetes {minor} on {support.until} and upgraded every cluster of that version",
             "Write the version that the cluster has now, or leave it out",
         )
+
+
+def _addon_versions(settings: Settings) -> Iterator[Problem]:
+    known = catalog.of("eks").pinned_addons
+    asked = {"", settings.autoscaler, *settings.addons}
+    if settings.workloads.shared_volume is not None:
+        asked.add("efs")
+    for name, version in settings.addon_versions.items():
+        where = f"addonVersions.{name}"
+        if name not in known:
+            yield Problem(where, f"this program installs no add-on '{name}'", instead(name, tuple(known)))
+        elif known[name] == "karpenter" and known[name] not in asked:
+            yield Problem(where, f"only Karpenter's clusters have {name}", "Leave it out")
+        elif known[name] not in asked:
+            yield Problem(where, f"this stack does not install {name}", f"Write addons: [{known[name]}], or leave it out")
+        elif not _ADDON_VERSION.fullmatch(version):
+            yield Problem(where, f"'{version}' is not the version of an add-on", "Write it as in v1.13.2-eksbuild.4")
 
 
 def _autoscaler(settings: Settings) -> Iterator[Problem]:

@@ -64,3 +64,21 @@ def test_a_new_cluster_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> No
     recording = eks_specs.run(cluster={})
     assert "aws:eks/getCluster:getCluster" not in recording.calls
     assert recording.only(CLUSTER).inputs["version"] == OURS
+
+
+def addon_versions(recording: recorder.Recording) -> dict[str, str]:
+    addons = recording.of_type("aws:eks/addon:Addon")
+    return {each.inputs["addonName"]: each.inputs["addonVersion"] for each in addons if "addonVersion" in each.inputs}
+
+
+@pytest.mark.parametrize("running", ["1.34", OURS, LATER])
+def test_kube_proxy_and_coredns_go_with_what_runs(running: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = OURS if running == "1.34" else running
+    versions = {"kube-proxy": f"v{declared}.7-eksbuild.1", "coredns": "v1.13.2-eksbuild.4"}
+    assert addon_versions(run(running, monkeypatch)) == versions
+
+
+def test_a_written_version_of_an_addon_is_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    pins = {"kube-proxy": "v1.35.1-eksbuild.2", "vpc-cni": "v1.21.0-eksbuild.4"}
+    versions = {"coredns": "v1.13.2-eksbuild.4", **pins}
+    assert addon_versions(run(OURS, monkeypatch, addon_versions=pins)) == versions

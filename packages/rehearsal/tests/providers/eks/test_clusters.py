@@ -27,6 +27,7 @@ from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
 from rehearsal.providers.eks.resources.cluster import upgrade
+from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.rules import version_step
 
 
@@ -64,6 +65,27 @@ def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
     replicas = spec.get("replicas", 1)
     assert replicas * sum(int(each.get("cpu", "0m")[:-1]) for each in requests) == pods.request.milli_cpu
     assert replicas * sum(int(each.get("memory", "0Mi")[:-2]) for each in requests) == pods.request.memory_mib
+
+
+def test_a_kube_proxy_suits_the_clusters_version(amazon: Amazon) -> None:
+    amazon.cluster(version="1.34")
+    proxy = {"clusterName": "gpu-dev", "addonName": "kube-proxy"}
+    for version in ("v1.35.0-eksbuild.4", "v1.30.0-eksbuild.4", "1.34"):
+        with pytest.raises(ProviderError, match=rf"InvalidParameterException.*kube-proxy {version}"):
+            amazon.create(ADDON, {**proxy, "addonVersion": version})
+    asked = {"addonName": "kube-proxy", "kubernetesVersion": "1.34"}
+    default = FUNCTIONS["aws:eks/getAddonVersion:getAddonVersion"](amazon.account, asked)["version"]
+    assert default.startswith("v1.34.")
+    assert amazon.create(ADDON, {**proxy, "addonVersion": default}).state["addonVersion"] == default
+
+
+def test_an_addon_keeps_its_version_when_the_cluster_is_upgraded(amazon: Amazon) -> None:
+    """https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html: EKS updates none by itself."""
+    old = amazon.cluster(version="1.34")
+    proxy = {"clusterName": "gpu-dev", "addonName": "kube-proxy"}
+    made = amazon.create(ADDON, proxy)
+    amazon.update(CLUSTER, old, {**(old.inputs or {}), "version": "1.35"})
+    assert amazon.update(ADDON, made, {**proxy, "tags": {"a": "b"}})["addonVersion"] == made.state["addonVersion"]
 
 
 def test_the_catalogue_counts_every_pod_that_an_addon_runs() -> None:

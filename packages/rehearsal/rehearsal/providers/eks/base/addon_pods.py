@@ -7,6 +7,7 @@ its chart does. Images have no tag: simulated nodes pull none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ import yaml
 from rehearsal.providers.table import manifests
 
 _FOLDER: Final = Path(__file__).with_name("addons")
+_VERSION: Final = re.compile(r"v\d+\.(?P<minor>\d+)\.\d+-eksbuild\.\d+")
+_OLDEST_PROXY: Final = 3
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,23 @@ ADDONS: Final[Mapping[str, SystemAddon]] = {
     for name, facts in yaml.safe_load(_FOLDER.with_suffix(".yaml").read_text("utf-8")).items()
 }
 BOOTSTRAPPED: Final = tuple(name for name, addon in ADDONS.items() if addon.default)
+
+
+def default_version(name: str, minor: str) -> str:
+    """The add-on's version that EKS marks as default for a cluster of this ``minor`` version (``1.35``)."""
+    return ADDONS[name].version.format(minor=minor)
+
+
+def version_fits(name: str, version: str, minor: str) -> bool:
+    """Whether EKS offers that version of an add-on to a cluster of this ``minor`` version.
+
+    kube-proxy is never newer than the control plane, and at most three minor versions older:
+    https://docs.aws.amazon.com/eks/latest/userguide/managing-kube-proxy.html
+    """
+    written = _VERSION.fullmatch(version)
+    if written is None or name != "kube-proxy":
+        return written is not None
+    return 0 <= int(minor.partition(".")[2]) - int(written["minor"]) <= _OLDEST_PROXY
 
 
 def addon_namespace(name: str) -> str:

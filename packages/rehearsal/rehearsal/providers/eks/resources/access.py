@@ -10,7 +10,14 @@ import yaml
 
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks.base.account import ADDON, POD_IDENTITY, Account, maker
-from rehearsal.providers.eks.base.addon_pods import ADDONS, BOOTSTRAPPED, needs_nodes, workloads
+from rehearsal.providers.eks.base.addon_pods import (
+    ADDONS,
+    BOOTSTRAPPED,
+    default_version,
+    needs_nodes,
+    version_fits,
+    workloads,
+)
 from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY, require_cluster
 from rehearsal.providers.eks.resources.groups import NODE_GROUP
@@ -51,10 +58,22 @@ def _addon_requires(pending: Pending[Account]) -> None:
         raise refused(ADDON, "ResourceInUseException", "Addon already exists.")
     for association in pending.inputs.get("podIdentityAssociations") or []:
         require_role_of_pods(pending.cloud, association["roleArn"])
+    name, version = pending.inputs["addonName"], pending.inputs.get("addonVersion")
+    if version is not None and not version_fits(name, version, _minor(pending)):
+        reason = f"Addon version specified is not supported: {name} {version} on Kubernetes {_minor(pending)}"
+        raise refused(ADDON, "InvalidParameterException", reason)
+
+
+def _minor(pending: Pending[Account]) -> str:
+    require_cluster(pending.cloud, pending.inputs["clusterName"])
+    return str(pending.cloud.call("eks", "DescribeCluster", name=pending.inputs["clusterName"])["cluster"]["version"])
 
 
 def _version(pending: Pending[Account]) -> str:
-    return pending.inputs.get("addonVersion") or ADDONS[pending.inputs["addonName"]].version
+    """The one that is named, or that the add-on has, or the default."""
+    had = None if pending.before is None else pending.before.outputs.get("addonVersion")
+    named = pending.inputs.get("addonVersion") or had
+    return str(named or default_version(pending.inputs["addonName"], _minor(pending)))
 
 
 def _arn(pending: Pending[Account]) -> str:

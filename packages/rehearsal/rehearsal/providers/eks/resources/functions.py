@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account, maker
+from rehearsal.providers.eks.base.addon_pods import default_version
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.cluster import require_cluster
@@ -58,6 +59,11 @@ def _clusters(account: Account, args: Properties) -> Properties:
 def _cluster(account: Account, args: Properties) -> Properties:
     described = account.call("eks", "DescribeCluster", name=args["name"])["cluster"]
     return {"id": args["name"], "version": described["version"]}
+
+
+@_answers("eks", "getAddonVersion")
+def _addon_version(account: Account, args: Properties) -> Properties:
+    return {"id": args["addonName"], "version": default_version(args["addonName"], args["kubernetesVersion"])}
 
 
 @_answers("eks", "getNodeGroups")
