@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,19 +217,6 @@ def test_a_socket_that_nobody_serves_yet_is_waited_for(tmp_path: Path) -> None:
 
 # A real API server.
 
-_API_SERVER = shutil.which("kube-apiserver")
-real = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(_API_SERVER is None, reason="kube-apiserver is not on PATH (make tools builds it)"),
-]
-
-
-@pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    assert _API_SERVER is not None
-    with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_API_SERVER).parent) as running:
-        yield running
-
 
 @pytest.fixture
 def lab(control_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Lab]:
@@ -271,7 +257,7 @@ class Lab:
 
 
 class TestRealApiServer:
-    pytestmark = real
+    pytestmark = pytest.mark.rehearsal
 
     def test_labels_and_taints_come_and_go_and_those_of_others_stay(self, lab: Lab) -> None:
         inputs = lab.inputs()

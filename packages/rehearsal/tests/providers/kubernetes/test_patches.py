@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from packages.rehearsal.tests.kubernetes_cluster import Resource
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.providers.kubernetes import SimulatedKubernetes
 
-_API_SERVER = shutil.which("kube-apiserver")
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(_API_SERVER is None, reason="kube-apiserver is not on PATH (make tools builds it)"),
-]
-
-
-@pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    assert _API_SERVER is not None
-    with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_API_SERVER).parent) as running:
-        yield running
-
-
-@pytest.fixture
-def provider(control_plane: ControlPlane) -> SimulatedKubernetes:
-    simulated = SimulatedKubernetes()
-    simulated.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
-    return simulated
+pytestmark = pytest.mark.rehearsal
 
 
 def test_a_patch_shares_what_another_manager_has_set_and_leaves_it(

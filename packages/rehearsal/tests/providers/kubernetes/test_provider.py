@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +18,10 @@ from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.helm import RELEASE
 from rehearsal.providers.values import has_unknown
 
-_API_SERVER = shutil.which("kube-apiserver")
-pytestmark = [
-    pytest.mark.rehearsal,
-    pytest.mark.skipif(_API_SERVER is None, reason="kube-apiserver is not on PATH (make tools builds it)"),
-]
+pytestmark = pytest.mark.rehearsal
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
-
-
-@pytest.fixture(scope="module")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    assert _API_SERVER is not None
-    with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_API_SERVER).parent) as running:
-        yield running
-
-
-@pytest.fixture
-def provider(control_plane: ControlPlane) -> SimulatedKubernetes:
-    simulated = SimulatedKubernetes()
-    simulated.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
-    return simulated
 
 
 @pytest.fixture
