@@ -99,8 +99,8 @@ def test_one_pool_of_azure_is_made_at_a_time() -> None:
     assert sorted(len(recording.before(pool) & urns) for pool in pools) == list(range(len(pools)))
 
 
-def _those(resources: Collection[Registration], wanted: str) -> list[Registration]:
-    type_name, _, pattern = wanted.partition(" ")
+def _those(resources: Collection[Registration], type_and_pattern: str) -> list[Registration]:
+    type_name, _, pattern = type_and_pattern.partition(" ")
     return [
         resource
         for resource in resources
