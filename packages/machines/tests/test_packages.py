@@ -101,6 +101,29 @@ def test_all_packages_of_the_drivers_version_are_held_and_one_that_is_not_is_dri
     assert run_common(f"lock; hold kubelet; {installed}; not_held", machine, "facts") == "libcuda1 nvidia-open"
 
 
+def test_held_packages_of_the_old_driver_are_released_for_another_branch(machine: Path) -> None:
+    """apt upgrades none of them as a dependency, whatever it is allowed."""
+    program(machine, "apt-get", "")
+    stubs = "apt_source() { :; }; put() { cat >/dev/null; }; kernel_headers() { :; }; fabric_manager() { :; }"
+    stubs += "; package_version() { echo 580.95.05-1; }; candidate() { echo 595.71.05-1; }; apt() { :; }"
+    values = "NVIDIA_URL=x NVIDIA_SUITE=/ NVIDIA_COMPONENTS= NVIDIA_KEY= NVIDIA_KEY_URL= NVIDIA_KEY_FINGERPRINT="
+    body = f"lock; changed=no; {stubs}; install_packages() {{ apt-mark install; }}; {values} DRIVER_BRANCH=595; driver"
+    run_common(body, machine, "driver")
+    released = ["apt-mark unhold nvidia-open", "apt-mark unhold libcuda1"]
+    assert calls(machine, "apt-mark")[:3] == [*released, "apt-mark install"]
+
+
+@pytest.mark.parametrize(("version", "outcome"), [("580.95.05-1", "nvidia-fabricmanager-595"), ("595.71.05-1", "")])
+def test_the_fabric_manager_follows_the_drivers_version(version: str, outcome: str, machine: Path) -> None:
+    switch = machine / "sys/bus/pci/devices/switch"
+    switch.mkdir(parents=True)
+    (switch / "vendor").write_text("0x10de\n")
+    (switch / "class").write_text("0x068000\n")
+    stubs = f"package_version() {{ case $1 in nvidia-open) echo 595.71.05-1 ;; *) echo {version} ;; esac; }}"
+    stubs += "; candidate() { echo 595.71.05-1; }; has() { :; }; install_packages() { echo $*; }; say() { :; }"
+    assert run_common(f"{stubs}; DRIVER_BRANCH=595; fabric_manager", machine, "driver").strip() == outcome
+
+
 @pytest.mark.parametrize(
     ("running", "own", "outcome"),
     [

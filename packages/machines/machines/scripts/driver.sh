@@ -56,7 +56,7 @@ fabric_manager() {
   for device in /sys/bus/pci/devices/*; do
     if [ "$(cat "$device/vendor" 2>/dev/null)" = 0x10de ] && grep -q '^0x0680' "$device/class"; then
       for package in "nvidia-fabricmanager-$DRIVER_BRANCH" nvidia-fabricmanager; do
-        if has "$package"; then return; fi
+        if [ "$(package_version "$package" | cut -d- -f1)" = "$(package_version nvidia-open | cut -d- -f1)" ]; then return; fi
         case $(candidate "$package") in "$DRIVER_BRANCH".*) say "fabric manager"; install_packages "$package"; return ;; esac
       done
       fail "the machine has NVSwitches, and $NVIDIA_URL offers no nvidia-fabricmanager of the branch $DRIVER_BRANCH"
@@ -90,15 +90,22 @@ EOF
     esac
     say "NVIDIA driver $DRIVER_BRANCH"
     touch "$state/driver"
+    # apt changes no held package that it was not told by name.
+    for package in $(driver_packages); do run apt-mark unhold "$package"; done
     unmet=$(apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades nvidia-open 2>&1) ||
       fail "the driver needs packages that no source of this machine has: $(printf '%s' "$unmet" | grep Depends: | tail -n 4); on Debian add the component contrib to the machine's apt sources, then run the command again"
     install_packages nvidia-open
   fi
   fabric_manager
-  # All packages of the driver's version: upgraded under its loaded module, its libraries would refuse to work with it.
-  version=$(package_version nvidia-open)
   # shellcheck disable=SC2046
-  hold $(dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' | awk -v version="${version%%-*}" '$1 == "installed" && index($3, version) == 1 { print $2 }')
+  hold $(driver_packages)
+}
+
+# All of the installed driver's version: upgraded under its loaded module, its libraries would refuse to work with it.
+driver_packages() {
+  version=$(package_version nvidia-open)
+  if [ -z "$version" ]; then return; fi
+  dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' | awk -v version="${version%%-*}" '$1 == "installed" && index($3, version) == 1 { print $2 }'
 }
 
 # Of the running kernel, and the metapackages that bring those of every later one, so that DKMS compiles the module for it.
