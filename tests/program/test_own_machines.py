@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import Any
 
 import pytest
 import yaml
 
+from components.clouds.kubeadm.cluster import out_of_support
+from components.settings.own.resolved import OwnMachines
 from facts.concepts.declared import NodeGroup
 from facts.concepts.pool import GPU_TAINT
 from tests import declared
@@ -33,8 +36,12 @@ def workers(program: Recording) -> dict[str, Registration]:
 def test_every_machine_is_looked_at_before_one_changes() -> None:
     program = recording()
     preflight = program.only("gpucluster-machines:index:Preflight")
-    checked = {each["machine"]["name"]: (each["role"], each["gpus"]) for each in preflight.inputs["machines"]}
-    assert checked == {"cp1": ("controlPlane", 0), "gpu1": ("worker", 2), "gpu2": ("worker", 2)}
+    checked = {
+        each["machine"]["name"]: (each["role"], each["gpus"], each.get("driver"))
+        for each in preflight.inputs["machines"]
+    }
+    assert checked == {"cp1": ("controlPlane", 0, None), "gpu1": ("worker", 2, "580"), "gpu2": ("worker", 2, "580")}
+    assert preflight.inputs["software"] == program.only(CONTROL_PLANE).inputs["software"]
     for machine in (program.only(CONTROL_PLANE), *workers(program).values()):
         assert preflight.urn in program.before(machine)
 
@@ -58,6 +65,40 @@ def test_a_patch_comes_from_the_repository_of_its_minor_version() -> None:
         source = machine.inputs["software"]["kubernetes"]
         minor = {"1.35.2": "1.35", "1.34": "1.34"}[source["version"]]
         assert source["url"] == f"https://pkgs.k8s.io/core:/stable:/v{minor}/deb/"
+
+
+def test_nvidias_key_is_pinned_for_each_release_and_a_mirrors_for_all() -> None:
+    source = recording().only(CONTROL_PLANE).inputs["software"]["nvidia"]
+    assert source["keyUrl"].endswith("/{distribution}/x86_64/3bf863cc.pub")
+    assert source["keyFingerprint"] == "EB693B3035CD5710E231E123A4B469963BF863CC"
+    keys = {name: (key["keyUrl"].rpartition("/")[2], key["keyFingerprint"]) for name, key in source["keys"].items()}
+    assert keys == {
+        "debian13": ("8793F200.pub", "02182E60104FCDC26EAE1B8597A5D4CB8793F200"),
+        "ubuntu2604": ("60DF8A40.pub", "14BAFBC7562AD710CA04E69905FBB6DA60DF8A40"),
+    }
+    mirror = {"url": "https://m.example/", "key": "https://m.example/key", "fingerprint": "C" * 40}
+    mirrored = recording(packages={"driver": mirror}).only(CONTROL_PLANE).inputs["software"]["nvidia"]
+    assert mirrored == {"url": "https://m.example/", "keyUrl": "https://m.example/key", "keyFingerprint": "C" * 40}
+
+
+@pytest.mark.parametrize(
+    ("day", "reported"),
+    [
+        (date(2026, 10, 27), []),
+        (date(2026, 10, 28), ["Kubernetes 1.34 (kubernetes.version) is out of support since 2026-10-27 and"]),
+        (
+            date(2028, 7, 1),
+            ["Kubernetes 1.34", "NVIDIA's driver 580 (driverVersion) is out of support since 2028-06-30 and"],
+        ),
+    ],
+)
+def test_what_gets_no_security_updates_any_more_is_reported_with_its_day(day: date, reported: list[str]) -> None:
+    own = settings_of(OWN_MACHINES).own
+    assert isinstance(own, OwnMachines)
+    texts = list(out_of_support(own, day))
+    assert len(texts) == len(reported)
+    for text, start in zip(texts, reported, strict=True):
+        assert text.startswith(start)
 
 
 def test_machines_that_have_a_driver_keep_theirs() -> None:

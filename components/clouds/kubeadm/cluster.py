@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, Final
 
 import pulumi
@@ -16,6 +17,7 @@ from components.clouds.machines_plugin import MachinesProvider
 from components.settings import Settings
 from components.settings.own.resolved import OwnMachines
 from facts.catalog import OWN_SECRETS
+from facts.catalog.kubeadm.packages import DRIVER_BRANCHES, MINORS
 from facts.concepts.pool import Pool
 
 _NAMESPACE: Final = "gpucluster"
@@ -30,6 +32,8 @@ class KubeadmCluster(ControlPlaneOutputs):
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         assert isinstance(settings.own, OwnMachines), "a stack on own machines has machines"
         self._own = settings.own
+        for text in out_of_support(settings.own, settings.day):
+            pulumi.warn(text, parent)
         provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
         self._context = Context(settings=settings, own=settings.own, options=options)
@@ -83,6 +87,18 @@ class KubeadmCluster(ControlPlaneOutputs):
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Nothing: the machines are there."""
         return self
+
+
+def out_of_support(own: OwnMachines, day: date) -> Iterator[str]:
+    """What the machines run that gets no security updates on that ``day``, a sentence each."""
+    minor = ".".join(own.version.split(".")[:2])
+    ends = {f"Kubernetes {minor} (kubernetes.version)": MINORS[minor]}
+    ends |= {
+        f"NVIDIA's driver {each} (driverVersion)": DRIVER_BRANCHES[each] for each in sorted({*own.driver.values()})
+    }
+    for what, ended in ends.items():
+        if day > ended:
+            yield f"{what} is out of support since {ended} and gets no security updates: write the next version"
 
 
 def _login(own: OwnMachines) -> dict[str, Any]:

@@ -24,10 +24,7 @@ AUDIT_POLICY: Final[Mapping[str, Any]] = {
     "omitStages": ["RequestReceived"],
     "rules": [
         # What they say is secret, and what machines write by the second says nothing.
-        {
-            "level": "Metadata",
-            "resources": [{"group": "", "resources": ["secrets", "configmaps", "serviceaccounts/token"]}],
-        },
+        {"level": "Metadata", "resources": [{"group": "", "resources": _SECRET}]},
         {"level": "None", "users": ["system:kube-proxy"], "verbs": ["watch"]},
         {"level": "None", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]},
         {"level": "None", "verbs": ["get", "list", "watch"]},

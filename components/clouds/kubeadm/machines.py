@@ -12,8 +12,8 @@ from components.clouds.kubeadm.context import Context
 from components.clouds.machines_plugin import PLUGIN, declare
 from components.resources import CustomResource
 from components.settings.own.resolved import OwnMachines
-from components.settings.own.sections import MachineSetting
-from facts.catalog.kubeadm.packages import REPOSITORIES
+from components.settings.own.sections import MachineSetting, PackageSource
+from facts.catalog.kubeadm.packages import REPOSITORIES, Repository
 from facts.concepts.pool import Pool
 
 _TOKENS: Final = f"{PLUGIN}:index"
@@ -31,11 +31,17 @@ def preflight(context: Context, name: str) -> CustomResource:
             "machine": machine_input(machine),
             "role": _role(pool),
             "gpus": pool.gpus_per_node if own.driver.get(pool.name) else 0,
+            **({"driver": own.driver[pool.name]} if pool.name in own.driver else {}),
         }
         for pool in pools
         for machine in own.machines[pool.name]
     ]
-    inputs = {"machines": checked, "podCidr": own.pod_cidr, "serviceCidr": own.service_cidr}
+    inputs = {
+        "machines": checked,
+        "podCidr": own.pod_cidr,
+        "serviceCidr": own.service_cidr,
+        "software": _software(own),
+    }
     return declare(f"{_TOKENS}:Preflight", name, inputs, context.options)
 
 
@@ -106,20 +112,20 @@ def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, An
 
 def _software(own: OwnMachines) -> dict[str, Any]:
     """The version of Kubernetes and where packages come from: mirrors of the stack file before the owners' own."""
-    packages, sources = own.packages, dict[str, dict[str, str]]()
+    packages = own.packages
     mirrors = {"kubernetes": packages.kubernetes, "driver": packages.driver, "toolkit": packages.toolkit}
-    for name, repository in REPOSITORIES.items():
-        mirror = mirrors[name]
-        url, key, fingerprint = (
-            (repository.url, repository.key, repository.fingerprint)
-            if mirror is None
-            else (mirror.url, mirror.key, mirror.fingerprint)
-        )
-        sources[name] = {"url": url, "keyUrl": key, "keyFingerprint": fingerprint}
+    sources = {name: _source(mirrors[name] or repository) for name, repository in REPOSITORIES.items()}
     proxy = {} if packages.proxy is None else {"proxy": packages.proxy}
     kubernetes, minor = {**sources["kubernetes"], "version": own.version}, ".".join(own.version.split(".")[:2])
     kubernetes |= {key: kubernetes[key].replace("{minor}", minor) for key in ("url", "keyUrl")}
     return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **proxy}
+
+
+def _source(source: PackageSource | Repository) -> dict[str, Any]:
+    signed = {"url": source.url, "keyUrl": source.key, "keyFingerprint": source.fingerprint}
+    keys = source.keys if isinstance(source, Repository) else {}
+    others = {name: {"keyUrl": key, "keyFingerprint": fingerprint} for name, (key, fingerprint) in keys.items()}
+    return {**signed, "keys": others} if others else signed
 
 
 def _role(pool: Pool) -> str:

@@ -132,13 +132,13 @@ class Packages(Section):
 class OwnKubernetes(Section):
     """Version of Kubernetes."""
 
-    version: StrictStr = MINORS[0]
+    version: StrictStr = next(iter(MINORS))
 
     @field_validator("version")
     @classmethod
     def _version(cls, value: str) -> str:
         if not _PATCH.fullmatch(value) or ".".join(value.split(".")[:2]) not in MINORS:
-            raise wrong(f"'{value}' is not a version that is installed on own machines", instead(value, MINORS))
+            raise wrong(f"'{value}' is not a version that is installed on own machines", instead(value, tuple(MINORS)))
         return value
 
 
@@ -192,7 +192,7 @@ class OwnGpuPool(Section):
     gpus_per_node: Annotated[StrictInt, Field(ge=1, le=16)] = 1
     machines: Machines
     drivers: Literal["managed", "none"] = "managed"
-    driver_version: StrictStr = DRIVER_BRANCHES[0]
+    driver_version: StrictStr = next(iter(DRIVER_BRANCHES))
     time_sharing: TimeSharingSetting | None = None
     hourly_usd: Usd | None = None
     labels: GpuNodeLabels = Field(default_factory=dict)
@@ -201,10 +201,12 @@ class OwnGpuPool(Section):
     @field_validator("driver_version")
     @classmethod
     def _branch(cls, value: str, info: ValidationInfo) -> str:
-        if info.data.get("drivers") == "none" and value != DRIVER_BRANCHES[0]:
+        if info.data.get("drivers") == "none" and value != next(iter(DRIVER_BRANCHES)):
             raise wrong("with drivers: none no driver is installed", "Leave it out")
         if value not in DRIVER_BRANCHES:
-            raise wrong(f"'{value}' is not a branch of NVIDIA's driver", instead(value, DRIVER_BRANCHES))
+            raise wrong(
+                f"'{value}' is not a driver branch that NVIDIA supports", instead(value, tuple(DRIVER_BRANCHES))
+            )
         return value
 
 

@@ -19,7 +19,6 @@ _FIXED: Final = {
 }
 CORDONED: Final = "gpucluster-machines/cordoned"
 """Annotation of a node that was cordoned to be drained; one that is left is of an interrupted command."""
-_PACKAGES: Final = ("kubelet", "kubeadm", "kubectl")
 
 
 @dataclass(frozen=True)
@@ -83,15 +82,13 @@ def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node:
     ]
     if facts["changedFiles"]:
         result.append(f"changed since: {facts['changedFiles']}")
-    for key, fact in (("kubernetesVersion", "kubeletVersion"), ("containerdVersion", "containerdVersion")):
-        if state.get(key) and state[key] != facts[fact]:
-            result.append(f"{fact} is {facts[fact] or 'none'}, not {state[key]}")
+    if state.get("kubernetesVersion") not in (None, facts["kubeletVersion"]):
+        result.append(f"kubeletVersion is {facts['kubeletVersion'] or 'none'}, not {state['kubernetesVersion']}")
     if facts["certificatesEnding"]:
         result.append(f"certificates end within 30 days: {facts['certificatesEnding']}")
     result += _ending(state)
-    loose = [package for package in _PACKAGES if package not in facts["holds"].split()]
-    if loose:
-        result.append(f"not held: {', '.join(loose)}")
+    if facts["notHeld"]:
+        result.append(f"not held: {', '.join(facts['notHeld'].split())}")
     if facts["swap"]:
         result.append(f"uses swap: {facts['swap']}")
     nvidia = inputs.get("nvidia")

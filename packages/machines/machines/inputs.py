@@ -163,17 +163,23 @@ def _software(inputs: Properties) -> Iterator[Problem]:
         if not isinstance(source, dict) or not source.get("url"):
             yield Problem(f"software.{name}.url", "is missing")
             continue
-        for key in ("url", "keyUrl"):
-            if isinstance(source.get(key), str) and not _URL.fullmatch(source[key]):
-                yield Problem(f"software.{name}.{key}", f"{source[key]!r} is no http(s) address")
-        fingerprint = source.get("keyFingerprint")
-        if not source.get("key") and not fingerprint:
-            yield Problem(f"software.{name}.keyFingerprint", "is missing: packages are accepted by signature only")
-        if isinstance(fingerprint, str) and not _FINGERPRINT.fullmatch(fingerprint.replace(" ", "").upper()):
-            yield Problem(f"software.{name}.keyFingerprint", "must be 40 hexadecimal digits")
+        yield from _signed(f"software.{name}", source)
+        for release, key in (source.get("keys") or {}).items():
+            yield from _signed(f"software.{name}.keys.{release}", key)
     proxy = software.get("proxy")
     if isinstance(proxy, str) and proxy and not _URL.fullmatch(proxy):
         yield Problem("software.proxy", f"{proxy!r} is no http(s) address")
+
+
+def _signed(where: str, source: Properties) -> Iterator[Problem]:
+    for key in ("url", "keyUrl"):
+        if isinstance(source.get(key), str) and not _URL.fullmatch(source[key]):
+            yield Problem(f"{where}.{key}", f"{source[key]!r} is no http(s) address")
+    fingerprint = source.get("keyFingerprint")
+    if not source.get("key") and not fingerprint:
+        yield Problem(f"{where}.keyFingerprint", "is missing: packages are accepted by signature only")
+    if isinstance(fingerprint, str) and not _FINGERPRINT.fullmatch(fingerprint.replace(" ", "").upper()):
+        yield Problem(f"{where}.keyFingerprint", "must be 40 hexadecimal digits")
 
 
 def _node(inputs: Properties) -> Iterator[Problem]:
@@ -190,11 +196,8 @@ def _node(inputs: Properties) -> Iterator[Problem]:
             if taint.get("effect") not in _EFFECTS:
                 yield Problem(f"taints[{number}].effect", f"must be one of {', '.join(_EFFECTS)}")
     nvidia = inputs.get("nvidia")
-    if isinstance(nvidia, dict):
-        if not re.fullmatch(r"[0-9]{3}", str(nvidia.get("driver"))):
-            yield Problem("nvidia.driver", 'must be a branch of the driver such as "580"')
-        if nvidia.get("kernelModules", "open") not in ("open", "proprietary"):
-            yield Problem("nvidia.kernelModules", "must be open or proprietary")
+    if isinstance(nvidia, dict) and not re.fullmatch(r"[0-9]{3}", str(nvidia.get("driver"))):
+        yield Problem("nvidia.driver", 'must be a branch of the driver such as "580"')
     firewall = inputs.get("firewall")
     if isinstance(firewall, dict):
         for key in ("machines", "apiClients"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from machines.errors import Problem
+from machines.versions import needs_cgroup_v2
 from machines.wire import Properties
 
 Facts = Mapping[str, Any]
@@ -18,18 +19,34 @@ ARCHITECTURES: Final = ("x86_64", "aarch64")
 _CLOCK_SECONDS: Final = 60
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/
 _PORTS: Final = {"controlPlane": (6443, 2379, 2380, 10250, 10257, 10259), "worker": (10250, 10256)}
+# The first GPU that the open kernel modules know (Turing), the only ones that are installed:
+# https://github.com/NVIDIA/open-gpu-kernel-modules#compatible-gpus
+_FIRST_OPEN: Final = 0x1E02
+# The key with which DKMS signs. By itself it makes one only when it compiles the driver, too late for the first boot:
+# https://wiki.debian.org/SecureBoot. Ubuntu's is elsewhere: https://github.com/dkms-project/dkms/pull/322
+_MOK_UBUNTU: Final = (
+    "sudo apt-get install -y shim-signed mokutil && sudo update-secureboot-policy --new-key &&"
+    " sudo mokutil --import /var/lib/shim-signed/mok/MOK.der"
+)
+_MOK_DEBIAN: Final = (
+    "sudo apt-get install -y mokutil openssl && sudo mkdir -p /var/lib/dkms && sudo openssl req -new -x509 -nodes"
+    " -days 36500 -subj /CN=DKMS -newkey rsa:2048 -keyout /var/lib/dkms/mok.key -outform DER -out"
+    " /var/lib/dkms/mok.pub && sudo mokutil --import /var/lib/dkms/mok.pub"
+)
 # CPUs, MiB of memory and of disk (https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/)
 _LEAST: Final = {"controlPlane": (2, 1700, 10_000), "worker": (1, 1700, 10_000)}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A machine that is to become a node: its name, ``role`` (controlPlane or worker) and declared GPUs."""
+    """A machine that is to become a node: its name, ``role`` (controlPlane or worker), declared GPUs, and the branch of
+    NVIDIA's driver that it is to get."""
 
     name: str
     role: str
     gpus: int
     facts: Facts
+    driver: str = ""
 
 
 def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping[str, Facts]) -> list[Problem]:
@@ -88,12 +105,23 @@ def _of_system(candidate: Candidate, inputs: Properties) -> Iterator[str]:
     if offset > _CLOCK_SECONDS:
         yield f"has a clock that is {offset:.0f} s off this computer's; certificates would be refused: set up NTP"
     version = ((inputs.get("software") or {}).get("kubernetes") or {}).get("version") or ""
-    if facts["cgroup"] == "v1" and version and int(version.partition(".")[2]) >= 35:
+    if facts["cgroup"] == "v1" and version and needs_cgroup_v2(version):
         yield f"uses cgroup v1, which kubelet {version} refuses; boot it with cgroup v2, or choose Kubernetes 1.34"
 
 
 def _of_state(candidate: Candidate) -> Iterator[str]:
     facts = candidate.facts
+    if facts["foreignSources"]:
+        yield (
+            f"has an apt source of its own for Kubernetes' or NVIDIA's packages in {facts['foreignSources']}: remove it"
+            " (sudo rm, or its lines in sources.list). The program adds one with the pinned key, and apt refuses two"
+            " with different keys (Signed-By)"
+        )
+    if facts["firewall"] == "firewalld":
+        yield (
+            "runs firewalld, whose zones would reject the machines' and pods' traffic, and which the program does not"
+            " configure: use ufw instead (sudo systemctl disable --now firewalld)"
+        )
     if facts["conflicts"].strip():
         yield f"has {facts['conflicts'].strip()} installed, which brings another container runtime; remove it first"
     if facts["joined"] and not facts["ours"]:
@@ -114,17 +142,37 @@ def _of_gpus(candidate: Candidate, inputs: Properties) -> Iterator[str]:
         yield f"has no NVIDIA GPU on PCI; {count} are declared (gpusPerNode)"
     elif facts["gpus"] < count:
         yield f"has {facts['gpus']} NVIDIA GPUs on PCI; {count} are declared (gpusPerNode)"
+    if candidate.driver:
+        yield from _of_driver(facts, candidate.driver)
     if facts["driverVersion"]:
         return
     if facts["secureBoot"] == "on" and facts["mok"] != "enrolled":
+        commands = _MOK_UBUNTU if facts["os"].startswith("ubuntu") else _MOK_DEBIAN
         yield (
-            "has Secure Boot on and no machine owner key enrolled, so the kernel would not load the driver: enrol one"
-            " (mokutil --import, then at the console), or switch Secure Boot off in the firmware"
+            f"has Secure Boot on and no enrolled key that signs the driver. Run there: {commands}; choose a password,"
+            " reboot, and at the console choose Enroll MOK, Continue, Yes and enter it. Or switch Secure Boot off in"
+            " the firmware"
         )
     if facts["headers"] == "none":
         yield (
             f"has no kernel headers, and its package sources offer no linux-headers-{facts['kernel']}: update"
             " the kernel and reboot; the driver is compiled against them"
+        )
+
+
+def _of_driver(facts: Facts, branch: str) -> Iterator[str]:
+    old = [each for each in facts["gpuIds"].split() if int(each, 16) < _FIRST_OPEN]
+    if old:
+        yield (
+            f"has GPUs older than Turing (PCI device {', '.join(old)}), which need NVIDIA's proprietary kernel modules:"
+            " install the driver (580 is their last) and the container toolkit yourself, and write drivers: none"
+        )
+    foreign = facts["foreignDriver"]
+    if foreign and not foreign.startswith(f"{branch}."):
+        yield (
+            f"has the NVIDIA driver {foreign}, which was not installed from here, and {branch} is declared: remove it"
+            " (sudo apt-get purge '*nvidia*', or nvidia-uninstall if it came from a .run file), or keep it with"
+            " drivers: none"
         )
 
 

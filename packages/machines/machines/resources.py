@@ -18,7 +18,13 @@ from machines.errors import OperationError, Problem, Unreachable, all_problems
 from machines.existing.resources import ExistingResources, name_of, problems_of_access
 from machines.inputs import CONTROL_PLANE, EXISTING, PREFLIGHT, WORKER, configuration_problems, problems_of
 from machines.kubeadm import ends_soon, init_documents, join_documents
-from machines.software import driver_variables, init_variables, prepare_variables, upgrade_variables
+from machines.software import (
+    driver_variables,
+    init_variables,
+    preflight_variables,
+    prepare_variables,
+    upgrade_variables,
+)
 from machines.ssh import Sessions, SshAccess, SshMachine
 from machines.versions import is_newer
 from machines.wire import UNKNOWN, Properties, is_known
@@ -188,7 +194,7 @@ class MachineResources:
         before = {entry["machine"]["name"]: entry for entry in olds.get("machines") or []}
         entries = {entry["machine"]["name"]: entry for entry in inputs["machines"]}
         fresh = [entry for name, entry in entries.items() if entry != before.get(name)]
-        results = await asyncio.gather(*(self._facts(entry) for entry in fresh))
+        results = await asyncio.gather(*(self._facts(entry, inputs) for entry in fresh))
         broken = [each for each in results if isinstance(each, Problem)]
         candidates = [each for each in results if isinstance(each, preflight.Candidate)]
         known = {name: each for name, each in (olds.get("identities") or {}).items() if name in entries}
@@ -203,13 +209,14 @@ class MachineResources:
         mine = {each.name: {key: each.facts[key] for key in ("hostname", "machineId")} for each in candidates}
         return {**inputs, "checked": sorted(entries), "warnings": notes, "identities": {**known, **mine}}
 
-    async def _facts(self, entry: Properties) -> preflight.Candidate | Problem:
+    async def _facts(self, entry: Properties, inputs: Properties) -> preflight.Candidate | Problem:
         machine = SshMachine.of(entry["machine"])
         try:
-            facts = await self._sessions.run(machine, scripts.FACTS, {})
+            facts = await self._sessions.run(machine, scripts.FACTS, preflight_variables(inputs, entry))
         except OperationError as error:
             return Problem(machine.name, str(error).removeprefix(f"{machine.name}: "))
-        return preflight.Candidate(machine.name, entry["role"], int(entry.get("gpus") or 0), facts)
+        gpus, driver = int(entry.get("gpus") or 0), str(entry.get("driver") or "")
+        return preflight.Candidate(machine.name, entry["role"], gpus, facts, driver)
 
     async def _converge(self, node: _Node, olds: Properties) -> Properties:
         inputs, run, progress = node.inputs, self._sessions.run, node.log.progress
@@ -280,10 +287,10 @@ class MachineResources:
 
     async def _install_driver(self, node: _Node, facts: Mapping[str, Any]) -> None:
         run, progress = self._sessions.run, node.log.progress
-        answer = await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, False), progress)
+        answer = await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, facts, False), progress)
         if answer.get("reboot") == "yes":
             await self._sessions.reboot(node.machine, facts["boot"], progress)
-            await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, True), progress)
+            await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, facts, True), progress)
 
     async def _init(self, node: _Node, version: str) -> Properties:
         variables = init_variables(node.inputs, init_documents(node.inputs, version))

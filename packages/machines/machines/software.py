@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from typing import Any
 
 from machines import scripts
 from machines.kubeadm import image_repository
 from machines.wire import Properties
+
+
+def distribution(facts: Mapping[str, Any]) -> str:
+    """What ``{distribution}`` in an address stands for on a machine with these facts, such as ``ubuntu2404``."""
+    return str(facts["os"]).replace(" ", "").replace(".", "")
+
+
+def preflight_variables(inputs: Properties, entry: Properties) -> dict[str, str]:
+    """Of the phase facts, before a machine is equipped: the addresses of what will be its package sources."""
+    software = inputs.get("software") or {}
+    names = ("kubernetes", *(("nvidia", "toolkit") if entry.get("driver") else ()))
+    return {"SOURCES": " ".join(software[name]["url"] for name in names if name in software)}
 
 
 def prepare_variables(inputs: Properties, role: str) -> dict[str, str]:
@@ -30,13 +44,11 @@ def upgrade_variables(inputs: Properties, role: str, step: str) -> dict[str, str
     return {**_kubernetes(inputs["software"]), "ROLE": role, "STEP": step, "ETCD_SCRIPT": etcd}
 
 
-def driver_variables(inputs: Properties, after_reboot: bool) -> dict[str, str]:
-    """Of the phase driver."""
-    nvidia = inputs["nvidia"]
+def driver_variables(inputs: Properties, facts: Mapping[str, Any], after_reboot: bool) -> dict[str, str]:
+    """Of the phase driver, on a machine with these ``facts``."""
     return {
-        **_sources(inputs["software"], "nvidia", "toolkit"),
-        "DRIVER_BRANCH": str(nvidia["driver"]),
-        "KERNEL_MODULES": nvidia.get("kernelModules") or "open",
+        **_sources(inputs["software"], "nvidia", "toolkit", distribution=distribution(facts)),
+        "DRIVER_BRANCH": str(inputs["nvidia"]["driver"]),
         "GPUS": str(int(inputs.get("gpus") or 0)),
         "IMAGE_REPOSITORY": image_repository(inputs),
         "AFTER_REBOOT": _flag(after_reboot),
@@ -62,10 +74,11 @@ def _kubernetes(software: Properties) -> dict[str, str]:
     return {**_sources(software, "kubernetes"), "KUBERNETES_VERSION": software["kubernetes"]["version"]}
 
 
-def _sources(software: Properties, *names: str) -> dict[str, str]:
+def _sources(software: Properties, *names: str, distribution: str = "") -> dict[str, str]:
     variables = {"PROXY": software.get("proxy") or "", "NO_PROXY": ",".join(software.get("noProxy") or [])}
     for name in names:
         source, prefix = software[name], name.upper()
+        source = {**source, **(source.get("keys") or {}).get(distribution, {})}
         url = source["url"]
         variables |= {
             f"{prefix}_URL": url,

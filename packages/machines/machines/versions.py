@@ -6,6 +6,11 @@ _CGROUP_V2: tuple[int, int] = (1, 35)
 """From this kubelet on, cgroup v1 is refused: https://kubernetes.io/docs/concepts/architecture/cgroups/"""
 
 
+def needs_cgroup_v2(version: str) -> bool:
+    """Whether kubelet of ``version`` refuses cgroup v1."""
+    return _numbers(version)[:2] >= _CGROUP_V2
+
+
 def is_newer(declared: str, running: str) -> bool:
     """Whether ``declared``, a minor version or a patch, is above the patch ``running``."""
     target = _numbers(declared)
@@ -27,7 +32,7 @@ def refusal(running: str, declared: str, cgroup: str) -> str:
             f"Kubernetes {plain} runs there, and no minor version can be skipped on the way to {declared}: write"
             f" kubernetes.version: '{between}' and `pulumi up` first"
         )
-    if cgroup == "v1" and target[:2] >= _CGROUP_V2 > own[:2]:
+    if cgroup == "v1" and needs_cgroup_v2(declared) and not needs_cgroup_v2(running):
         return (
             f"it uses cgroup v1, which kubelet {declared} refuses: boot it with cgroup v2 and `pulumi refresh`, or"
             f" write kubernetes.version: '{own[0]}.{own[1]}'"

@@ -34,8 +34,8 @@ FACTS: dict[str, Any] = {
     "secureBoot": "off", "mok": "none", "headers": "present", "gpus": 0, "nvswitches": 0, "gpuIds": "",
     "driverVersion": "", "driverGpus": 0, "containerdVersion": "1.7.24", "kubeletVersion": "v1.34.4",
     "kubeadmVersion": "v1.34.4", "containerd": "enabled/active", "kubelet": "enabled/active",
-    "holds": "kubeadm kubectl kubelet", "conflicts": "", "firewall": "none", "joined": "", "controlPlane": "",
-    "ours": "", "changedFiles": "", "certificatesEnding": "",
+    "notHeld": "", "foreignSources": "", "foreignDriver": "", "conflicts": "", "firewall": "none", "joined": "",
+    "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
 }  # fmt: skip
 
 
@@ -265,4 +265,7 @@ def preflight(*machines: SimulatedMachine, gpus: int = 0) -> dict[str, Any]:
         {"machine": each.property, "role": "worker" if number else "controlPlane", "gpus": gpus if number else 0}
         for number, each in enumerate(machines)
     ]
+    for entry in entries:
+        if entry["gpus"]:
+            entry["driver"] = "580"
     return {"machines": entries, "podCidr": POD_CIDR, "serviceCidr": SERVICE_CIDR, "software": software()}

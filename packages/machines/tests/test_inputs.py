@@ -47,6 +47,7 @@ def test_all_problems_of_a_resource_are_reported_at_once() -> None:
     machine = {"name": "GPU_1", "address": "a b", "hostKey": "ssh-ed25519 AAAA", "port": 99999}
     inputs = worker(GPU1, CP1, labels={"a b": "c"}, taints=[{"key": "k", "effect": "Never"}])
     inputs["software"]["kubernetes"] = {"version": "v1.34.4", "url": "ftp://x"}
+    inputs["software"]["nvidia"]["keys"] = {"debian13": {"keyUrl": "13.pub", "keyFingerprint": "B"}}
     inputs |= {"machine": machine, "nvidia": {"driver": "latest"}, "password": "x"}
     del inputs["caHash"]
     assert {each.where for each in problems_of(WORKER, inputs)} == {
@@ -59,6 +60,8 @@ def test_all_problems_of_a_resource_are_reported_at_once() -> None:
         "software.kubernetes.version",
         "software.kubernetes.url",
         "software.kubernetes.keyFingerprint",
+        "software.nvidia.keys.debian13.keyUrl",
+        "software.nvidia.keys.debian13.keyFingerprint",
         "labels.a b",
         "taints[0].effect",
         "nvidia.driver",
@@ -236,16 +239,22 @@ def test_kubeadm_join_pins_the_ca_and_does_not_wait_long_for_an_expired_token() 
         ({"ports": "22 10250"}, "already has something listening on 10250"),
         ({"gpus": 1}, "has 1 NVIDIA GPUs on PCI; 2 are declared"),
         ({"gpus": 0}, "has no NVIDIA GPU on PCI"),
-        ({"secureBoot": "on"}, "has Secure Boot on and no machine owner key enrolled"),
+        ({"secureBoot": "on"}, "sudo mokutil --import /var/lib/dkms/mok.pub;"),
+        ({"secureBoot": "on", "os": "ubuntu 24.04"}, "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der;"),
+        ({"foreignSources": "/etc/apt/sources.list.d/cuda.list"}, "in /etc/apt/sources.list.d/cuda.list: "),
+        ({"firewall": "firewalld"}, "sudo systemctl disable --now firewalld"),
+        ({"foreignDriver": "550.54.14"}, "has the NVIDIA driver 550.54.14, which was not installed from here, and 580"),
+        ({"gpuIds": "0x1eb8 0x1db4"}, "has GPUs older than Turing (PCI device 0x1db4)"),
         ({"headers": "none"}, "offer no linux-headers-6.1.0-31-amd64"),
     ],
 )
 def test_each_problem_of_a_machine_says_what_to_do(facts: dict[str, Any], text: str) -> None:
     now = time.time()
-    good = {**FACTS, "time": now, "gpus": 2, "hostname": "gpu1", "machineId": "x"}
+    good = {**FACTS, "time": now, "gpus": 2, "gpuIds": "0x1eb8 0x1eb8", "hostname": "gpu1", "machineId": "x"}
     inputs = {"software": {"kubernetes": {"version": "1.34"}}}
-    assert problems([Candidate("gpu1", "worker", 2, good)], inputs, {}) == []
-    (problem,) = problems([Candidate("gpu1", "worker", 2, {**good, **facts})], inputs, {})
+    for fine in ({}, {"foreignDriver": "580.95.05"}):
+        assert problems([Candidate("gpu1", "worker", 2, {**good, **fine}, "580")], inputs, {}) == []
+    (problem,) = problems([Candidate("gpu1", "worker", 2, {**good, **facts}, "580")], inputs, {})
     assert problem.where == "gpu1"
     assert text in problem.text
 
@@ -255,8 +264,9 @@ def test_cgroup_v1_is_a_warning_with_1_34_and_a_problem_from_1_35_on() -> None:
     candidate = Candidate("gpu1", "worker", 0, facts)
     assert problems([candidate], {"software": {"kubernetes": {"version": "1.34"}}}, {}) == []
     assert "cgroup v1" in warnings([candidate])[0]
-    (problem,) = problems([candidate], {"software": {"kubernetes": {"version": "1.35"}}}, {})
-    assert "kubelet 1.35 refuses" in problem.text
+    for version in ("1.35", "1.36.4"):
+        (problem,) = problems([candidate], {"software": {"kubernetes": {"version": version}}}, {})
+        assert f"kubelet {version} refuses" in problem.text
 
 
 def test_values_survive_the_wire_and_secrets_are_marked() -> None:

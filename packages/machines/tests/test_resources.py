@@ -21,6 +21,7 @@ from packages.machines.tests.simulated import (
     asynchronous,
     control_plane,
     preflight,
+    software,
     worker,
 )
 
@@ -127,6 +128,27 @@ async def test_a_machine_that_has_joined_already_joins_without_a_token() -> None
     assert dict(machine.phases)["join"]["JOIN_CONFIG"] == ""
 
 
+@pytest.mark.parametrize(("system", "fingerprint"), [("debian 12", "A" * 40), ("debian 13", "B" * 40)])
+@asynchronous
+async def test_the_key_is_that_of_the_machines_release(system: str, fingerprint: str) -> None:
+    plane, machine = two(gpus=2, os=system)
+    async with Site(plane, machine) as site:
+        made = software()
+        made["nvidia"]["keys"] = {"debian13": {"keyUrl": "https://mirror.example/13.pub", "keyFingerprint": "B" * 40}}
+        await join(site, nvidia={"driver": "580"}, gpus=2, software=made)
+    assert dict(machine.phases)["driver"]["NVIDIA_KEY_FINGERPRINT"] == fingerprint
+    assert ("13.pub" in dict(machine.phases)["driver"]["NVIDIA_KEY_URL"]) == (system == "debian 13")
+
+
+@asynchronous
+async def test_preflight_looks_for_other_sources_of_the_repositories_that_a_machine_gets() -> None:
+    plane, machine = two(gpus=2)
+    async with Site(plane, machine) as site:
+        await site.resources.create(PREFLIGHT, preflight(plane, machine, gpus=2), site.log)
+    assert len(dict(plane.phases)["facts"]["SOURCES"].split()) == 1
+    assert len(dict(machine.phases)["facts"]["SOURCES"].split()) == 3
+
+
 @asynchronous
 async def test_a_reboot_is_waited_for_and_the_driver_phase_goes_on() -> None:
     plane, machine = two(gpus=2)
@@ -173,7 +195,7 @@ async def test_a_refresh_of_an_unchanged_machine_changes_nothing_and_only_looks(
         ({"containerd": "disabled/active"}, "containerd is disabled and active, not enabled and active"),
         ({"changedFiles": "/etc/containerd/config.toml"}, "changed since: /etc/containerd/config.toml"),
         ({"kubeletVersion": "v1.34.9"}, "kubeletVersion is v1.34.9, not v1.34.4"),
-        ({"holds": "kubelet kubectl"}, "not held: kubeadm"),
+        ({"notHeld": "kubeadm libcuda1"}, "not held: kubeadm, libcuda1"),
         ({"swap": "/dev/sda3"}, "uses swap: /dev/sda3"),
         ({"driverVersion": ""}, "NVIDIA driver not running, not 580"),
         ({"driverGpus": 1}, "nvidia-smi lists 1 GPUs, not 2"),

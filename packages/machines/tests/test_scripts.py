@@ -16,7 +16,7 @@ import pytest
 from machines import scripts
 from machines.scripts import Phase, answer, compose
 from machines.software import driver_variables, init_variables, prepare_variables, upgrade_variables
-from packages.machines.tests.simulated import SimulatedMachine, control_plane, software
+from packages.machines.tests.simulated import FACTS, SimulatedMachine, control_plane, software
 
 FOLDER = Path(scripts.__file__).with_name("scripts")
 PHASES = [each for each in vars(scripts).values() if isinstance(each, Phase)]
@@ -44,7 +44,8 @@ def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> Non
     sent = {
         "prepare": prepare_variables(inputs, "worker"),
         "upgrade": upgrade_variables(inputs, "worker", "node"),
-        "driver": driver_variables(inputs, False),
+        "driver": driver_variables(inputs, FACTS, False),
+        "facts": ("SOURCES",),
         "init": init_variables(inputs, ""),
         "join": ("CA_HASH", "JOIN_CONFIG", "RESTART"),
         "token": ("NODE_NAME", "ACTION"),
@@ -59,11 +60,13 @@ def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> Non
     assert {*sent} - read <= common, "these are read by what is common"
 
 
-def run_common(body: str, folder: Path) -> str:
-    """``body`` after the common part, as the tests' user, with state and log in ``folder``."""
-    text = (FOLDER / "common.sh").read_text().replace("/var/lib/gpucluster-machines", f"{folder}/state")
+def run_common(body: str, folder: Path, phase: str = "") -> str:
+    """``body`` after the common part and that of ``phase``, as the tests' user, with all files in ``folder``."""
+    text = "".join((FOLDER / f"{name}.sh").read_text() for name in ("common", phase) if name)
+    text = text.replace("/var/lib/gpucluster-machines", f"{folder}/state")
     text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
+    text = re.sub(r"/(etc/(?:apt|systemd)|proc/sys|sys/bus/pci)\b", rf"{folder}/\1", text)
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
 

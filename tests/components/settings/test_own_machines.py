@@ -98,11 +98,19 @@ def test_defaults_that_the_engine_adds_for_clouds_are_no_problem() -> None:
 
 
 def test_a_version_is_a_minor_or_one_of_its_patches() -> None:
-    for version in ("1.34", "1.35", "1.34.7", "1.35.0"):
+    assert settings(kubernetes={}).kubernetes.version == "1.36"
+    for version in ("1.34", "1.37", "1.34.7", "1.35.0"):
         assert settings(kubernetes={"version": version}).kubernetes.version == version
     for version in ("1.33", "1.33.9", "1.34.x", "v1.34.4", "1.34.4-1.1"):
         with pytest.raises(SettingsError, match=r"kubernetes\.version: "):
             settings(kubernetes={"version": version})
+
+
+def test_a_driver_branch_that_nvidia_gave_up_is_refused() -> None:
+    for branch in ("570", "575", "590"):
+        with pytest.raises(SettingsError, match=r"driverVersion: .* is not a driver branch that NVIDIA supports"):
+            settings(gpuPools=[pool(driverVersion=branch)])
+    assert own_machines(gpuPools=[pool(driverVersion="595")]).driver == {"t4-2": "595"}
 
 
 def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:

@@ -11,6 +11,7 @@ unset KUBECONFIG
 state=/var/lib/gpucluster-machines
 log=/var/log/gpucluster-machines.log
 admin=/etc/kubernetes/admin.conf
+sources_list=/etc/apt/sources.list
 # The session may be lost while a phase runs: it goes on to its end, and the next one waits for it.
 trap '' PIPE HUP
 
@@ -94,6 +95,9 @@ put() {
 installed() { dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u; }
 has() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || :)" = installed ]; }
 
+# The version that would be installed.
+candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p' | grep -vxF '(none)' || :; }
+
 apt() {
   run apt-get -q -y -o DPkg::Lock::Timeout=600 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@"
 }
@@ -117,13 +121,25 @@ distribution() {
   (. /etc/os-release && printf '%s%s' "$ID" "$VERSION_ID" | tr -d .)
 }
 
+# A repository's address on this machine.
+where() {
+  case $(uname -m) in aarch64) other=sbsa ;; *) other=$(uname -m) ;; esac
+  printf '%s' "$1" | sed -e "s/{distribution}/$(distribution)/g" -e "s/{architecture}/$other/g" -e "s/{debArchitecture}/$(dpkg --print-architecture)/g"
+}
+
+# Files with a source of somebody else for one of the repositories: apt refuses a second key (Signed-By) for it.
+foreign_sources() {
+  for url in "$@"; do
+    url=$(where "$url")
+    for file in "$sources_list" "$sources_list.d"/*.list "$sources_list.d"/*.sources; do
+      case $file in */gpucluster-*) continue ;; esac
+      if sed -e 's/#.*//' -e "s/\$(ARCH)/$(dpkg --print-architecture)/g" "$file" 2>/dev/null | tr -s ' \t' '\n' | grep -qxF -e "${url%/}" -e "${url%/}/"; then printf '%s\n' "$file"; fi
+    done
+  done | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
 # apt_source NAME URL SUITE COMPONENTS KEY KEY_URL FINGERPRINT: a repository whose key is ours and has that fingerprint.
 apt_source() {
-  machine=$(uname -m)
-  case $machine in x86_64) other=x86_64 ;; aarch64) other=sbsa ;; *) fail "machines of the architecture $machine are not supported; use x86_64 or aarch64" ;; esac
-  where() {
-    printf '%s' "$1" | sed -e "s/{distribution}/$(distribution)/g" -e "s/{architecture}/$other/g" -e "s/{debArchitecture}/$(dpkg --print-architecture)/g"
-  }
   url=$(where "$2")
   armored=$(mktemp)
   if [ -n "$5" ]; then
@@ -166,6 +182,12 @@ containerd_version() { containerd --version 2>/dev/null | sed -n 's/.* v\{0,1\}\
 kubelet_version() { kubelet --version 2>/dev/null | sed 's/.* //'; }
 # Of the driver that runs; what nvidia-smi says of a failure goes to standard output as well.
 driver_version() { nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1 | grep -xE '[0-9]+(\.[0-9]+)+' || :; }
+# Of a driver that was not installed from here, also of one that waits for a reboot.
+foreign_driver() {
+  if [ -e "$state/driver" ] || grep -qsx nvidia-open "$state/installed"; then return; fi
+  version=$(driver_version)
+  printf '%s' "${version:-$(modinfo -F version nvidia 2>/dev/null || :)}"
+}
 package_version() { dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null | sed -n 's/^installed //p'; }
 
 kubernetes_source() { apt_source kubernetes "$KUBERNETES_URL" "$KUBERNETES_SUITE" "$KUBERNETES_COMPONENTS" "$KUBERNETES_KEY" "$KUBERNETES_KEY_URL" "$KUBERNETES_KEY_FINGERPRINT"; }
@@ -174,7 +196,12 @@ wanted() { case $1 in "$KUBERNETES_VERSION".* | "$KUBERNETES_VERSION"-*) ;; *) r
 # The newest that the package source has of it.
 offered() { apt-cache madison kubeadm | awk '{ print $3 }' | sort -V | while read -r each; do if wanted "$each"; then printf '%s\n' "$each"; fi; done | tail -n 1; }
 not_offered() { fail "$KUBERNETES_URL offers no kubeadm $KUBERNETES_VERSION; check kubernetes.version and packages.kubernetes.url"; }
-hold() { run apt-mark hold kubelet kubeadm kubectl; }
+# Upgraded by a change of the stack file only, machine by machine: https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/kubeadm-upgrade/
+hold() {
+  run apt-mark hold "$@"
+  touch "$state/holds"
+  printf '%s\n' "$@" | sort -u -o "$state/holds" - "$state/holds"
+}
 
 api_ready() {
   until=$(($(date +%s) + 300))

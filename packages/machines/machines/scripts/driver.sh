@@ -6,42 +6,20 @@ main() {
   record_packages
   members=''
   changed=no
+  nouveau_changed=no
   say "package sources of NVIDIA"
-  apt_source nvidia "$NVIDIA_URL" "$NVIDIA_SUITE" "$NVIDIA_COMPONENTS" "$NVIDIA_KEY" "$NVIDIA_KEY_URL" "$NVIDIA_KEY_FINGERPRINT"
   apt_source toolkit "$TOOLKIT_URL" "$TOOLKIT_SUITE" "$TOOLKIT_COMPONENTS" "$TOOLKIT_KEY" "$TOOLKIT_KEY_URL" "$TOOLKIT_KEY_FINGERPRINT"
-  # The branch: the repository has all of them, and names its packages without it since 590. By source as NVIDIA's own pin,
-  # because some of a driver's packages (libcuda1) do not have its name:
-  # https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/version-locking.html
-  put /etc/apt/preferences.d/gpucluster-nvidia 644 <<EOF
-Package: src:*nvidia*:any src:cuda-drivers:any src:cuda-compat:any
-Pin: version $DRIVER_BRANCH.*
-Pin-Priority: 1001
-EOF
-  sources_changed=$changed changed=no
-  put /etc/modprobe.d/gpucluster-nouveau.conf 644 <<EOF
-blacklist nouveau
-options nouveau modeset=0
-EOF
-  nouveau_changed=$changed
-  case $KERNEL_MODULES in proprietary) package=cuda-drivers ;; *) package=nvidia-open ;; esac
-  version=$(package_version "$package")
-  case $version in
-    "$DRIVER_BRANCH".*) ;;
-    *) version='' ;;
+  foreign=$(foreign_driver)
+  case $foreign in
+    '') driver ;;
+    "$DRIVER_BRANCH".*) say "NVIDIA driver $foreign was here before: it stays as it is" ;;
+    *) fail "the machine has the NVIDIA driver $foreign, which was not installed from here: remove it, or write drivers: none to keep it" ;;
   esac
-  if [ -z "$version" ] || ! has nvidia-container-toolkit || [ "$sources_changed" = yes ]; then apt update; fi
-  if [ -z "$version" ]; then
-    if [ "$(secure_boot_off)" = no ]; then fail "Secure Boot is on and no machine owner key (MOK) is enrolled; enrol one (mokutil --import), or switch Secure Boot off in the firmware"; fi
-    case $(apt-cache policy "$package" | sed -n 's/^ *Candidate: //p') in
-      "$DRIVER_BRANCH".*) ;;
-      *) fail "$NVIDIA_URL offers no $package of the branch $DRIVER_BRANCH for $(distribution); choose another nvidia.driver" ;;
-    esac
-    say "NVIDIA driver $DRIVER_BRANCH"
-    if [ ! -e "/lib/modules/$(uname -r)/build" ]; then install_packages "linux-headers-$(uname -r)"; fi
-    install_packages "$package"
+  if ! has nvidia-container-toolkit; then
+    say "container toolkit"
+    apt update
+    install_packages nvidia-container-toolkit
   fi
-  if ! has nvidia-container-toolkit; then say "container toolkit"; install_packages nvidia-container-toolkit; fi
-  fabric_manager
   if [ "$nouveau_changed" = yes ] && command -v update-initramfs >/dev/null; then run update-initramfs -u; fi
   for unit in nvidia-persistenced nvidia-fabricmanager nvidia-cdi-refresh; do
     if systemctl cat "$unit.service" >/dev/null 2>&1; then systemctl enable "$unit" >>"$log" 2>&1 || :; fi
@@ -52,7 +30,7 @@ EOF
   running=$(driver_version)
   case $running in "$DRIVER_BRANCH".*) ;; *) count=0 ;; esac
   if [ "$count" = 0 ]; then
-    [ "$AFTER_REBOOT" = no ] || fail "the NVIDIA driver does not run after a reboot: $(dmesg 2>/dev/null | grep -iE 'nvrm|nvidia|nouveau' | tail -n 3); an old GPU (before Turing) needs nvidia.kernelModules: proprietary"
+    [ "$AFTER_REBOOT" = no ] || fail "the NVIDIA driver does not run after a reboot: $(dmesg 2>/dev/null | grep -iE 'nvrm|nvidia|nouveau' | tail -n 3)"
     member reboot yes
     answer
     return
@@ -78,23 +56,66 @@ fabric_manager() {
   for device in /sys/bus/pci/devices/*; do
     if [ "$(cat "$device/vendor" 2>/dev/null)" = 0x10de ] && grep -q '^0x0680' "$device/class"; then
       for package in "nvidia-fabricmanager-$DRIVER_BRANCH" nvidia-fabricmanager; do
-        if has "$package"; then return; fi
-        case $(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p') in "$DRIVER_BRANCH".*) say "fabric manager"; install_packages "$package"; return ;; esac
+        if [ "$(package_version "$package" | cut -d- -f1)" = "$(package_version nvidia-open | cut -d- -f1)" ]; then return; fi
+        case $(candidate "$package") in "$DRIVER_BRANCH".*) say "fabric manager"; install_packages "$package"; return ;; esac
       done
       fail "the machine has NVSwitches, and $NVIDIA_URL offers no nvidia-fabricmanager of the branch $DRIVER_BRANCH"
     fi
   done
 }
 
-secure_boot_off() {
-  for file in /sys/firmware/efi/efivars/SecureBoot-*; do
-    if [ -e "$file" ] && [ "$(od -An -t u1 "$file" | awk '{ last = $NF } END { print last }')" = 1 ]; then
-      for key in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do
-        if [ -e "$key" ] && mokutil --test-key "$key" 2>/dev/null | grep -q 'already enrolled'; then printf yes; return; fi
-      done
-      printf no
-      return
-    fi
+driver() {
+  apt_source nvidia "$NVIDIA_URL" "$NVIDIA_SUITE" "$NVIDIA_COMPONENTS" "$NVIDIA_KEY" "$NVIDIA_KEY_URL" "$NVIDIA_KEY_FINGERPRINT"
+  # The branch: the repository has all of them, and names its packages without it since 590. By source as NVIDIA's own pin,
+  # because some of a driver's packages (libcuda1) do not have its name:
+  # https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/version-locking.html
+  put /etc/apt/preferences.d/gpucluster-nvidia 644 <<EOF
+Package: src:*nvidia*:any src:cuda-drivers:any src:cuda-compat:any
+Pin: version $DRIVER_BRANCH.*
+Pin-Priority: 1001
+EOF
+  sources_changed=$changed changed=no
+  put /etc/modprobe.d/gpucluster-nouveau.conf 644 <<EOF
+blacklist nouveau
+options nouveau modeset=0
+EOF
+  nouveau_changed=$changed
+  case $(package_version nvidia-open) in "$DRIVER_BRANCH".*) missing=no ;; *) missing=yes ;; esac
+  if [ "$missing" = yes ] || [ "$sources_changed" = yes ]; then apt update; fi
+  kernel_headers
+  if [ "$missing" = yes ]; then
+    case $(candidate nvidia-open) in
+      "$DRIVER_BRANCH".*) ;;
+      *) fail "$NVIDIA_URL offers no nvidia-open of the branch $DRIVER_BRANCH for $(distribution); write another driverVersion" ;;
+    esac
+    say "NVIDIA driver $DRIVER_BRANCH"
+    touch "$state/driver"
+    # apt changes no held package that it was not told by name.
+    for package in $(driver_packages); do run apt-mark unhold "$package"; done
+    unmet=$(apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades nvidia-open 2>&1) ||
+      fail "the driver needs packages that no source of this machine has: $(printf '%s' "$unmet" | grep Depends: | tail -n 4); on Debian add the component contrib to the machine's apt sources, then run the command again"
+    install_packages nvidia-open
+  fi
+  fabric_manager
+  # shellcheck disable=SC2046
+  hold $(driver_packages)
+}
+
+# All of the installed driver's version: upgraded under its loaded module, its libraries would refuse to work with it.
+driver_packages() {
+  version=$(package_version nvidia-open)
+  if [ -z "$version" ]; then return; fi
+  dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' | awk -v version="${version%%-*}" '$1 == "installed" && index($3, version) == 1 { print $2 }'
+}
+
+# Of the running kernel, and the metapackages that bring those of every later one, so that DKMS compiles the module for it.
+kernel_headers() {
+  headers=''
+  if [ ! -e "/lib/modules/$(uname -r)/build" ]; then headers="linux-headers-$(uname -r)"; fi
+  for flavour in $(installed | sed -n 's/^linux-image-\([a-z].*\)/\1/p'); do
+    package=linux-headers-$flavour
+    if ! has "$package" && [ -n "$(candidate "$package")" ]; then headers="$headers $package"; fi
   done
-  printf yes
+  # shellcheck disable=SC2086
+  if [ -n "$headers" ]; then install_packages $headers; fi
 }

@@ -24,14 +24,17 @@ main() {
   member headers "$(headers)"
   gpus
   member driverVersion "$(driver_version)"
+  member foreignDriver "$(foreign_driver)"
   raw_member driverGpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || :)"
   member containerdVersion "$(containerd_version)"
   member kubeletVersion "$(kubelet_version)"
   member kubeadmVersion "$(kubeadm version -o short 2>/dev/null || :)"
   member containerd "$(unit containerd)"
   member kubelet "$(unit kubelet)"
-  member holds "$(apt-mark showhold 2>/dev/null | tr '\n' ' ' | sed 's/ $//')"
+  member notHeld "$(not_held)"
   member conflicts "$(for package in docker.io docker-ce containerd.io cri-o k3s microk8s; do if has "$package"; then printf '%s ' "$package"; fi; done)"
+  # shellcheck disable=SC2086
+  member foreignSources "$(foreign_sources ${SOURCES:-})"
   member firewall "$(firewall)"
   if [ -s /etc/kubernetes/kubelet.conf ]; then member joined "$(ca_hash /etc/kubernetes/pki/ca.crt)"; else member joined ''; fi
   if [ -e "$state/initialised" ]; then member controlPlane yes; else member controlPlane ''; fi
@@ -42,6 +45,14 @@ main() {
 }
 
 unit() { printf '%s/%s' "$(systemctl is-enabled "$1" 2>/dev/null || :)" "$(systemctl is-active "$1" 2>/dev/null || :)"; }
+
+# Packages that were held from here, are installed and are held no more.
+not_held() {
+  if [ -e "$state/holds" ]; then
+    held=$(apt-mark showhold 2>/dev/null || :)
+    installed | comm -12 - "$state/holds" | while read -r package; do printf '%s\n' "$held" | grep -qx "$package" || printf '%s\n' "$package"; done | tr '\n' ' ' | sed 's/ $//'
+  fi
+}
 
 secure_boot() {
   for file in /sys/firmware/efi/efivars/SecureBoot-*; do
@@ -62,7 +73,7 @@ headers() {
   if [ -e "/lib/modules/$(uname -r)/build" ]; then printf present; return; fi
   # Without package lists nobody knows: they are fetched with the first installation.
   if ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then printf unknown; return; fi
-  case $(apt-cache policy "linux-headers-$(uname -r)" 2>/dev/null | sed -n 's/^ *Candidate: //p') in '' | '(none)') printf none ;; *) printf available ;; esac
+  if [ -n "$(candidate "linux-headers-$(uname -r)")" ]; then printf available; else printf none; fi
 }
 
 # NVIDIA's functions on PCI: display controllers (class 03) are GPUs, bridges (0680) are NVSwitches.
@@ -84,6 +95,8 @@ gpus() {
 firewall() {
   if ufw status 2>/dev/null | grep -q '^Status: active'; then
     printf ufw
+  elif [ "$(systemctl is-active firewalld 2>/dev/null)" = active ]; then
+    printf firewalld
   elif nft list ruleset 2>/dev/null | grep -qE 'hook input .*policy (drop|reject)'; then
     printf other
   elif iptables-legacy -S INPUT 2>/dev/null | grep -qE '^-P INPUT (DROP|REJECT)'; then

@@ -8,6 +8,7 @@ main() {
   sources
   say "kernel settings"
   kernel
+  shutdown_delay
   say "containerd and Kubernetes $KUBERNETES_VERSION"
   packages
   containerd_configuration
@@ -35,9 +36,9 @@ snapshot() {
   { nft list tables 2>/dev/null || :; } | sort >"$state/snapshot/tables"
   { iptables-save 2>/dev/null || :; } | grep -v '^#' >"$state/snapshot/iptables" || :
   cat /proc/sys/net/ipv4/ip_forward >"$state/snapshot/ip_forward"
-  # Packages bring these files and take them away.
-  for file in /etc/containerd/config.toml /etc/default/kubelet; do remember "$file"; done
-  for folder in /etc/containerd /etc/cni /etc/cni/net.d; do if [ ! -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/folders"; fi; done
+  # Packages and kubelet bring these files.
+  for file in /etc/containerd/config.toml /etc/default/kubelet /etc/systemd/logind.conf.d/99-kubelet.conf; do remember "$file"; done
+  for folder in /etc/containerd /etc/cni /etc/cni/net.d /etc/systemd/logind.conf.d; do if [ ! -d "$folder" ]; then printf '%s\n' "$folder" >>"$state/folders"; fi; done
   for unit in containerd kubelet nvidia-persistenced; do printf '%s %s %s\n' "$unit" "$(systemctl is-enabled "$unit" 2>/dev/null || :)" "$(systemctl is-active "$unit" 2>/dev/null || :)"; done >"$state/snapshot/units"
   printf '%s\n' "$OWNER" >"$state/owner"
   printf '%s\n' "$SCRIPTS_VERSION" >"$state/version"
@@ -71,10 +72,6 @@ EOF
   changed=no
   kubernetes_source
   sources_changed=$changed
-  # Upgrades of these belong to an update of the stack, machine by machine.
-  put /etc/apt/apt.conf.d/52gpucluster-unattended-upgrades 644 <<EOF
-Unattended-Upgrade::Package-Blacklist { "^linux-(image|headers|modules|generic)"; "^(lib)?nvidia"; "^cuda-drivers"; "^containerd"; "^runc"; "^kube"; };
-EOF
 }
 
 kernel() {
@@ -105,11 +102,20 @@ EOF
   fi
 }
 
+# In place of the file of this name by unattended-upgrades, whose 30 s would win over kubelet's 99-kubelet.conf:
+# https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/
+shutdown_delay() {
+  put /etc/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf 644 <<EOF
+# kubelet sets the delay
+EOF
+}
+
 packages() {
   target=$(package_version kubelet)
   if ! wanted "$target"; then target=''; fi
   missing=''
-  if ! has containerd; then missing=containerd; fi
+  # Not by its package: Ubuntu 26.04 calls that containerd-stable.
+  if ! command -v containerd >/dev/null; then missing=containerd; fi
   if [ "$sources_changed" = yes ] || [ -n "$missing" ] || [ -z "$target" ]; then apt update; fi
   if [ -z "$target" ]; then
     target=$(offered)
@@ -121,7 +127,7 @@ packages() {
   if ! has cri-tools; then missing="$missing cri-tools"; fi
   # shellcheck disable=SC2086
   if [ -n "$missing" ]; then install_packages $missing; fi
-  hold
+  hold kubelet kubeadm kubectl
 }
 
 # Only where ufw is on, and only what the cluster needs from its own machines; restore deletes what the list has.
@@ -136,7 +142,8 @@ firewall() {
   done
   if [ "$ROLE" = controlPlane ]; then for address in $FIREWALL_CLIENTS; do rule "allow from $address to any port 6443 proto tcp"; done; fi
   if [ -n "$FIREWALL_PODS" ]; then
-    rule "allow from $FIREWALL_PODS"
+    rule "allow from $FIREWALL_PODS to any port 10250 proto tcp"
+    if [ "$ROLE" = controlPlane ]; then rule "allow from $FIREWALL_PODS to any port 6443 proto tcp"; fi
     rule "route allow from $FIREWALL_PODS"
     rule "route allow to $FIREWALL_PODS"
   fi

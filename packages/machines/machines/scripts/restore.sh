@@ -9,6 +9,8 @@ main() {
     return
   fi
   record_packages
+  # First: while a repository has two sources with different keys, apt removes no packages either.
+  give_back /etc/apt/
   say "packages"
   if [ -s "$state/ufw" ]; then
     while read -r line; do
@@ -16,28 +18,21 @@ main() {
       ufw_delete $line
     done <"$state/ufw"
   fi
-  for package in kubelet kubeadm kubectl; do
+  for package in kubelet kubeadm kubectl $(cat "$state/holds" 2>/dev/null || :); do
     if ! grep -qx "$package" "$state/snapshot/holds"; then apt-mark unhold "$package" >>"$log" 2>&1 || :; fi
   done
   remove=''
   for package in $(sort -u "$state/installed" | comm -23 - "$state/snapshot/packages"); do if has "$package"; then remove="$remove $package"; fi; done
   # shellcheck disable=SC2086
   if [ -n "$remove" ]; then apt purge --allow-change-held-packages $remove; fi
-  if ! grep -qx containerd "$state/snapshot/packages"; then
+  if ! grep -qxE 'containerd(-[a-z0-9]+)?' "$state/snapshot/packages"; then
     awk 'index($2, "/var/lib/containerd/") == 1 || index($2, "/run/containerd/") == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount -l "$mounted" || :; done
     for folder in /var/lib/containerd /run/containerd /opt/cni /opt/containerd; do
       if [ -d "$folder" ]; then find "$folder" -xdev -mindepth 1 -delete 2>>"$log" || :; rmdir "$folder" 2>/dev/null || :; fi
     done
   fi
   say "files"
-  while read -r file; do
-    if [ -e "$state/before$file" ]; then
-      mkdir -p "$(dirname "$file")"
-      cp -p "$state/before$file" "$file"
-    else
-      rm -f "$file"
-    fi
-  done <"$state/files"
+  give_back /
   if [ -e "$state/folders" ]; then sort -r "$state/folders" | while read -r folder; do rmdir "$folder" 2>/dev/null || :; done; fi
   run systemctl daemon-reload
   while read -r unit enabled active; do
@@ -50,4 +45,16 @@ main() {
   if grep -q '^nvidia ' /proc/modules 2>/dev/null; then say "the NVIDIA module stays loaded until the next boot"; fi
   rm -rf "$state"
   answer
+}
+
+# Files below a folder as they were; those that were not there go.
+give_back() {
+  grep "^$1" "$state/files" | while read -r file; do
+    if [ -e "$state/before$file" ]; then
+      mkdir -p "$(dirname "$file")"
+      cp -p "$state/before$file" "$file"
+    else
+      rm -f "$file"
+    fi
+  done
 }

@@ -13,7 +13,7 @@ main() {
   number=v${target%%-*}
   if [ "$(package_version kubeadm)" != "$target" ]; then install_packages "kubeadm=$target"; fi
   if ! has cri-tools; then install_packages cri-tools; fi
-  hold
+  hold kubelet kubeadm kubectl
   run systemctl start containerd kubelet
   case $STEP-$ROLE in
     plane-*)
@@ -35,7 +35,7 @@ main() {
   if [ "$STEP" = node ]; then
     say "kubelet $number"
     install_packages "kubelet=$target" "kubectl=$target"
-    hold
+    hold kubelet kubeadm kubectl
     run systemctl daemon-reload
     run systemctl restart kubelet
     if [ "$ROLE" = controlPlane ]; then api_ready; fi

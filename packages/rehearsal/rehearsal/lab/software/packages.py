@@ -19,8 +19,8 @@ import yaml
 from rehearsal.lab.software.debs import Link, Package
 from rehearsal.tools.modules import CNI_PLUGINS, CRICTL
 
-DRIVERS: Final = ("580.95.05", "575.57.08")
-"""One version per branch; the first is the newest."""
+DRIVERS: Final = ("580.95.05", "595.71.05")
+"""One version per branch."""
 TOOLKIT: Final = "1.18.1"
 _FILES: Final = Path(__file__).resolve().parent / "files"
 

@@ -91,9 +91,9 @@ def test_what_a_simulated_package_needs_is_in_its_repository(tmp_path: Path) -> 
 
 def test_two_driver_branches_share_one_repository(tmp_path: Path) -> None:
     packages = drivers(tmp_path)
-    assert [each.version for each in packages if each.name == "nvidia-open"] == ["580.95.05-1", "575.57.08-1"]
+    assert [each.version for each in packages if each.name == "nvidia-open"] == ["580.95.05-1", "595.71.05-1"]
     names = {each.name for each in packages}
-    for branch in ("575", "580"):
+    for branch in ("580", "595"):
         named = {f"nvidia-open-{branch}", f"cuda-drivers-{branch}", f"nvidia-driver-pinning-{branch}"}
         assert {*named, f"nvidia-fabricmanager-{branch}"} <= names
 

@@ -1,0 +1,180 @@
+"""What the scripts do with packages, sources and holds, on a machine whose programs only note their calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from packages.machines.tests.test_scripts import run_common
+
+INSTALLED = (
+    "linux-image-amd64 6.1.1", "linux-image-6.1.0-31-amd64 6.1.1", "linux-image-unsigned-x 6.1.1",
+    "nvidia-open 580.95.05-1", "libcuda1 580.95.05-1", "cuda-toolkit 13.0-1", "kubelet 1.36.4-1.1",
+)  # fmt: skip
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    """A program on PATH. Each of its calls is a line of the file ``calls``."""
+    file = folder / "bin" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f'#!/bin/sh\necho "{name} $*" >>{folder}/calls\n{text}\n')
+    file.chmod(0o755)
+
+
+def calls(folder: Path, start: str) -> list[str]:
+    return [line for line in (folder / "calls").read_text().splitlines() if line.startswith(start)]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A Debian machine with the packages of ``INSTALLED``, whose kernel's headers can be had."""
+    for name in ("state", "etc/apt/sources.list.d"):
+        (tmp_path / name).mkdir(parents=True)
+    lines = "".join(f"installed {each}\\n" for each in INSTALLED)
+    program(tmp_path, "dpkg", "echo amd64")
+    program(tmp_path, "dpkg-query", f"case $* in *Status}} | *headers*) exit 1 ;; esac; printf '{lines}'")
+    program(tmp_path, "apt-cache", "case $2 in linux-headers-amd64) echo '  Candidate: 6.1.1' ;; esac")
+    program(tmp_path, "apt-mark", "if [ $1 = showhold ]; then echo kubelet; fi")
+    program(tmp_path, "systemctl", "exit 1")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reported"),
+    [
+        ("cuda.list", "deb [signed-by=/x.gpg] https://mirror.example/deb/amd64 /", True),
+        ("cuda.list", "deb https://mirror.example/deb/$(ARCH)/ /", True),
+        ("cuda.sources", "Types: deb\nURIs: https://mirror.example/deb/amd64/\nSuites: /", True),
+        ("cuda.list", "# deb https://mirror.example/deb/amd64/ /", False),
+        ("cuda.list", "deb https://mirror.example/deb/amd64/other/ /", False),
+        ("gpucluster-nvidia.list", "deb https://mirror.example/deb/amd64/ /", False),
+    ],
+)
+def test_another_source_of_a_repository_is_reported_with_its_file(
+    name: str, text: str, reported: bool, machine: Path
+) -> None:
+    file = machine / "etc/apt/sources.list.d" / name
+    file.write_text(f"{text}\n")
+    body = "foreign_sources https://other.example/ 'https://mirror.example/deb/{debArchitecture}/'"
+    assert run_common(body, machine) == (str(file) if reported else "")
+
+
+def test_sources_are_as_before_when_restore_removes_packages(machine: Path) -> None:
+    state, source = machine / "state", machine / "etc/apt/sources.list.d/gpucluster-nvidia.list"
+    other = machine / "other.conf"
+    program(machine, "apt-get", f"ls {source.parent} >>{machine}/calls")
+    (machine / "proc/sys/net/ipv4").mkdir(parents=True)
+    (state / "snapshot").mkdir()
+    snapshot = {"done": "", "packages": "containerd\n", "holds": "", "units": "", "ip_forward": "1\n"}
+    for name, text in snapshot.items():
+        (state / "snapshot" / name).write_text(text)
+    (state / "installed").write_text("kubelet\n")
+    (state / "holds").write_text("kubelet\nlibcuda1\n")
+    (state / "files").write_text(f"{other}\n{source}\n")
+    for file in (source, other):
+        file.write_text("from here\n")
+    program(machine, "dpkg-query", "printf installed")
+    run_common("systemctl() { :; }; main", machine, "restore")
+    noted = (machine / "calls").read_text()
+    purge = noted[noted.index("apt-get -q -y") :]
+    assert "purge" in purge.splitlines()[0]
+    assert "gpucluster-nvidia.list" not in purge
+    assert not source.exists()
+    assert not other.exists()
+    assert "apt-mark unhold libcuda1" in calls(machine, "apt-mark")
+
+
+def test_headers_come_with_every_later_kernel_of_the_machines_flavour(machine: Path) -> None:
+    body = 'install_packages() { echo "$*"; }; kernel_headers'
+    wanted = run_common(body, machine, "driver").split()
+    assert [each for each in wanted if each[14:15].isalpha()] == ["linux-headers-amd64"]
+
+
+def test_all_packages_of_the_drivers_version_are_held_and_one_that_is_not_is_drift(machine: Path) -> None:
+    stubs = "apt_source() { :; }; put() { cat >/dev/null; }; kernel_headers() { :; }; fabric_manager() { :; }"
+    values = "NVIDIA_URL=x NVIDIA_SUITE=/ NVIDIA_COMPONENTS= NVIDIA_KEY= NVIDIA_KEY_URL= NVIDIA_KEY_FINGERPRINT="
+    body = f"lock; changed=no; {stubs}; package_version() {{ echo 580.95.05-1; }}; {values} DRIVER_BRANCH=580; driver"
+    assert run_common(body, machine, "driver") == ""
+    assert calls(machine, "apt-mark") == ["apt-mark hold nvidia-open libcuda1"]
+    installed = "installed() { printf 'kubelet\\nlibcuda1\\nnvidia-open\\n'; }"
+    assert run_common(f"lock; hold kubelet; {installed}; not_held", machine, "facts") == "libcuda1 nvidia-open"
+
+
+def test_held_packages_of_the_old_driver_are_released_for_another_branch(machine: Path) -> None:
+    """apt upgrades none of them as a dependency, whatever it is allowed."""
+    program(machine, "apt-get", "")
+    stubs = "apt_source() { :; }; put() { cat >/dev/null; }; kernel_headers() { :; }; fabric_manager() { :; }"
+    stubs += "; package_version() { echo 580.95.05-1; }; candidate() { echo 595.71.05-1; }; apt() { :; }"
+    values = "NVIDIA_URL=x NVIDIA_SUITE=/ NVIDIA_COMPONENTS= NVIDIA_KEY= NVIDIA_KEY_URL= NVIDIA_KEY_FINGERPRINT="
+    body = f"lock; changed=no; {stubs}; install_packages() {{ apt-mark install; }}; {values} DRIVER_BRANCH=595; driver"
+    run_common(body, machine, "driver")
+    released = ["apt-mark unhold nvidia-open", "apt-mark unhold libcuda1"]
+    assert calls(machine, "apt-mark")[:3] == [*released, "apt-mark install"]
+
+
+@pytest.mark.parametrize(("version", "outcome"), [("580.95.05-1", "nvidia-fabricmanager-595"), ("595.71.05-1", "")])
+def test_the_fabric_manager_follows_the_drivers_version(version: str, outcome: str, machine: Path) -> None:
+    switch = machine / "sys/bus/pci/devices/switch"
+    switch.mkdir(parents=True)
+    (switch / "vendor").write_text("0x10de\n")
+    (switch / "class").write_text("0x068000\n")
+    stubs = f"package_version() {{ case $1 in nvidia-open) echo 595.71.05-1 ;; *) echo {version} ;; esac; }}"
+    stubs += "; candidate() { echo 595.71.05-1; }; has() { :; }; install_packages() { echo $*; }; say() { :; }"
+    assert run_common(f"{stubs}; DRIVER_BRANCH=595; fabric_manager", machine, "driver").strip() == outcome
+
+
+@pytest.mark.parametrize(
+    ("running", "own", "outcome"),
+    [
+        ("580.95.05", False, "was here before: it stays"),
+        ("550.54.14", False, "has the NVIDIA driver 550.54.14, which was not installed from here"),
+        ("580.95.05", True, "installs the driver"),
+        ("", False, "installs the driver"),
+    ],
+)
+def test_a_driver_that_was_there_is_kept_or_refused_and_never_replaced(
+    running: str, own: bool, outcome: str, machine: Path
+) -> None:
+    program(machine, "nvidia-smi", f"if [ $1 = -L ]; then echo 'GPU 0: T4'; else echo '{running}'; fi")
+    for name in ("modprobe", "modinfo", "nvidia-ctk"):
+        program(machine, name, "exit 1")
+    if own:
+        (machine / "state/driver").touch()
+    stubs = "apt_source() { :; }; driver() { echo installs the driver; }; has() { :; }; apt() { :; }"
+    stubs += "; containerd_configuration() { :; }; start_containerd() { :; }; lock() { :; }"
+    values = "DRIVER_BRANCH=580 GPUS=1 AFTER_REBOOT=no " + " ".join(
+        f"TOOLKIT_{name}=" for name in ("URL", "SUITE", "COMPONENTS", "KEY", "KEY_URL", "KEY_FINGERPRINT")
+    )
+    assert outcome in run_common(f"{stubs}; {values}; main", machine, "driver")
+
+
+@pytest.mark.parametrize("role", ["worker", "controlPlane"])
+def test_ufw_opens_the_ports_that_the_cluster_needs_and_no_others(role: str, machine: Path) -> None:
+    program(machine, "ufw", "if [ $1 = status ]; then echo 'Status: active'; fi")
+    values = f"FIREWALL_MACHINES=192.0.2.1 FIREWALL_CLIENTS=198.51.100.1 FIREWALL_PODS=10.244.0.0/16 ROLE={role}"
+    run_common(f"lock; {values}; firewall", machine, "prepare")
+    rules = {
+        "allow from 192.0.2.1 to any port 10250 proto tcp",
+        "allow from 192.0.2.1 to any port 8472 proto udp",
+        "allow from 10.244.0.0/16 to any port 10250 proto tcp",
+        "route allow from 10.244.0.0/16",
+        "route allow to 10.244.0.0/16",
+    }
+    if role == "controlPlane":
+        sources = ("192.0.2.1", "198.51.100.1", "10.244.0.0/16")
+        rules |= {f"allow from {source} to any port 6443 proto tcp" for source in sources}
+    assert {line.removesuffix(" comment gpucluster") for line in calls(machine, "ufw")} - {"ufw status"} == {
+        f"ufw {rule}" for rule in rules
+    }
+
+
+def test_kubelets_shutdown_delay_wins_over_the_one_of_unattended_upgrades(machine: Path) -> None:
+    """systemd takes all files by name, of two with one name that in /etc, and the last value."""
+    assert run_common("lock; touch $state/files; shutdown_delay", machine, "prepare") == ""
+    vendor = {"unattended-upgrades-logind-maxdelay.conf": "[Login]\nInhibitDelayMaxSec=30\n"}
+    kubelet = {"99-kubelet.conf": "[Login]\nInhibitDelayMaxSec=60\n"}
+    ours = {file.name: file.read_text() for file in (machine / "etc/systemd/logind.conf.d").iterdir()}
+    files = {**vendor, **kubelet, **ours}
+    values = [line for name in sorted(files) for line in files[name].splitlines() if "InhibitDelayMaxSec=" in line]
+    assert values[-1] == "InhibitDelayMaxSec=60"
