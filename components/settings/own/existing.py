@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
-from components.settings.limits import refused
+from components.settings.limits import table
 from components.settings.own import pools
 from components.settings.own.existing_sections import (
     ExistingAdminPool,
@@ -80,7 +80,7 @@ def _without_what_others_chose(raw: Mapping[str, Any]) -> tuple[dict[str, Any], 
     ]
     pools += [(f"{key}.", value) for key, value in listed]
     places = {"": [("", cleaned)], "pools": [(where, entry) for where, entry in pools if isinstance(entry, dict)]}
-    for row in refused.rows("existing"):
+    for row in table.rows("existing"):
         section, _, key = row.key.rpartition(".")
         for where, entry in places.get(section, ()):
             if key in entry:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from components.settings.limits import refused
+from components.settings.limits import table
 from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import MachineSetting, OwnStackFile, Packages, Ssh
 from components.settings.problems import Problem
@@ -85,7 +85,7 @@ def names_apart(file: OwnStackFile | ExistingStackFile) -> Iterator[Problem]:
 def cloud_only(raw: Mapping[str, Any]) -> Iterator[Problem]:
     """Parts of ``workloads`` that a cloud makes outside the cluster."""
     workloads = raw.get("workloads")
-    for row in refused.rows(str(raw["cloud"])):
+    for row in table.rows(str(raw["cloud"])):
         section, _, key = row.key.partition(".")
         if section == "workloads" and isinstance(workloads, Mapping) and key in workloads:
             yield Problem(row.key, row.message, row.remedy)
