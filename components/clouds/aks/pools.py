@@ -18,7 +18,7 @@ from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name, zone_numbers
-from facts.catalog.aks.nodes import MAX_PODS
+from facts.catalog.aks.nodes import MAX_PODS, surge_nodes
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Image, Pool, PoolGpus
 
@@ -129,12 +129,9 @@ def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
     upgrade = pool.upgrade
     if upgrade is None:
         return default
-    settings: aks.AgentPoolUpgradeSettings = {**default}
+    settings: aks.AgentPoolUpgradeSettings = {**default, "maxSurge": str(surge_nodes(pool))}
     if upgrade.max_surge is not None or upgrade.max_unavailable is not None:
-        settings["maxSurge"], settings["maxUnavailable"] = (
-            str(upgrade.max_surge or 0),
-            str(upgrade.max_unavailable or 0),
-        )
+        settings["maxUnavailable"] = str(upgrade.max_unavailable or 0)
     if upgrade.drain_minutes is not None:
         settings["drainTimeoutInMinutes"] = upgrade.drain_minutes
     return settings
