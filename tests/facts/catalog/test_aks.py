@@ -254,3 +254,19 @@ T4 = {"machine_types": ("Standard_NC4as_T4_v3",), "spot": False, "max_nodes": 2}
 def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(pool: Pool, vcpus: int) -> None:
     needed = {quota.name: quota.needed for quota in AKS.quotas("eastus", [pool], 1) if quota.unit == "vCPUs"}
     assert set(needed.values()) == {vcpus}
+
+
+@pytest.mark.parametrize(
+    ("size", "family"),
+    [
+        ("Standard_NC4as_T4_v3", "Standard NCASv3_T4 Family"),
+        ("Standard_ND96asr_v4", "Standard NDASv4_A100 Family"),
+        ("Standard_ND96amsr_A100_v4", "standard NDAMSv4_A100Family"),
+        ("Standard_ND96isr_H100_v5", "standardNDSH100v5Family"),
+        ("Standard_ND96isr_H200_v5", "standardNDISRH200V5Family"),
+    ],
+)
+def test_families_have_the_names_of_azures_api_blanks_included(size: str, family: str) -> None:
+    """https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/azure/azure_instance_types.go"""
+    pool = specs.gpu_pool(machine_types=(size,), spot=False)
+    assert family in {quota.name for quota in AKS.quotas("eastus", [pool], 1)}
