@@ -32,7 +32,7 @@ def at_maximum(
     *once: tuple[Limit, int],
     beyond: Callable[[Pool], int] = lambda pool: 0,
 ) -> tuple[Quota, ...]:
-    """All limits, GPUs first; ``once`` is what the cluster itself needs, ``beyond`` a pool's nodes above its maximum."""
+    """All limits, GPUs first; ``once`` is what the cluster needs, ``beyond`` are a pool's nodes above its maximum."""
     needed: dict[Limit, dict[str, int]] = defaultdict(dict)
     for pool in pools:
         for limit, each in per_node(pool):

@@ -34,6 +34,8 @@ ZONE_KEEPERS: Final = ("b12aa53e-6015-4669-85d0-8515ebb3ae7f", *CONTRIBUTORS)
 """Roles that may write a private DNS zone."""
 NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
 """Roles with permission to change networks: Network Contributor first."""
+READERS: Final = ("acdd72a7-3385-48ef-bd42-f606fba81ae7", *CONTRIBUTORS)
+"""Roles with permission to read every resource: Reader first."""
 SIMULATED: Final = (
     "microsoft.compute/",
     "microsoft.containerregistry/",
