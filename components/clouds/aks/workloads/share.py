@@ -45,8 +45,10 @@ def share(
             "allowBlobPublicAccess": False,
             "allowCrossTenantReplication": False,
             "allowSharedKeyAccess": False,
-            # It means HTTPS, which NFS is not: with it Azure refuses every mount.
-            # https://learn.microsoft.com/troubleshoot/azure/azure-storage/files/security/files-troubleshoot-linux-nfs
+            # With it Azure refuses every mount without TLS (``encryptInTransit``), which AKS has from 1.33 on, in a mount
+            # helper that was made for an account's name (https://github.com/Azure/AZNFS-mount) and not for an address,
+            # as below. A volume's attributes cannot change, so existing volumes would have to be replaced too.
+            # https://learn.microsoft.com/azure/storage/files/encryption-in-transit-for-nfs-shares
             "enableHttpsTrafficOnly": False,
             "minimumTlsVersion": "TLS1_2",
             "publicNetworkAccess": "Disabled",
