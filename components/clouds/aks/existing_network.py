@@ -125,7 +125,7 @@ def _room(settings: Settings, subnet: Mapping[str, Any]) -> Iterator[Problem]:
     reserved = catalog.of(settings.cloud).reserved_addresses
     prefixes = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
     ranges = [IPv4Network(text) for text in dict.fromkeys(prefixes) if text and ":" not in text]
-    # Private endpoints are in the nodes' subnet: https://learn.microsoft.com/azure/aks/private-clusters, ../workloads/share.py
+    # In the nodes' subnet: https://learn.microsoft.com/azure/aks/private-clusters, workloads/share.py
     endpoints = settings.network.private_endpoint + (settings.workloads.shared_volume is not None)
     room = sum(each.num_addresses - reserved for each in ranges) - endpoints
     upgrades = sum(map(surge_nodes, (settings.admin_pool, *settings.pools)))

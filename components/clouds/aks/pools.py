@@ -170,9 +170,10 @@ def _add_nodes(
     inputs["enableNodePublicIP"] = False
     machine = CATALOG.machines.get(pool.machine_type)
     if machine is None or machine.trusted_launch:
-        # AKS's GPU driver for Ubuntu is not signed, so secure boot would not load it; a user's may not be signed either:
+        # AKS's GPU driver for Ubuntu is not signed, so secure boot would not load it; a user's may not be either:
         # https://learn.microsoft.com/azure/aks/use-trusted-launch
-        inputs["securityProfile"] = {"enableVTPM": True, "enableSecureBoot": pool.gpu_part is None}
+        boot: aks.AgentPoolSecurityProfile = {"enableVTPM": True, "enableSecureBoot": pool.gpu_part is None}
+        inputs["securityProfile"] = boot
     inputs["tags"] = tags
 
 

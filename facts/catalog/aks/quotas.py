@@ -23,7 +23,10 @@ _FAMILIES: Final[Mapping[str, str]] = {row["family"]: row["quota"] for row in ta
 
 
 def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
-    """All of them, with every pool at its maximum while it is upgraded. The way out has one address, a gateway's or a load balancer's."""
+    """All of them, with every pool at its maximum while it is upgraded.
+
+    The way out has one address, a gateway's or a load balancer's.
+    """
     address = Limit("Public IPv4 Addresses - Standard (StandardSkuPublicIpAddresses)", region, "addresses")
     return at_maximum(pools, lambda pool: _per_node(region, pool), (address, 1), beyond=surge_nodes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -233,8 +234,8 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
     )
 
 
-ON_D2S = {"machine_types": ("Standard_D2s_v5",)}
-T4 = {"machine_types": ("Standard_NC4as_T4_v3",), "spot": False, "max_nodes": 2}
+ON_D2S: dict[str, Any] = {"machine_types": ("Standard_D2s_v5",)}
+T4: dict[str, Any] = {"machine_types": ("Standard_NC4as_T4_v3",), "spot": False, "max_nodes": 2}
 
 
 @pytest.mark.parametrize(

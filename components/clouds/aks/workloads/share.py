@@ -45,9 +45,9 @@ def share(
             "allowBlobPublicAccess": False,
             "allowCrossTenantReplication": False,
             "allowSharedKeyAccess": False,
-            # With it Azure refuses every mount without TLS (``encryptInTransit``), which AKS has from 1.33 on, in a mount
-            # helper that was made for an account's name (https://github.com/Azure/AZNFS-mount) and not for an address,
-            # as below. A volume's attributes cannot change, so existing volumes would have to be replaced too.
+            # With it Azure refuses every mount without TLS, which AKS can do from 1.33 on (``encryptInTransit``). The
+            # helper that AKS installs for it on Azure Linux refuses an address, as below, instead of the account's
+            # name: https://github.com/Azure/AZNFS-mount/pull/223 is later. A volume keeps its attributes.
             # https://learn.microsoft.com/azure/storage/files/encryption-in-transit-for-nfs-shares
             "enableHttpsTrafficOnly": False,
             "minimumTlsVersion": "TLS1_2",

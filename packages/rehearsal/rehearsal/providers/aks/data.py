@@ -64,8 +64,10 @@ def _endpoints(pending: Pending[Subscription]) -> dict[str, str]:
 
 def _account_can(pending: Pending[Subscription]) -> None:
     """NFS is with FileStorage accounts alone, whose shares have 100 GiB at least, and without TLS not with those that
-    require secure transfer: https://learn.microsoft.com/azure/storage/files/files-nfs-protocol. Azure takes such a share;
-    volumes with ``encryptInTransit`` are not simulated."""
+    require secure transfer: https://learn.microsoft.com/azure/storage/files/files-nfs-protocol.
+
+    Azure takes such a share; volumes with TLS (``encryptInTransit``) are not simulated.
+    """
     inputs = pending.inputs
     id = _ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
     account = require(pending.cloud, id, ACCOUNT).inputs
