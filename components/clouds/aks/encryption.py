@@ -46,8 +46,8 @@ def require_usable_key(settings: Settings, parent: pulumi.Resource) -> None:
     problems = list(_vault_problems(vault.get("properties") or {}))
     if settings.security.disk_key is None:
         arguments = {**place, "keyName": key.name}
-        found = look_up("azure-native:keyvault:getKey", arguments, parent, f"{_PATH}: {key.id}")
-        problems += _disk_problems(settings.region, vault, found)
+        version = look_up("azure-native:keyvault:getKey", arguments, parent, f"{_PATH}: {key.id}")
+        problems += _disk_problems(settings.region, vault, version)
     if problems:
         raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
 
