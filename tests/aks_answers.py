@@ -40,6 +40,13 @@ VIRTUAL_NETWORK: Final[dict[str, Any]] = {
 
 ROUTE_TABLE: Final[dict[str, Any]] = {"routes": [{"addressPrefix": "0.0.0.0/0", "nextHopType": "VirtualAppliance"}]}
 
+VAULT: Final[dict[str, Any]] = {
+    "location": "eastus",
+    "properties": {"enablePurgeProtection": True, "enableRbacAuthorization": True, "publicNetworkAccess": "Enabled"},
+}
+
+KEY: Final[dict[str, Any]] = {"kty": "RSA", "keySize": 3072}
+
 CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
     "azure-native:network:getVirtualNetwork": lambda args: {
@@ -49,6 +56,8 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
             for subnet in VIRTUAL_NETWORK["subnets"]
         ],
     },
+    "azure-native:keyvault:getVault": lambda args: VAULT,
+    "azure-native:keyvault:getKey": lambda args: KEY,
     "azure-native:network:getRouteTable": lambda args: ROUTE_TABLE,
     "azure-native:network:getNetworkInterface": {"ipConfigurations": [{"privateIPAddress": "10.0.0.77"}]},
     # A cluster in its first update: its pools come later.

@@ -26,12 +26,17 @@ PerNode = Callable[[Pool], Iterator[tuple[Limit, int]]]
 """A pool → what one node of it counts for."""
 
 
-def at_maximum(pools: Sequence[Pool], per_node: PerNode, *once: tuple[Limit, int]) -> tuple[Quota, ...]:
-    """All limits, GPUs first; ``once`` is what the cluster itself needs."""
+def at_maximum(
+    pools: Sequence[Pool],
+    per_node: PerNode,
+    *once: tuple[Limit, int],
+    beyond: Callable[[Pool], int] = lambda pool: 0,
+) -> tuple[Quota, ...]:
+    """All limits, GPUs first; ``once`` is what the cluster needs, ``beyond`` are a pool's nodes above its maximum."""
     needed: dict[Limit, dict[str, int]] = defaultdict(dict)
     for pool in pools:
         for limit, each in per_node(pool):
-            needed[limit][pool.name] = each * pool.max_nodes
+            needed[limit][pool.name] = each * (pool.max_nodes + beyond(pool))
     quotas = [Quota(**limit._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]
     quotas += [Quota(**limit._asdict(), needed=number, pools=()) for limit, number in once]
     return tuple(sorted(quotas, key=lambda quota: (_ORDER.index(quota.unit), quota.place != EVERYWHERE, quota.name)))

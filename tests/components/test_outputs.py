@@ -106,7 +106,7 @@ def of_stack(cloud: str, **changes: Any) -> dict[str, int]:
 T4 = {"name": "t4", "gpu": "nvidia-t4", "gpusPerNode": [1, 4], "maxNodes": 3}
 # vCPUs of the machines with one and with four T4s: of those that a pool mixes the largest.
 VCPUS = {"eks": 4 + 48, "aks": 4 + 64}
-ON_DEMAND = {"eks": "Running On-Demand G and VT instances", "aks": "StandardNCASv3_T4Family"}
+ON_DEMAND = {"eks": "Running On-Demand G and VT instances", "aks": "Standard NCASv3_T4 Family"}
 SPOT = {"eks": "All G and VT Spot Instance Requests", "aks": "Total Regional Spot vCPUs (lowPriorityCores)"}
 
 

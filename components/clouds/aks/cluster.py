@@ -11,7 +11,7 @@ import pulumi
 from components.clouds.aks import access, autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
-from components.clouds.aks.encryption import Encryption
+from components.clouds.aks.encryption import Encryption, require_usable_key
 from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
@@ -68,6 +68,7 @@ class AksCluster(ControlPlaneOutputs):
         existing = ExistingNetwork(settings, parent, new=new) if settings.network.existing else None
         if settings.network.private_endpoint and existing is None and new:
             raise pulumi.RunError(_UNREACHABLE)
+        require_usable_key(settings, parent)
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",

@@ -8,19 +8,90 @@ https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
 from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
 from components.clouds.aks.identity import ClusterIdentities, ManagedIdentity
+from components.clouds.data_lookup import look_up
 from components.resources import CustomResource
 from components.settings import Settings
+from components.settings.problems import Problem, SettingsError
 from facts.catalog.aks.keys import Key, parse_key
 
 if TYPE_CHECKING:
     from schemas import aks
+
+
+_PATH: Final = "security.kmsKey"
+_RSA_BITS: Final = (2048, 3072, 4096)
+
+
+def require_usable_key(settings: Settings, parent: pulumi.Resource) -> None:
+    """Look up the vault and the key of ``kmsKey``, before any resource is created.
+
+    The provider looks up nothing in other subscriptions, so a vault in one is not checked.
+
+    Raises:
+        pulumi.RunError: there is none, or AKS or its disks cannot use it; lists all problems.
+    """
+    key = parse_key(settings.security.kms_key or "")
+    if key is None or key.subscription != settings.project.lower():
+        return
+    place = {"resourceGroupName": key.group, "vaultName": key.vault}
+    vault = look_up("azure-native:keyvault:getVault", place, parent, f"{_PATH}: {key.vault_id}")
+    problems = list(_vault_problems(vault.get("properties") or {}))
+    if settings.security.disk_key is None:
+        arguments = {**place, "keyName": key.name}
+        version = look_up("azure-native:keyvault:getKey", arguments, parent, f"{_PATH}: {key.id}")
+        problems += _disk_problems(settings.region, vault, version)
+    if problems:
+        raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+
+
+def _vault_problems(vault: Mapping[str, Any]) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption#limitations"""
+    firewall = (vault.get("networkAcls") or {}).get("defaultAction") == "Deny"
+    if firewall or str(vault.get("publicNetworkAccess")).lower() == "disabled":
+        yield Problem(
+            _PATH,
+            "the vault has a firewall or no public access, through which AKS cannot reach the key",
+            "Allow public access from all networks on it, or use another vault",
+        )
+    if not vault.get("enableRbacAuthorization"):
+        yield Problem(
+            _PATH,
+            "the vault has access policies and ignores the roles that the program grants",
+            "Enable Azure RBAC: az keyvault update --enable-rbac-authorization true --name <vault>",
+        )
+
+
+def _disk_problems(region: str, vault: Mapping[str, Any], key: Mapping[str, Any]) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/virtual-machines/disk-encryption#customer-managed-key-restrictions"""
+    otherwise = "write security.diskKey, so that this key encrypts Secrets only"
+    if (there := str(vault["location"]).replace(" ", "").lower()) != region:
+        yield Problem(
+            _PATH,
+            f"the vault is in {there}, but disks need a key in their own region, {region}",
+            f"Use a vault in {region}, or {otherwise}",
+        )
+    if not (vault.get("properties") or {}).get("enablePurgeProtection"):
+        yield Problem(
+            _PATH,
+            "disks need a vault with purge protection",
+            f"Enable it: az keyvault update --enable-purge-protection true --name <vault>; or {otherwise}",
+        )
+    # A size that Azure does not tell is left to it.
+    if key.get("kty") not in ("RSA", "RSA-HSM") or key.get("keySize") not in (None, *_RSA_BITS):
+        yield Problem(
+            _PATH,
+            f"disks need an RSA key of {', '.join(map(str, _RSA_BITS[:-1]))} or {_RSA_BITS[-1]} bits, not "
+            f"{key.get('kty')} {key.get('keySize') or ''}".rstrip(),
+            f"Use such a key, or {otherwise}",
+        )
 
 
 class Encryption:
@@ -80,6 +151,11 @@ def _encryption_set(
     usable: CustomResource,
     parent: pulumi.Resource,
 ) -> CustomResource:
+    active: aks.KeyForDiskEncryptionSet = {"keyUrl": key.url}
+    # Not of another subscription:
+    # https://learn.microsoft.com/python/api/azure-mgmt-compute/azure.mgmt.compute.models.keyfordiskencryptionset
+    if key.subscription == settings.project.lower():
+        active["sourceVault"] = {"id": key.vault_id}
     return declare(
         "azure-native:compute:DiskEncryptionSet",
         f"{name}-disks",
@@ -89,7 +165,7 @@ def _encryption_set(
             "diskEncryptionSetName": f"{settings.cluster_name}-disks",
             "encryptionType": "EncryptionAtRestWithCustomerKey",
             "identity": {"type": "UserAssigned", "userAssignedIdentities": [roles.holding(owner.id, [usable])]},
-            "activeKey": {"keyUrl": key.url, "sourceVault": {"id": key.vault_id}},
+            "activeKey": active,
             "tags": dict(settings.labels),
         },
         pulumi.ResourceOptions(parent=parent, depends_on=[usable]),

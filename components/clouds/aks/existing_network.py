@@ -16,6 +16,7 @@ from components.settings import Settings
 from components.settings.limits import common
 from components.settings.problems import Problem, SettingsError
 from facts import catalog
+from facts.catalog.aks.nodes import surge_nodes
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, ROUTE_TABLE
 
 _NETWORK: Final = "azure-native:network:getVirtualNetwork"
@@ -124,6 +125,10 @@ def _room(settings: Settings, subnet: Mapping[str, Any]) -> Iterator[Problem]:
     reserved = catalog.of(settings.cloud).reserved_addresses
     prefixes = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
     ranges = [IPv4Network(text) for text in dict.fromkeys(prefixes) if text and ":" not in text]
-    room = sum(each.num_addresses - reserved for each in ranges)
-    if room < settings.max_nodes:
-        yield common.existing_too_small("subnets", subnet["name"], ranges[0], room, settings.max_nodes)
+    # In the nodes' subnet: https://learn.microsoft.com/azure/aks/private-clusters, workloads/share.py
+    endpoints = settings.network.private_endpoint + (settings.workloads.shared_volume is not None)
+    room = sum(each.num_addresses - reserved for each in ranges) - endpoints
+    upgrades = sum(map(surge_nodes, (settings.admin_pool, *settings.pools)))
+    nodes = settings.max_nodes + upgrades
+    if room < nodes:
+        yield common.existing_too_small("subnets", subnet["name"], ranges[0], room, nodes, upgrades)

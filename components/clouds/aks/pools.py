@@ -18,7 +18,7 @@ from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.aks.cloud import CATALOG
 from facts.catalog.aks.naming import pool_name, zone_numbers
-from facts.catalog.aks.nodes import MAX_PODS
+from facts.catalog.aks.nodes import MAX_PODS, surge_nodes
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Image, Pool, PoolGpus
 
@@ -129,12 +129,9 @@ def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
     upgrade = pool.upgrade
     if upgrade is None:
         return default
-    settings: aks.AgentPoolUpgradeSettings = {**default}
+    settings: aks.AgentPoolUpgradeSettings = {**default, "maxSurge": str(surge_nodes(pool))}
     if upgrade.max_surge is not None or upgrade.max_unavailable is not None:
-        settings["maxSurge"], settings["maxUnavailable"] = (
-            str(upgrade.max_surge or 0),
-            str(upgrade.max_unavailable or 0),
-        )
+        settings["maxUnavailable"] = str(upgrade.max_unavailable or 0)
     if upgrade.drain_minutes is not None:
         settings["drainTimeoutInMinutes"] = upgrade.drain_minutes
     return settings
@@ -173,9 +170,10 @@ def _add_nodes(
     inputs["enableNodePublicIP"] = False
     machine = CATALOG.machines.get(pool.machine_type)
     if machine is None or machine.trusted_launch:
-        # AKS's GPU driver for Ubuntu is not signed, so secure boot would not load it; a user's may not be signed either:
+        # AKS's GPU driver for Ubuntu is not signed, so secure boot would not load it; a user's may not be either:
         # https://learn.microsoft.com/azure/aks/use-trusted-launch
-        inputs["securityProfile"] = {"enableVTPM": True, "enableSecureBoot": pool.gpu_part is None}
+        boot: aks.AgentPoolSecurityProfile = {"enableVTPM": True, "enableSecureBoot": pool.gpu_part is None}
+        inputs["securityProfile"] = boot
     inputs["tags"] = tags
 
 

@@ -113,11 +113,12 @@ def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, r
             yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
 
 
-def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nodes: int) -> Problem:
-    """A range of an existing network that is too small for all pools at maxNodes."""
+def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nodes: int, upgrades: int = 0) -> Problem:
+    """A range of an existing network that is too small for all pools at maxNodes; ``upgrades`` are of the ``nodes``."""
+    of_them = f", {upgrades} of them during upgrades" if upgrades else ""
     return Problem(
         f"network.existing.{key}",
-        f"'{name}' ({network}) has room for {counted(room, 'node')}, but the pools may grow to {nodes}",
+        f"'{name}' ({network}) has room for {counted(room, 'node')}, but the pools may grow to {nodes}{of_them}",
         "Use a larger one, or lower maxNodes",
     )
 

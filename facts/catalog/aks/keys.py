@@ -33,6 +33,16 @@ class Key:
     version: str
 
     @property
+    def subscription(self) -> str:
+        """That of the vault, in lower case."""
+        return self.vault_id.split("/")[2].lower()
+
+    @property
+    def group(self) -> str:
+        """The resource group of the vault."""
+        return self.vault_id.split("/")[4]
+
+    @property
     def id(self) -> str:
         """The key in any version, as a scope of roles."""
         return f"{self.vault_id}/keys/{self.name}"

@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
+from facts.concepts.pool import Pool
 
 MAX_PODS: Final = 110
 """Pods on a node, for every pool. Azure CNI Overlay allows 250, but each costs 20 MiB of reserved memory."""
@@ -33,6 +34,20 @@ def most_nodes(machine_type: str) -> int:
     several (https://github.com/Azure/AKS/issues/2725) is not certain: 100 are right either way.
     """
     return 100 if _INFINIBAND.fullmatch(machine_type) else 1000
+
+
+def surge_nodes(pool: Pool) -> int:
+    """Nodes that an upgrade of the pool adds meanwhile, beyond its maximum; they need quota and addresses.
+
+    https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling. A spot pool has none
+    (https://learn.microsoft.com/azure/aks/spot-node-pool), and a GPU pool by default: few have quota for one more.
+    """
+    if pool.spot:
+        return 0
+    upgrade = pool.upgrade
+    if upgrade is not None and (upgrade.max_surge is not None or upgrade.max_unavailable is not None):
+        return upgrade.max_surge or 0
+    return 0 if pool.gpu_part else 1
 
 
 def allocatable(machine: Machine) -> Resources:

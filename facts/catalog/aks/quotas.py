@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from facts.catalog import tables
+from facts.catalog.aks.nodes import surge_nodes
 from facts.catalog.limits import Limit, at_maximum
 from facts.catalog.machines import Machines
 from facts.catalog.model import Quota
@@ -22,9 +23,12 @@ _FAMILIES: Final[Mapping[str, str]] = {row["family"]: row["quota"] for row in ta
 
 
 def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
-    """All of them, with every pool at its maximum. The way out has one address, a gateway's or a load balancer's."""
+    """All of them, with every pool at its maximum while it is upgraded.
+
+    The way out has one address, a gateway's or a load balancer's.
+    """
     address = Limit("Public IPv4 Addresses - Standard (StandardSkuPublicIpAddresses)", region, "addresses")
-    return at_maximum(pools, lambda pool: _per_node(region, pool), (address, 1))
+    return at_maximum(pools, lambda pool: _per_node(region, pool), (address, 1), beyond=surge_nodes)
 
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:

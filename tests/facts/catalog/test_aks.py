@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,10 @@ from facts.catalog import Machine, Resources
 from facts.catalog.aks import nodes
 from facts.catalog.tables import by_key
 from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool, Upgrade
 from policies.readers.aks.clusters import read_agent_pool
 from policies.readers.aks.facts import gpus_of_size
+from tests.components import specs
 
 AKS = catalog.of("aks")
 GPU_NAMES = list(AKS.accelerators)
@@ -229,3 +232,42 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
         == AKS.spot_taints
         == (Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),)
     )
+
+
+ON_D2S: dict[str, Any] = {"machine_types": ("Standard_D2s_v5",)}
+T4: dict[str, Any] = {"machine_types": ("Standard_NC4as_T4_v3",), "spot": False, "max_nodes": 2}
+
+
+@pytest.mark.parametrize(
+    ("pool", "vcpus"),
+    [
+        # One node of 2 vCPUs, and one more while it is upgraded.
+        (specs.admin_pool(**ON_D2S), 4),
+        (specs.cpu_pool(max_nodes=3, **ON_D2S), 8),
+        (specs.cpu_pool(max_nodes=3, upgrade=Upgrade(max_surge=2), **ON_D2S), 10),
+        (specs.cpu_pool(max_nodes=3, upgrade=Upgrade(max_unavailable=1), **ON_D2S), 6),
+        (specs.cpu_pool(max_nodes=3, spot=True, **ON_D2S), 6),
+        (specs.gpu_pool(**T4), 8),
+        (specs.gpu_pool(**T4, upgrade=Upgrade(drain_minutes=5)), 8),
+        (specs.gpu_pool(**T4, upgrade=Upgrade(max_surge=1)), 12),
+    ],
+)
+def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(pool: Pool, vcpus: int) -> None:
+    needed = {quota.name: quota.needed for quota in AKS.quotas("eastus", [pool], 1) if quota.unit == "vCPUs"}
+    assert set(needed.values()) == {vcpus}
+
+
+@pytest.mark.parametrize(
+    ("size", "family"),
+    [
+        ("Standard_NC4as_T4_v3", "Standard NCASv3_T4 Family"),
+        ("Standard_ND96asr_v4", "Standard NDASv4_A100 Family"),
+        ("Standard_ND96amsr_A100_v4", "standard NDAMSv4_A100Family"),
+        ("Standard_ND96isr_H100_v5", "standardNDSH100v5Family"),
+        ("Standard_ND96isr_H200_v5", "standardNDISRH200V5Family"),
+    ],
+)
+def test_families_have_the_names_of_azures_api_blanks_included(size: str, family: str) -> None:
+    """https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/azure/azure_instance_types.go"""
+    pool = specs.gpu_pool(machine_types=(size,), spot=False)
+    assert family in {quota.name for quota in AKS.quotas("eastus", [pool], 1)}

@@ -45,8 +45,10 @@ def share(
             "allowBlobPublicAccess": False,
             "allowCrossTenantReplication": False,
             "allowSharedKeyAccess": False,
-            # It means HTTPS, which NFS is not: with it Azure refuses every mount.
-            # https://learn.microsoft.com/troubleshoot/azure/azure-storage/files/security/files-troubleshoot-linux-nfs
+            # With it Azure refuses every mount without TLS, which AKS can do from 1.33 on (``encryptInTransit``). The
+            # helper that AKS installs for it on Azure Linux refuses an address, as below, instead of the account's
+            # name: https://github.com/Azure/AZNFS-mount/pull/223 is later. A volume keeps its attributes.
+            # https://learn.microsoft.com/azure/storage/files/encryption-in-transit-for-nfs-shares
             "enableHttpsTrafficOnly": False,
             "minimumTlsVersion": "TLS1_2",
             "publicNetworkAccess": "Disabled",

@@ -21,6 +21,8 @@ _DISK_GB: Final = range(30, 2049)
 # https://learn.microsoft.com/azure/aks/use-system-pools
 _SMALLEST_SYSTEM_VCPUS: Final = 2
 _SMALLEST_SYSTEM_GIB: Final = 4
+# https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling#customize-node-drain-timeout
+_SHORTEST_DRAIN_MINUTES: Final = 5
 
 RESERVATION: Final = re.compile(
     r"(?P<group>/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<name>[^/]+))/providers/Microsoft\.Compute/"
@@ -153,6 +155,13 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
         elif not surge and not missing and (surge, missing) != (None, None):
             yield Problem(
                 f"{pool.declared_at}.upgrade", "AKS upgrades at least 1 node at a time", "Write maxUnavailable: 1"
+            )
+        if pool.upgrade.drain_minutes is not None and pool.upgrade.drain_minutes < _SHORTEST_DRAIN_MINUTES:
+            yield Problem(
+                f"{pool.declared_at}.upgrade.drainMinutes",
+                f"AKS gives pods at least {_SHORTEST_DRAIN_MINUTES} minutes to leave a node, "
+                f"not {pool.upgrade.drain_minutes}",
+                f"Write {_SHORTEST_DRAIN_MINUTES} or more",
             )
         if all(each.spot for each in settings.pools if each.declared_at == pool.declared_at):
             yield Problem(

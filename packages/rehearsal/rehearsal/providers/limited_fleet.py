@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from facts.concepts.pool import SIZE_KEY, FlexStart, Pool, PoolGpus
+from facts.concepts.pool import SIZE_KEY, FlexStart, Pool, PoolGpus, Upgrade
 from rehearsal.providers.account_limits import AccountLimits, Refusals, Shortage
 from rehearsal.providers.base import ProviderError
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
@@ -106,6 +106,8 @@ class LimitedFleet:
             disk_gb=max(1, machine.disk_mib // 1024),
             gpu_part=gpus,
             max_nodes=1,
+            # The nodes that an upgrade adds are not of this group.
+            upgrade=Upgrade(max_surge=0),
             spot=group.spot,
             zones=group.zones,
             labels={},

@@ -139,7 +139,7 @@ def google_pod(number: str) -> str:
 def test_what_azure_refuses_about_trust(changes: dict[str, Any], words: str, tmp_path: Path) -> None:
     here = AKS(tmp_path)
     here.group()
-    here.identity()
+    here.identity(joins=False)
     here.create(azure.FEDERATED, azure.federated())
     other = {"federatedIdentityCredentialResourceName": "other", "subject": "system:serviceaccount:default:other"}
     inputs = azure.federated(**(changes if "another" in str(changes) else {**other, **changes}))

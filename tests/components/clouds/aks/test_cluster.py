@@ -23,7 +23,7 @@ from tests.components import specs
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 ROLE = "azure-native:authorization:RoleAssignment"
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
-VAULT = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v"
+VAULT = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v"
 VERSION = "0123456789abcdef" * 2
 KEY = f"{VAULT}/keys/k/versions/{VERSION}"
 

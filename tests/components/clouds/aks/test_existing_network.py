@@ -9,6 +9,7 @@ import pytest
 
 from components.clouds.aks import roles
 from components.settings.cluster import ExistingNetwork
+from components.settings.workloads import Workloads
 from tests import aks_answers, recorder
 from tests.components import specs
 
@@ -157,8 +158,14 @@ def test_a_cluster_keeps_its_way_out_whatever_its_table_becomes(monkeypatch: pyt
         ({}, {"service_cidr": "10.0.0.0/8"}, r"network\.serviceCidr: .*overlaps"),
         (
             {"subnets": [{**SUBNET, "addressPrefix": "10.20.0.0/29"}]},
-            {"max_nodes": 4},
-            r"existing\.subnets: .* room for 3 nodes, but the pools may grow to 4",
+            {"max_nodes": 2},
+            # 3 addresses, one of them the control plane's.
+            r"existing\.subnets: .* room for 2 nodes, but the pools may grow to 3, 1 of them during upgrades",
+        ),
+        (
+            {"subnets": [{**SUBNET, "addressPrefix": "10.20.0.0/29"}]},
+            {"max_nodes": 1, "workloads": Workloads.model_validate({"sharedVolume": {}})},
+            r"existing\.subnets: .* room for 1 node, but the pools may grow to 2",
         ),
     ],
 )
@@ -173,4 +180,4 @@ def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
 
 def test_a_subnet_that_just_fits_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(aks_answers.VIRTUAL_NETWORK, "subnets", [{**SUBNET, "addressPrefix": "10.20.0.0/29"}])
-    assert run_cluster(max_nodes=3).only(CLUSTER)
+    assert run_cluster(max_nodes=1).only(CLUSTER)

@@ -45,8 +45,8 @@ def _require(pending: Pending[Subscription]) -> None:
         require_its_size(pending.cloud, pending.before, pending.inputs)
     cluster = require(pending.cloud, cluster_of(pending.id), CLUSTER)
     _require_version(pending, cluster)
-    require_subnets(pending.cloud, pending.inputs, cluster.inputs)
     _require_same_network(pending.inputs, cluster.inputs)
+    require_subnets(pending.cloud, pending.inputs, cluster.inputs)
     require_zones(pending.cloud, pending.inputs, cluster.inputs["location"])
     _require_reservation(pending.cloud, pending.inputs, cluster)
     others = [pool.inputs for pool in pools_of(pending.cloud, cluster.id) if not same(pool.id, pending.id)]
@@ -116,7 +116,8 @@ def live(cloud: Subscription, pool: Record) -> Record:
 
 def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) -> None:
     """404 if a pool's subnet does not exist, 400 if it is in another region than the cluster, 403 if the cluster's
-    identity may not change the subnet's route table: https://learn.microsoft.com/azure/aks/aks-service-permissions."""
+    identity may not join the subnet or change its route table:
+    https://learn.microsoft.com/azure/aks/aks-service-permissions."""
     for key in ("vnetSubnetID", "podSubnetID"):
         if pool.get(key):
             subnet = require(cloud, pool[key], SUBNET)
@@ -126,8 +127,12 @@ def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) 
                     f"{key}: subnet {subnet.id} is in {network.inputs['location']}, the cluster in "
                     f"{cluster['location']}."
                 )
+            # One that Azure makes with the cluster has no role yet.
+            if at(cluster, "identity.userAssignedIdentities"):
+                join = "Microsoft.Network/virtualNetworks/subnets/join/action"
+                require_role(cloud, cluster, subnet.id, NETWORKERS, join, subnet.id)
             table = at(subnet.inputs, "routeTable.id")
-            _require_role(cloud, cluster, table, NETWORKERS, "Microsoft.Network/routeTables/routes/write", table)
+            require_role(cloud, cluster, table, NETWORKERS, "Microsoft.Network/routeTables/routes/write", table)
 
 
 def _require_same_network(pool: Properties, cluster: Properties) -> None:
@@ -141,7 +146,7 @@ def _require_same_network(pool: Properties, cluster: Properties) -> None:
             raise bad_request("All or none of the agent pools should set vnetSubnetID, all in one virtual network.")
 
 
-def _require_role(
+def require_role(
     cloud: Subscription,
     cluster: Properties,
     resource: str | None,
@@ -195,7 +200,7 @@ def _require_reservation(cloud: Subscription, pool: Properties, cluster: Record)
     reservation = pool.get("capacityReservationGroupID")
     group = (reservation or "").lower().partition("/providers/")[0]
     action = "Microsoft.Compute/capacityReservationGroups/deploy/action"
-    _require_role(cloud, cluster.inputs, reservation, CONTRIBUTORS, action, group)
+    require_role(cloud, cluster.inputs, reservation, CONTRIBUTORS, action, group)
 
 
 def cluster_of(pool: str) -> str:

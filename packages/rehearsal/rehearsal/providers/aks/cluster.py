@@ -18,6 +18,7 @@ from rehearsal.providers.aks.agent_pool import (
     POOL,
     pools_of,
     require_its_size,
+    require_role,
     require_subnets,
     require_zones,
     start_nodes,
@@ -30,6 +31,7 @@ from rehearsal.providers.aks.identity import (
     IDENTITY,
     NETWORKERS,
     RBAC_CLUSTER_ADMIN,
+    READERS,
     ROLE_ASSIGNMENT,
     ZONE_KEEPERS,
     has_role,
@@ -73,6 +75,9 @@ def _require(pending: Pending[Subscription]) -> None:
     for pool in inline_pools(pending.inputs):
         require_subnets(pending.cloud, pool, pending.inputs)
         require_zones(pending.cloud, pool, pending.inputs["location"])
+    # https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
+    disks = pending.inputs.get("diskEncryptionSetID")
+    require_role(pending.cloud, pending.inputs, disks, READERS, "Microsoft.Compute/diskEncryptionSets/read", disks)
     _require_ranges_apart(pending.cloud, pending.inputs)
     _require_nat(pending.cloud, pending.inputs)
     _require_default_route(pending.cloud, pending.inputs)

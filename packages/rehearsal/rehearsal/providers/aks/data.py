@@ -63,8 +63,11 @@ def _endpoints(pending: Pending[Subscription]) -> dict[str, str]:
 
 
 def _account_can(pending: Pending[Subscription]) -> None:
-    """NFS is with FileStorage accounts alone, and not with those that take HTTPS alone; their shares have 100 GiB at
-    least: https://learn.microsoft.com/azure/storage/files/files-nfs-protocol"""
+    """NFS is with FileStorage accounts alone, whose shares have 100 GiB at least, and without TLS not with those that
+    require secure transfer: https://learn.microsoft.com/azure/storage/files/files-nfs-protocol.
+
+    Azure takes such a share; volumes with TLS (``encryptInTransit``) are not simulated.
+    """
     inputs = pending.inputs
     id = _ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
     account = require(pending.cloud, id, ACCOUNT).inputs
@@ -73,7 +76,7 @@ def _account_can(pending: Pending[Subscription]) -> None:
         raise bad_request("NFS shares need a storage account of kind FileStorage.", "FeatureNotSupportedForAccount")
     if inputs.get("enabledProtocols") == "NFS" and account.get("enableHttpsTrafficOnly", True):
         raise bad_request(
-            "No client could mount an NFS share of an account that requires secure transfer: "
+            "No client could mount an NFS share without TLS of an account that requires secure transfer: "
             "write enableHttpsTrafficOnly false."
         )
     if premium and (inputs.get("shareQuota") or _LEAST_PREMIUM) < _LEAST_PREMIUM:

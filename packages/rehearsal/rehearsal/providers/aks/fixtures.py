@@ -1,5 +1,5 @@
-"""What exists before the stack: the network, the disk encryption set, the groups of reservations, the containers of
-blobs and the registries that its file names, as another program would create them."""
+"""What exists before the stack: the network, the disk encryption set, the groups of reservations and of the key vault,
+the containers of blobs and the registries that its file names, as another program would create them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
 from facts.catalog.aks.cloud import REGISTRY as REGISTRY_ID
 from facts.catalog.aks.keys import ENCRYPTION_SET as KEY_SET
+from facts.catalog.aks.keys import parse_key
 from facts.catalog.aks.resource_ids import CONTAINER as CONTAINER_ID
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK
 from rehearsal.providers.aks.cloud import GROUP
@@ -27,17 +28,19 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
     made = set[str]() if network is None else {network["group"].lower()}
     written = KEY_SET.fullmatch(settings.security.disk_key or "")
     groups = [group.rpartition("/")[2] for group in reservation_groups(settings)]
-    for group in [*groups, *([] if written is None else [written["group"]])]:
+    key = parse_key(settings.security.kms_key or "")
+    vaults = [] if key is None or key.subscription != settings.project.lower() else [key.group]
+    for group in [*groups, *vaults, *([] if written is None else [written["group"]])]:
         yield from _group(group, settings, made)
     yield from _data(settings, made)
     if written is None:
         return
     there = {"resourceGroupName": written["group"], "location": settings.region}
     vault = f"/subscriptions/{settings.project}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/company"
-    key = {"keyUrl": f"https://company.vault.azure.net/keys/disks/{'0' * 32}", "sourceVault": {"id": vault}}
+    active = {"keyUrl": f"https://company.vault.azure.net/keys/disks/{'0' * 32}", "sourceVault": {"id": vault}}
     identity = {"type": "SystemAssigned"}
     kind = "EncryptionAtRestWithCustomerKey"
-    inputs = {**there, "diskEncryptionSetName": written["name"], "identity": identity, "activeKey": key}
+    inputs = {**there, "diskEncryptionSetName": written["name"], "identity": identity, "activeKey": active}
     yield ENCRYPTION_SET, {**inputs, "encryptionType": kind}
 
 

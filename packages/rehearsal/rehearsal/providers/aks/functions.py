@@ -12,6 +12,7 @@ from rehearsal.providers.aks.agent_pool import POOL, live, pools_of
 from rehearsal.providers.aks.cloud import TABLE, Subscription, identifier, require
 from rehearsal.providers.aks.cluster import endpoint_path, find_cluster
 from rehearsal.providers.aks.data import get_network_interface
+from rehearsal.providers.aks.identity import get_key, get_vault
 from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, subnets_of
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import last_part
@@ -129,6 +130,8 @@ FUNCTIONS: Final[Mapping[str, Callable[[Subscription, Properties], Properties]]]
     "azure-native:authorization:getClientConfig": get_client_config,
     "azure-native:containerservice:getAgentPool": get_agent_pool,
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,
+    "azure-native:keyvault:getKey": get_key,
+    "azure-native:keyvault:getVault": get_vault,
     "azure-native:network:getNetworkInterface": get_network_interface,
     "azure-native:network:getRouteTable": get_route_table,
     "azure-native:network:getVirtualNetwork": get_virtual_network,

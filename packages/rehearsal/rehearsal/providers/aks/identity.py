@@ -7,9 +7,9 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, TABLE, Subscription, identifier, require, same
 from rehearsal.providers.aks.errors import api_error, bad_request, not_found
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import Pending, SimulatedResource
 from rehearsal.providers.store import Record
@@ -34,6 +34,8 @@ ZONE_KEEPERS: Final = ("b12aa53e-6015-4669-85d0-8515ebb3ae7f", *CONTRIBUTORS)
 """Roles that may write a private DNS zone."""
 NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
 """Roles with permission to change networks: Network Contributor first."""
+READERS: Final = ("acdd72a7-3385-48ef-bd42-f606fba81ae7", *CONTRIBUTORS)
+"""Roles with permission to read every resource: Reader first."""
 SIMULATED: Final = (
     "microsoft.compute/",
     "microsoft.containerregistry/",
@@ -163,13 +165,37 @@ def require_scope(cloud: Subscription, scope: str) -> None:
         raise not_found(path)
 
 
+def get_vault(cloud: Subscription, args: Properties) -> Properties:
+    """``keyvault:getVault``: a vault that AKS can use, where its resource group is; 404 if the group does not exist."""
+    group = require(cloud, GROUP_ID.format_map({**args, "subscription": cloud.subscription}), GROUP)
+    properties = {"enablePurgeProtection": True, "enableRbacAuthorization": True, "publicNetworkAccess": "Enabled"}
+    return {"name": args["vaultName"], "location": group.inputs["location"], "properties": properties}
+
+
+def get_key(cloud: Subscription, args: Properties) -> Properties:
+    """``keyvault:getKey``: an RSA key; 404 where the account has none of that name."""
+    url, known = f"https://{args['vaultName']}.vault.azure.net/keys/{args['keyName']}", cloud.account_limits.keys
+    if known is not None and not any(f"{each}/".startswith(f"{url}/") for each in known):
+        raise _no_key(url)
+    return {"name": args["keyName"], "kty": "RSA", "keySize": 2048}
+
+
+def _no_key(url: str) -> ProviderError:
+    return api_error(
+        HTTPStatus.NOT_FOUND, "KeyNotFound", f"A key with (name/id) {url} was not found in this key vault."
+    )
+
+
 def _key_there(pending: Pending[Subscription]) -> None:
     """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
     url = at(pending.inputs, "activeKey.keyUrl")
     if url is not None and not pending.cloud.account_limits.has_key(url):
-        raise api_error(
-            HTTPStatus.NOT_FOUND, "KeyNotFound", f"A key with (name/id) {url} was not found in this key vault."
-        )
+        raise _no_key(url)
+    # Disks and their key are in one region, of which the vault's group tells here; Azure's words are not quoted.
+    vault = at(pending.inputs, "activeKey.sourceVault.id")
+    group = pending.cloud.find(str(vault).partition("/providers/")[0], GROUP)
+    if group is not None and group.inputs["location"] != pending.inputs["location"]:
+        raise bad_request(f"The key vault {vault} and the disk encryption set must be in the same region.")
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (

@@ -69,8 +69,12 @@ class Microsoft(Account):
         self.create(NETWORK, network())
         return self.create(SUBNET, subnet())
 
-    def identity(self, name: str = "control-plane") -> Created:
-        return self.create(IDENTITY, {"resourceGroupName": "gpu-dev", "resourceName": name})
+    def identity(self, name: str = "control-plane", *, joins: bool = True) -> Created:
+        """An identity; the control plane's may join the subnet of the nodes."""
+        made = self.create(IDENTITY, {"resourceGroupName": "gpu-dev", "resourceName": name})
+        if joins and name == "control-plane":
+            self.create(ROLE_ASSIGNMENT, role(principalId=made.state["principalId"]), name="join")
+        return made
 
     def cluster(self, **changes: Any) -> Created:
         """A cluster with a system pool in a network of its own."""

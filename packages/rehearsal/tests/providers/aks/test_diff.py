@@ -119,7 +119,7 @@ def test_a_private_cluster_stays_private(azure: Microsoft) -> None:
 
 def test_a_role_assignment_keeps_its_role_and_a_public_address_its_zones(azure: Microsoft) -> None:
     azure.network()
-    principal = azure.identity().state["principalId"]
+    principal = azure.identity(joins=False).state["principalId"]
     granted = role(principalId=principal)
     made = azure.create(ROLE_ASSIGNMENT, granted)
     with pytest.raises(ProviderError, match="roleDefinitionId"):

@@ -17,17 +17,22 @@ from packages.rehearsal.tests.providers.aks.account import (
     IDENTITY,
     NETWORK,
     POOL,
+    ROLE_ASSIGNMENT,
     SUBNET,
     SUBSCRIPTION,
     cluster,
     gpu_pool,
     network,
+    role,
     subnet,
 )
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.server import serve
 
 pytestmark = REAL_ENGINE
+
+PRINCIPAL = "8111abe6-0ac2-523a-8b87-2d784f1901ec"
+"""The one of the identity ``control-plane``."""
 
 PROGRAM = """
 import json, pulumi
@@ -57,6 +62,7 @@ class Azure:
             network=[NETWORK, network(), {}],
             subnet=[SUBNET, subnet(), {}],
             identity=[IDENTITY, {**place, "resourceName": "control-plane"}, {}],
+            role=[ROLE_ASSIGNMENT, role(principalId=PRINCIPAL), {}],
             cluster=[CLUSTER, cluster(), {}],
             pool=[POOL, gpu_pool(**(pool or {})), {"ignore_changes": ["count"], **options}],
         )

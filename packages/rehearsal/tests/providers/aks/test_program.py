@@ -11,7 +11,14 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from packages.rehearsal.tests.providers.aks.account import CLUSTER, ENCRYPTION_SET, POOL, SUBSCRIPTION, Microsoft
+from packages.rehearsal.tests.providers.aks.account import (
+    CLUSTER,
+    ENCRYPTION_SET,
+    GROUP,
+    POOL,
+    SUBSCRIPTION,
+    Microsoft,
+)
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.fixtures import create_fixtures
@@ -66,6 +73,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     def once(stack: str) -> tuple[recorder.Recording, Microsoft]:
         config = one_stack.config("aks", **STACKS[stack])
         config["azure-native:subscriptionId"] = SUBSCRIPTION
+        azure.create(GROUP, {"resourceGroupName": "keys"})
         return run_with(config, stack), azure
 
     yield once
@@ -76,7 +84,17 @@ def test_a_new_private_cluster_is_refused_before_anything_is_made(run: Run, monk
     monkeypatch.setitem(STACKS, "private", {"network": {"privateEndpoint": True}})
     with pytest.raises(pulumi.RunError, match=r"network\.privateEndpoint: "):
         run("private")
-    assert Sent.azure.provider.inventory() == []
+    assert len(Sent.azure.provider.inventory()) == 1, "there is the group of the vault, as before"
+
+
+def test_a_vault_of_another_region_is_refused_before_anything_is_made(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STACKS, "elsewhere", {"security": {"kmsKey": KEY.replace("/keys/providers", "/far/providers")}})
+    Sent.azure.create(GROUP, {"resourceGroupName": "far", "location": "westus2"})
+    with pytest.raises(pulumi.RunError, match=r"security\.kmsKey: the vault is in westus2"):
+        run("elsewhere")
+    assert len(Sent.azure.provider.inventory()) == 2, "there are the groups of the vaults, as before"
 
 
 @pytest.mark.parametrize("stack", STACKS)

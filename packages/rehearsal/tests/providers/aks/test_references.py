@@ -11,8 +11,6 @@ from packages.rehearsal.tests.providers.aks.account import (
     CLUSTER,
     CLUSTER_ID,
     GROUP_ID,
-    IDENTITY_OPERATOR,
-    KUBELET_ID,
     NAT,
     NETWORK,
     POOL,
@@ -34,11 +32,6 @@ from packages.rehearsal.tests.providers.aks.account import (
 from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Properties, ProviderError
 
-CONTRIBUTOR = (
-    f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
-    "b24988ac-6180-42a0-ab88-20f7382dd24c"
-)
-
 
 def missing(azure: Microsoft, type: str, inputs: Properties, code: str) -> None:
     with pytest.raises(ProviderError, match=f'Code="{code}"'):
@@ -51,13 +44,14 @@ def test_references_must_exist(azure: Microsoft) -> None:
     missing(azure, SUBNET, subnet(), "ResourceNotFound")
     missing(azure, NAT, nat(), "ResourceNotFound")
     missing(azure, CLUSTER, cluster(), "ResourceNotFound")
-    azure.identity()
+    principal = azure.identity(joins=False).state["principalId"]
     missing(azure, CLUSTER, cluster(), "ResourceNotFound")
     azure.create(NETWORK, network())
     missing(azure, SUBNET, subnet(natGateway={"id": "x"}), "ResourceNotFound")
     azure.create(SUBNET, subnet())
     missing(azure, CLUSTER, cluster(diskEncryptionSetID="x"), "ResourceNotFound")
     missing(azure, POOL, gpu_pool(), "ResourceNotFound")
+    azure.create(ROLE_ASSIGNMENT, role(principalId=principal))
     azure.create(CLUSTER, cluster())
     missing(azure, POOL, gpu_pool(vnetSubnetID=f"{SUBNET_ID}x"), "ResourceNotFound")
 
@@ -195,20 +189,6 @@ def test_all_pools_are_in_one_network(elsewhere: str | None, azure: Microsoft) -
         azure.create(POOL, gpu_pool(vnetSubnetID=elsewhere))
 
 
-@pytest.mark.parametrize("scope", [KUBELET_ID, GROUP_ID, f"/subscriptions/{SUBSCRIPTION}"])
-def test_the_control_plane_may_give_nodes_their_identity_where_it_is_operator(azure: Microsoft, scope: str) -> None:
-    azure.network()
-    principal = azure.identity().state["principalId"]
-    azure.identity("kubelet")
-    inputs = cluster(identityProfile={"kubeletidentity": {"resourceId": KUBELET_ID}})
-    missing(azure, CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
-    azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=principal))  # Network Contributor is not enough
-    missing(azure, CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
-    operator = role(scope=scope, principalId=principal, roleDefinitionId=IDENTITY_OPERATOR)
-    azure.create(ROLE_ASSIGNMENT, operator, name="operator")
-    assert azure.create(CLUSTER, inputs).id
-
-
 PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
 
 
@@ -228,29 +208,12 @@ def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right
     azure.group()
     azure.create(NETWORK, network(dhcpOptions={"dnsServers": servers}))
     azure.create(SUBNET, subnet())
-    azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=azure.identity().state["principalId"]))
+    azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=azure.identity(joins=False).state["principalId"]))
     inputs = cluster(apiServerAccessProfile=access)
     if refused:
         missing(azure, CLUSTER, inputs, "LinkedAuthorizationFailed")
     else:
         assert azure.create(CLUSTER, inputs).id
-
-
-@pytest.mark.parametrize("scope", [None, SUBNET_ID, f"{GROUP_ID}/providers/Microsoft.Network/routeTables/firewall"])
-def test_the_route_table_of_the_subnet_is_changed_by_right(azure: Microsoft, scope: str | None) -> None:
-    azure.group()
-    table = azure.create(
-        ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "firewall", "location": "eastus"}
-    ).id
-    azure.create(NETWORK, network())
-    azure.create(SUBNET, subnet(routeTable={"id": table}))
-    principal = azure.identity().state["principalId"]
-    if scope is not None:
-        azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=principal))
-    if scope == table:
-        assert azure.create(CLUSTER, cluster()).id
-    else:
-        missing(azure, CLUSTER, cluster(), "AuthorizationFailed")
 
 
 ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
@@ -288,30 +251,12 @@ def test_a_landing_zone_has_the_private_zone_in_its_hub(
 
 def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: Microsoft) -> None:
     azure.group()
-    granted = role(scope=ZONE, principalId=azure.identity().state["principalId"], roleDefinitionId=ZONE_ROLE)
+    principal = azure.identity(joins=False).state["principalId"]
+    granted = role(scope=ZONE, principalId=principal, roleDefinitionId=ZONE_ROLE)
     made = azure.create(ROLE_ASSIGNMENT, granted)
     answer = azure.read(ROLE_ASSIGNMENT, made.id, granted).inputs
     assert answer is not None
     assert answer["roleDefinitionId"] == ZONE_ROLE.replace(SUBSCRIPTION, "hub")
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_pool_is_in_a_reservation_where_the_control_plane_is_contributor(azure: Microsoft, whole: bool) -> None:
-    azure.network()
-    principal = azure.identity().state["principalId"]
-    azure.create(CLUSTER, cluster())
-    spot = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice", "nodeTaints")
-    regular = {key: value for key, value in gpu_pool().items() if key not in spot}
-    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gpus"
-    reservation = f"{group}/providers/Microsoft.Compute/capacityReservationGroups/june"
-    missing(azure, POOL, {**regular, "capacityReservationGroupID": reservation}, "AuthorizationFailed")
-    assert azure.create(POOL, regular).id
-    azure.create("azure-native:resources:ResourceGroup", {"resourceGroupName": "gpus", "location": "eastus"})
-    scope = group if whole else f"/subscriptions/{SUBSCRIPTION}"
-    granted = role(scope=scope, principalId=principal, roleDefinitionId=CONTRIBUTOR)
-    azure.create(ROLE_ASSIGNMENT, granted, name="contributor")
-    reserved = {**regular, "agentPoolName": "reserved", "capacityReservationGroupID": reservation}
-    assert azure.create(POOL, reserved).id
 
 
 def test_role_assignments(azure: Microsoft) -> None:
@@ -319,7 +264,7 @@ def test_role_assignments(azure: Microsoft) -> None:
     missing(azure, ROLE_ASSIGNMENT, role(principalId=SUBSCRIPTION), "PrincipalNotFound")
     person = azure.create(ROLE_ASSIGNMENT, role(principalId=SUBSCRIPTION, principalType="User"))
     assert person.id.startswith(f"{SUBNET_ID}/providers/Microsoft.Authorization/roleAssignments/")
-    granted = role(principalId=azure.identity().state["principalId"])
+    granted = role(principalId=azure.identity(joins=False).state["principalId"])
     azure.create(ROLE_ASSIGNMENT, granted, name="one")
     with pytest.raises(ProviderError, match='Status=409 Code="RoleAssignmentExists"'):
         azure.create(ROLE_ASSIGNMENT, granted, name="two")
@@ -351,7 +296,7 @@ def test_who_makes_a_cluster_is_its_admin_by_the_role_for_it(
     azure.identity()
     caller = azure.provider.invoke("azure-native:authorization:getClientConfig", {})["objectId"]
     if granted is not None:
-        definition = f"{CONTRIBUTOR.rpartition('/')[0]}/{granted}"
+        definition = f"{ROLES}/{granted}"
         azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=caller, roleDefinitionId=definition))
     azure.create(CLUSTER, cluster(aadProfile={"managed": True, "enableAzureRBAC": azures_roles}))
     objects = azure.fleet.clusters["gpu-dev"]["system_objects"]
