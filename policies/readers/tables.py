@@ -9,5 +9,5 @@ from importlib.resources import files
 
 def rows(folder: str, table: str) -> tuple[Mapping[str, str], ...]:
     """The rows of a table in a folder of the pack, such as ``readers``."""
-    text = files("policies").joinpath(folder, f"{table}.csv").read_text(encoding="utf-8")
+    text = (files("policies") / folder / f"{table}.csv").read_text(encoding="utf-8")
     return tuple(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
