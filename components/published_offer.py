@@ -152,7 +152,8 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) 
     if not free or len(free) < len(machines):
         return None
     own = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons)) if pod.per_node]
-    requested = [_RESERVE, *(pod.request for pod in (*own, *known.gpu_node_pods))]
+    volume = known.volume_pods if settings.workloads.shared_volume is not None else ()
+    requested = [_RESERVE, *(pod.request for pod in (*own, *known.gpu_node_pods, *volume))]
     requested += [_request(daemon.pod) for daemon in daemons]
     return Resources(
         milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in requested)),
