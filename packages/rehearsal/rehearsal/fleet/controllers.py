@@ -15,7 +15,7 @@ from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.idle_time import IdleTimeWatcher
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
-from rehearsal.fleet.proportional import Proportional, Target, targets
+from rehearsal.fleet.proportional import Proportional, ScaledDeployment, targets
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.simulation import Injector, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
@@ -57,7 +57,7 @@ class Controllers:
             Proportional: lambda: Proportional(api, self._scaled),
             StuckPods: lambda: StuckPods(api, groups.templates),
         }
-        self._scaled: Sequence[Target] = ()
+        self._scaled: Sequence[ScaledDeployment] = ()
         self._watchers: dict[type[Watcher], Watcher] = {}
 
     def autoscaler(self) -> KarpenterSupervisor:

@@ -21,14 +21,14 @@ _IMAGE: Final = "/cluster-proportional-autoscaler"
 
 
 @dataclass(frozen=True)
-class Target:
+class ScaledDeployment:
     """API paths of a Deployment and of the ConfigMap that says how many replicas it has."""
 
     deployment: str
     parameters: str
 
 
-def targets(objects: Sequence[Object]) -> Iterator[Target]:
+def targets(objects: Sequence[Object]) -> Iterator[ScaledDeployment]:
     """What the autoscalers among ``objects`` scale, by their flags; one without a target scales nothing."""
     for each in objects:
         if each["kind"] != "Deployment":
@@ -38,7 +38,7 @@ def targets(objects: Sequence[Object]) -> Iterator[Target]:
             flags = dict(flag.lstrip("-").split("=", 1) for flag in container.get("args", ()))
             if container["image"].endswith(_IMAGE) and "target" in flags:
                 name = flags["target"].rpartition("/")[2]
-                yield Target(
+                yield ScaledDeployment(
                     resource_path("apps/v1", "deployments", name, namespace),
                     resource_path("v1", "configmaps", flags["configmap"], namespace),
                 )
@@ -62,7 +62,7 @@ def _step(steps: Sequence[Sequence[int]], size: float) -> int:
 class Proportional(WatchingThread):
     """Watches nodes, and scales each target when their number or size changes."""
 
-    def __init__(self, api: Api, scaled: Sequence[Target]) -> None:
+    def __init__(self, api: Api, scaled: Sequence[ScaledDeployment]) -> None:
         super().__init__("proportional", api, "/api/v1/nodes")
         self._scaled = scaled
         self._cores: dict[str, float] = {}
@@ -84,8 +84,8 @@ class Proportional(WatchingThread):
 
     def _scale(self) -> None:
         for target in self._scaled:
-            wanted = replicas(self._api.get(target.parameters)["data"], len(self._cores), sum(self._cores.values()))
-            self._api.merge_if_there(target.deployment, {"spec": {"replicas": wanted}})
+            count = replicas(self._api.get(target.parameters)["data"], len(self._cores), sum(self._cores.values()))
+            self._api.merge_if_there(target.deployment, {"spec": {"replicas": count}})
 
 
 def _cores(node: Object) -> float:
