@@ -27,9 +27,9 @@ _UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
 }
 
 
-# An upgrade drains a node within an hour, even if a job runs on it. So a GPU pool keeps its version until Google ends
-# its support, or until you upgrade it:
-# https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
+# An upgrade drains a node within an hour, even if a job runs on it. So a GPU pool keeps its version until support of
+# the control plane's version ends, or until you upgrade it, which has to be before it is more than two minors older:
+# https://docs.cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
 _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
 
 # A change would replace all nodes with their jobs, so a pool keeps the values of its creation unless ``raw`` sets them.
