@@ -37,18 +37,23 @@ _IMMUTABLE: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gv
 
 # Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
 # As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575. Those that the
-# program does not set come from ``raw``.
+# program does not set come from ``raw``. Sources of each: nodeConfigUpdateMode and the fields' own texts in
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters.nodePools/update
 _RECREATES_NODES: Final = tuple(
     f"nodeConfig.{key}"
     for key in (
+        "bootDisk",
+        "confidentialNodes",
         "containerdConfig",
         "diskSizeGb",
         "diskType",
+        "fastSocket",
         "gcfsConfig",
         "gvnic",
         "imageType",
         "kubeletConfig",
         "linuxNodeConfig",
+        "loggingVariant",
         "machineType",
         "storagePools",
         "workloadMetadataConfig",
@@ -138,6 +143,8 @@ def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
 def location_policy(pool: Pool) -> str:
     """``ANY`` where capacity is scarce (GPUs, spot), unless the pool sets a policy: a node in any zone with capacity.
 
+    A scale-up of as many nodes as the pool may still get, or more, is balanced all the same:
+    https://github.com/GoogleCloudPlatform/cluster-autoscaler/blob/main/pkg/processors/locationpolicy/location_policy_processor.go
     It requires pools that start empty, so a pool with a minimum is balanced:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#location_policy
     """

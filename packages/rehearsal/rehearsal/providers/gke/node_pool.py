@@ -24,14 +24,18 @@ _MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/i
 
 
 NODES_RECREATED: Final = (
+    "nodeConfig.bootDisk",
+    "nodeConfig.confidentialNodes",
     "nodeConfig.containerdConfig",
     "nodeConfig.diskSizeGb",
     "nodeConfig.diskType",
+    "nodeConfig.fastSocket",
     "nodeConfig.gcfsConfig",
     "nodeConfig.gvnic",
     "nodeConfig.imageType",
     "nodeConfig.kubeletConfig",
     "nodeConfig.linuxNodeConfig",
+    "nodeConfig.loggingVariant",
     "nodeConfig.machineType",
     "nodeConfig.storagePools",
     "nodeConfig.workloadMetadataConfig",
@@ -39,10 +43,12 @@ NODES_RECREATED: Final = (
 )
 """What the provider changes in place and Google then drains and replaces every node for, one after the other.
 
-Machine and disk: the API's own words, quoted where the provider learnt it
-(https://github.com/GoogleCloudPlatform/magic-modules/pull/9575). Labels, taints and network tags leave nodes alone
-(https://cloud.google.com/kubernetes-engine/docs/how-to/update-existing-nodepools). The others: likely, from
-https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters; none is changed by this program.
+Machine, disks and containerd: the API's own words for each
+(https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters.nodePools/update).
+The others: what it says there of any change of a pool's configuration (nodeConfigUpdateMode: machines are recreated by
+default). Labels, taints and network tags leave nodes alone
+(https://cloud.google.com/kubernetes-engine/docs/how-to/update-existing-nodepools); that resourceManagerTags and
+taintConfig do as well is likely.
 """
 
 
