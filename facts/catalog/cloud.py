@@ -6,7 +6,7 @@ A cloud has one name (``gke``); its plugin has another (``gcp``), which is writt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -88,7 +88,8 @@ class CloudCatalog:
     - ``system_replicas``: name of a system pod that is not on each node, the cluster's nodes and vCPUs → how many of it
     - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
     - ``quota_page``: where to ask for more; may name the ``{region}``
-    - ``rights``: account and settings in use → lines that say which APIs and roles of the account the stack needs
+    - ``rights``: account and settings in use (→ names of what each uses) → lines that say which APIs and roles the stack
+      needs
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
@@ -154,7 +155,7 @@ class CloudCatalog:
     system_replicas: Callable[[str, int, float], int] = lambda pod, nodes, vcpus: 1
     quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
     quota_page: str
-    rights: Callable[[str, Collection[str]], Iterator[str]] = lambda account, used: iter(())
+    rights: Callable[[str, Mapping[str, Sequence[str]]], Iterator[str]] = lambda account, used: iter(())
     starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
