@@ -88,8 +88,7 @@ class CloudCatalog:
     - ``system_replicas``: name of a system pod that is not on each node, the cluster's nodes and vCPUs → how many of it
     - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
     - ``quota_page``: where to ask for more; may name the ``{region}``
-    - ``rights``: account and settings in use (→ names of what each uses) → lines that say which APIs and roles the stack
-      needs
+    - ``rights``: account and settings in use (→ names of what each uses) → lines that name the APIs and roles needed
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide

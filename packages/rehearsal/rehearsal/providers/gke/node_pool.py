@@ -165,9 +165,14 @@ def _require_workload_pool(pending: Pending[SimulatedCloud], cluster: Properties
 
 
 def _require_version(version: str | None, master: str) -> None:
-    """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
+    """400 for nodes newer than their control plane, or more than two minors older (Google's message is not known).
+
+    https://cloud.google.com/kubernetes-engine/versioning
+    """
     if version and not versions.not_newer(version, master):
         raise bad_request(f'Node version "{version}" must not be newer than the master\'s, "{master}".')
+    if version and versions.minors_behind(version, master) > 2:
+        raise bad_request(f'Node version "{version}" may be at most two minor versions older than "{master}".')
 
 
 def _cluster_of(cloud: SimulatedCloud, pool: str) -> Record:

@@ -340,9 +340,11 @@ def test_the_location_policy_that_google_picks(google: Google, spot: bool, polic
     assert (made.inputs or {})["autoscaling"] == {"totalMaxNodeCount": 2}
 
 
-def test_nodes_are_not_newer_than_their_control_plane(google: Google) -> None:
+def test_nodes_are_not_newer_than_their_control_plane_and_at_most_two_minors_older(google: Google) -> None:
     google.cluster(minMasterVersion="1.34")
-    google.create(POOL, cpu_pool(name="older", version="1.33.2-gke.1"))
+    google.create(POOL, cpu_pool(name="older", version="1.32.2-gke.1"))
+    with pytest.raises(ProviderError, match="at most two minor versions older"):
+        google.create(POOL, cpu_pool(name="oldest", version="1.31.9-gke.1"))
     google.create(POOL, cpu_pool(name="same", version="1.34"))
     with pytest.raises(ProviderError, match="must not be newer than the master's"):
         google.create(POOL, cpu_pool(name="newer", version="1.35.0-gke.1"))
