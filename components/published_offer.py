@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.base import Cloud, GpuDaemon
+from components.clouds.base import Cloud, GpuDaemon, Subject
 from components.cluster import Cluster
 from components.settings import Settings
 from facts import catalog
@@ -44,7 +44,7 @@ class PublishedOfferArgs:
 
 
 class PublishedOffer(pulumi.ComponentResource):
-    """A ConfigMap (``facts/concepts/offer.py``) that every authenticated user may read."""
+    """A ConfigMap (``facts/concepts/offer.py``) that every user of the cluster may read."""
 
     def __init__(self, name: str, args: PublishedOfferArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PublishedOffer", name, None, opts)
@@ -59,7 +59,7 @@ class PublishedOffer(pulumi.ComponentResource):
             manifest["data"] = pulumi.Output.all(**args.addresses).apply(lambda known: config_map(known)["data"])
         objects.declare(f"{name}-pools", manifest, self)
         role = objects.declare(f"{name}-reader", _role(), self)
-        objects.declare(f"{name}-readers", _binding(), self, role)
+        objects.declare(f"{name}-readers", _binding(_readers(cloud, settings)), self, role)
         self.register_outputs({"configMap": CONFIG_MAP, "namespace": NAMESPACE})
 
 
@@ -152,7 +152,8 @@ def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) 
     if not free or len(free) < len(machines):
         return None
     own = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons)) if pod.per_node]
-    requested = [_RESERVE, *(pod.request for pod in (*own, *known.gpu_node_pods))]
+    volume = known.volume_pods if settings.workloads.shared_volume is not None else ()
+    requested = [_RESERVE, *(pod.request for pod in (*own, *known.gpu_node_pods, *volume))]
     requested += [_request(daemon.pod) for daemon in daemons]
     return Resources(
         milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in requested)),
@@ -176,11 +177,19 @@ def _role() -> dict[str, Any]:
     }
 
 
-def _binding() -> dict[str, Any]:
+def _readers(cloud: Cloud, settings: Settings) -> list[Subject]:
+    """All users; where strangers are in that group, pods and the principals of ``access``. Principals whom the cloud
+    itself permits to read ConfigMaps need no binding."""
+    if not cloud.admits_strangers:
+        return [Subject(kind="Group", name="system:authenticated")]
+    return [Subject(kind="Group", name="system:serviceaccounts"), *map(cloud.subject, settings.access)]
+
+
+def _binding(readers: Sequence[Subject]) -> dict[str, Any]:
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
         "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
         "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": CONFIG_MAP},
-        "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": "system:authenticated"}],
+        "subjects": [{"apiGroup": _RBAC, "kind": each.kind, "name": each.name} for each in readers],
     }

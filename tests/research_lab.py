@@ -46,4 +46,5 @@ def file(cloud: str) -> Path:
     service["image"] = "registry.example/jobs:serve-1"
     config = {**example, "gpucluster:cloud": cloud, **WORDS[cloud]}
     config.pop("gcp:project")
+    config.pop("gpucluster:adminPool")
     return stack_file(f"research-lab-{cloud}", config)

@@ -242,6 +242,11 @@ class Cloud(Protocol):
         ...
 
     @property
+    def admits_strangers(self) -> bool:
+        """Whether the group ``system:authenticated`` is more than the cluster's users: any account of the cloud."""
+        ...
+
+    @property
     def ends_running_pods(self) -> bool:
         """Whether the autoscaler evicts running GPU pods from a node that is less than half used."""
         ...

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ValidationInfo
 
 from components.settings.fields import ValidationContext, context, wrong
 from components.settings.problems import instead, nearest
-from facts.catalog import CloudCatalog, Machine, Resources
+from facts.catalog import CloudCatalog, Machine, Resources, SystemPod
 
 # Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
 # https://github.com/dudaji/gke-gpu-auto-scale. With 15 GiB in all the share per core no longer matters.
@@ -138,10 +138,18 @@ def _not_starving(machine: Machine, instead: str) -> None:
 
 def system_requests(known: CloudCatalog) -> Resources:
     """Requests of all system pods together, as on the only node of a cluster with one admin node."""
-    requests = [pod.request for pod in known.system_pods]
+    return requests_on(known, known.system_pods, admin_nodes=1, nodes=1, vcpus=0)
+
+
+def requests_on(
+    known: CloudCatalog, pods: Sequence[SystemPod], *, admin_nodes: int, nodes: int, vcpus: float
+) -> Resources:
+    """Requests of these system pods on ``admin_nodes`` of a cluster that has ``nodes`` with ``vcpus`` in all."""
+    counts = [admin_nodes if pod.per_node else known.system_replicas(pod.name, nodes, vcpus) for pod in pods]
+    counted = list(zip(counts, (pod.request for pod in pods), strict=True))
     return Resources(
-        milli_cpu=sum(request.milli_cpu for request in requests),
-        memory_mib=sum(request.memory_mib for request in requests),
+        milli_cpu=sum(count * request.milli_cpu for count, request in counted),
+        memory_mib=sum(count * request.memory_mib for count, request in counted),
     )
 
 

@@ -24,13 +24,17 @@ def quotas(settings: Settings) -> tuple[Quota, ...]:
     return catalog.of(settings.cloud).quotas(settings.region, pools, gateways)
 
 
-def used(settings: Settings) -> frozenset[str]:
-    """The settings in use that need more of the account than a cluster does, by their paths."""
+def used(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """The settings in use that need more of the account than a cluster does, by their paths, with the full names of
+    resources that may be in other accounts. ``network`` is a network that the stack creates."""
     security, workloads, identities = settings.security, settings.workloads, settings.identities
+    existing = settings.network.existing
     values = {
-        "security.kmsKey": security.kms_key,
-        "security.diskKey": security.disk_key,
-        "security.dataKey": security.data_key,
+        "network": existing is None,
+        "network.existing": existing and (existing.network,),
+        "security.kmsKey": security.kms_key and (security.kms_key,),
+        "security.diskKey": security.disk_key and (security.disk_key,),
+        "security.dataKey": security.data_key and (security.data_key,),
         "gpuPools[].imageStreaming": any(pool.image_streaming for pool in settings.gpu_pools),
         "workloads.registry": workloads.registry,
         "workloads.pullFrom": workloads.pull_from,
@@ -40,7 +44,7 @@ def used(settings: Settings) -> frozenset[str]:
         "identities[].write": any(each.write for each in identities),
         "identities[].secrets": any(each.secrets for each in identities),
     }
-    return frozenset(path for path, value in values.items() if value)
+    return {path: value if isinstance(value, tuple) else () for path, value in values.items() if value}
 
 
 def listed(settings: Settings) -> str:

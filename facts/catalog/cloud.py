@@ -6,7 +6,7 @@ A cloud has one name (``gke``); its plugin has another (``gcp``), which is writt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -83,10 +83,12 @@ class CloudCatalog:
       regions begin that accounts of the others cannot use (governments, China)
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster;
-      ``gpu_node_pods``: those that it may run beside them on every node with GPUs; ``addon_pods``: those of ``addons``
+      ``gpu_node_pods``: those that it may run beside them on every node with GPUs; ``addon_pods``: those of ``addons``;
+      ``volume_pods``: those on every node of a stack with a shared volume
+    - ``system_replicas``: name of a system pod that is not on each node, the cluster's nodes and vCPUs → how many of it
     - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
     - ``quota_page``: where to ask for more; may name the ``{region}``
-    - ``rights``: account and settings in use → lines that say which APIs and roles of the account the stack needs
+    - ``rights``: account and settings in use (→ names of what each uses) → lines that name the APIs and roles needed
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
@@ -148,9 +150,11 @@ class CloudCatalog:
     system_pods: tuple[SystemPod, ...]
     gpu_node_pods: tuple[SystemPod, ...] = ()
     addon_pods: tuple[SystemPod, ...] = ()
+    volume_pods: tuple[SystemPod, ...] = ()
+    system_replicas: Callable[[str, int, float], int] = lambda pod, nodes, vcpus: 1
     quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
     quota_page: str
-    rights: Callable[[str, Collection[str]], Iterator[str]] = lambda account, used: iter(())
+    rights: Callable[[str, Mapping[str, Sequence[str]]], Iterator[str]] = lambda account, used: iter(())
     starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
@@ -248,7 +252,7 @@ def _accelerator(row: tables.Row) -> Accelerator:
 
 
 def system_pods(cloud: str, *where: str) -> tuple[SystemPod, ...]:
-    """The cloud's own pods in these places (``node``, ``gpu-node``, ``cluster``), from ``system_pods.csv``."""
+    """The cloud's own pods in these places, words of the column ``where`` of ``system_pods.csv``."""
     return tuple(_system_pod(row) for row in tables.rows(cloud, "system_pods") if row["where"] in where)
 
 

@@ -119,7 +119,7 @@ def tiered(amount: float, tiers: Iterable[tuple[float, float]]) -> float:
 class SystemPod:
     """A pod that the cloud runs in every cluster, or in those with an ``addon`` of a stack file.
 
-    One on each node, of those with GPUs alone if ``gpu_node``; or, ``per_node=False``, one in the whole cluster.
+    One on each node, of those with GPUs alone if ``gpu_node``; or, ``per_node=False``, a few in the whole cluster.
     """
 
     name: str

@@ -20,7 +20,8 @@ table                  columns
 ``versions.csv``       version (of Kubernetes), extended (first day of its extended support), until (its last day)
 ``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
 ``system_pods.csv``    name, milli_cpu, memory_mib: what the cloud's pods request; where: one on each ``node``, on
-                       each ``gpu-node`` at most, or in the ``cluster``
+                       each ``gpu-node`` at most, on each node with a shared volume (``volume-node``), or a few in
+                       the ``cluster``
 ``addon_pods.csv``     addon (of a stack file), and the columns of ``system_pods.csv``
 ``withdrawn_gpus.csv`` name (that people still write), reason, successor
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``

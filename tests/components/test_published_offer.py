@@ -19,7 +19,7 @@ from facts.concepts.pool import Pool, TimeSharing
 from tests import one_stack
 from tests.components import specs
 from tests.recorder import Recording
-from tests.stacks import STACK_FILES, run_program, run_with, settings_of, stack_name
+from tests.stacks import ROOT, STACK_FILES, run_program, run_with, settings_of, stack_name
 
 FILES = [*STACK_FILES, *one_stack.files()]
 CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -126,9 +126,13 @@ def test_the_clouds_command_for_logs_of_deleted_pods_is_published_where_the_stac
     }
 
 
-@pytest.mark.parametrize("file", [one_stack.file(cloud) for cloud in one_stack.CLOUDS], ids=stack_name)
+@pytest.mark.parametrize(
+    "file",
+    [*(one_stack.file(cloud) for cloud in one_stack.CLOUDS), ROOT / "examples" / "gke-company.yaml"],
+    ids=stack_name,
+)
 def test_every_user_may_read_the_offer_and_nothing_beside_it(file: Path) -> None:
-    recording = run_program(file)
+    recording, settings = run_program(file), settings_of(file)
     (role,) = [
         each.inputs
         for each in recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:Role")
@@ -143,7 +147,14 @@ def test_every_user_may_read_the_offer_and_nothing_beside_it(file: Path) -> None
         for each in recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding")
         if each.inputs["roleRef"]["name"] == CONFIG_MAP
     ]
-    assert [(each["kind"], each["name"]) for each in binding["subjects"]] == [("Group", "system:authenticated")]
+    subjects = {(each["kind"], each["name"]) for each in binding["subjects"]}
+    if settings.cloud != "gke":
+        assert subjects == {("Group", "system:authenticated")}
+        return
+    # On GKE every Google account is in that group.
+    people = {tuple(entry.who.split(":")) for entry in settings.access}
+    kinds = {"group": "Group", "user": "User", "serviceAccount": "User"}
+    assert subjects == {("Group", "system:serviceaccounts"), *((kinds[kind], name) for kind, name in people)}
 
 
 @CLOUDS

@@ -22,6 +22,8 @@ class Aks:
     # https://learn.microsoft.com/azure/aks/cluster-autoscaler
     ends_running_pods: bool = True
 
+    admits_strangers: bool = False
+
     cluster = AksCluster
     # The device plugin, for pools whose driver AKS installs.
     gpu_daemons = staticmethod(drivers.gpu_daemons)

@@ -23,6 +23,8 @@ class Eks:
     # Karpenter takes empty GPU nodes only, and cluster-autoscaler gets a threshold of nearly 0 (cluster_autoscaler.py).
     ends_running_pods: bool = False
 
+    admits_strangers: bool = False
+
     cluster = EksCluster
     # NVIDIA's device plugin, where the image does not have it.
     gpu_daemons = staticmethod(drivers.gpu_daemons)

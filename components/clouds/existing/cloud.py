@@ -28,6 +28,8 @@ class Existing:
 
     ends_running_pods: bool = False
 
+    admits_strangers: bool = False
+
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """The cluster behind the kubeconfig."""
         return ExistingClusterHandle(name, settings, parent)

@@ -19,6 +19,8 @@ _SCALE_DOWN: Final = {
     "optimize-utilization": "sooner than the about 10 minutes of the balanced profile; Google publishes no figure",
 }
 _UNTAINTED: Final = "yes, without pods; the pool has no taint, so a system pod may keep its last node"
+# By price for the pods; a flag adds a penalty for spot machines of more than 32 vCPUs or 64 GiB:
+# https://github.com/GoogleCloudPlatform/cluster-autoscaler/blob/main/pkg/expander/gkeprice/gke_price.go
 _CHOICE: Final = (
     "among the pools that fit the pending pods: one with an unused reservation of this project, else the least "
     "expensive, so usually spot before its on-demand fallback; among several spot pools not always the cheapest"

@@ -24,6 +24,9 @@ class Gke:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
     ends_running_pods: bool = True
 
+    # Every Google account: https://docs.cloud.google.com/kubernetes-engine/docs/best-practices/rbac
+    admits_strangers: bool = True
+
     cluster = GkeCluster
     # The installer that Google preloads on its node images, for pools whose driver GKE does not install.
     gpu_daemons = staticmethod(drivers.gpu_daemons)

@@ -178,6 +178,11 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
         "workloadIdentityConfig": {"workloadPool": f"{settings.project}.svc.id.goog"},
         "masterAuth": {"clientCertificateConfig": {"issueClientCertificate": False}},
         "enableLegacyAbac": False,
+        # Every Google account is in system:authenticated: https://docs.cloud.google.com/kubernetes-engine/docs/best-practices/rbac
+        "rbacBindingConfig": {
+            "enableInsecureBindingSystemAuthenticated": False,
+            "enableInsecureBindingSystemUnauthenticated": False,
+        },
         "enableShieldedNodes": True,
         "databaseEncryption": (
             {"state": "DECRYPTED"}

@@ -1,6 +1,6 @@
 """When Google may upgrade by itself: in a weekly window, and never on excluded days.
 
-Pools with GPUs are no part of it: they stay at their version until its support ends (``pools.py``).
+Pools with GPUs are no part of it: they keep their version (``pools.py`` says how long).
 https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
 """
 

@@ -27,9 +27,9 @@ _UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
 }
 
 
-# An upgrade drains a node within an hour, even if a job runs on it. So a GPU pool keeps its version until Google ends
-# its support, or until you upgrade it:
-# https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
+# An upgrade drains a node within an hour, even if a job runs on it. So a GPU pool keeps its version until support of
+# the control plane's version ends, or until you upgrade it, which has to be before it is more than two minors older:
+# https://docs.cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
 _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
 
 # A change would replace all nodes with their jobs, so a pool keeps the values of its creation unless ``raw`` sets them.
@@ -37,18 +37,23 @@ _IMMUTABLE: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gv
 
 # Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
 # As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575. Those that the
-# program does not set come from ``raw``.
+# program does not set come from ``raw``. Sources of each: nodeConfigUpdateMode and the fields' own texts in
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters.nodePools/update
 _RECREATES_NODES: Final = tuple(
     f"nodeConfig.{key}"
     for key in (
+        "bootDisk",
+        "confidentialNodes",
         "containerdConfig",
         "diskSizeGb",
         "diskType",
+        "fastSocket",
         "gcfsConfig",
         "gvnic",
         "imageType",
         "kubeletConfig",
         "linuxNodeConfig",
+        "loggingVariant",
         "machineType",
         "storagePools",
         "workloadMetadataConfig",
@@ -138,6 +143,8 @@ def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
 def location_policy(pool: Pool) -> str:
     """``ANY`` where capacity is scarce (GPUs, spot), unless the pool sets a policy: a node in any zone with capacity.
 
+    A scale-up of as many nodes as the pool may still get, or more, is balanced all the same:
+    https://github.com/GoogleCloudPlatform/cluster-autoscaler/blob/main/pkg/processors/locationpolicy/location_policy_processor.go
     It requires pools that start empty, so a pool with a minimum is balanced:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#location_policy
     """

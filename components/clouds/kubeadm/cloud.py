@@ -28,6 +28,8 @@ class Kubeadm:
 
     ends_running_pods: bool = False
 
+    admits_strangers: bool = False
+
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """The control plane on its machine."""
         return KubeadmCluster(name, settings, parent)

@@ -9,11 +9,14 @@ from datetime import date
 from ipaddress import IPv4Network
 from typing import Final
 
+from components.settings.check import requests_on
 from components.settings.costs import support_of
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
+from facts.catalog import CloudCatalog
 from facts.concepts.counts import counted
+from facts.concepts.pool import Pool
 
 _SMALLEST_SERVICES: Final = 27
 
@@ -168,27 +171,44 @@ def _admin_maximum(settings: Settings) -> Iterator[Problem]:
 
 
 def _admin_room(settings: Settings) -> Iterator[Problem]:
-    """The tools of ``workloads`` must fit on the admin pool together with the system pods."""
+    """The tools of ``workloads`` must fit on the admin pool beside the system pods of the cluster at its maximum: those
+    come first, and the scheduler would end tools for them. Without tools the admin pool may grow for system pods."""
     tools, admin, known = settings.workloads.tools, settings.admin_pool, catalog.of(settings.cloud)
     machine = known.machines.get(admin.machine_type)
-    if not tools or machine is None:
+    if machine is None:
         return
-    nodes, each = admin.min_nodes, known.allocatable(machine)
-    pods = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons)) if not pod.gpu_node]
-    system = [(pod.request, nodes if pod.per_node else 1) for pod in pods]
-    asked = [(request, 1) for tool in tools.values() for request in tool.asked]
+    admin_nodes, each = admin.min_nodes if tools else admin.max_nodes, known.allocatable(machine)
+    volume = known.volume_pods if settings.workloads.shared_volume is not None else ()
+    pods = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons), *volume) if not pod.gpu_node]
+    vcpus = sum(_most_vcpus(known, pool) for pool in (admin, *settings.pools))
+    system = requests_on(known, pods, admin_nodes=admin_nodes, nodes=settings.max_nodes, vcpus=vcpus)
     cpu, memory = (
-        [sum(getattr(request, what) * count for request, count in part) for part in (system, asked)]
+        sum(getattr(request, what) for tool in tools.values() for request in tool.asked)
         for what in ("milli_cpu", "memory_mib")
     )
-    free = (nodes * each.milli_cpu - cpu[0], nodes * each.memory_mib - memory[0])
-    if free[0] < cpu[1] or free[1] < memory[1]:
+    free = (admin_nodes * each.milli_cpu - system.milli_cpu, admin_nodes * each.memory_mib - system.memory_mib)
+    if free[0] >= cpu and free[1] >= memory:
+        return
+    every = f"the system pods of {counted(settings.max_nodes, 'node')}"
+    if tools:
         yield Problem(
             f"workloads.{next(iter(tools))}",
-            f"{', '.join(tools)} request {cpu[1]}m CPU and {memory[1]} MiB, but {nodes} × {machine.type} leave "
-            f"{free[0]}m and {free[1]} MiB after the system pods",
+            f"{', '.join(tools)} request {cpu}m CPU and {memory} MiB, but {admin_nodes} × {machine.type} leave "
+            f"{free[0]}m and {free[1]} MiB after {every}",
             f"Write adminPool.machineType: {known.default_cpu_machine}, or adminPool.nodes: {admin.nodes_per_zone + 1}",
         )
+    else:
+        yield Problem(
+            "adminPool.maxNodes",
+            f"{every} request {system.milli_cpu}m CPU and {system.memory_mib} MiB, more than {admin_nodes} × "
+            f"{machine.type} have for pods",
+            f"Write adminPool.maxNodes: {admin.max_nodes + 1}; the admin pool then grows with the others",
+        )
+
+
+def _most_vcpus(known: CloudCatalog, pool: Pool) -> float:
+    machines = [machine for type in pool.machine_types if (machine := known.machines.get(type)) is not None]
+    return pool.max_nodes * max((machine.vcpus for machine in machines), default=0)
 
 
 def _room(settings: Settings) -> Iterator[Problem]:

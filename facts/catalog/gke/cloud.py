@@ -9,7 +9,7 @@ from typing import Final
 from facts.catalog.changes import effects
 from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
 from facts.catalog.gke.machines import GkeMachines, is_custom
-from facts.catalog.gke.nodes import allocatable, disk_mib
+from facts.catalog.gke.nodes import allocatable, disk_mib, system_replicas
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.rights import needed
 from facts.catalog.model import Price
@@ -109,6 +109,8 @@ CATALOG: Final = CloudCatalog(
     changes=effects("gke"),
     system_pods=system_pods("gke", "node", "cluster"),
     gpu_node_pods=system_pods("gke", "gpu-node"),
+    volume_pods=system_pods("gke", "volume-node"),
+    system_replicas=system_replicas,
     disk_mib=disk_mib,
     # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms

@@ -7,6 +7,7 @@ reported to reserve less memory where few pods fit on a node; the tiers are then
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
@@ -18,6 +19,7 @@ _MEMORY_TIERS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (float("in
 _SHARED_CORE_RESERVED_MILLI: Final = 1060
 _SMALL_MACHINE_RESERVED_MIB: Final = 255
 _EVICTION_MIB: Final = 100
+_KONNECTIVITY: Final = ((100, 12), (10, 8), (6, 6), (5, 5), (4, 4), (3, 3), (2, 2))
 _FILE_SYSTEM: Final = 98831908 / 1024**2 / 100
 _DISK_FREE: Final = 0.9
 
@@ -32,6 +34,20 @@ def allocatable(machine: Machine) -> Resources:
         milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
         memory_mib=max(0, int(1024 * machine.memory_gib - memory - _EVICTION_MIB)),
     )
+
+
+def system_replicas(pod: str, nodes: int, vcpus: float) -> int:
+    """How many pods of that name a cluster of that size has, tainted nodes included.
+
+    DNS as in https://github.com/kubernetes/kubernetes/blob/master/cluster/addons/dns-horizontal-autoscaler/dns-horizontal-autoscaler.yaml
+    (two from the second node on: https://github.com/kubernetes/kubernetes/pull/42065), konnectivity-agent as GKE's
+    ConfigMap says in https://github.com/2i2c-org/infrastructure/issues/2490, up to 249 nodes. All others have one.
+    """
+    if pod == "kube-dns":
+        return max(min(nodes, 2), math.ceil(nodes / 16), math.ceil(vcpus / 256))
+    if pod == "konnectivity-agent":
+        return next((count for least, count in _KONNECTIVITY if nodes >= least), 1)
+    return 1
 
 
 def disk_mib(image: Image, size_gb: int) -> int:

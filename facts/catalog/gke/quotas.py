@@ -30,9 +30,9 @@ _DISKS: Final[Mapping[str, str]] = {"pd-balanced": "SSD_TOTAL_GB", "hyperdisk-ba
 
 
 def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
-    """All of them, with every pool at its maximum. There is one gateway, and it has one address, whatever is asked."""
-    address = Limit("STATIC_ADDRESSES", region, "addresses")
-    return at_maximum(pools, lambda pool: _per_node(region, pool), (address, 1))
+    """All of them, with every pool at its maximum. There is at most one gateway, and it has one address."""
+    addresses = [(Limit("STATIC_ADDRESSES", region, "addresses"), 1)] if gateways else []
+    return at_maximum(pools, lambda pool: _per_node(region, pool), *addresses)
 
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:

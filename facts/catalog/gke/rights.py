@@ -1,4 +1,4 @@
-"""The APIs that a stack needs in its project, and the roles of the principal that runs Pulumi.
+"""The APIs that a stack needs in its project and in those of others, and the roles of the principal that runs Pulumi.
 
 ``data/rights.csv`` lists them. The role Owner has all of them but those on resources of
 other projects.
@@ -6,7 +6,8 @@ other projects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from facts.catalog import tables
@@ -26,11 +27,20 @@ OF_SETTINGS: Final[Mapping[str, Need]] = {setting: need for setting, need in _NE
 """Setting → what it needs beside ``EVERY_STACK``."""
 
 
-def needed(project: str, used: Collection[str]) -> Iterator[str]:
-    """Lines for a terminal: how to enable the APIs, and the roles, for a stack that uses these settings."""
-    rights = [*EVERY_STACK, *(right for setting, right in OF_SETTINGS.items() if setting in used)]
+def needed(project: str, used: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Lines for a terminal: how to enable the APIs, and the roles, for a stack that uses these settings.
+
+    ``used``: setting → names of what it uses; one that begins with ``projects/`` needs its API in that project.
+    """
+    of_used = {setting: right for setting, right in OF_SETTINGS.items() if setting in used}
+    rights = [*EVERY_STACK, *of_used.values()]
+    apis: dict[str, dict[str, None]] = {project: dict.fromkeys(right.api for right in EVERY_STACK)}
+    for setting, right in of_used.items():
+        for name in used[setting] or ("",):
+            owner = re.match("projects/([^/]+)/", name)
+            apis.setdefault(owner[1] if owner else project, {})[right.api] = None
     yield f"APIs and roles that it needs in project {project} (the role Owner replaces those on the project):"
     yield ""
-    yield f"gcloud services enable --project {project} {' '.join(dict.fromkeys(right.api for right in rights))}"
+    yield from (f"gcloud services enable --project {where} {' '.join(names)}" for where, names in apis.items())
     roles = dict.fromkeys((right.role, right.on) for right in rights if right.role)
     yield from (f"{role} on {on}" for role, on in roles)

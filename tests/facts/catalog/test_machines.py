@@ -73,7 +73,7 @@ def test_zones_belong_to_their_regions_and_gpus_to_zones(cloud: str) -> None:
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_every_row_of_the_system_pods_counts(cloud: str) -> None:
     known = catalog.of(cloud)
-    counted = [pod.name for pod in (*known.system_pods, *known.gpu_node_pods)]
+    counted = [pod.name for pod in (*known.system_pods, *known.gpu_node_pods, *known.volume_pods)]
     assert sorted(counted) == sorted(row["name"] for row in tables.rows(cloud, "system_pods"))
     assert {pod.addon for pod in known.addon_pods} <= {*known.addons}
     assert any(pod.per_node for pod in known.system_pods)

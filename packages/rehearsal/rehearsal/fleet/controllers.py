@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from rehearsal.cluster.api import Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.threads import PollingThread, WatchingThread
 from rehearsal.fleet.autoscaler import KarpenterSupervisor
@@ -14,6 +15,7 @@ from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.idle_time import IdleTimeWatcher
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
+from rehearsal.fleet.proportional import Proportional, ScaledDeployment, targets
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.simulation import Injector, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
@@ -52,8 +54,10 @@ class Controllers:
             IdleTimeWatcher: lambda: IdleTimeWatcher(api),
             NodeWatch: lambda: NodeWatch(api, self._late_of, groups.note_node),
             Packer: lambda: Packer(api, groups.template),
+            Proportional: lambda: Proportional(api, self._scaled),
             StuckPods: lambda: StuckPods(api, groups.templates),
         }
+        self._scaled: Sequence[ScaledDeployment] = ()
         self._watchers: dict[type[Watcher], Watcher] = {}
 
     def autoscaler(self) -> KarpenterSupervisor:
@@ -63,6 +67,12 @@ class Controllers:
             autoscaler.install()
             self._autoscaler = autoscaler
         return self._autoscaler
+
+    def serve_system(self, objects: Sequence[Object]) -> None:
+        """Start what scales the cluster's own Deployments, if something does."""
+        self._scaled = tuple(targets(objects))
+        if self._scaled:
+            self._start(Proportional)
 
     def serve_group(self, group: SimulatedNodeGroup) -> None:
         """Start the controllers that the group's nodes and pods need."""

@@ -100,6 +100,7 @@ class KarpenterFleet:
                 self._cluster = self._new(ClusterFacts(name, region, kubelet_version(version, api.version())))
                 try:
                     apply_system_objects(api, system_objects)
+                    self._cluster.controllers.serve_system(system_objects)
                     self._cluster.groups.write()
                 except BaseException:
                     self.delete_cluster(name)

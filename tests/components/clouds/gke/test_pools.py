@@ -66,7 +66,9 @@ def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_
     gpu = declared(specs.gpu_pool())
     # Also what only ``raw`` sets; a version is not the stack file's to write.
     recreated = set(NODES_RECREATED) - {"version"}
-    assert {"nodeConfig.diskSizeGb", "nodeConfig.kubeletConfig", "nodeConfig.linuxNodeConfig"} <= recreated
+    from_raw = {"bootDisk", "confidentialNodes", "fastSocket", "kubeletConfig", "linuxNodeConfig", "loggingVariant"}
+    assert {f"nodeConfig.{key}" for key in ("diskSizeGb", *from_raw)} <= recreated
+    assert not {"nodeConfig.resourceManagerTags", "nodeConfig.tags"} & set(gpu.replace_on_changes)
     assert recreated <= set(gpu.replace_on_changes)
     assert not declared(specs.cpu_pool()).replace_on_changes
 

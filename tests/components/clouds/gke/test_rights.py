@@ -20,6 +20,7 @@ ROLES = {
         ("compute.addresses.", "compute.networks.", "compute.routers.", "compute.subnetworks."),
         "compute",
     ),
+    "roles/compute.networkViewer": (("compute.subnetworks.get",), "compute"),
     "roles/container.admin": (("container.",), "container"),
     "roles/file.editor": (("file.instances.",), "file"),
     "roles/iam.serviceAccountAdmin": (("iam.serviceAccounts.",), "iam"),
@@ -36,7 +37,7 @@ def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
     settings = settings_of(file)
     text = listed(settings)
     roles = {line.partition(" on ")[0] for line in text.splitlines() if line.startswith("roles/")}
-    (enable,) = [line for line in text.splitlines() if line.startswith("gcloud services enable")]
+    enable = " ".join(line for line in text.splitlines() if line.startswith("gcloud services enable"))
     assert f"--project {settings.project} " in enable
     for token in {each.type for each in run_program(file).resources if each.type in GcpProvider.rows}:
         permission = GcpProvider.rows[token].permission.format(action="create")
@@ -48,13 +49,28 @@ def test_the_roles_and_apis_cover_what_the_stack_declares(file: Path) -> None:
 def test_a_small_stack_is_asked_for_no_more_than_it_needs() -> None:
     lines = listed(settings_of(ROOT / "Pulumi.dev.yaml")).splitlines()
     assert [line for line in lines if line.startswith("roles/")] == [
-        "roles/compute.networkAdmin on the project",
         "roles/container.admin on the project",
         "roles/iam.serviceAccountAdmin on the project",
         "roles/iam.serviceAccountUser on the project",
         "roles/resourcemanager.projectIamAdmin on the project",
+        "roles/compute.networkAdmin on the project",
     ]
     assert not any("storage" in line or "secretmanager" in line for line in lines)
+
+
+def test_in_an_existing_network_nothing_is_created_and_other_projects_are_named() -> None:
+    text = listed(settings_of(ROOT / "examples" / "gke-company.yaml"))
+    enable = {
+        line.split()[4]: line.split()[5:] for line in text.splitlines() if line.startswith("gcloud services enable")
+    }
+    assert "STATIC_ADDRESSES" not in text, "its addresses are not this project's"
+    assert "roles/compute.networkAdmin" not in text
+    assert "roles/compute.networkViewer on the network's project" in text
+    assert enable["my-host-project"] == ["container.googleapis.com"]
+    assert enable["my-keys-project"] == ["cloudkms.googleapis.com"]
+    assert enable["my-images-project"] == ["artifactregistry.googleapis.com"]
+    assert "compute.googleapis.com" in enable["my-gcp-project"]
+    assert "cloudkms.googleapis.com" not in enable["my-gcp-project"]
 
 
 def test_research_needs_the_roles_of_its_buckets_and_secrets() -> None:
@@ -74,6 +90,9 @@ def test_every_setting_with_a_right_of_its_own_is_looked_at() -> None:
         identities=[{"serviceAccount": "default/reader", "read": ["my-data"], "write": ["mine"], "secrets": ["token"]}],
     )
     shared = load_stack("gke", workloads={"sharedVolume": {}})
-    assert used(settings) | used(shared) == set(OF_SETTINGS)
-    assert len(OF_SETTINGS) == 11
-    assert used(load_stack("gke")) == set()
+    existing = {"network": "n", "subnets": ["s"], "podRange": "p", "serviceRange": "q"}
+    allowed = [{"name": "office", "cidr": "203.0.113.0/24"}]
+    company = load_stack("gke", network={"existing": existing, "authorizedNetworks": allowed})
+    assert {*used(settings), *used(shared), *used(company)} == set(OF_SETTINGS)
+    assert len(OF_SETTINGS) == 13
+    assert set(used(load_stack("gke"))) == {"network"}

@@ -9,9 +9,9 @@ from components.settings import Settings
 from components.settings.limits.common import settings_problems
 from components.settings.read import load
 from components.settings.tools import Prometheus
-from components.settings.workloads import Workloads
+from components.settings.workloads import SharedVolume, Workloads
 from facts import catalog
-from tests.components.specs import admin_pool, cluster_settings
+from tests.components.specs import admin_pool, cluster_settings, gpu_pool
 
 SERVICES = [{"name": "demo", "image": "registry.example/serve:1"}]
 ALL = Workloads.model_validate({"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}})
@@ -28,7 +28,8 @@ def refused(machine: str, nodes: int, workloads: Workloads) -> list[str]:
     return [problem.path for problem in settings_problems(cluster_settings(admin_pool=pool, workloads=workloads))]
 
 
-# What the cluster's own pods leave of one e2-medium (940m) is 74m, of two 631m: the per-node ones come twice.
+# One node of an otherwise empty cluster: what its own pods leave of an e2-medium (940m) is 74m, of two they leave 361m:
+# the per-node ones come twice, and so do DNS and konnectivity-agent.
 @pytest.mark.parametrize(
     ("machine", "nodes", "workloads", "paths"),
     [
@@ -46,7 +47,38 @@ def test_what_does_not_fit_is_refused(machine: str, nodes: int, workloads: Workl
     assert refused(machine, nodes, workloads) == paths
 
 
-@pytest.mark.parametrize("cloud", catalog.clouds())
+@pytest.mark.parametrize(
+    ("machine", "gpu_nodes", "volume", "paths"),
+    [
+        # One GPU node more is a second DNS pod (270m) and a second konnectivity-agent (15m).
+        ("e2-custom-2-10240", 0, False, []),
+        ("e2-custom-2-10240", 1, False, ["workloads.services"]),
+        ("e2-standard-4", 8, True, []),
+        # 4 vCPUs have room for the tools and 8 pods of DNS, but not for 9.
+        ("e2-standard-4", 127, True, []),
+        ("e2-standard-4", 128, True, ["workloads.services"]),
+    ],
+)
+def test_the_pods_of_a_larger_cluster_come_before_the_tools(
+    machine: str, gpu_nodes: int, volume: bool, paths: list[str]
+) -> None:
+    pool = admin_pool(machine_types=(machine,), nodes=1)
+    tools = ALL.model_copy(update={"shared_volume": SharedVolume() if volume else None})
+    pools = (gpu_pool(max_nodes=gpu_nodes),) if gpu_nodes else ()
+    settings = cluster_settings(admin_pool=pool, gpu_pools=pools, workloads=tools)
+    assert [problem.path for problem in settings_problems(settings)] == paths
+
+
+def test_without_tools_the_admin_pool_may_grow_for_them() -> None:
+    def problems(most: int) -> list[str]:
+        pool, gpus = admin_pool(max_nodes=most), (gpu_pool(max_nodes=80),)
+        return [problem.path for problem in settings_problems(cluster_settings(admin_pool=pool, gpu_pools=gpus))]
+
+    assert problems(1) == ["adminPool.maxNodes"]
+    assert problems(2) == []
+
+
+@pytest.mark.parametrize("cloud", ["aks", "eks"])
 def test_the_machine_that_a_stack_gets_unless_it_says_otherwise_holds_all_of_it(cloud: str) -> None:
     known = catalog.of(cloud)
     machine = known.machines.get(known.default_admin_machine)

@@ -24,14 +24,18 @@ _MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/i
 
 
 NODES_RECREATED: Final = (
+    "nodeConfig.bootDisk",
+    "nodeConfig.confidentialNodes",
     "nodeConfig.containerdConfig",
     "nodeConfig.diskSizeGb",
     "nodeConfig.diskType",
+    "nodeConfig.fastSocket",
     "nodeConfig.gcfsConfig",
     "nodeConfig.gvnic",
     "nodeConfig.imageType",
     "nodeConfig.kubeletConfig",
     "nodeConfig.linuxNodeConfig",
+    "nodeConfig.loggingVariant",
     "nodeConfig.machineType",
     "nodeConfig.storagePools",
     "nodeConfig.workloadMetadataConfig",
@@ -39,10 +43,12 @@ NODES_RECREATED: Final = (
 )
 """What the provider changes in place and Google then drains and replaces every node for, one after the other.
 
-Machine and disk: the API's own words, quoted where the provider learnt it
-(https://github.com/GoogleCloudPlatform/magic-modules/pull/9575). Labels, taints and network tags leave nodes alone
-(https://cloud.google.com/kubernetes-engine/docs/how-to/update-existing-nodepools). The others: likely, from
-https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters; none is changed by this program.
+Machine, disks and containerd: the API's own words for each
+(https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters.nodePools/update).
+The others: what it says there of any change of a pool's configuration (nodeConfigUpdateMode: machines are recreated by
+default). Labels, taints and network tags leave nodes alone
+(https://cloud.google.com/kubernetes-engine/docs/how-to/update-existing-nodepools); that resourceManagerTags and
+taintConfig do as well is likely.
 """
 
 
@@ -159,9 +165,14 @@ def _require_workload_pool(pending: Pending[SimulatedCloud], cluster: Properties
 
 
 def _require_version(version: str | None, master: str) -> None:
-    """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
+    """400 for nodes newer than their control plane, or more than two minors older (Google's message is not known).
+
+    https://cloud.google.com/kubernetes-engine/versioning
+    """
     if version and not versions.not_newer(version, master):
         raise bad_request(f'Node version "{version}" must not be newer than the master\'s, "{master}".')
+    if version and versions.minors_behind(version, master) > 2:
+        raise bad_request(f'Node version "{version}" may be at most two minor versions older than "{master}".')
 
 
 def _cluster_of(cloud: SimulatedCloud, pool: str) -> Record:

@@ -190,7 +190,7 @@ def _renewal(pool: Properties) -> Renewal:
 
 
 def excluded(pool: Properties) -> bool:
-    """Whether a pool (its inputs) stays at its version until the end of support."""
+    """Whether a pool (its inputs) stays at its version until support of the control plane's version ends."""
     spans = [
         span for each in pool.get("maintenancePolicies") or [] for span in each.get("exclusionUntilEndOfSupports") or []
     ]

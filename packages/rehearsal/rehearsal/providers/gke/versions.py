@@ -49,5 +49,11 @@ def not_newer(version: str, master: str) -> bool:
     return _numbers(version) <= _numbers(master)[: len(_numbers(version))]
 
 
+def minors_behind(version: str, master: str) -> int:
+    """How many minor versions older than ``master`` nodes of ``version`` are; 0 if it names none (``latest``)."""
+    minor = _numbers(version)[1:2]
+    return _numbers(master)[1] - minor[0] if minor else 0
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))

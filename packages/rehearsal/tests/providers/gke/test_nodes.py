@@ -235,7 +235,7 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
         for item in system_objects(EVERYTHING)
         if item["kind"] in ("Deployment", "DaemonSet")
     }
-    known = {pod.name: pod.request for pod in of("gke").system_pods}
+    known = {pod.name: pod.request for pod in (*of("gke").system_pods, *of("gke").volume_pods)}
     shared = known.keys() & requests.keys()
     assert len(shared) >= 12
     for name in shared:
@@ -255,7 +255,8 @@ def test_the_catalogue_counts_every_pod_that_google_runs_on_a_gpu_node() -> None
                 amounts.append(requests.get(resource, "0"))
     assert len(totals["cpu"]) >= 10
     google = of("gke")
-    counted = [pod.request for pod in (*google.system_pods, *google.gpu_node_pods) if pod.per_node]
+    pods = (*google.system_pods, *google.gpu_node_pods, *google.volume_pods)
+    counted = [pod.request for pod in pods if pod.per_node]
     assert sum(map(quantity, totals["cpu"])) * 1000 <= sum(each.milli_cpu for each in counted)
     assert sum(map(quantity, totals["memory"])) <= 1024 * 1024 * sum(each.memory_mib for each in counted)
 
@@ -339,9 +340,11 @@ def test_the_location_policy_that_google_picks(google: Google, spot: bool, polic
     assert (made.inputs or {})["autoscaling"] == {"totalMaxNodeCount": 2}
 
 
-def test_nodes_are_not_newer_than_their_control_plane(google: Google) -> None:
+def test_nodes_are_not_newer_than_their_control_plane_and_at_most_two_minors_older(google: Google) -> None:
     google.cluster(minMasterVersion="1.34")
-    google.create(POOL, cpu_pool(name="older", version="1.33.2-gke.1"))
+    google.create(POOL, cpu_pool(name="older", version="1.32.2-gke.1"))
+    with pytest.raises(ProviderError, match="at most two minor versions older"):
+        google.create(POOL, cpu_pool(name="oldest", version="1.31.9-gke.1"))
     google.create(POOL, cpu_pool(name="same", version="1.34"))
     with pytest.raises(ProviderError, match="must not be newer than the master's"):
         google.create(POOL, cpu_pool(name="newer", version="1.35.0-gke.1"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -25,4 +26,19 @@ def system_objects(cluster: Properties) -> list[dict[str, Any]]:
     # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
     if at(cluster, "addonsConfig.gcpFilestoreCsiDriverConfig.enabled"):
         files.append("filestore")
-    return manifests(Path(__file__).parent, *files)
+    objects = manifests(Path(__file__).parent, *files)
+    if forbidden := _forbidden_subjects(cluster):
+        policy, binding = manifests(Path(__file__).parent, "bindings")
+        policy["spec"]["variables"][0]["expression"] = json.dumps(forbidden)
+        objects += [policy, binding]
+    return objects
+
+
+def _forbidden_subjects(cluster: Properties) -> list[str]:
+    """Users and groups to which nobody may bind a role: each of the two switches is on by default."""
+    switches = cluster.get("rbacBindingConfig") or {}
+    subjects = {
+        "enableInsecureBindingSystemAuthenticated": ["system:authenticated"],
+        "enableInsecureBindingSystemUnauthenticated": ["system:unauthenticated", "system:anonymous"],
+    }
+    return [name for switch, names in subjects.items() if switches.get(switch) is False for name in names]
