@@ -6,7 +6,7 @@ A cloud has one name (``gke``); its plugin has another (``gcp``), which is writt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
