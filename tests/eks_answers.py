@@ -59,7 +59,10 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:efs/getFileSystem:getFileSystem": {"fileSystemId": "fs-0123456789abcdef0"},
     "aws:eks/getClusters:getClusters": {"names": []},
     "aws:eks/getAddonVersion:getAddonVersion": lambda asked: {
-        "version": f"v{asked['kubernetesVersion']}.7-eksbuild.1" if asked["addonName"] == "kube-proxy" else "v1.13.2-eksbuild.4"
+        "version": {
+            "coredns": "v1.13.2-eksbuild.4",
+            "kube-proxy": f"v{asked['kubernetesVersion']}.7-eksbuild.1",
+        }[asked["addonName"]]
     },
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/me"},
     "aws:index/getPartition:getPartition": {"partition": "aws"},

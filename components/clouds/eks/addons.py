@@ -1,8 +1,8 @@
 """EKS add-ons: the parts of a cluster that AWS maintains, and their permissions.
 
-At its creation an add-on gets the version that AWS marks as default for the cluster's minor version, and keeps it until a
-user updates or pins it: https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html. Those of ``_OF_THE_MINOR`` have
-the default of the version that the cluster runs.
+At its creation an add-on gets the version that AWS marks as default for the cluster's minor version, and keeps it until
+a user updates or pins it: https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html. Those of
+``_OF_THE_MINOR`` have the default of the version that the cluster runs.
 Pod Identity grants permissions to the one service account that needs them, never to all pods of a node.
 """
 

@@ -142,9 +142,8 @@ def _addon_versions(settings: Settings) -> Iterator[Problem]:
         elif known[name] == "karpenter" and known[name] not in asked:
             yield Problem(where, f"only Karpenter's clusters have {name}", "Leave it out")
         elif known[name] not in asked:
-            yield Problem(
-                where, f"this stack does not install {name}", f"Write addons: [{known[name]}], or leave it out"
-            )
+            remedy = f"Write addons: [{known[name]}], or leave it out"
+            yield Problem(where, f"this stack does not install {name}", remedy)
         elif not _ADDON_VERSION.fullmatch(version):
             yield Problem(where, f"'{version}' is not the version of an add-on", "Write it as in v1.13.2-eksbuild.4")
 

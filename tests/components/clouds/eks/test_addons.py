@@ -110,8 +110,8 @@ def test_which_policies_of_amazon_each_role_has() -> None:
         attached.setdefault(role, set()).add(one.inputs["policyArn"].removeprefix("arn:aws:iam::aws:policy/"))
     assert attached == {
         "control-plane": {"AmazonEKSClusterPolicy"},
-        # https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html. Not AmazonSSMManagedInstanceCore, which
-        # reads every parameter of the account.
+        # https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html. AmazonSSMManagedInstanceCore
+        # reads every parameter of the account, so nodes lack it.
         "nodes": {"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly"},
         # https://docs.aws.amazon.com/eks/latest/userguide/cni-iam-role.html
         "vpc-cni": {"AmazonEKS_CNI_Policy"},

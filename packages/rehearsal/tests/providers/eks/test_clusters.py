@@ -53,7 +53,7 @@ def test_an_addons_pods_go_where_its_configuration_says(amazon: Amazon) -> None:
     assert deployment["spec"]["template"]["spec"]["nodeSelector"] == {"gpucluster.dev/role": "admin"}
 
 
-@pytest.mark.parametrize("pods", (*of("eks").system_pods, *of("eks").addon_pods), ids=lambda pod: pod.name)
+@pytest.mark.parametrize("pods", [*of("eks").system_pods, *of("eks").addon_pods], ids=lambda pod: pod.name)
 def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
     every = [each for name in ADDONS for each in workloads(name)]
     objects = [each for each in every if each["metadata"]["name"] == pods.name and "spec" in each]
