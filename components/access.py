@@ -15,6 +15,7 @@ from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
+from components.users import bind_user, people_namespace
 from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, DEFAULT_NAMESPACE, uninterrupted_budget
 from facts.concepts.notifier import NOTIFIER, notifier_account
 
@@ -55,20 +56,26 @@ class Access(pulumi.ComponentResource):
         super().__init__("gpucluster:index:Access", name, None, opts)
         objects, cloud = args.cluster.objects, args.cluster.cloud
         self.namespaces = {
-            namespace: objects.namespace(namespace, self, name=f"{name}-namespace-{namespace}", retained=True)
+            namespace: people_namespace(
+                args.cluster, namespace, self, name=f"{name}-namespace-{namespace}", retained=True
+            )
             for namespace in namespaces(args.entries, args.teams)
             if namespace != DEFAULT_NAMESPACE
         }
+        if not args.cluster.handle.outlives_stack:
+            people_namespace(args.cluster, DEFAULT_NAMESPACE, self, name=f"{name}-namespace-{DEFAULT_NAMESPACE}")
         for namespace in (DEFAULT_NAMESPACE, *self.namespaces):
             after = [each for each in (self.namespaces.get(namespace),) if each is not None]
             objects.declare(f"{name}-budget-{namespace}", uninterrupted_budget(namespace), self, *after)
             for manifest in notifier_account(namespace):
                 kind = manifest["kind"].lower()
                 after.append(objects.declare(f"{name}-{NOTIFIER}-{namespace}-{kind}", manifest, self, *after))
-        if args.entries:
+        if args.entries or args.cluster.handle.user is not None:
             viewer = objects.declare(
                 f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"
             )
+            role = {"kind": "ClusterRole", "name": CLUSTER_RESOURCE_VIEWER["metadata"]["name"]}
+            bind_user(args.cluster, role, self, viewer)
             for entry in args.entries:
                 for binding in bindings(entry, cloud.subject(entry)):
                     namespace = self.namespaces.get(binding["metadata"].get("namespace", ""))

@@ -145,17 +145,25 @@ class ClusterObjects:
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def namespace(
-        self, namespace: str, parent: pulumi.Resource, *, name: str | None = None, retained: bool = False
+        self,
+        namespace: str,
+        parent: pulumi.Resource,
+        *,
+        name: str | None = None,
+        retained: bool = False,
+        labels: Mapping[str, str] | None = None,
+        existing: bool = False,
     ) -> CustomResource:
         """A namespace; the resource is called ``namespace-<namespace>`` unless it has another ``name``.
 
-        In a cluster that outlives the stack a ``retained`` one may be there already, from somebody else or from before:
-        it is patched, which creates it if it is not there
+        An ``existing`` one is patched. In a cluster that outlives the stack a ``retained`` one may be there already, from
+        somebody else or from before: it is patched too, which creates it if it is not there
         (https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/).
         """
-        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        metadata = {"name": namespace, **({"labels": dict(labels)} if labels else {})}
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
         resource_name = name or f"namespace-{namespace}"
-        if retained and self.cluster is None:
+        if existing or (retained and self.cluster is None):
             options = self._options(parent, (), False, retained)
             return CustomResource(_NAMESPACE_PATCH, resource_name, manifest, options)
         return self.declare(resource_name, manifest, parent, retained=retained)

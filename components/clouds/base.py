@@ -200,6 +200,11 @@ class CloudCluster(NodePools, Protocol):
         ...
 
     @property
+    def user(self) -> Subject | None:
+        """Whom ``kubeconfig`` logs in, if the program decides about that user's rights; ``None`` if a cloud does."""
+        ...
+
+    @property
     def authority(self) -> pulumi.Output[str]:
         """The CA of its control plane (PEM, base64), unique to the cluster and independent of the endpoint."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from components.clouds.base import Subject
 from components.resources import CustomResource
 from facts.concepts.pool import Pool
 
@@ -39,6 +40,11 @@ class ControlPlaneOutputs:
     def admin_kubeconfig(self) -> pulumi.Output[str]:
         """The same: it has no credential, the program logs in to the cloud as its user."""
         return self._kubeconfig
+
+    @property
+    def user(self) -> Subject | None:
+        """Nobody: the cloud's identities decide."""
+        return None
 
     @property
     def authority(self) -> pulumi.Output[str]:

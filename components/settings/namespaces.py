@@ -20,13 +20,17 @@ https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#wo
 https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed,
 https://learn.microsoft.com/azure/aks/istio-deploy-addon"""
 
+TOOLS: Final = ("dashboard", "keda", "kueue-system", "local-path-storage", "monitoring", "notebook")
+"""Namespaces of tools that the program installs: any principal that creates pods there acts as the tool, in all namespaces."""
+
 
 def own_namespace(text: str) -> str:
-    """A namespace that is not the cluster's own."""
+    """A namespace that is neither the cluster's own nor a tool's."""
     if not LABEL.fullmatch(text):
         raise wrong(f"'{text}' is not a namespace: lower-case letters, digits and '-'", "Write for example 'research'")
-    if text.startswith(_SYSTEM):
-        raise wrong(f"'{text}' is a namespace of the cluster itself", "Write one of your own, such as 'research'")
+    if text.startswith(_SYSTEM) or text in TOOLS:
+        owner = "a tool of the program" if text in TOOLS else "the cluster itself"
+        raise wrong(f"'{text}' is a namespace of {owner}", "Write one of your own, such as 'research'")
     return text
 
 

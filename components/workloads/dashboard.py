@@ -13,6 +13,7 @@ import pulumi
 from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Dashboard
+from components.users import open_tool
 from components.workloads.charts import ON_ADMIN, release, requests
 
 CHART: Final = Chart(
@@ -36,6 +37,7 @@ class ClusterDashboard(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterDashboardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterDashboard", name, None, opts)
         space = args.cluster.objects.namespace(CHART.namespace, self)
+        open_tool(args.cluster, CHART.namespace, self, space)
         release(args.cluster, CHART, values(args.dashboard), self, space, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}"})
 

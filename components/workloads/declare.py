@@ -16,6 +16,7 @@ from components.cluster import Cluster
 from components.published_offer import queued
 from components.resources import Chart
 from components.settings.workloads import Workloads
+from components.users import people_namespace
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import QUEUE
 
@@ -183,7 +184,7 @@ def _namespaces(
     cluster: Cluster, names: list[str], user_namespaces: Mapping[str, pulumi.Resource]
 ) -> Mapping[str, pulumi.Resource]:
     return {
-        name: user_namespaces.get(name) or cluster.objects.namespace(name, cluster)
+        name: user_namespaces.get(name) or people_namespace(cluster, name, cluster)
         for name in dict.fromkeys(names)
         if name != DEFAULT_NAMESPACE
     }

@@ -17,6 +17,7 @@ import pulumi
 from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Keda as KedaSetting
+from components.users import open_tool
 from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
 
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
@@ -47,6 +48,7 @@ class Keda(pulumi.ComponentResource):
     def __init__(self, name: str, args: KedaArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Keda", name, None, opts)
         space = args.cluster.objects.namespace(CHART.namespace, self)
+        open_tool(args.cluster, CHART.namespace, self, space)
         core = release(args.cluster, CHART, values(), self, space, *args.after)
         # It has a ScaledObject of its own.
         self.ready = release(args.cluster, HTTP_CHART, http_values(), self, space, core)

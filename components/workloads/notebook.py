@@ -14,6 +14,7 @@ import pulumi
 from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
+from components.users import open_tool
 from components.workloads.charts import ON_ADMIN, password, release, requests
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
@@ -77,8 +78,10 @@ class NotebookHub(pulumi.ComponentResource):
         super().__init__("gpucluster:index:NotebookHub", name, None, opts)
         space = args.cluster.objects.namespace(CHART.namespace, self)
         needs: list[pulumi.Resource] = [space]
+        generated = args.notebook.login_secret is None
+        open_tool(args.cluster, CHART.namespace, self, space, [LOGIN] if generated else [])
         args.cluster.objects.declare(f"{name}-uninterrupted", uninterrupted_budget(CHART.namespace), self, space)
-        if args.notebook.login_secret is None:
+        if generated:
             needs.append(password(args.cluster, LOGIN, CHART.namespace, {}, self, space))
         pools, home_class = _offered(args)
         release(args.cluster, CHART, values(args.notebook, pools, home_class), self, *needs, *args.after)

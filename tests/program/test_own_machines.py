@@ -143,15 +143,57 @@ def test_the_kubeconfig_of_the_outputs_is_a_users_unless_the_administrators_is_a
     assert control_plane.inputs["user"] == {"name": "gpucluster:users", "groups": ["gpucluster:users"]}
     assert program.stack_outputs["kubeconfig"] == "user"
     assert "kubeconfig" in program.secret_stack_outputs
-    subjects = [
-        binding.inputs["roleRef"]["name"]
-        for binding in program.of_type("kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding")
-        if binding.inputs["subjects"][0]["name"] == "gpucluster:users"
-    ]
-    assert sorted(subjects) == ["edit", "gpucluster:users:view"]
+    assert bound_to_users(program) == {
+        ("gpucluster:cluster-resource-viewer", ""),
+        ("edit", "default"),
+        ("edit", "research"),
+    }
     administrator = recording(security={"adminKubeconfig": True})
+    assert bound_to_users(administrator) == set()
     assert administrator.stack_outputs["kubeconfig"] == "admin"
     assert program.only("pulumi:providers:kubernetes").inputs["kubeconfig"] == "admin"
+
+
+RBAC = "kubernetes:rbac.authorization.k8s.io/v1"
+
+
+def bound_to_users(program: Recording) -> set[tuple[str, str]]:
+    """(role, namespace or ``""``) of the bindings of the user of the output ``kubeconfig``."""
+    return {
+        (binding.inputs["roleRef"]["name"], binding.inputs["metadata"].get("namespace", ""))
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for binding in program.of_type(f"{RBAC}:{kind}")
+        if binding.inputs["subjects"][0]["name"] == "gpucluster:users"
+    }
+
+
+def test_the_user_reaches_tools_and_their_passwords_but_creates_no_pod_in_their_namespaces() -> None:
+    service = {"name": "chat", "namespace": "serving", "image": "registry.example/serve:1", "gpu": "t4"}
+    tools = {"notebook": {}, "dashboard": {}, "monitoring": {}, "queue": {}, "services": [service]}
+    program = recording(workloads=tools, teams=[], access=[])
+    own = {(role, space) for role, space in bound_to_users(program) if role != "edit"}
+    assert {space for role, space in bound_to_users(program) if role == "edit"} == {"default", "serving"}
+    assert {space for role, space in own if role == "gpucluster:users"} == {
+        "notebook",
+        "dashboard",
+        "monitoring",
+        "keda",
+    }
+    rules = {
+        role.inputs["metadata"]["namespace"]: role.inputs["rules"]
+        for role in program.of_type(f"{RBAC}:Role")
+        if role.inputs["metadata"]["name"] == "gpucluster:users"
+    }
+    assert {space: [rule.get("resourceNames") for rule in its][2:] for space, its in rules.items()} == {
+        "notebook": [["login"]],
+        "dashboard": [],
+        "monitoring": [["grafana-login"]],
+        "keda": [],
+    }
+    for its in rules.values():
+        verbs = {(resource, verb) for rule in its for resource in rule["resources"] for verb in rule["verbs"]}
+        assert {("pods/portforward", "create"), ("pods/portforward", "get"), ("services", "get")} <= verbs
+        assert ("pods", "create") not in verbs
 
 
 def test_pods_get_a_network_before_anything_waits_for_a_ready_node() -> None:

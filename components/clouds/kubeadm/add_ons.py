@@ -10,7 +10,6 @@ import pulumi
 import yaml
 
 from components.clouds.base import AdminObjects
-from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES
 
 _FOLDER: Final = Path(__file__).parent
 
@@ -23,13 +22,6 @@ def flannel(objects: AdminObjects, pod_cidr: str) -> None:
 def local_path(objects: AdminObjects) -> None:
     """The default StorageClass: folders on the machine where a volume's first pod runs."""
     _declare(objects, "local-path", manifests("local-path"))
-
-
-def users(objects: AdminObjects) -> None:
-    """The rights of the user of the output ``kubeconfig``."""
-    by_name = manifests("users")
-    by_name["view-role"]["rules"] += CLUSTER_RESOURCE_RULES
-    _declare(objects, "users", by_name)
 
 
 def manifests(name: str, **values: str) -> Mapping[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.base import AdminObjects, NodePools, WorkloadResources
+from components.clouds.base import AdminObjects, NodePools, Subject, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.kubeadm import add_ons, machines
 from components.clouds.kubeadm.context import Context
@@ -26,7 +26,7 @@ _NAMESPACE: Final = "gpucluster"
 class KubeadmCluster(ControlPlaneOutputs):
     """A ``CloudCluster`` and the ``NodePools`` of its pools: nothing scales, so there is no autoscaler.
 
-    ``kubeconfig`` is that of a user who may edit workloads but not the cluster, unless the stack file asks for more.
+    ``kubeconfig`` is that of a ``user`` with rights in people's namespaces, unless the stack file asks for more.
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -56,6 +56,11 @@ class KubeadmCluster(ControlPlaneOutputs):
         return self._admin
 
     @property
+    def user(self) -> Subject | None:
+        """The group of its certificate; nobody if it is the administrator's."""
+        return None if self._own.admin_kubeconfig else Subject(kind="Group", name=machines.USERS)
+
+    @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """The control plane's address and the ranges of pods and services."""
         own = self._own
@@ -77,12 +82,10 @@ class KubeadmCluster(ControlPlaneOutputs):
         return WorkloadResources(registry=_refused, bucket=_refused, share=_refused, pod_identity=_refused)
 
     def basics(self, objects: AdminObjects) -> None:
-        """The pods' network, volumes on the machines' own disks, and the rights of users."""
+        """The pods' network, and volumes on the machines' own disks."""
         if self._own.network_plugin == "flannel":
             add_ons.flannel(objects, self._own.pod_cidr)
         add_ons.local_path(objects)
-        if not self._own.admin_kubeconfig:
-            add_ons.users(objects)
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Nothing: the machines are there."""

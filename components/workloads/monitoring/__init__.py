@@ -18,6 +18,7 @@ from components.driver_daemon_set import NAMESPACE, config_map, daemon_set
 from components.resources import Chart, documents
 from components.settings import Settings
 from components.settings.tools import Prometheus
+from components.users import open_tool
 from components.workloads.charts import ON_ADMIN, password, release, requests
 from facts.concepts.pool import POOL_LABEL, Pool
 
@@ -61,6 +62,7 @@ class GpuMonitoring(pulumi.ComponentResource):
             # Not critical: on a full node it waits instead of preempting a job.
             objects.declare(f"{name}-{daemon.name}", daemon_set(daemon, critical=False), self, files)
         space = objects.namespace(CHART.namespace, self)
+        open_tool(cluster, CHART.namespace, self, space, [LOGIN])
         needs: list[pulumi.Resource] = [
             space,
             password(cluster, LOGIN, CHART.namespace, {"user": "admin"}, self, space),

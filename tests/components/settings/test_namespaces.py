@@ -28,6 +28,8 @@ REFUSED = (
     "gke-managed-system",
     "gmp-system",
     "aks-command",
+    "monitoring",
+    "kueue-system",
     "Research",
     "a_b",
     "a" * 64,

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
 from facts.concepts.counts import counted
-from rehearsal.cluster.api import Api
+from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import Stack
 from rehearsal.lab.lab import USER, Lab
-from rehearsal.lab.software import Software
+from rehearsal.lab.software import WORKLOAD_IMAGE, Software
 from rehearsal.own_machines import look
 from rehearsal.own_machines.lab_rehearsal import client_key
 from rehearsal.own_machines.life import LifeRehearsal
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.stack_file import LabStackFile, machines
 from rehearsal.run.options import Options
+
+_ADMINISTRATORS: Final[Sequence[Mapping[str, str]]] = (
+    {"verb": "delete", "resource": "nodes"},
+    {"verb": "create", "resource": "pods", "namespace": "kube-system"},
+    {"verb": "get", "resource": "secrets", "namespace": "kube-system"},
+)
+"""Requests that the API server permits to administrators only."""
 
 
 class OwnRehearsal(LifeRehearsal):
@@ -46,7 +55,7 @@ class OwnRehearsal(LifeRehearsal):
             self._check("no-tokens", title, not tokens, ", ".join(tokens) or "none")
         with self._stage("GPU job"):
             self._gpu_job(user, cluster)
-            self._user_rights(cluster)
+            self._user_rights(user, cluster)
         with self._stage("second update"):
             self._nothing_to_do(lab, engine)
         with self._stage("drift"):
@@ -85,12 +94,22 @@ class OwnRehearsal(LifeRehearsal):
         admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
         return ClusterView(Api(Kubeconfig.parse(admin))), Api(Kubeconfig.parse(outputs["kubeconfig"]))
 
-    def _user_rights(self, cluster: ClusterView) -> None:
-        review = {"verb": "delete", "resource": "nodes"}
-        refused = not cluster.api.permits("gpucluster:users", ["gpucluster:users"], review)
-        self._check(
-            "user-rights", "The output kubeconfig cannot delete nodes", refused, "refused" if refused else "allowed"
-        )
+    def _user_rights(self, user: Api, cluster: ClusterView) -> None:
+        allowed = [
+            " ".join(review.values())
+            for review in _ADMINISTRATORS
+            if cluster.api.permits("gpucluster:users", ["gpucluster:users"], review)
+        ]
+        title = "The output kubeconfig cannot delete nodes, nor create pods or read Secrets of the system"
+        self._check("user-rights", title, not allowed, ", ".join(allowed) or "refused")
+        container = {"name": "root", "image": WORKLOAD_IMAGE, "securityContext": {"privileged": True}}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "root"}, "spec": {"containers": [container]}}
+        answer = "admitted"
+        try:
+            user.create("/api/v1/namespaces/default/pods", pod)
+        except ApiError as error:
+            answer = str(error)
+        self._check("no-privileged-pod", "A user's privileged pod is refused", "PodSecurity" in answer, answer)
 
     def _nothing_to_do(self, lab: Lab, engine: Engine) -> None:
         before = {name: look.logins(lab.machine(name)) for name in self._gpus}

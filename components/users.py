@@ -1,0 +1,91 @@
+"""Namespaces in which people run pods, and the rights of the user of the output ``kubeconfig`` in them.
+
+A principal that creates pods can act as every service account of the namespace, and through a privileged pod as the
+node. So these namespaces hold no system pods, and admit no privileged ones:
+https://kubernetes.io/docs/concepts/security/rbac-good-practices/#workload-creation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pulumi
+
+from components.cluster import Cluster
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
+
+# Warnings reach the author of a Job or Deployment; what is refused is only its pods.
+# https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces
+POD_SECURITY: Final[Mapping[str, str]] = {
+    f"pod-security.kubernetes.io/{mode}": "baseline" for mode in ("enforce", "warn")
+}
+"""Labels of a namespace that admits no privileged pod. Pods get GPUs from a device plugin, without a privilege."""
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def people_namespace(
+    cluster: Cluster, namespace: str, parent: pulumi.Resource, *, name: str | None = None, retained: bool = False
+) -> pulumi.Resource:
+    """A namespace for people's pods; ``default`` is there and gets the labels only.
+
+    A ``retained`` one of a cluster that somebody else made keeps the labels that its owner chose.
+    """
+    theirs = cluster.handle.outlives_stack and retained
+    resource = cluster.objects.namespace(
+        namespace,
+        parent,
+        name=name,
+        retained=retained,
+        labels={} if theirs else POD_SECURITY,
+        existing=namespace == DEFAULT_NAMESPACE,
+    )
+    bind_user(cluster, {"kind": "ClusterRole", "name": "edit"}, parent, resource, namespace=namespace)
+    return resource
+
+
+def open_tool(
+    cluster: Cluster, namespace: str, parent: pulumi.Resource, space: pulumi.Resource, secrets: Sequence[str] = ()
+) -> None:
+    """Let the user forward ports of a tool's pods and read the passwords in ``secrets``, but create no pod there.
+
+    A port is forwarded over a WebSocket, which ``get`` opens, or by ``create``:
+    https://www.kubernetes.dev/resources/keps/4006/
+    """
+    if cluster.handle.user is None:
+        return
+    look = ["get", "list", "watch"]
+    rules: list[dict[str, Any]] = [
+        {"apiGroups": [""], "resources": ["services", "pods"], "verbs": look},
+        {"apiGroups": [""], "resources": ["pods/portforward"], "verbs": ["get", "create"]},
+    ]
+    if secrets:
+        rules.append({"apiGroups": [""], "resources": ["secrets"], "resourceNames": [*secrets], "verbs": ["get"]})
+    metadata = {"name": "gpucluster:users", "namespace": namespace}
+    manifest = {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+    role = cluster.objects.declare(f"users-role-in-{namespace}", manifest, parent, space)
+    bind_user(cluster, {"kind": "Role", "name": metadata["name"]}, parent, role, namespace=namespace)
+
+
+def bind_user(
+    cluster: Cluster, role: Mapping[str, str], parent: pulumi.Resource, *after: pulumi.Resource, namespace: str = ""
+) -> None:
+    """Bind ``role`` (kind, name) to the user of the output ``kubeconfig``, if the program decides about its rights.
+
+    Without a ``namespace`` the role holds in the whole cluster.
+    """
+    user = cluster.handle.user
+    if user is None:
+        return
+    short = role["name"].rpartition(":")[2]
+    manifest = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
+        # No entry of ``access`` has a binding of such a name: those have three parts.
+        "metadata": {"name": f"gpucluster:users-{short}", **({"namespace": namespace} if namespace else {})},
+        "roleRef": {"apiGroup": _RBAC, **role},
+        "subjects": [{"apiGroup": _RBAC, "kind": user.kind, "name": user.name}],
+    }
+    suffix = f"{short}-in-{namespace}" if namespace else short
+    cluster.objects.declare(f"users-{suffix}", manifest, parent, *after)
