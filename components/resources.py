@@ -156,8 +156,8 @@ class ClusterObjects:
     ) -> CustomResource:
         """A namespace; the resource is called ``namespace-<namespace>`` unless it has another ``name``.
 
-        An ``existing`` one is patched. In a cluster that outlives the stack a ``retained`` one may be there already, from
-        somebody else or from before: it is patched too, which creates it if it is not there
+        An ``existing`` one is patched. In a cluster that outlives the stack a ``retained`` one may be there already,
+        from somebody else or from before: it is patched too, which creates it if it is not there
         (https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/).
         """
         metadata = {"name": namespace, **({"labels": dict(labels)} if labels else {})}

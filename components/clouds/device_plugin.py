@@ -21,11 +21,16 @@ IMAGE: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
 
 _CONFIG_DIRECTORY: Final = "/etc/nvidia-device-plugin"
 _CONFIG_FILE: Final = "config.yaml"
+_DEVICE_LIST: Final = "/var/run/nvidia-container-devices"
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 
 
-def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
-    """One DaemonSet per way in which ``pools`` divide their GPUs, variant ``whole`` where they do not."""
+def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False) -> list[GpuDaemon]:
+    """One DaemonSet per way in which ``pools`` divide their GPUs, variant ``whole`` where they do not.
+
+    ``by_mounts``: the machines' container runtime takes the list of a container's GPUs from volume mounts, which only
+    the kubelet makes, and not from a variable, which every CUDA image sets to ``all``.
+    """
     variants: dict[str, list[Pool]] = defaultdict(list)
     for pool in pools:
         variants[_variant(pool)].append(pool)
@@ -33,15 +38,15 @@ def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
         GpuDaemon(
             app=APP,
             variant=variant,
-            pod=plugin_pod(f"{APP}-{variant}", mig=members[0].gpus.mig is not None),
+            pod=plugin_pod(f"{APP}-{variant}", mig=members[0].gpus.mig is not None, by_mounts=by_mounts),
             pools=tuple(members),
-            files={_CONFIG_FILE: plugin_config(members[0])},
+            files={_CONFIG_FILE: plugin_config(members[0], by_mounts=by_mounts)},
         )
         for variant, members in sorted(variants.items())
     ]
 
 
-def plugin_config(pool: Pool) -> str:
+def plugin_config(pool: Pool, *, by_mounts: bool = False) -> str:
     """The plugin's configuration file, as JSON (which is YAML).
 
     With time sharing a pod gets at most one share: several shares of one GPU are no more time than one, so the plugin
@@ -51,6 +56,8 @@ def plugin_config(pool: Pool) -> str:
         "version": "v1",
         "flags": {"migStrategy": "none" if pool.gpus.mig is None else "single", "failOnInitError": True},
     }
+    if by_mounts:
+        config["flags"]["plugin"] = {"deviceListStrategy": "volume-mounts"}
     if pool.gpus.time_sharing is not None:
         config["sharing"] = {
             "timeSlicing": {
@@ -61,8 +68,19 @@ def plugin_config(pool: Pool) -> str:
     return json.dumps(config, indent=2) + "\n"
 
 
-def plugin_pod(config_map: str, *, mig: bool) -> Mapping[str, Any]:
+def all_gpus_mount() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The volume and its mount by which a system pod gets all GPUs of a node whose runtime reads lists from mounts.
+
+    The mount's name is the list, its source has to be ``/dev/null``. Pods of people have no host paths.
+    https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/internal/config/image/cuda_image.go
+    """
+    volume = {"name": "gpus", "hostPath": {"path": "/dev/null", "type": "CharDevice"}}
+    return volume, {"name": "gpus", "mountPath": f"{_DEVICE_LIST}/all", "readOnly": True}
+
+
+def plugin_pod(config_map: str, *, mig: bool, by_mounts: bool = False) -> Mapping[str, Any]:
     """The pod spec without placement; ``config_map`` holds its configuration file."""
+    volume, mount = all_gpus_mount()
     return {
         "containers": [
             {
@@ -80,12 +98,14 @@ def plugin_pod(config_map: str, *, mig: bool) -> Mapping[str, Any]:
                 "volumeMounts": [
                     {"name": "sockets", "mountPath": _SOCKETS},
                     {"name": "config", "mountPath": _CONFIG_DIRECTORY, "readOnly": True},
+                    *([mount] if by_mounts else []),
                 ],
             }
         ],
         "volumes": [
             {"name": "sockets", "hostPath": {"path": _SOCKETS, "type": "Directory"}},
             {"name": "config", "configMap": {"name": config_map}},
+            *([volume] if by_mounts else []),
         ],
     }
 

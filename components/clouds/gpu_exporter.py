@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
+from components.clouds.device_plugin import all_gpus_mount
 from facts.concepts.pool import Image, Pool
 
 APP: Final = "dcgm-exporter"
@@ -44,12 +45,17 @@ _WHOLE, _MIG = "whole", "mig"
 
 
 def gpu_exporter(
-    pools: Sequence[Pool], *, driver: str | None = None, strict: Collection[Image] = ()
+    pools: Sequence[Pool],
+    *,
+    driver: str | None = None,
+    strict: Collection[Image] = (),
+    by_mounts: bool = False,
 ) -> list[GpuDaemon]:
     """A DaemonSet for whole GPUs, one for slices of them, and one for each ``strict`` image.
 
     ``driver`` is the driver's path on the host, for clouds whose container runtime does not mount it. A strict image
-    shows GPUs to a container that did not request them only if it has CAP_SYS_ADMIN.
+    shows GPUs to a container that did not request them only if it has CAP_SYS_ADMIN. ``by_mounts``: see
+    ``device_plugin``.
     """
     variants: dict[str, list[Pool]] = defaultdict(list)
     for pool in pools:
@@ -58,7 +64,7 @@ def gpu_exporter(
         GpuDaemon(
             app=APP,
             variant=variant,
-            pod=_pod(f"{APP}-{variant}", driver, mig=variant == _MIG, admin=variant != _WHOLE),
+            pod=_pod(f"{APP}-{variant}", driver, mig=variant == _MIG, admin=variant != _WHOLE, by_mounts=by_mounts),
             pools=tuple(members),
             files={_FILE: _COUNTERS + (_SLICE_COUNTERS if variant == _MIG else "")},
         )
@@ -66,7 +72,7 @@ def gpu_exporter(
     ]
 
 
-def _pod(config_map: str, driver: str | None, *, mig: bool, admin: bool) -> Mapping[str, Any]:
+def _pod(config_map: str, driver: str | None, *, mig: bool, admin: bool, by_mounts: bool) -> Mapping[str, Any]:
     mounts = [
         {"name": "counters", "mountPath": _FOLDER, "readOnly": True},
         {"name": "pods", "mountPath": _PODS, "readOnly": True},
@@ -90,6 +96,10 @@ def _pod(config_map: str, driver: str | None, *, mig: bool, admin: bool) -> Mapp
         environment += [{"name": "LD_LIBRARY_PATH", "value": f"{_DRIVER}/lib64"}]
         mounts.append({"name": "driver", "mountPath": _DRIVER, "readOnly": True})
         volumes.append({"name": "driver", "hostPath": {"path": driver, "type": "Directory"}})
+    if by_mounts:
+        volume, mount = all_gpus_mount()
+        volumes.append(volume)
+        mounts.append(mount)
     return {
         "containers": [
             {

@@ -21,7 +21,7 @@ https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed,
 https://learn.microsoft.com/azure/aks/istio-deploy-addon"""
 
 TOOLS: Final = ("dashboard", "keda", "kueue-system", "local-path-storage", "monitoring", "notebook")
-"""Namespaces of tools that the program installs: any principal that creates pods there acts as the tool, in all namespaces."""
+"""Namespaces of tools that the program installs. A principal that creates pods there has the rights of the tool."""
 
 
 def own_namespace(text: str) -> str:

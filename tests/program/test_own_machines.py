@@ -221,6 +221,7 @@ def test_gpus_are_offered_once_on_the_pools_machines() -> None:
         if each.inputs["metadata"].get("labels", {}).get("k8s-app") == "nvidia-device-plugin"
     ]
     assert len(plugins) == 1
+    assert "/var/run/nvidia-container-devices/all" in json.dumps(plugins[0].inputs)
     assert not not_tolerated(plugins[0].inputs["spec"]["template"]["spec"]["tolerations"], (GPU_TAINT,))
 
 

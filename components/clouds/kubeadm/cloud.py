@@ -36,11 +36,11 @@ class Kubeadm:
 
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """NVIDIA's device plugin; the driver is the machine's own, installed with it."""
-        return device_plugin(pools)
+        return device_plugin(pools, by_mounts=True)
 
     def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """NVIDIA's exporter, to which the machines' container runtime gives the driver."""
-        return gpu_exporter(pools)
+        return gpu_exporter(pools, by_mounts=True)
 
     def subject(self, entry: Access) -> Subject:
         """As a client certificate names them."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER
 from machines.kubeadm import ends_soon
+from machines.scripts import VERSION
 from machines.versions import refusal
 from machines.wire import Properties, is_known
 
@@ -42,6 +43,8 @@ def difference(kind: str, olds: Properties, state: Properties, news: Properties)
         changes -= {"firewall"}
     if state.get("drift") or _ending(state):
         changes |= {"drift"}
+    if state.get("facts") and state.get("scripts") != VERSION:
+        changes |= {"scripts"}
     if not replaces and state.get("facts"):
         _refuse(kind, olds, state, news, changes)
     return ResourceDiff(frozenset(changes), frozenset(replaces))

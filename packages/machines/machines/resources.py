@@ -36,9 +36,9 @@ _MADE: Final = {
     PREFLIGHT: ("checked", "warnings", "identities"),
     CONTROL_PLANE: (
         "endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig",
-        "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift",
+        "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift", "scripts",
     ),
-    WORKER: ("nodeName", "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift"),
+    WORKER: ("nodeName", "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift", "scripts"),
 }  # fmt: skip
 _STABLE_FACTS: Final = (
     "os", "architecture", "kernel", "cpus", "memoryMiB", "hostname", "machineId", "cgroup", "gpus", "gpuIds",
@@ -125,7 +125,8 @@ class MachineResources:
         node = _Node.of(kind, inputs, log)
         changed = {key for key in inputs if key not in _MADE[kind] and olds.get(key) != inputs[key]}
         changed |= {key for key in ("labels", "taints") if olds.get(key) and key not in inputs}
-        if changed <= {"labels", "taints"} and olds.get("facts") and not olds.get("drift"):
+        current = olds.get("facts") and not olds.get("drift") and olds.get("scripts") == scripts.VERSION
+        if changed <= {"labels", "taints"} and current:
             await self._set_node(node, olds)
             return {**{key: olds.get(key) for key in _MADE[kind]}, **inputs}
         return await self._converge(node, olds)
@@ -255,6 +256,7 @@ class MachineResources:
             "driverVersion": facts["driverVersion"],
             "facts": _stable(facts),
             "drift": [],
+            "scripts": scripts.VERSION,
         }
 
     async def _upgrade(self, node: _Node, role: str, partial: Properties) -> None:

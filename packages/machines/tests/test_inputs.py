@@ -20,6 +20,7 @@ from machines.errors import OperationError
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER, configuration_problems, problems_of
 from machines.kubeadm import ends_soon, init_documents, join_documents
 from machines.preflight import Candidate, problems, warnings
+from machines.scripts import VERSION
 from machines.wire import UNKNOWN, marshal, unmarshal
 from packages.machines.tests.simulated import (
     CA_HASH,
@@ -91,7 +92,7 @@ def test_a_passphrase_is_named() -> None:
 
 
 def state(inputs: dict[str, Any], **facts: Any) -> dict[str, Any]:
-    return {**inputs, "kubernetesVersion": "v1.34.4", "facts": {**FACTS, **facts}, "drift": []}
+    return {**inputs, "kubernetesVersion": "v1.34.4", "facts": {**FACTS, **facts}, "drift": [], "scripts": VERSION}
 
 
 @pytest.mark.parametrize(

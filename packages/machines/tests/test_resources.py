@@ -161,6 +161,18 @@ async def test_a_reboot_is_waited_for_and_the_driver_phase_goes_on() -> None:
 
 
 @asynchronous
+async def test_a_machine_of_an_earlier_version_of_the_plugin_is_brought_in_order_undrained() -> None:
+    async with joined(nvidia={"driver": "580"}, gpus=2) as up:
+        earlier = {key: value for key, value in up.state.items() if key != "scripts"}
+        assert up.site.resources.diff(WORKER, up.inputs, up.state, up.inputs).changes == set()
+        assert up.site.resources.diff(WORKER, up.inputs, earlier, up.inputs).changes == {"scripts"}
+        after = await up.update(state=earlier)
+    assert up.machine.names == ["prepare", "driver", "join"]
+    assert "drain" not in up.node_actions()
+    assert after == up.state
+
+
+@asynchronous
 async def test_labels_change_on_the_control_plane_alone() -> None:
     async with joined() as up:
         after = await up.update(labels={"team": "vision"})

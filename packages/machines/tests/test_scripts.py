@@ -24,6 +24,10 @@ TEXT: Any = {"check": True, "capture_output": True, "text": True}
 NODE_VARIABLES = ("NODE_NAME", "ACTION", "DRAIN_SECONDS", "LABELS", "TAINTS", "TAINTS_REMOVED", "UNCORDON")
 
 
+def test_scripts_and_plugin_agree_on_their_version() -> None:
+    assert f"\nSCRIPTS_VERSION={scripts.VERSION}\n" in (FOLDER / "common.sh").read_text()
+
+
 def test_every_script_is_a_phase_and_every_phase_a_script() -> None:
     assert {each.name for each in PHASES} | {"common"} == {file.stem for file in FOLDER.glob("*.sh")}
     assert len(PHASES) == 11
@@ -66,7 +70,7 @@ def run_common(body: str, folder: Path, phase: str = "") -> str:
     text = text.replace("/var/lib/gpucluster-machines", f"{folder}/state")
     text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
-    text = re.sub(r"/(etc/(?:apt|systemd)|proc/sys|sys/bus/pci)\b", rf"{folder}/\1", text)
+    text = re.sub(r"/(etc/(?:apt|systemd|nvidia-container-runtime)|proc/sys|sys/bus/pci)\b", rf"{folder}/\1", text)
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
 
@@ -141,6 +145,27 @@ def test_a_file_is_written_once_and_the_one_from_before_is_kept(tmp_path: Path) 
     assert oct(file.stat().st_mode)[-3:] == "600"
     assert (tmp_path / "state" / "before" / str(file)[1:]).read_text() == "before\n"
     assert (tmp_path / "state" / "sums").read_text().count(str(file)) == 1
+
+
+@pytest.mark.parametrize(("package", "kept"), [("nvidia-container-toolkit-base", False), ("curl", True)])
+def test_containers_get_gpus_by_mounts_and_not_by_their_environment(tmp_path: Path, package: str, kept: bool) -> None:
+    """The file from before is kept if the toolkit was on the machine before."""
+    program, file = tmp_path / "bin" / "nvidia-ctk", tmp_path / "etc/nvidia-container-runtime/config.toml"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\n/usr/bin/printf "%s\\n" "$@"\n')
+    program.chmod(0o755)
+    file.parent.mkdir(parents=True)
+    file.write_text("before\n")
+    body = f"PATH=$PATH:/usr/bin:/bin; lock; echo {package} >$state/installed; toolkit_configuration"
+    run_common(body, tmp_path)
+    assert file.read_text().split() == [
+        "config",
+        f"--config-file={file}",
+        "--set=accept-nvidia-visible-devices-envvar-when-unprivileged=false",
+        "--set=accept-nvidia-visible-devices-as-volume-mounts=true",
+    ]
+    assert (tmp_path / "state" / "files").read_text() == f"{file}\n"
+    assert (tmp_path / "state" / "before" / str(file)[1:]).exists() is kept
 
 
 def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import yaml
 
 from components.clouds.base import GpuDaemon
 from components.clouds.device_plugin import device_plugin
+from components.clouds.gpu_exporter import gpu_exporter
 from components.driver_daemon_set import config_map, daemon_set
 from facts.concepts.pool import TimeSharing
 from policies.readers.kubernetes.parts import device_plugin as is_device_plugin
@@ -89,6 +90,25 @@ def test_it_has_no_right_that_it_does_not_need(changes: dict[str, Any], added: l
     assert context["capabilities"]["drop"] == ["ALL"]
     assert context["capabilities"].get("add", []) == added
     assert not context.get("privileged", False)
+
+
+@pytest.mark.parametrize("daemons", [device_plugin, gpu_exporter])
+def test_by_mounts_all_gpus_are_asked_for_as_the_container_toolkit_reads_it(daemons: Any) -> None:
+    (daemon,) = daemons([specs.gpu_pool()], by_mounts=True)
+    (container,) = daemon.pod["containers"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    sources = {volume["name"]: volume["hostPath"]["path"] for volume in daemon.pod["volumes"] if "hostPath" in volume}
+    assert {mounts[name] for name, path in sources.items() if path == "/dev/null"} == {
+        "/var/run/nvidia-container-devices/all"
+    }
+    (other,) = daemons([specs.gpu_pool()])
+    assert "/dev/null" not in str(other.pod)
+
+
+def test_by_mounts_a_containers_gpus_are_in_no_variable() -> None:
+    (daemon,) = device_plugin([specs.gpu_pool()], by_mounts=True)
+    assert configuration(daemon)["flags"]["plugin"] == {"deviceListStrategy": "volume-mounts"}
+    assert "plugin" not in configuration(only())["flags"]
 
 
 def test_it_is_pinned() -> None:

@@ -3,7 +3,7 @@
 # A phase says what it does on standard error; its last line on standard output is one JSON object.
 # What it runs goes to the log, never to the session: tokens and keys are in no argument and in no message.
 # shellcheck disable=SC2034 # the phases read it
-SCRIPTS_VERSION=1
+SCRIPTS_VERSION=2
 set -eu
 umask 022
 export LC_ALL=C PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
@@ -267,9 +267,23 @@ containerd_configuration() {
       if [ "$name" = nvidia ]; then printf '      BinaryName = "/usr/bin/nvidia-container-runtime"\n'; fi
     done
   } >"$state/containerd.toml"
+  if [ "$default" = nvidia ]; then toolkit_configuration; fi
   changed=no
   put /etc/containerd/config.toml 644 <"$state/containerd.toml"
   rm -f "$state/containerd.toml"
+}
+
+# A container gets the GPUs that the device plugin mounts, whatever its image or its author writes into NVIDIA_VISIBLE_DEVICES.
+# https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details (DEVICE_LIST_STRATEGY: volume-mounts)
+toolkit_configuration() {
+  file=/etc/nvidia-container-runtime/config.toml
+  # A package of ours brings it and takes it away.
+  if grep -qsx nvidia-container-toolkit-base "$state/installed" && ! grep -qsxF "$file" "$state/files"; then printf '%s\n' "$file" >>"$state/files"; fi
+  nvidia-ctk config --config-file="$file" --set=accept-nvidia-visible-devices-envvar-when-unprivileged=false \
+    --set=accept-nvidia-visible-devices-as-volume-mounts=true >"$state/toolkit.toml" 2>>"$log" ||
+    fail "nvidia-ctk cannot write the toolkit's configuration; install nvidia-container-toolkit 1.14 or newer (see $log there)"
+  put "$file" 644 <"$state/toolkit.toml"
+  rm -f "$state/toolkit.toml"
 }
 
 start_containerd() {

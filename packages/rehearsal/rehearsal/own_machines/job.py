@@ -30,6 +30,19 @@ def manifest(name: str, pods: int, tolerations: Sequence[Mapping[str, str]] = ()
     }
 
 
+def without_gpu(name: str, node: str) -> dict[str, Any]:
+    """A pod on ``node`` that asks for all GPUs as the images of CUDA do, and has no limit of them."""
+    container = {
+        "name": "gpu",
+        "image": WORKLOAD_IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["gpu-job"],
+        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
+    }
+    spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
 def unfinished(user: Api, pods: int) -> str:
     """How many of its pods have ended; empty if all have. Raises NotSeen if one failed."""
     status = user.get("/apis/batch/v1/namespaces/default/jobs/train")["status"]

@@ -16,7 +16,7 @@ from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import Stack
 from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.software import WORKLOAD_IMAGE, Software
-from rehearsal.own_machines import look
+from rehearsal.own_machines import job, look
 from rehearsal.own_machines.lab_rehearsal import client_key
 from rehearsal.own_machines.life import LifeRehearsal
 from rehearsal.own_machines.look import ClusterView
@@ -55,6 +55,7 @@ class OwnRehearsal(LifeRehearsal):
             self._check("no-tokens", title, not tokens, ", ".join(tokens) or "none")
         with self._stage("GPU job"):
             self._gpu_job(user, cluster)
+            self._no_gpu(user)
             self._user_rights(user, cluster)
         with self._stage("second update"):
             self._nothing_to_do(lab, engine)
@@ -93,6 +94,20 @@ class OwnRehearsal(LifeRehearsal):
         outputs = engine.outputs()
         admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
         return ClusterView(Api(Kubeconfig.parse(admin))), Api(Kubeconfig.parse(outputs["kubeconfig"]))
+
+    def _no_gpu(self, user: Api) -> None:
+        pods, name = "/api/v1/namespaces/default/pods", "no-gpu"
+        user.create(pods, job.without_gpu(name, self._workers[0]))
+
+        def running() -> str:
+            phase = str(user.get(f"{pods}/{name}")["status"]["phase"])
+            return "" if phase in ("Failed", "Succeeded") else f"the pod is {phase}"
+
+        look.wait(running)
+        opened = job.opened(user, name)
+        title = "A pod without a GPU limit opens none, whatever its image asks for"
+        self._check("gpu-none", title, not opened, ", ".join(opened) or "none")
+        user.delete(f"{pods}/{name}")
 
     def _user_rights(self, user: Api, cluster: ClusterView) -> None:
         allowed = [

@@ -53,6 +53,7 @@ type plugin struct {
 	paths      map[string]string // of each GPU by its UUID
 	oneShare   bool
 	passDevice bool
+	byMounts   bool
 }
 
 // devicePlugin plays NVIDIA's: over the kubelet's real socket, for the GPUs that the container runtime gave it.
@@ -96,6 +97,13 @@ func devicePlugin(arguments []string) error {
 		select {}
 	}
 	served := &plugin{resource: gpuResource, paths: map[string]string{}, passDevice: *pass || config.Flags.Plugin.PassDeviceSpecs}
+	switch strategy := config.Flags.Plugin.DeviceListStrategy; strategy {
+	case nil, "envvar":
+	case "volume-mounts":
+		served.byMounts = true
+	default:
+		return fmt.Errorf("deviceListStrategy: the simulated plugin has envvar and volume-mounts, not %v", strategy)
+	}
 	replicas := 1
 	for _, shared := range config.Sharing.TimeSlicing.Resources {
 		if shared.Name != gpuResource || shared.Replicas < 2 {
@@ -196,8 +204,15 @@ func (p *plugin) Allocate(_ context.Context, request *api.AllocateRequest) (*api
 		}
 		slices.Sort(ids)
 		ids = slices.Compact(ids)
-		// The container runtime turns this variable into device nodes.
-		answer := &api.ContainerAllocateResponse{Envs: map[string]string{"NVIDIA_VISIBLE_DEVICES": strings.Join(ids, ",")}}
+		// The container runtime turns this variable, or these mounts, into device nodes.
+		visible, mounts := strings.Join(ids, ","), []*api.Mount(nil)
+		if p.byMounts {
+			visible = deviceMounts
+			for _, id := range ids {
+				mounts = append(mounts, &api.Mount{HostPath: "/dev/null", ContainerPath: filepath.Join(deviceMounts, id)})
+			}
+		}
+		answer := &api.ContainerAllocateResponse{Envs: map[string]string{"NVIDIA_VISIBLE_DEVICES": visible}, Mounts: mounts}
 		if p.passDevice {
 			for _, id := range ids {
 				answer.Devices = append(answer.Devices, &api.DeviceSpec{ContainerPath: p.paths[id], HostPath: p.paths[id], Permissions: "rw"})

@@ -17,8 +17,18 @@ import (
 
 type object = map[string]any
 
-// nvidiaCTK plays `nvidia-ctk runtime configure` and `nvidia-ctk cdi generate`; other commands and options fail.
+const (
+	toolkitFile  = "/etc/nvidia-container-runtime/config.toml"
+	acceptEnv    = "accept-nvidia-visible-devices-envvar-when-unprivileged"
+	acceptMounts = "accept-nvidia-visible-devices-as-volume-mounts"
+	deviceMounts = "/var/run/nvidia-container-devices"
+)
+
+// nvidiaCTK plays `nvidia-ctk config`, `runtime configure` and `cdi generate`; other commands and options fail.
 func nvidiaCTK(arguments []string) error {
+	if len(arguments) > 0 && arguments[0] == "config" {
+		return toolkitConfig(arguments[1:])
+	}
 	command, options := strings.Join(arguments[:min(2, len(arguments))], " "), map[string]string{}
 	allowed := map[string][]string{
 		"runtime configure": {
@@ -32,7 +42,7 @@ func nvidiaCTK(arguments []string) error {
 			fmt.Println("NVIDIA Container Toolkit CLI (simulated)")
 			return nil
 		}
-		return fmt.Errorf("the simulated command has `runtime configure` and `cdi generate`, not `%s`", command)
+		return fmt.Errorf("the simulated command has `config`, `runtime configure` and `cdi generate`, not `%s`", command)
 	}
 	rest := arguments[2:]
 	for len(rest) > 0 {
@@ -56,6 +66,47 @@ func nvidiaCTK(arguments []string) error {
 		return generateCDI(options)
 	}
 	return configureRuntime(options)
+}
+
+// toolkitConfig prints the toolkit's configuration file with each --set=key=value; only two keys have an effect here.
+// https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/cmd/nvidia-ctk/config/config.go
+func toolkitConfig(arguments []string) error {
+	path, changes := toolkitFile, object{}
+	for _, argument := range arguments {
+		key, value, _ := strings.Cut(strings.TrimLeft(argument, "-"), "=")
+		name, text, _ := strings.Cut(value, "=")
+		flag, err := strconv.ParseBool(text)
+		switch {
+		case key == "config-file" && value != "":
+			path = value
+		case key == "set" && err == nil && (name == acceptEnv || name == acceptMounts):
+			changes[name] = flag
+		default:
+			return fmt.Errorf("config: invalid argument %s", argument)
+		}
+	}
+	config, err := toolkitOptions(path)
+	if err != nil {
+		return err
+	}
+	for name, flag := range changes {
+		config[name] = flag
+	}
+	content, err := toml.Marshal(config)
+	if err == nil {
+		_, err = os.Stdout.Write(content)
+	}
+	return err
+}
+
+// toolkitOptions reads the toolkit's configuration; without a file it is the default.
+func toolkitOptions(path string) (object, error) {
+	config := object{acceptEnv: true, acceptMounts: false}
+	content, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	return config, toml.Unmarshal(content, &config)
 }
 
 // configureRuntime writes what nvidia-ctk 1.18 writes: a drop-in with a runtime that has runc's options, and its import.
@@ -203,6 +254,37 @@ func generateCDI(options map[string]string) error {
 	return os.WriteFile(options["output"], content, 0o644)
 }
 
+// visibleDevices is what the mounts of a container ask for, else its environment, as the options permit.
+// https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/internal/config/image/cuda_image.go
+func visibleDevices(spec, options object) string {
+	var ids []string
+	given, _ := spec["mounts"].([]any)
+	for _, each := range given {
+		mount, _ := each.(object)
+		id, inside := strings.CutPrefix(fmt.Sprint(mount["destination"]), deviceMounts+"/")
+		if inside && mount["source"] == "/dev/null" && options[acceptMounts] == true {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		return strings.Join(ids, ",")
+	}
+	process := at(spec, "process")
+	capabilities, _ := process["capabilities"].(object)
+	bounding, _ := capabilities["bounding"].([]any)
+	if options[acceptEnv] != true && !slices.Contains(bounding, any("CAP_SYS_ADMIN")) {
+		return ""
+	}
+	visible := ""
+	environment, _ := process["env"].([]any)
+	for _, each := range environment {
+		if value, named := strings.CutPrefix(fmt.Sprint(each), "NVIDIA_VISIBLE_DEVICES="); named {
+			visible = value
+		}
+	}
+	return visible
+}
+
 func mounts() []any {
 	var result []any
 	for _, path := range []string{"/usr/bin/nvidia-smi", loadedFile} {
@@ -211,7 +293,7 @@ func mounts() []any {
 	return result
 }
 
-// containerRuntime adds the GPUs of NVIDIA_VISIBLE_DEVICES to a container that is being created, then becomes runc.
+// containerRuntime adds the GPUs that a container asks for while it is being created, then becomes runc.
 func containerRuntime(arguments []string) error {
 	if slices.Contains(arguments, "create") {
 		bundle := "."
@@ -244,13 +326,11 @@ func addGPUs(path string) error {
 	if err := decoder.Decode(&spec); err != nil {
 		return fmt.Errorf("%s: %v", path, err)
 	}
-	environment, _ := at(spec, "process")["env"].([]any)
-	visible := ""
-	for _, each := range environment {
-		if value, given := strings.CutPrefix(fmt.Sprint(each), "NVIDIA_VISIBLE_DEVICES="); given {
-			visible = value
-		}
+	options, err := toolkitOptions(toolkitFile)
+	if err != nil {
+		return err
 	}
+	visible := visibleDevices(spec, options)
 	if visible == "" || visible == "void" || visible == "none" {
 		return nil
 	}

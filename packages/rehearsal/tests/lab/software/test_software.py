@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import tarfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,7 +147,7 @@ def test_the_toolkit_writes_a_drop_in_with_the_options_of_runc(binaries: Path, t
     [
         (["runtime", "configure", "--runtime=docker"], "configures containerd only"),
         (["runtime", "configure", "--runtime=containerd", "--frobnicate"], "unknown argument --frobnicate"),
-        (["system", "create-dev-char-symlinks"], "has `runtime configure` and `cdi generate`"),
+        (["system", "create-dev-char-symlinks"], "has `config`, `runtime configure` and `cdi generate`"),
         (["cdi", "generate"], "the driver is not loaded"),
     ],
 )
@@ -153,6 +155,17 @@ def test_what_the_simulated_toolkit_does_not_have_fails(binaries: Path, argument
     answer = _ctk(binaries, *arguments)
     assert answer.returncode == 1
     assert message in answer.stderr
+
+
+def test_the_toolkits_configuration_is_printed_with_the_changed_options(binaries: Path, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[nvidia-container-cli]\nldconfig = '@/sbin/ldconfig'\n")
+    option = "accept-nvidia-visible-devices-envvar-when-unprivileged"
+    answer = _ctk(binaries, "config", f"--config-file={file}", f"--set={option}=false")
+    assert f"{option} = false" in answer.stdout
+    assert "ldconfig = '@/sbin/ldconfig'" in answer.stdout
+    assert "ldconfig" in file.read_text()
+    assert "invalid argument --set=typo=false" in _ctk(binaries, "config", "--set=typo=false").stderr
 
 
 def test_nvidia_smi_without_a_loaded_driver_fails_as_the_real_one(binaries: Path) -> None:
@@ -215,16 +228,63 @@ def test_the_device_plugin_fails_without_gpus_or_with_a_wrong_file(
 def test_a_container_gets_the_gpus_that_it_names_and_no_others(
     binaries: Path, tmp_path: Path, visible: str, devices: list[str] | None
 ) -> None:
+    process = {"env": [f"NVIDIA_VISIBLE_DEVICES={visible}"]}
+    answer, linux = _created(binaries, tmp_path, {"process": process})
+    if devices is None:
+        assert "device error: GPU-c: unknown device" in answer
+        assert "devices" not in linux
+    else:
+        assert answer == ""
+        assert [device["path"] for device in linux["devices"]] == devices
+
+
+STRICT = """
+accept-nvidia-visible-devices-envvar-when-unprivileged = false
+accept-nvidia-visible-devices-as-volume-mounts = true
+"""
+ALL = {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}
+
+
+def _mount(id: str, source: str = "/dev/null") -> dict[str, str]:
+    return {"destination": f"/var/run/nvidia-container-devices/{id}", "source": source}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount namespace")
+@pytest.mark.parametrize(
+    ("spec", "gpus"),
+    [
+        ({"process": ALL}, []),
+        ({"process": ALL, "mounts": [_mount("GPU-b")]}, ["/dev/nvidia1"]),
+        ({"process": ALL, "mounts": [_mount("all")]}, ["/dev/nvidia0", "/dev/nvidia1"]),
+        ({"process": ALL, "mounts": [_mount("all", "/var/lib/kubelet/pods/x/volumes/y")]}, []),
+        ({"process": {**ALL, "capabilities": {"bounding": ["CAP_SYS_ADMIN"]}}}, ["/dev/nvidia0", "/dev/nvidia1"]),
+    ],
+)
+def test_a_strict_toolkit_believes_mounts_of_dev_null_and_no_variable(
+    binaries: Path, tmp_path: Path, spec: dict[str, Any], gpus: list[str]
+) -> None:
+    answer, linux = _created(binaries, tmp_path, spec, STRICT)
+    assert answer == ""
+    nodes = [device["path"] for device in linux.get("devices", [])]
+    assert [path for path in nodes if re.fullmatch(r"/dev/nvidia[0-9]+", path)] == gpus
+
+
+def _created(binaries: Path, tmp_path: Path, spec: dict[str, Any], toolkit: str = "") -> tuple[str, dict[str, Any]]:
+    """What the runtime says while it creates a container of ``spec`` on a machine with two GPUs; its part ``linux``."""
     gpus = [
         {"index": index, "uuid": uuid, "name": "Tesla T4", "bus": ""} for index, uuid in enumerate(("GPU-a", "GPU-b"))
     ]
     (tmp_path / "loaded.json").write_text(json.dumps({"version": "580.95.05", "gpus": gpus}))
     largest = 2**63 - 1
-    spec = {"process": {"env": [f"NVIDIA_VISIBLE_DEVICES={visible}"]}, "linux": {"resources": {"limit": largest}}}
-    (tmp_path / "config.json").write_text(json.dumps(spec))
+    (tmp_path / "config.json").write_text(json.dumps({**spec, "linux": {"resources": {"limit": largest}}}))
+    (tmp_path / "toolkit.toml").write_text(toolkit)
     (tmp_path / "runc").write_text("#!/bin/sh\n")
     (tmp_path / "runc").chmod(0o755)
-    script = 'mount -t tmpfs tmpfs /run && mkdir /run/nvidia && cp "$1/loaded.json" /run/nvidia && shift && exec "$@"'
+    script = (
+        'mount -t tmpfs tmpfs /run && mkdir /run/nvidia && cp "$1/loaded.json" /run/nvidia && '
+        "mount -t tmpfs tmpfs /etc && mkdir /etc/nvidia-container-runtime && "
+        'cp "$1/toolkit.toml" /etc/nvidia-container-runtime/config.toml && shift && exec "$@"'
+    )
     command = [binaries / "lab-image", "nvidia-container-runtime", "create", "-b", tmp_path, "id"]
     answer = subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", tmp_path, *command],
@@ -234,9 +294,4 @@ def test_a_container_gets_the_gpus_that_it_names_and_no_others(
     )
     linux = json.loads((tmp_path / "config.json").read_text())["linux"]
     assert linux["resources"]["limit"] == largest
-    if devices is None:
-        assert "device error: GPU-c: unknown device" in answer.stderr
-        assert "devices" not in linux
-    else:
-        assert answer.returncode == 0, answer.stderr
-        assert [each["path"] for each in linux["devices"]] == devices
+    return answer.stderr, linux
