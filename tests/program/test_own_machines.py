@@ -123,6 +123,12 @@ def test_the_control_plane_encrypts_secrets_logs_changes_and_hosts_system_pods()
     assert "secrets" in rules[0]["resources"][0]["resources"]
 
 
+def test_authorized_networks_reach_the_control_plane_alone() -> None:
+    program = recording(network={"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]})
+    assert program.only(CONTROL_PLANE).inputs["firewall"]["apiClients"] == ["203.0.113.0/24"]
+    assert all("apiClients" not in worker.inputs["firewall"] for worker in workers(program).values())
+
+
 def test_the_private_key_is_secret_and_in_one_place_only() -> None:
     key, name = "-----BEGIN OPENSSH PRIVATE KEY-----", "gpucluster:sshPrivateKey"
     config = {**yaml.safe_load(OWN_MACHINES.read_text())["config"], name: key}

@@ -100,13 +100,14 @@ def machine_input(machine: MachineSetting) -> dict[str, Any]:
 
 def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
     own = context.own
+    clients = {"apiClients": list(own.authorized_ranges)} if own.authorized_ranges and pool.role == "admin" else {}
     addresses = sorted(each.address for machines in own.machines.values() for each in machines)
     return {
         "machine": machine_input(machine),
         "software": _software(own),
         "labels": dict(pool.labels),
         "taints": [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints],
-        "firewall": {"machines": addresses, "podCidr": own.pod_cidr},
+        "firewall": {"machines": addresses, "podCidr": own.pod_cidr, **clients},
     }
 
 

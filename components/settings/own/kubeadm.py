@@ -40,6 +40,7 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
         pod_cidr=file.network.pod_cidr,
         service_cidr=file.network.service_cidr,
         network_plugin=file.network.plugin,
+        authorized_ranges=tuple(each.cidr for each in file.network.authorized_networks),
         admin_kubeconfig=file.security.admin_kubeconfig,
         machines=machines,
         driver={

@@ -27,6 +27,7 @@ class OwnMachines:
     pod_cidr: str
     service_cidr: str
     network_plugin: str
+    authorized_ranges: tuple[str, ...]
     admin_kubeconfig: bool
     machines: Mapping[str, tuple[MachineSetting, ...]]
     driver: Mapping[str, str]

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from components.settings.access import AccessList
+from components.settings.cluster import AuthorizedNetworkSetting
 from components.settings.fields import (
     Cidr,
     Flag,
@@ -147,6 +148,7 @@ class OwnNetwork(Section):
 
     pod_cidr: Cidr = "10.244.0.0/16"
     service_cidr: Cidr = "10.96.0.0/16"
+    authorized_networks: tuple[AuthorizedNetworkSetting, ...] = ()
     plugin: Literal["flannel", "none"] = "flannel"
 
     @field_validator("service_cidr")

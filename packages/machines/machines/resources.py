@@ -47,6 +47,7 @@ _STABLE_FACTS: Final = (
 _USER_DAYS: Final = 365
 _DRAIN_SECONDS: Final = 600
 _NODE_SECONDS: Final = 90
+_CONNECT_SECONDS: Final = 10
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,7 @@ class MachineResources:
             if node.kind == CONTROL_PLANE:
                 made = await self._init(node, prepared["kubernetesVersion"])
                 made["userKubeconfig"] = await self._user_kubeconfig(node, olds)
+                await _warn_unless_reached(node, made["endpoint"])
             else:
                 made = {"nodeName": node.machine.name}
                 await self._join(node, facts)
@@ -358,6 +360,26 @@ class MachineResources:
         changes = node_changes(node.inputs, olds, known)
         if changes:
             await self._administer(node, "set", **changes)
+
+
+async def _warn_unless_reached(node: _Node, endpoint: str) -> None:
+    """Of an API server that this computer gets no answer from, which is what a firewall or a jump host leaves it with.
+
+    A refused connection is an answer.
+    """
+    address, port = endpoint.removeprefix("https://").rsplit(":", 1)
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(address, int(port)), _CONNECT_SECONDS)
+        writer.close()
+    except ConnectionRefusedError:
+        return
+    except (OSError, asyncio.TimeoutError):
+        await node.log.warning(
+            f"{node.machine.name}: this computer gets no answer from {endpoint}. Where ufw is on, add this computer's"
+            " range to network.authorizedNetworks of the stack file. Behind a jump host, run"
+            f" `sudo ip address add {address}/32 dev lo` and"
+            f" `ssh -N -L {address}:{port}:{address}:{port} USER@JUMPHOST` here, and keep the second running"
+        )
 
 
 def _upgrades(inputs: Properties, running: str) -> bool:

@@ -84,6 +84,25 @@ async def test_a_control_plane_is_prepared_then_initialised() -> None:
     assert state["drift"] == []
 
 
+@pytest.mark.parametrize(
+    ("answer", "reported"), [(TimeoutError(), True), (OSError("no route"), True), (ConnectionRefusedError(), False)]
+)
+@asynchronous
+async def test_an_api_server_that_does_not_answer_is_reported_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, answer: Exception, reported: bool
+) -> None:
+    async def open_connection(*_: Any) -> Any:
+        raise answer
+
+    plane = SimulatedMachine("cp1")
+    async with Site(plane) as site:
+        monkeypatch.setattr("machines.resources.asyncio.open_connection", open_connection)
+        await site.resources.create(CONTROL_PLANE, control_plane(plane), site.log)
+    text = str(site.log.lines)
+    assert ("network.authorizedNetworks" in text) is reported
+    assert ("ssh -N -L 127.0.0.1:6443:127.0.0.1:6443" in text) is reported
+
+
 @asynchronous
 async def test_a_worker_gets_its_driver_before_it_joins_and_its_token_is_gone_afterwards() -> None:
     plane, machine = two(gpus=2)

@@ -147,9 +147,9 @@ def test_a_file_is_written_once_and_the_one_from_before_is_kept(tmp_path: Path) 
     assert (tmp_path / "state" / "sums").read_text().count(str(file)) == 1
 
 
-@pytest.mark.parametrize(("package", "kept"), [("nvidia-container-toolkit-base", False), ("curl", True)])
-def test_containers_get_gpus_by_mounts_and_not_by_their_environment(tmp_path: Path, package: str, kept: bool) -> None:
-    """The file from before is kept if the toolkit was on the machine before."""
+@pytest.mark.parametrize(("package", "copied"), [("nvidia-container-toolkit-base", False), ("curl", True)])
+def test_containers_get_gpus_by_mounts_and_not_by_their_environment(tmp_path: Path, package: str, copied: bool) -> None:
+    """The file from before is copied if the toolkit was on the machine before."""
     program, file = tmp_path / "bin" / "nvidia-ctk", tmp_path / "etc/nvidia-container-runtime/config.toml"
     program.parent.mkdir()
     program.write_text('#!/bin/sh\n/usr/bin/printf "%s\\n" "$@"\n')
@@ -165,7 +165,7 @@ def test_containers_get_gpus_by_mounts_and_not_by_their_environment(tmp_path: Pa
         "--set=accept-nvidia-visible-devices-as-volume-mounts=true",
     ]
     assert (tmp_path / "state" / "files").read_text() == f"{file}\n"
-    assert (tmp_path / "state" / "before" / str(file)[1:]).exists() is kept
+    assert (tmp_path / "state" / "before" / str(file)[1:]).exists() is copied
 
 
 def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:
