@@ -118,9 +118,32 @@ def test_the_control_plane_encrypts_secrets_logs_changes_and_hosts_system_pods()
     assert "ExtendedResourceToleration" in arguments["enable-admission-plugins"].split(",")
     (audit,) = inputs["files"]
     assert audit["path"] == arguments["audit-policy-file"]
-    rules = json.loads(audit["content"])["rules"]
-    assert rules[0]["level"] == "Metadata"
-    assert "secrets" in rules[0]["resources"][0]["resources"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource", "level"),
+    [
+        ("get", "", "secrets", "Metadata"),
+        ("create", "", "secrets", "Metadata"),
+        ("create", "authentication.k8s.io", "tokenreviews", "Metadata"),
+        ("get", "", "pods/exec", "Metadata"),
+        ("create", "", "pods/attach", "Metadata"),
+        ("get", "", "pods/portforward", "Metadata"),
+        ("get", "", "pods", "None"),
+        ("update", "coordination.k8s.io", "leases", "None"),
+        ("create", "", "pods", "Request"),
+    ],
+)
+def test_the_audit_log_has_what_people_do_and_no_secret(verb: str, group: str, resource: str, level: str) -> None:
+    """The first rule that matches decides: https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/"""
+    (audit,) = recording().only(CONTROL_PLANE).inputs["files"]
+    for rule in json.loads(audit["content"])["rules"]:
+        listed = [each["resources"] for each in rule.get("resources", []) if each["group"] == group]
+        of_resource = "resources" not in rule or any(resource in each for each in listed)
+        if of_resource and verb in rule.get("verbs", [verb]) and "users" not in rule:
+            assert rule["level"] == level
+            return
+    pytest.fail("no rule matches")
 
 
 def test_authorized_networks_reach_the_control_plane_alone() -> None:

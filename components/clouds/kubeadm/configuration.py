@@ -18,13 +18,22 @@ _AUDIT: Final = "/etc/kubernetes/gpucluster/audit.yaml"
 """The plugin mounts its folder into the API server."""
 _AUDIT_LOGS: Final = "/var/log/kubernetes/audit"
 _SECRET: Final = ["secrets", "configmaps", "serviceaccounts/token"]
+_INTO_PODS: Final = ["pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "services/proxy"]
 AUDIT_POLICY: Final[Mapping[str, Any]] = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
         # What they say is secret, and what machines write by the second says nothing.
-        {"level": "Metadata", "resources": [{"group": "", "resources": _SECRET}]},
+        {
+            "level": "Metadata",
+            "resources": [
+                {"group": "", "resources": _SECRET},
+                {"group": "authentication.k8s.io", "resources": ["tokenreviews"]},
+            ],
+        },
+        # Who went into which pod; over a WebSocket that is a `get`.
+        {"level": "Metadata", "resources": [{"group": "", "resources": _INTO_PODS}]},
         {"level": "None", "users": ["system:kube-proxy"], "verbs": ["watch"]},
         {"level": "None", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]},
         {"level": "None", "verbs": ["get", "list", "watch"]},

@@ -15,7 +15,7 @@ from machines.wire import Properties, is_known
 
 _REPLACING: Final = {CONTROL_PLANE: (), WORKER: ("endpoint", "caHash")}
 _FIXED: Final = {
-    CONTROL_PLANE: ("kubeadm", "files", "encryptSecrets", "schedulable", "nvidia"),
+    CONTROL_PLANE: ("kubeadm", "encryptSecrets", "schedulable", "nvidia"),
     WORKER: ("kubeadm",),
 }
 CORDONED: Final = "gpucluster-machines/cordoned"

@@ -115,6 +115,12 @@ def test_what_changes_in_place_and_what_is_made_anew(
     assert (diff.changes, diff.replaces) == (changes, replaces)
 
 
+def test_files_of_a_running_api_server_change() -> None:
+    inputs = control_plane(CP1, files=[])
+    news = {**inputs, "files": [{"path": "/etc/kubernetes/gpucluster/audit.yaml", "content": "{}"}]}
+    assert difference(CONTROL_PLANE, inputs, state(inputs), news).changes == {"files"}
+
+
 def test_a_firewall_rule_changes_where_ufw_is_on() -> None:
     inputs = worker(GPU1, CP1, firewall={"machines": []})
     news = {**inputs, "firewall": {"machines": ["10.0.0.9"]}}

@@ -168,6 +168,54 @@ def test_containers_get_gpus_by_mounts_and_not_by_their_environment(tmp_path: Pa
     assert (tmp_path / "state" / "before" / str(file)[1:]).exists() is copied
 
 
+# What the node's pods are: label of notebooks or not, namespace/name, owner. Deletions are noted.
+KUBECTL = """#!/bin/sh
+case "$*" in
+  *"-l app=jupyterhub"*) echo "$NOTEBOOKS" ;;
+  *"-l component!="*) echo "$OTHERS" ;;
+  *delete*|*" drain "*|*" cordon "*) echo "$*" >>"$DONE" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("notebooks", "others", "done", "says"),
+    [
+        ("", "kube-system/etcd-cp1 Node\ndefault/web-1 ReplicaSet", ["cordon", "drain"], ""),
+        ("notebook/jupyter-ann", "", ["cordon", "delete", "drain"], "stopping the notebook notebook/jupyter-ann"),
+        ("", "default/mine\ndefault/web-1 ReplicaSet", [], "start again run on gpu1: default/mine ; save"),
+    ],
+)
+def test_a_drain_stops_notebooks_and_refuses_pods_that_nothing_would_start_again(
+    tmp_path: Path, notebooks: str, others: str, done: list[str], says: str
+) -> None:
+    program, log = tmp_path / "bin" / "kubectl", tmp_path / "done"
+    program.parent.mkdir()
+    program.write_text(KUBECTL)
+    program.chmod(0o755)
+    log.touch()
+    body = f"PATH=$PATH:/usr/bin:/bin NODE_NAME=gpu1 DRAIN_SECONDS=600\n{(FOLDER / 'node.sh').read_text()}\ndrain"
+    variables = f"export NOTEBOOKS='{notebooks}' OTHERS='{others}' DONE={log}"
+    assert says in run_common(f"{variables}\n{body}", tmp_path)
+    lines = log.read_text().splitlines()
+    assert [
+        next(word for word in ("cordon", "delete pod", "drain") if f" {word} " in line).split()[0] for line in lines
+    ] == done
+    assert all("delete pod jupyter-ann" in line and "-n notebook" in line for line in lines if "delete pod" in line)
+
+
+def test_files_of_the_api_server_are_marked_while_it_has_not_read_them(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    file, mark = tmp_path / "audit.yaml", tmp_path / "state" / "files-changed"
+    script = (FOLDER / "init.sh").read_text()
+    for content, marked in (("a", True), ("a", False), ("b", True)):
+        mark.unlink(missing_ok=True)
+        variables = init_variables({"files": [{"path": str(file), "content": content}]}, "")
+        body = f"PATH=$PATH:/usr/bin:/bin\nFILES='{variables['FILES']}'\n{script}\nfiles"
+        assert run_common(body, tmp_path) == ""
+        assert (file.read_text(), mark.exists()) == (content, marked)
+
+
 def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:
     line = ["openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=x", "-keyout"]
     subprocess.run([*line, tmp_path / "key", "-out", tmp_path / "ca.crt"], check=True, capture_output=True)

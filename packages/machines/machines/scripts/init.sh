@@ -6,6 +6,11 @@ main() {
   if [ -e "$state/initialised" ]; then
     run systemctl enable --now kubelet
     renew
+    files
+    if [ -e "$state/files-changed" ]; then
+      say "the API server restarts with changed files"
+      restart kube-apiserver
+    fi
   else
     if [ -e /etc/kubernetes/kubelet.conf ] && [ ! -e /etc/kubernetes/pki/ca.key ]; then
       fail "the machine is a worker of another cluster; take it out there (kubeadm reset) first"
@@ -32,6 +37,7 @@ main() {
     rm -f "$state/init"
     touch "$state/initialised"
   fi
+  rm -f "$state/files-changed"
   etcd_snapshots
   # kubeadm init makes a token of 24 hours with the roles of joining; each worker has its own of minutes.
   for name in $(kubectl --kubeconfig "$admin" -n kube-system get secrets --field-selector type=bootstrap.kubernetes.io/token -o name 2>>"$log"); do
@@ -53,19 +59,29 @@ renew() {
   say "new certificates: $ending"
   touch "$state/renewing"
   run kubeadm certs renew all
-  runtime='crictl --runtime-endpoint unix:///run/containerd/containerd.sock'
-  for pod in etcd kube-apiserver kube-controller-manager kube-scheduler; do
-    # shellcheck disable=SC2086
-    for container in $($runtime ps -q --name "^$pod\$" 2>>"$log"); do run $runtime stop "$container"; done
-    api_ready
-  done
+  for pod in etcd kube-apiserver kube-controller-manager kube-scheduler; do restart "$pod"; done
   rm -f "$state/renewing"
 }
 
-# Lines of a path and its content in base64.
+# The containers of a pod of the control plane, which kubelet then starts anew.
+restart() {
+  runtime='crictl --runtime-endpoint unix:///run/containerd/containerd.sock'
+  # shellcheck disable=SC2086
+  for container in $($runtime ps -q --name "^$1\$" 2>>"$log"); do run $runtime stop "$container"; done
+  api_ready
+}
+
+# Lines of a path and its content in base64. The mark stays until the API server has read what changed.
 files() {
   printf '%s\n' "$FILES" | while read -r path content; do
-    if [ -n "$path" ]; then (umask 077 && printf '%s' "$content" | base64 -d >"$path"); fi
+    if [ -z "$path" ]; then continue; fi
+    (umask 077 && printf '%s' "$content" | base64 -d >"$path.new")
+    if cmp -s "$path.new" "$path"; then
+      rm -f "$path.new"
+    else
+      touch "$state/files-changed"
+      mv -f "$path.new" "$path"
+    fi
   done
 }
 

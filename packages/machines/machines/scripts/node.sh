@@ -37,8 +37,23 @@ main() {
   answer
 }
 
+# Unfinished pods on the node, with the kinds of their owners; the arguments select among them.
+pods_here() {
+  kubectl --kubeconfig "$admin" get pods -A --field-selector "spec.nodeName=$NODE_NAME,status.phase!=Succeeded,status.phase!=Failed" "$@" \
+    -o 'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.metadata.ownerReferences[*].kind}{"\n"}{end}'
+}
+
+# Notebook servers, by the labels that JupyterHub gives them; others without an owner are somebody's own.
+# https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html
+notebooks() { pods_here -l app=jupyterhub,component=singleuser-server | awk '{ printf "%s ", $1 }'; }
+ownerless() { pods_here -l 'component!=singleuser-server' | awk 'NF == 1 { printf "%s ", $1 }'; }
+
 # New pods go elsewhere; jobs that run end by themselves, and are never evicted.
 drain() {
+  pods=$(ownerless)
+  [ -z "$pods" ] || fail "pods that no controller would start again run on $NODE_NAME: $pods; save what they have, delete them (kubectl delete pod), then run the command again"
+  pods=$(notebooks)
+  if [ -n "$pods" ]; then say "notebooks on $NODE_NAME are stopped once its jobs have ended: $pods"; fi
   if [ -z "$(kubectl --kubeconfig "$admin" get node "$NODE_NAME" -o 'jsonpath={.spec.unschedulable}')" ]; then
     kubectl --kubeconfig "$admin" annotate node "$NODE_NAME" --overwrite "$cordoned=yes" >/dev/null
     kubectl --kubeconfig "$admin" cordon "$NODE_NAME" >/dev/null
@@ -50,6 +65,12 @@ drain() {
     [ "$(date +%s)" -lt "$until" ] || fail "jobs still run on $NODE_NAME: $jobs; wait for them or delete them, then run the command again (the node stays cordoned)"
     say "waiting for jobs: $jobs"
     sleep 10
+  done
+  # Their disruption budget refuses evictions, which autoscalers and upgrades of clouds ask for; this is an order.
+  for pod in $(notebooks); do
+    say "stopping the notebook $pod"
+    kubectl --kubeconfig "$admin" -n "${pod%/*}" delete pod "${pod#*/}" --ignore-not-found --timeout="${DRAIN_SECONDS}s" >/dev/null ||
+      fail "the notebook $pod does not stop; look at it with: kubectl -n ${pod%/*} describe pod ${pod#*/}"
   done
   output=$(kubectl --kubeconfig "$admin" drain "$NODE_NAME" --ignore-daemonsets --delete-emptydir-data --timeout="${DRAIN_SECONDS}s" 2>&1 9>&-) ||
     fail "$NODE_NAME cannot be drained: $(printf '%s' "$output" | grep -iE 'error|cannot|budget' | tail -n 5)"
