@@ -232,6 +232,10 @@ def test_pods_get_a_network_before_anything_waits_for_a_ready_node() -> None:
         for each in program.of_type("kubernetes:apps/v1:DaemonSet")
         if each.inputs["metadata"]["name"] == "kube-flannel-ds"
     ]
+    (container,) = daemon.inputs["spec"]["template"]["spec"]["containers"]
+    sources = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"]}
+    (option,) = [each for each in container["args"] if each.startswith("--iface=")]
+    assert sources[option.removeprefix("--iface=$(").removesuffix(")")] == "status.hostIP"
     tolerations = daemon.inputs["spec"]["template"]["spec"]["tolerations"]
     assert not not_tolerated(tolerations, (GPU_TAINT,))
     (config,) = [
