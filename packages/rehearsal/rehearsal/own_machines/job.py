@@ -54,5 +54,7 @@ def unfinished(user: Api, pods: int) -> str:
 
 def opened(user: Api, pod: str) -> list[str]:
     """The GPUs that a pod of the job could open, as it printed them."""
-    devices: list[str] = json.loads(user.text(f"/api/v1/namespaces/default/pods/{pod}/log"))["opened"]
+    # A pod that can open none says so in a second line.
+    line = user.text(f"/api/v1/namespaces/default/pods/{pod}/log").splitlines()[0]
+    devices: list[str] = json.loads(line)["opened"]
     return devices
