@@ -182,9 +182,13 @@ def test_azure_encrypts_with_a_key_that_exists(keys: tuple[str, ...], there: boo
     here = azure.Microsoft(tmp_path)
     here.group()
     here.provider.limit(AccountLimits(keys=keys))
+    asked = {"resourceGroupName": "gpu-dev", "vaultName": "vault", "keyName": "disks"}
     if there:
+        assert here.provider.invoke("azure-native:keyvault:getKey", asked)["kty"] == "RSA"
         assert here.create(azure.ENCRYPTION_SET, azure.encryption_set()).id
     else:
+        with pytest.raises(ProviderError, match="was not found in this key vault"):
+            here.provider.invoke("azure-native:keyvault:getKey", asked)
         with pytest.raises(ProviderError, match="was not found in this key vault"):
             here.create(azure.ENCRYPTION_SET, azure.encryption_set())
 
