@@ -106,13 +106,13 @@ class Resources:
 
 
 def tiered(amount: float, tiers: Iterable[tuple[float, float]]) -> float:
-    """What is kept of an amount, by the share of each successive part of it: ``tiers`` are (width, share)."""
-    kept = 0.0
+    """What is reserved of an amount, by the share of each successive part of it: ``tiers`` are (width, share)."""
+    reserved = 0.0
     for width, share in tiers:
-        taken = min(amount, width)
-        kept += taken * share
-        amount -= taken
-    return kept
+        part = min(amount, width)
+        reserved += part * share
+        amount -= part
+    return reserved
 
 
 @dataclass(frozen=True, kw_only=True)

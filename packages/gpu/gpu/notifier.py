@@ -56,9 +56,9 @@ def _wait(namespace: str, job: str) -> str | None:
     pods = f"/api/v1/namespaces/{namespace}/pods?labelSelector=batch.kubernetes.io/job-name%3D{job}"
     while True:
         try:
-            found = _get(f"/apis/batch/v1/namespaces/{namespace}/jobs/{job}")
-            if outcome(found, []) is not None:
-                return outcome(found, _get(pods)["items"])
+            state = _get(f"/apis/batch/v1/namespaces/{namespace}/jobs/{job}")
+            if outcome(state, []) is not None:
+                return outcome(state, _get(pods)["items"])
         except OSError as error:
             if isinstance(error, HTTPError) and error.code == 404:
                 return None

@@ -38,9 +38,9 @@ def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iter
             self.do_GET()
 
         def do_GET(self) -> None:
-            found = objects.get(urlsplit(self.path).path, 404)
-            code = found if isinstance(found, int) else 200
-            answer = {"message": "refused"} if code != 200 else {"items": found} if isinstance(found, list) else found
+            content = objects.get(urlsplit(self.path).path, 404)
+            code = content if isinstance(found, int) else 200
+            answer = {"message": "refused"} if code != 200 else {"items": content} if isinstance(found, list) else found
             body = json.dumps(answer).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(body)))

@@ -87,8 +87,8 @@ def test_sources_are_as_before_when_restore_removes_packages(machine: Path) -> N
 
 def test_headers_come_with_every_later_kernel_of_the_machines_flavour(machine: Path) -> None:
     body = 'install_packages() { echo "$*"; }; kernel_headers'
-    wanted = run_common(body, machine, "driver").split()
-    assert [each for each in wanted if each[14:15].isalpha()] == ["linux-headers-amd64"]
+    packages = run_common(body, machine, "driver").split()
+    assert [each for each in packages if each[14:15].isalpha()] == ["linux-headers-amd64"]
 
 
 def test_all_packages_of_the_drivers_version_are_held_and_one_that_is_not_is_drift(machine: Path) -> None:
