@@ -39,8 +39,10 @@ def serving(objects: Mapping[str, Any], posted: list[Any] | None = None) -> Iter
 
         def do_GET(self) -> None:
             content = objects.get(urlsplit(self.path).path, 404)
-            code = content if isinstance(found, int) else 200
-            answer = {"message": "refused"} if code != 200 else {"items": content} if isinstance(found, list) else found
+            code = content if isinstance(content, int) else 200
+            answer = (
+                {"message": "refused"} if code != 200 else {"items": content} if isinstance(content, list) else content
+            )
             body = json.dumps(answer).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(body)))

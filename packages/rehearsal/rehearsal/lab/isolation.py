@@ -17,6 +17,8 @@ EXIT_UNAVAILABLE: Final = 3
 """Exit code of a program that cannot have a lab here: not a pass, and not a failure of what is rehearsed."""
 
 _PROGRAMS: Final = ("unshare", "nsenter", "ip", "mount", "pivot_root", "hostname")
+_KUBELETS_SHARE: Final = 0.15
+_ROOM: Final = 6 << 30  # bytes that the machines write
 _OUTSIDE: Final = "GPUCLUSTER_LAB_OUTSIDE"
 _NAMESPACES: Final = ("--net", "--mount", "--propagation", "private")
 
@@ -77,6 +79,20 @@ def require_overlay(folder: Path) -> None:
         if error := _failure(["mount", "-t", "overlay", "overlay", "-o", options, str(merged)]):
             raise LabUnavailable(f"{folder} cannot hold the machines' disks ({error}): use a folder on ext4 or xfs")
         subprocess.run(["umount", str(merged)], check=True)
+
+
+def require_room(folder: Path) -> None:
+    """Raise LabUnavailable if the machines would fill the disk of ``folder`` so far that kubelets delete images.
+
+    They begin below 15 % free: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
+    """
+    disk = shutil.disk_usage(folder)
+    needed = disk.total * _KUBELETS_SHARE + _ROOM
+    if disk.free < needed:
+        raise LabUnavailable(
+            f"the disk of {folder} has {disk.free >> 30} GiB free, the machines need {needed / 2**30:.0f} GiB: kubelet deletes "
+            "images and pods where less than 15 % of a disk is free. Free some, then try again"
+        )
 
 
 def _namespaces() -> str:

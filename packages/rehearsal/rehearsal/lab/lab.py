@@ -81,6 +81,7 @@ class Lab:
             self._folder.mkdir(parents=True, exist_ok=True)
             lab = held.enter_context(leftovers.registered(self._folder))
             isolation.require_overlay(self._folder)
+            isolation.require_room(self._folder)
             logs, disks = self._folder / "logs", self._folder / leftovers.DISKS
             held.callback(shutil.rmtree, disks, ignore_errors=True)
             layer = self._layer(disks / "layer")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,6 +58,15 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(LabUnavailable, match="unshare, nsenter, ip, mount, pivot_root, hostname"):
         isolation.require()
+
+
+@pytest.mark.parametrize(("free", "enough"), [(21 << 30, True), (20 << 30, False)])
+def test_a_disk_on_which_kubelets_would_delete_images_is_refused(
+    free: int, enough: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=100 << 30, free=free))
+    with nullcontext() if enough else pytest.raises(LabUnavailable, match="has 20 GiB free, the machines need 21 GiB"):
+        isolation.require_room(tmp_path)
 
 
 def test_this_process_is_not_isolated_by_a_variable_alone(monkeypatch: pytest.MonkeyPatch) -> None:
