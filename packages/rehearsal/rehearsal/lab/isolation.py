@@ -90,8 +90,8 @@ def require_room(folder: Path) -> None:
     needed = disk.total * _KUBELETS_SHARE + _ROOM
     if disk.free < needed:
         raise LabUnavailable(
-            f"the disk of {folder} has {disk.free >> 30} GiB free, the machines need {needed / 2**30:.0f} GiB: kubelet deletes "
-            "images and pods where less than 15 % of a disk is free. Free some, then try again"
+            f"the disk of {folder} has {disk.free >> 30} GiB free, the machines need {needed / 2**30:.0f} GiB: "
+            "kubelet deletes images and pods where less than 15 % of a disk is free. Free some, then try again"
         )
 
 
