@@ -54,7 +54,7 @@ def unfinished(user: Api, pods: int) -> str:
 
 def opened(user: Api, pod: str) -> list[str]:
     """The GPUs that a pod of the job could open, as it printed them."""
-    # A pod that can open none says so in a second line.
-    line = user.text(f"/api/v1/namespaces/default/pods/{pod}/log").splitlines()[0]
-    devices: list[str] = json.loads(line)["opened"]
+    # A pod that can open none says so on its error output, which may come first.
+    lines = user.text(f"/api/v1/namespaces/default/pods/{pod}/log").splitlines()
+    devices: list[str] = json.loads(next(line for line in lines if line.startswith("{")))["opened"]
     return devices
