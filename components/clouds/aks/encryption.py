@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _PATH: Final = "security.kmsKey"
+_OTHERWISE: Final = "write security.diskKey, so that this key encrypts Secrets only"
 _RSA_BITS: Final = (2048, 3072, 4096)
 
 
@@ -45,9 +46,11 @@ def require_usable_key(settings: Settings, parent: pulumi.Resource) -> None:
     vault = look_up("azure-native:keyvault:getVault", place, parent, f"{_PATH}: {key.vault_id}")
     problems = list(_vault_problems(vault.get("properties") or {}))
     if settings.security.disk_key is None:
-        arguments = {**place, "keyName": key.name}
-        version = look_up("azure-native:keyvault:getKey", arguments, parent, f"{_PATH}: {key.id}")
-        problems += _disk_problems(settings.region, vault, version)
+        problems += _disk_vault_problems(settings.region, vault)
+        if not problems:  # a vault with a problem may not answer about its keys
+            arguments = {**place, "keyName": key.name}
+            version = look_up("azure-native:keyvault:getKey", arguments, parent, f"{_PATH}: {key.id}")
+            problems += _disk_key_problems(version)
     if problems:
         raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
 
@@ -69,28 +72,31 @@ def _vault_problems(vault: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _disk_problems(region: str, vault: Mapping[str, Any], key: Mapping[str, Any]) -> Iterator[Problem]:
+def _disk_vault_problems(region: str, vault: Mapping[str, Any]) -> Iterator[Problem]:
     """https://learn.microsoft.com/azure/virtual-machines/disk-encryption#customer-managed-key-restrictions"""
-    otherwise = "write security.diskKey, so that this key encrypts Secrets only"
     if (there := str(vault["location"]).replace(" ", "").lower()) != region:
         yield Problem(
             _PATH,
             f"the vault is in {there}, but disks need a key in their own region, {region}",
-            f"Use a vault in {region}, or {otherwise}",
+            f"Use a vault in {region}, or {_OTHERWISE}",
         )
     if not (vault.get("properties") or {}).get("enablePurgeProtection"):
         yield Problem(
             _PATH,
             "disks need a vault with purge protection",
-            f"Enable it: az keyvault update --enable-purge-protection true --name <vault>; or {otherwise}",
+            f"Enable it: az keyvault update --enable-purge-protection true --name <vault>; or {_OTHERWISE}",
         )
+
+
+def _disk_key_problems(key: Mapping[str, Any]) -> Iterator[Problem]:
+    """The same page."""
     # A size that Azure does not tell is left to it.
     if key.get("kty") not in ("RSA", "RSA-HSM") or key.get("keySize") not in (None, *_RSA_BITS):
         yield Problem(
             _PATH,
             f"disks need an RSA key of {', '.join(map(str, _RSA_BITS[:-1]))} or {_RSA_BITS[-1]} bits, not "
             f"{key.get('kty')} {key.get('keySize') or ''}".rstrip(),
-            f"Use such a key, or {otherwise}",
+            f"Use such a key, or {_OTHERWISE}",
         )
 
 

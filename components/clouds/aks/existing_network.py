@@ -45,7 +45,7 @@ class ExistingNetwork:
         network = look_up(_NETWORK, arguments, parent, f"network.existing.network: {existing.network}")
         subnets = {each["name"]: each for each in network.get("subnets") or ()}
         subnet = subnets.get(existing.subnets[0])
-        problems = [*_place(settings, network, subnets), *(_room(settings, subnet) if subnet else ())]
+        problems = [*_place(settings, network, subnets), *(_room(settings, subnet, new) if subnet else ())]
         if new and subnet:
             problems += _default_route(subnet, parent)
         if problems or subnet is None:
@@ -121,14 +121,15 @@ def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str,
                 )
 
 
-def _room(settings: Settings, subnet: Mapping[str, Any]) -> Iterator[Problem]:
+def _room(settings: Settings, subnet: Mapping[str, Any], new: bool) -> Iterator[Problem]:
+    """A cluster that runs there keeps its subnet though upgrades may lack room: one in use can rarely be enlarged."""
     reserved = catalog.of(settings.cloud).reserved_addresses
     prefixes = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
     ranges = [IPv4Network(text) for text in dict.fromkeys(prefixes) if text and ":" not in text]
     # In the nodes' subnet: https://learn.microsoft.com/azure/aks/private-clusters, workloads/share.py
     endpoints = settings.network.private_endpoint + (settings.workloads.shared_volume is not None)
-    room = sum(each.num_addresses - reserved for each in ranges) - endpoints
-    upgrades = sum(map(surge_nodes, (settings.admin_pool, *settings.pools)))
+    room = sum(each.num_addresses - reserved for each in ranges) - (endpoints if new else 0)
+    upgrades = sum(map(surge_nodes, (settings.admin_pool, *settings.pools))) if new else 0
     nodes = settings.max_nodes + upgrades
     if room < nodes:
         yield common.existing_too_small("subnets", subnet["name"], ranges[0], room, nodes, upgrades)

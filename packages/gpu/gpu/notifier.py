@@ -53,7 +53,9 @@ def _get(path: str) -> Any:
 
 def _wait(namespace: str, job: str) -> str | None:
     """The outcome; ``None`` if the job was deleted."""
+    # One failed pod tells the reason, and a sweep may have thousands.
     pods = f"/api/v1/namespaces/{namespace}/pods?labelSelector=batch.kubernetes.io/job-name%3D{job}"
+    pods += "&fieldSelector=status.phase%3DFailed&limit=50"
     while True:
         try:
             state = _get(f"/apis/batch/v1/namespaces/{namespace}/jobs/{job}")

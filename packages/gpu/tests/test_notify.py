@@ -86,7 +86,6 @@ def test_the_environment_may_hold_the_url(gpu: Run, cluster: type[Cluster], monk
         (("--notify", "hooks.example.com/very-secret"), 2, "write the webhook's URL"),
         (("--notify", "https://hooks.example.com/very secret"), 2, "write the webhook's URL"),
         (("--notify", URL, "--team", "elsewhere"), 3, "namespace elsewhere has no service account gpu-notifier"),
-        (("--notify", URL, "--dry-run"), 2, "leave --notify out"),
     ],
 )
 def test_what_could_not_notify_is_refused_without_printing_the_url(
@@ -94,6 +93,16 @@ def test_what_could_not_notify_is_refused_without_printing_the_url(
 ) -> None:
     exit_code, out, err = gpu(*ARGUMENTS, *options)
     assert (exit_code, message in err, cluster.created) == (code, True, [])
+    assert "very" not in out + err
+
+
+def test_a_dry_run_prints_all_but_the_notifier(
+    gpu: Run, cluster: type[Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPU_NOTIFY", URL)
+    exit_code, out, err = gpu(*ARGUMENTS, "--dry-run")
+    assert (exit_code, cluster.created, "kind: Job" in out) == (0, [], True)
+    assert "left out: what --notify creates" in err
     assert "very" not in out + err
 
 

@@ -30,7 +30,7 @@ def refusal(running: str, declared: str, cgroup: str) -> str:
         between = f"{own[0]}.{own[1] + 1}"
         return (
             f"Kubernetes {plain} runs there, and no minor version can be skipped on the way to {declared}: write"
-            f" kubernetes.version: '{between}' and `pulumi up` first"
+            f" kubernetes.version: '{between}' and `pulumi up` first, or '{own[0]}.{own[1]}' to stay"
         )
     if cgroup == "v1" and needs_cgroup_v2(declared) and not needs_cgroup_v2(running):
         return (

@@ -132,7 +132,11 @@ def test_a_firewall_rule_changes_where_ufw_is_on() -> None:
     [
         (CONTROL_PLANE, {"kubeadm": [{"kind": "ClusterConfiguration"}]}, "cp1: kubeadm cannot change"),
         (CONTROL_PLANE, {"encryptSecrets": False}, "cp1: encryptSecrets cannot change"),
-        (CONTROL_PLANE, {"version": "1.36"}, "cp1: Kubernetes 1.34.4 runs there, .* write kubernetes.version: '1.35'"),
+        (
+            CONTROL_PLANE,
+            {"version": "1.36"},
+            "cp1: Kubernetes 1.34.4 runs there, .* write kubernetes.version: '1.35' .*, or '1.34' to stay",
+        ),
         (WORKER, {"version": "1.33"}, "gpu1: .* cannot go back to 1.33: write kubernetes.version: '1.34.4'"),
         (WORKER, {"version": "1.34.3"}, "gpu1: .* cannot go back to 1.34.3"),
         (WORKER, {"version": "1.35", "cgroup": "v1"}, "gpu1: it uses cgroup v1, .* write kubernetes.version: '1.34'"),

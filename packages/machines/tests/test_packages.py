@@ -85,6 +85,18 @@ def test_sources_are_as_before_when_restore_removes_packages(machine: Path) -> N
     assert "apt-mark unhold libcuda1" in calls(machine, "apt-mark")
 
 
+def test_security_updates_that_a_former_version_kept_away_come_again(machine: Path) -> None:
+    folder = machine / "etc/apt/apt.conf.d"
+    folder.mkdir()
+    blacklist, proxy = folder / "52gpucluster-unattended-upgrades", folder / "95gpucluster-proxy"
+    run_common(f"echo old | put {blacklist} 644; echo proxy | put {proxy} 644", machine)
+    stubs = "has() { :; }; kubernetes_source() { :; }; PROXY=; "
+    assert run_common(f"{stubs}sources", machine, "prepare") == ""
+    assert [each.name for each in folder.iterdir()] == [proxy.name]
+    sums = (machine / "state/sums").read_text()
+    assert (str(blacklist) in sums, str(proxy) in sums) == (False, True)
+
+
 def test_headers_come_with_every_later_kernel_of_the_machines_flavour(machine: Path) -> None:
     body = 'install_packages() { echo "$*"; }; kernel_headers'
     packages = run_common(body, machine, "driver").split()

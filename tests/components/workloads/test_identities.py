@@ -114,6 +114,14 @@ def test_pods_on_amazon_use_a_customers_key_through_the_store_alone(
         assert all(NAMES["eks"][key] in value for value in values)
 
 
+def test_a_bucket_is_in_one_statement_on_keys_because_a_policy_is_limited_to_10240_characters() -> None:
+    """https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
+    buckets = [f"{number:02}-{'b' * 37}" for number in range(40)]
+    identities = [{"serviceAccount": "default/trainer", "write": buckets}]
+    written = statements(run("eks", identities=identities))
+    assert len(json.dumps(written, separators=(",", ":"))) < 10240
+
+
 LISTING = ("s3:ListBucket", "s3:GetBucketLocation")
 
 

@@ -68,12 +68,12 @@ def _document(partition: str, account: str, region: str, reach: Reach, own: Sequ
     statements: list[policy.Statement] = []
     if reach.read or write:
         statements.append(policy.allow("AllowListingBuckets", LIST, arns([*reach.read, *write])))
-        by_bucket_key("AllowDecryptingObjects", DECRYPT, [*reach.read, *write])
     if reach.read:
+        by_bucket_key("AllowDecryptingObjects", DECRYPT, reach.read)
         statements.append(policy.allow("AllowReadingObjects", READ, arns(reach.read, "/*")))
     if write:
         statements.append(policy.allow("AllowWritingObjects", WRITE, arns(write, "/*")))
-        by_bucket_key("AllowEncryptingObjects", ENCRYPT, write)
+        by_bucket_key("AllowEncryptingObjects", (*DECRYPT, *ENCRYPT), write)
     if reach.secrets:
         # AWS ends a secret's ARN with six characters of its own:
         # https://docs.aws.amazon.com/secretsmanager/latest/userguide/auth-and-access_iam-policies.html

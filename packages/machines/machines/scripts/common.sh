@@ -92,6 +92,15 @@ put() {
   mv -f "$state/sums.new" "$state/sums"
 }
 
+# Delete a file that a former version wrote.
+forget() {
+  rm -f "$1"
+  if [ -e "$state/sums" ]; then
+    { grep -vF "  $1" "$state/sums" || :; } >"$state/sums.new"
+    mv -f "$state/sums.new" "$state/sums"
+  fi
+}
+
 installed() { dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u; }
 has() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || :)" = installed ]; }
 

@@ -72,6 +72,8 @@ EOF
   changed=no
   kubernetes_source
   sources_changed=$changed
+  # Former versions of this script kept security updates of kernel, containerd and runc away.
+  forget /etc/apt/apt.conf.d/52gpucluster-unattended-upgrades
 }
 
 kernel() {

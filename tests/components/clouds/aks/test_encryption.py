@@ -83,9 +83,14 @@ def test_a_usable_key_is_taken(usable: dict[str, Any], monkeypatch: pytest.Monke
 
 def test_all_problems_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _other_region(monkeypatch)
-    _curve(monkeypatch)
     monkeypatch.setitem(aks_answers.VAULT, "properties", FIREWALL)
-    assert refusal().count("security.kmsKey: ") == 5
+    assert refusal().count("security.kmsKey: ") == 4
+
+
+def test_the_key_is_not_looked_up_through_a_firewall(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(aks_answers.VAULT, "properties", {**aks_answers.VAULT["properties"], **FIREWALL})
+    monkeypatch.delitem(aks_answers.CALLS, "azure-native:keyvault:getKey")
+    assert refusal().count("security.kmsKey: ") == 1
 
 
 def test_a_vault_of_another_subscription_is_neither_looked_up_nor_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pulumi
@@ -156,17 +157,6 @@ def test_a_cluster_keeps_its_way_out_whatever_its_table_becomes(monkeypatch: pyt
         ({"subnets": []}, {}, r"existing\.subnets: .*none"),
         ({}, {"pod_cidr": "10.20.128.0/20"}, r"network\.podCidr: .*overlaps with 10\.20\.0\.0/16"),
         ({}, {"service_cidr": "10.0.0.0/8"}, r"network\.serviceCidr: .*overlaps"),
-        (
-            {"subnets": [{**SUBNET, "addressPrefix": "10.20.0.0/29"}]},
-            {"max_nodes": 2},
-            # 3 addresses, one of them the control plane's.
-            r"existing\.subnets: .* room for 2 nodes, but the pools may grow to 3, 1 of them during upgrades",
-        ),
-        (
-            {"subnets": [{**SUBNET, "addressPrefix": "10.20.0.0/29"}]},
-            {"max_nodes": 1, "workloads": Workloads.model_validate({"sharedVolume": {}})},
-            r"existing\.subnets: .* room for 1 node, but the pools may grow to 2",
-        ),
     ],
 )
 def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
@@ -178,6 +168,25 @@ def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
         run_cluster(**changes)
 
 
-def test_a_subnet_that_just_fits_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("new", "nodes", "volume", "words"),
+    [
+        # 3 addresses; in a new cluster one of them is the control plane's, and an upgrade adds a node.
+        (True, 1, False, None),
+        (True, 2, False, "room for 2 nodes, but the pools may grow to 3, 1 of them during upgrades"),
+        (True, 1, True, "room for 1 node, but the pools may grow to 2"),
+        # One that runs there is not refused for what it did without until now.
+        (False, 3, True, None),
+        (False, 4, False, "room for 3 nodes, but the pools may grow to 4"),
+    ],
+)
+def test_a_subnet_has_room_for_all_nodes(
+    new: bool, nodes: int, volume: bool, words: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_cluster: dict[str, Any] = {}
+    if new:
+        monkeypatch.setitem(aks_answers.CALLS, "azure-native:containerservice:getManagedCluster", no_cluster)
     monkeypatch.setitem(aks_answers.VIRTUAL_NETWORK, "subnets", [{**SUBNET, "addressPrefix": "10.20.0.0/29"}])
-    assert run_cluster(max_nodes=1).only(CLUSTER)
+    workloads = Workloads.model_validate({"sharedVolume": {}} if volume else {})
+    with nullcontext() if words is None else pytest.raises(pulumi.RunError, match=rf"existing\.subnets: .*{words}"):
+        run_cluster(max_nodes=nodes, workloads=workloads)
