@@ -241,6 +241,8 @@ class Rehearsal:
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
         self._record.checks += autoscaler_rights(self._admin)
         self._record.checks += calls_allowed(calls)
+        if self._options.fail_fast and not all(each.passed for each in self._record.checks):
+            return
         if access := self._stack.settings.access:
             assert self._sandbox is not None
             self._record.checks += people_checks(self._admin, access, self._sandbox.people())
