@@ -27,6 +27,8 @@ openssl req -new -key {_CERTIFICATE[:-4]}.key -subj /O=kubeadm:cluster-admins/CN
 """A certificate of 5 more days in place of the year's."""
 _JOB_GOES_ON_SECONDS: Final = 15
 _UPGRADE_SECONDS: Final = 1500.0
+_END_JOB: Final = 'for each in $(pgrep -f "[-]e /lab-go"); do touch "/proc/$each/root/lab-go"; done'
+"""Users' pods mount nothing of their machine, so the file is made in the container, from outside."""
 _MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
 
@@ -62,7 +64,7 @@ class LifeRehearsal(LabRehearsal):
 
     def _upgrade(self, lab: Lab, engine: Engine, file: LabStackFile, cluster: ClusterView) -> None:
         """To the later version, while a job holds a GPU of the first worker."""
-        worker, machine = self._workers[0], lab.machine(self._workers[0])
+        worker = self._workers[0]
         cluster.api.create("/apis/batch/v1/namespaces/default/jobs", _job_until_told(worker))
         self._observe("upgrade-job", f"A GPU job runs on {worker}", partial(_job_state, cluster, "Running"))
         before = lab.machine(next(iter(self._gpus))).run(["gpucluster-etcd", "list"]).split()
@@ -97,7 +99,6 @@ class LifeRehearsal(LabRehearsal):
         again = engine.up(self._options.gate, name="up-after-upgrade", expect_no_changes=True)
         self._engine_check("upgrade-once", "Another update changes nothing", again)
         cluster.api.delete("/apis/batch/v1/namespaces/default/jobs/train")
-        machine.run(["rm", "-f", "/run/lab-go"])
 
 
 def _map(cluster: ClusterView) -> str:
@@ -106,13 +107,11 @@ def _map(cluster: ClusterView) -> str:
 
 
 def _job_until_told(node: str) -> dict[str, Any]:
-    """A Job of one GPU pod on ``node``, which ends when the machine has a file ``/run/lab-go``."""
+    """A Job of one GPU pod on ``node``, which ends when its container has a file ``/lab-go`` (``_END_JOB``)."""
     manifest = job.manifest("train", 1)
     spec = manifest["spec"]["template"]["spec"]
     spec["nodeSelector"] = {"kubernetes.io/hostname": node}
-    spec["volumes"] = [{"name": "run", "hostPath": {"path": "/run"}}]
-    spec["containers"][0]["volumeMounts"] = [{"name": "run", "mountPath": "/told"}]
-    spec["containers"][0]["command"] = ["sh", "-c", "until [ -e /told/lab-go ]; do sleep 1; done"]
+    spec["containers"][0]["command"] = ["sh", "-c", "until [ -e /lab-go ]; do sleep 1; done"]
     return manifest
 
 
@@ -131,7 +130,7 @@ def _end_job_of_drained_node(lab: Lab, cluster: ClusterView, name: str) -> str:
     except NotSeen as missing:
         return f"never drained: {missing}"
     finally:
-        lab.machine(name).run(["touch", "/run/lab-go"])
+        lab.machine(name).run(["sh", "-c", _END_JOB])
 
 
 def _unschedulable(node: Mapping[str, Any] | Object) -> bool:
