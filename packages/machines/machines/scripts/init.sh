@@ -65,7 +65,7 @@ renew() {
 
 # The containers of a pod of the control plane, which kubelet then starts anew.
 restart() {
-  runtime='crictl --runtime-endpoint unix:///run/containerd/containerd.sock'
+  runtime='crictl --timeout 60s --runtime-endpoint unix:///run/containerd/containerd.sock'
   # shellcheck disable=SC2086
   for container in $($runtime ps -q --name "^$1\$" 2>>"$log"); do run $runtime stop "$container"; done
   api_ready

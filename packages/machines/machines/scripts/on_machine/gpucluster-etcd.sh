@@ -10,7 +10,7 @@ pods='etcd kube-apiserver kube-controller-manager kube-scheduler'
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
-runtime() { crictl --runtime-endpoint unix:///run/containerd/containerd.sock "$@"; }
+runtime() { crictl --timeout 60s --runtime-endpoint unix:///run/containerd/containerd.sock "$@"; }
 running() { runtime ps -q --name "^$1\$"; }
 argument() { sed -n "s/^ *- --$1=//p" "$manifests/etcd.yaml"; }
 
