@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE
 from rehearsal.cluster.api import Api, ApiError, Object
 
 _PLURALS: Final = {"Pod": "/api/v1/namespaces/default/pods", "Job": "/apis/batch/v1/namespaces/default/jobs"}
@@ -29,20 +30,22 @@ class SubmissionReply:
 
 
 def let_in(administrator: Api, developer: Api, wait: Wait, namespace: str = "default") -> None:
-    """Give ``developer`` what an administrator gives to people who submit jobs: the role ``edit`` in one namespace.
+    """Give ``developer`` what an administrator gives to people who submit jobs: the role ``edit`` in one namespace, and
+    the right to read the pools, which not every cloud lets all users read (docs/operations.md).
 
     Returns when the API server applies it, which reads bindings a moment after they are written
     (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles).
     """
-    administrator.apply_manifest(
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "developers", "namespace": namespace},
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "edit"},
-            "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "developer"}],
-        }
-    )
+    for place, kind, role in ((namespace, "ClusterRole", "edit"), (NAMESPACE, "Role", CONFIG_MAP)):
+        administrator.apply_manifest(
+            {
+                "apiVersion": f"{_RBAC}/v1",
+                "kind": "RoleBinding",
+                "metadata": {"name": "developers", "namespace": place},
+                "roleRef": {"apiGroup": _RBAC, "kind": kind, "name": role},
+                "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "developer"}],
+            }
+        )
     group = "authorization.k8s.io/v1"
     asked = {"namespace": namespace, "verb": "create", "group": "batch", "resource": "jobs"}
     review = {"apiVersion": group, "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": asked}}
