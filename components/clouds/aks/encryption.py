@@ -40,7 +40,7 @@ def require_usable_key(settings: Settings, parent: pulumi.Resource) -> None:
         pulumi.RunError: there is none, or AKS or its disks cannot use it; lists all problems.
     """
     key = parse_key(settings.security.kms_key or "")
-    if key is None or key.subscription != settings.project.lower():
+    if key is None or not _in_own_subscription(key, settings):
         return
     place = {"resourceGroupName": key.group, "vaultName": key.vault}
     vault = look_up("azure-native:keyvault:getVault", place, parent, f"{_PATH}: {key.vault_id}")
@@ -53,6 +53,10 @@ def require_usable_key(settings: Settings, parent: pulumi.Resource) -> None:
             problems += _disk_key_problems(version)
     if problems:
         raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+
+
+def _in_own_subscription(key: Key, settings: Settings) -> bool:
+    return key.subscription == settings.project.lower()
 
 
 def _vault_problems(vault: Mapping[str, Any]) -> Iterator[Problem]:
@@ -89,7 +93,7 @@ def _disk_vault_problems(region: str, vault: Mapping[str, Any]) -> Iterator[Prob
 
 
 def _disk_key_problems(key: Mapping[str, Any]) -> Iterator[Problem]:
-    """The same page."""
+    """https://learn.microsoft.com/azure/virtual-machines/disk-encryption#customer-managed-key-restrictions"""
     # A size that Azure does not tell is left to it.
     if key.get("kty") not in ("RSA", "RSA-HSM") or key.get("keySize") not in (None, *_RSA_BITS):
         yield Problem(
@@ -160,7 +164,7 @@ def _encryption_set(
     active: aks.KeyForDiskEncryptionSet = {"keyUrl": key.url}
     # Not of another subscription:
     # https://learn.microsoft.com/python/api/azure-mgmt-compute/azure.mgmt.compute.models.keyfordiskencryptionset
-    if key.subscription == settings.project.lower():
+    if _in_own_subscription(key, settings):
         active["sourceVault"] = {"id": key.vault_id}
     return declare(
         "azure-native:compute:DiskEncryptionSet",
