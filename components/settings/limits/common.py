@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from ipaddress import IPv4Network
 from typing import Final
@@ -15,6 +15,7 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog import CloudCatalog
+from facts.catalog.model import Resources
 from facts.concepts.counts import counted
 from facts.concepts.pool import Pool
 
@@ -180,8 +181,14 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
     admin_nodes, each = admin.min_nodes if tools else admin.max_nodes, known.allocatable(machine)
     volume = known.volume_pods if settings.workloads.shared_volume is not None else ()
     pods = [pod for pod in (*known.system_pods, *known.pods_of(settings.addons), *volume) if not pod.gpu_node]
-    vcpus = sum(_most_vcpus(known, pool) for pool in (admin, *settings.pools))
-    system = requests_on(known, pods, admin_nodes=admin_nodes, nodes=settings.max_nodes, vcpus=vcpus)
+
+    def requested(more: int) -> Resources:
+        """What system pods request if the admin pool has so many nodes more."""
+        larger = replace(admin, max_nodes=admin.max_nodes + more)
+        vcpus = sum(_most_vcpus(known, pool) for pool in (larger, *settings.pools))
+        return requests_on(known, pods, admin_nodes=admin_nodes + more, nodes=settings.max_nodes + more, vcpus=vcpus)
+
+    system = requested(0)
     cpu, memory = (
         sum(getattr(request, what) for tool in tools.values() for request in tool.asked)
         for what in ("milli_cpu", "memory_mib")
@@ -198,12 +205,23 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
             f"Write adminPool.machineType: {known.default_cpu_machine}, or adminPool.nodes: {admin.nodes_per_zone + 1}",
         )
     else:
+        # Each admin node brings system pods of its own: one more may not do, and on a small machine none does.
+        enough = (
+            more for more in range(1, settings.max_nodes + 100) if _fits(requested(more), each, admin_nodes + more)
+        )
+        more = next(enough, None)
         yield Problem(
             "adminPool.maxNodes",
             f"{every} request {system.milli_cpu}m CPU and {system.memory_mib} MiB, more than {admin_nodes} × "
             f"{machine.type} have for pods",
-            f"Write adminPool.maxNodes: {admin.max_nodes + 1}; the admin pool then grows with the others",
+            f"Write adminPool.maxNodes: {admin.max_nodes + more}; the admin pool then grows with the others"
+            if more
+            else f"Write adminPool.machineType: {known.default_cpu_machine}",
         )
+
+
+def _fits(request: Resources, node: Resources, nodes: int) -> bool:
+    return request.milli_cpu <= nodes * node.milli_cpu and request.memory_mib <= nodes * node.memory_mib
 
 
 def _most_vcpus(known: CloudCatalog, pool: Pool) -> float:

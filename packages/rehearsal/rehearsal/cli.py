@@ -219,7 +219,12 @@ def bench(
     from rehearsal.faults.runner import faulty_project
     from rehearsal.faults.table import CASES
 
-    run_bench(_console(), tools=provide(MODULES), quick=quick, faulty_project=faulty_project(CASES["minimum-one"]))
+    errors = run_bench(
+        _console(), tools=provide(MODULES), quick=quick, faulty_project=faulty_project(CASES["minimum-one"])
+    )
+    if errors:
+        _say_error("\n".join(str(error) for error in errors))
+        raise typer.Exit(EXIT_FAIL)
 
 
 def _console() -> Console:

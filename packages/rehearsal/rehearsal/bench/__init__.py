@@ -11,11 +11,14 @@ from __future__ import annotations
 import io
 import os
 import platform
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from rehearsal.bench.previews import measure_previews, measure_slope
 from rehearsal.bench.project import PLACES, stack_with, workspace
@@ -27,6 +30,7 @@ from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.report.report import write_atomically
 from rehearsal.run.options import Options
 from rehearsal.run.rehearsal import Rehearsal
+from rehearsal.sandbox.client import SandboxError
 
 REPORT = ROOT / "build" / "bench" / "report.json"
 SCHEMA_VERSION = 1
@@ -60,35 +64,58 @@ def _rehearse(stack_file: str, tools: Path, folder: Path) -> dict[str, float]:
     return {stage.name: stage.seconds for stage in finished.record.stages}
 
 
-def run_bench(console: Console, *, tools: Path, quick: bool, faulty_project: AbstractContextManager[Path]) -> None:
-    """Measure everything (20 minutes or so; ``quick``: 3), print one table, write ``build/bench/report.json``.
+def run_bench(
+    console: Console, *, tools: Path, quick: bool, faulty_project: AbstractContextManager[Path]
+) -> list[EngineError | SandboxError]:
+    """Measure everything (20 minutes or so; ``quick``: 3), print each table, write ``build/bench/report.json``.
 
-    ``faulty_project`` is a copy of the project that the gate refuses.
+    ``faulty_project`` is a copy of the project that the gate refuses. Returns the errors of measurements that failed;
+    the others are measured nevertheless.
     """
     repetitions = 1 if quick else 5
+    pools = (1, 10) if quick else (1, 25, 50)
+    pods = 20 if quick else 1000
+    measurements: dict[str, Callable[[], list[Goal]]] = {
+        f"previews, {repetitions} repetitions": lambda: measure_previews(tools, repetitions, faulty_project),
+        "the gate on a large program": lambda: measure_rules(repetitions),
+        **{
+            f"previews of {pools[0]} to {pools[-1]} pools on {cloud}": partial(
+                measure_slope, tools, cloud, pools, 1 if quick else 3
+            )
+            for cloud in PLACES
+        },
+        "rehearsals of dev": lambda: measure_stages(tools, 1 if quick else 3),
+        "a rehearsal on every cloud": lambda: measure_clouds(tools),
+        # Each side takes minutes, and one pair says little: of the same code, one said 0.84 and the next 1.16.
+        f"scheduling {pods} pods": lambda: measure_scheduling(tools, pods, 1 if quick else 2),
+    }
     machine = _machine(tools)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
-    goals: list[Goal] = []
-    console.print(f"previews, {repetitions} repetitions …")
-    goals += measure_previews(tools, repetitions, faulty_project)
-    console.print("the gate on a large program …")
-    goals += measure_rules(repetitions)
-    console.print("previews of 1 to 50 pools …")
-    for cloud in PLACES:
-        goals += measure_slope(tools, cloud, (1, 10) if quick else (1, 25, 50), 1 if quick else 3)
-    console.print("rehearsals of dev …")
-    goals += measure_stages(tools, 1 if quick else 3)
-    console.print("a rehearsal on every cloud …")
-    goals += measure_clouds(tools)
-    pods = 20 if quick else 1000
-    console.print(f"scheduling {pods} pods …")
-    # Each side takes minutes, and one pair says little: of the same code, one said 0.84 and the next 1.16.
-    goals += measure_scheduling(tools, pods, 1 if quick else 2)
-    show(console, goals)
+    goals, errors = measure_all(console, measurements)
     write_atomically(
         REPORT, {"schemaVersion": SCHEMA_VERSION, "machine": machine, "results": [goal.to_json() for goal in goals]}
     )
     console.print(f"Report: {REPORT}", highlight=False, soft_wrap=True)
+    return errors
+
+
+def measure_all(
+    console: Console, measurements: Mapping[str, Callable[[], list[Goal]]]
+) -> tuple[list[Goal], list[EngineError | SandboxError]]:
+    """Run each measurement and print its table; one that fails is reported and does not stop the others."""
+    goals: list[Goal] = []
+    errors: list[EngineError | SandboxError] = []
+    for title, measure in measurements.items():
+        console.print(f"{title} …", highlight=False)
+        try:
+            results = measure()
+        except (EngineError, SandboxError) as error:
+            errors.append(error)
+            console.print(f"[red]failed:[/] {escape(str(error))}", highlight=False)
+            continue
+        show(console, results)
+        goals += results
+    return goals, errors
 
 
 def _machine(tools: Path) -> dict[str, str]:

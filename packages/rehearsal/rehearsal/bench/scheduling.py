@@ -59,14 +59,19 @@ def measure_scheduling(tools: Path, pods: int, repetitions: int) -> list[Goal]:
     ]
 
 
+def our_stack(folder: Path, max_nodes: int) -> Path:
+    """A stack file with one GPU pool of so many nodes; the admin pool grows with what these need of the system pods."""
+    name = POOL.removesuffix(f"-{GPUS_PER_NODE}")
+    pool = {"name": name, "gpu": GPU, "gpusPerNode": GPUS_PER_NODE, "capacity": "spot", "maxNodes": max_nodes}
+    network = {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}], "podCidr": "10.64.0.0/12"}
+    return stack_with(folder, "scheduling", {"gpuPools": [pool], "network": network, "adminPool": {"maxNodes": 4}})
+
+
 @contextmanager
 def _our_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
     """A cluster made by the program: one GPU pool, large enough for every pod."""
     folder.mkdir()
-    name = POOL.removesuffix(f"-{GPUS_PER_NODE}")
-    pool = {"name": name, "gpu": GPU, "gpusPerNode": GPUS_PER_NODE, "capacity": "spot", "maxNodes": max_nodes}
-    network = {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}], "podCidr": "10.64.0.0/12"}
-    stack_file = stack_with(folder, "scheduling", {"gpuPools": [pool], "network": network})
+    stack_file = our_stack(folder, max_nodes)
     with SandboxHandle(folder, tools=tools, clouds=("gcp",)) as sandbox:
         engine = Engine.create(project=ROOT, stack="scheduling", stack_file=stack_file, run_dir=folder, path=(tools,))
         facts = sandbox.ready()

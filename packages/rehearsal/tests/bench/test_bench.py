@@ -1,9 +1,16 @@
 from __future__ import annotations
 
-import pytest
+import io
+from pathlib import Path
 
+import pytest
+from rich.console import Console
+
+from components.settings.read import from_stack_file
+from rehearsal.bench import measure_all
 from rehearsal.bench.results import Goal, Sample, slope
-from rehearsal.bench.scheduling import GPUS_PER_NODE, groups
+from rehearsal.bench.scheduling import GPUS_PER_NODE, groups, our_stack
+from rehearsal.engine.engine import EngineError
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:
@@ -40,3 +47,23 @@ def test_the_baselines_pool_has_the_taint_and_starts_empty() -> None:
     _, gpu = groups(7)
     assert gpu.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
     assert (gpu.initial_nodes, gpu.min_nodes, gpu.max_nodes, gpu.machine.gpus) == (0, 0, 7, GPUS_PER_NODE)
+
+
+def test_the_stack_of_125_nodes_is_accepted(tmp_path: Path) -> None:
+    settings = from_stack_file(our_stack(tmp_path, 125))
+    assert [(pool.gpus_per_node, pool.max_nodes) for pool in settings.gpu_pools] == [(8, 125)]
+
+
+def test_a_failed_measurement_does_not_discard_the_others() -> None:
+    def fails() -> list[Goal]:
+        raise EngineError("no cluster [here]")
+
+    before, after = Goal("before", Sample((1.0,)), "s"), Goal("after", Sample((2.0,)), "s")
+    output = io.StringIO()
+    goals, errors = measure_all(
+        Console(file=output, width=80), {"a": lambda: [before], "b": fails, "c": lambda: [after]}
+    )
+    assert goals == [before, after]
+    assert [str(error) for error in errors] == ["no cluster [here]"]
+    assert "failed: no cluster [here]" in output.getvalue()
+    assert "1.00 (1.00–1.00)" in output.getvalue()

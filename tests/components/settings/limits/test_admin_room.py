@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from components.outputs import cost
 from components.settings import Settings
 from components.settings.limits.common import settings_problems
+from components.settings.problems import Problem
 from components.settings.read import load
 from components.settings.tools import Prometheus
 from components.settings.workloads import SharedVolume, Workloads
@@ -76,6 +79,19 @@ def test_without_tools_the_admin_pool_may_grow_for_them() -> None:
 
     assert problems(1) == ["adminPool.maxNodes"]
     assert problems(2) == []
+
+
+@pytest.mark.parametrize("gpu_nodes", [80, 125, 400])
+def test_the_maximum_that_the_message_proposes_is_the_smallest_that_is_accepted(gpu_nodes: int) -> None:
+    def problems(most: int) -> list[Problem]:
+        pool, gpus = admin_pool(max_nodes=most), (gpu_pool(max_nodes=gpu_nodes),)
+        settings = cluster_settings(admin_pool=pool, gpu_pools=gpus)
+        return list(settings_problems(settings))
+
+    (problem,) = problems(1)
+    proposed = int(re.findall(r"adminPool.maxNodes: (\d+)", str(problem))[0])
+    assert problems(proposed) == []
+    assert [each.path for each in problems(proposed - 1)] == ["adminPool.maxNodes"]
 
 
 @pytest.mark.parametrize("cloud", ["aks", "eks"])
