@@ -4,47 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from packages.rehearsal.tests.providers.aks.account import (
-    ADDRESS,
-    CLUSTER,
-    GROUP_ID,
-    IDENTITY_OPERATOR,
-    NAT,
-    POOL,
-    ROLE_ASSIGNMENT,
-    SUBNET,
-    SUBNET_ID,
-    Microsoft,
-    address,
-    cluster,
-    gpu_pool,
-    nat,
-    role,
-    subnet,
-    system_pool,
-)
+from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.providers.base import Properties, ProviderError
 
-ELSEWHERE = SUBNET_ID.replace("nodes", "others")
+ELSEWHERE = aks.SUBNET_ID.replace("nodes", "others")
 
 
-def test_a_replacement_in_the_same_place_deletes_first(azure: Microsoft) -> None:
-    assert azure.diff(POOL, gpu_pool(), gpu_pool(vmSize="Standard_NC8as_T4_v3")).delete_before_replace
-    assert not azure.diff(POOL, gpu_pool(), gpu_pool(agentPoolName="other")).delete_before_replace
-    assert not azure.diff(POOL, gpu_pool(), gpu_pool(maxCount=9)).delete_before_replace
+def test_a_replacement_in_the_same_place_deletes_first(azure: aks.Microsoft) -> None:
+    assert azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(vmSize="Standard_NC8as_T4_v3")).delete_before_replace
+    assert not azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(agentPoolName="other")).delete_before_replace
+    assert not azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(maxCount=9)).delete_before_replace
 
 
-def test_a_zero_is_not_the_same_as_nothing(azure: Microsoft) -> None:
+def test_a_zero_is_not_the_same_as_nothing(azure: aks.Microsoft) -> None:
     # Azure's default of a count is 1, so a provider that took 0 for nothing would keep a node.
-    assert azure.diff(POOL, gpu_pool(count=None), gpu_pool(count=0)).changes == ("count",)
-    assert azure.diff(CLUSTER, cluster(disableLocalAccounts=None), cluster(disableLocalAccounts=False)).changes
+    assert azure.diff(aks.POOL, aks.gpu_pool(count=None), aks.gpu_pool(count=0)).changes == ("count",)
+    assert azure.diff(
+        aks.CLUSTER, aks.cluster(disableLocalAccounts=None), aks.cluster(disableLocalAccounts=False)
+    ).changes
 
 
-def test_ignored_changes(azure: Microsoft) -> None:
-    assert azure.diff(POOL, gpu_pool(), gpu_pool(count=3), ("count",)).changes == ()
-    assert azure.diff(POOL, gpu_pool(), gpu_pool(count=3, maxCount=9), ("count",)).changes == ("maxCount",)
-    grown = cluster(agentPoolProfiles=[system_pool(count=2)])
-    assert azure.diff(CLUSTER, cluster(), grown, ("agentPoolProfiles[0].count",)).changes == ()
+def test_ignored_changes(azure: aks.Microsoft) -> None:
+    assert azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(count=3), ("count",)).changes == ()
+    assert azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(count=3, maxCount=9), ("count",)).changes == ("maxCount",)
+    grown = aks.cluster(agentPoolProfiles=[aks.system_pool(count=2)])
+    assert azure.diff(aks.CLUSTER, aks.cluster(), grown, ("agentPoolProfiles[0].count",)).changes == ()
 
 
 @pytest.mark.parametrize(
@@ -52,7 +36,7 @@ def test_ignored_changes(azure: Microsoft) -> None:
     [
         {"availabilityZones": ["3"]},
         {
-            "capacityReservationGroupID": f"{GROUP_ID}/providers/Microsoft.Compute/capacityReservationGroups/c",
+            "capacityReservationGroupID": f"{aks.GROUP_ID}/providers/Microsoft.Compute/capacityReservationGroups/c",
             # Spot machines are in none.
             "scaleSetPriority": "Regular",
             "scaleSetEvictionPolicy": None,
@@ -67,15 +51,15 @@ def test_ignored_changes(azure: Microsoft) -> None:
         {"vnetSubnetID": ELSEWHERE},
     ],
 )
-def test_azure_refuses_to_change_what_is_fixed_in_a_pool(azure: Microsoft, changes: Properties) -> None:
+def test_azure_refuses_to_change_what_is_fixed_in_a_pool(azure: aks.Microsoft, changes: Properties) -> None:
     azure.cluster()
-    azure.create(SUBNET, subnet(subnetName="others", addressPrefix="10.0.16.0/20"))
-    pool = azure.create(POOL, gpu_pool())
+    azure.create(aks.SUBNET, aks.subnet(subnetName="others", addressPrefix="10.0.16.0/20"))
+    pool = azure.create(aks.POOL, aks.gpu_pool())
     path = next(iter(changes)) if "gpuProfile" not in changes else "gpuProfile.driver"
-    assert azure.diff(POOL, gpu_pool(), gpu_pool(**changes)).replaces == ()
+    assert azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(**changes)).replaces == ()
     for preview in (True, False):
         with pytest.raises(ProviderError, match="PropertyChangeNotAllowed") as refused:
-            azure.update(POOL, pool, gpu_pool(**changes), preview=preview)
+            azure.update(aks.POOL, pool, aks.gpu_pool(**changes), preview=preview)
         # Of several, one is named.
         assert "scaleSet" in str(refused.value) or f"properties.{path}" in str(refused.value)
 
@@ -87,14 +71,14 @@ def test_azure_refuses_to_change_what_is_fixed_in_a_pool(azure: Microsoft, chang
         {"scaleSetEvictionPolicy": None},
         {"enableEncryptionAtHost": False},
         {"osType": "Linux"},
-        {"vnetSubnetID": SUBNET_ID.replace("resourceGroups", "resourcegroups")},
+        {"vnetSubnetID": aks.SUBNET_ID.replace("resourceGroups", "resourcegroups")},
         {"gpuProfile": None},
     ],
 )
-def test_writing_a_default_out_changes_nothing_that_is_fixed(azure: Microsoft, changes: Properties) -> None:
+def test_writing_a_default_out_changes_nothing_that_is_fixed(azure: aks.Microsoft, changes: Properties) -> None:
     azure.cluster()
-    pool = azure.create(POOL, gpu_pool())
-    azure.update(POOL, pool, gpu_pool(**changes))
+    pool = azure.create(aks.POOL, aks.gpu_pool())
+    azure.update(aks.POOL, pool, aks.gpu_pool(**changes))
 
 
 @pytest.mark.parametrize(
@@ -105,26 +89,26 @@ def test_writing_a_default_out_changes_nothing_that_is_fixed(azure: Microsoft, c
         ({"availabilityZones": ["1"]}, "availabilityZones"),
     ],
 )
-def test_a_clusters_own_pool_is_fixed_too(azure: Microsoft, changes: Properties, path: str) -> None:
+def test_a_clusters_own_pool_is_fixed_too(azure: aks.Microsoft, changes: Properties, path: str) -> None:
     created = azure.cluster()
     with pytest.raises(ProviderError, match=f"Changing property 'properties.{path}' is not allowed"):
-        azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(**changes)]))
+        azure.update(aks.CLUSTER, created, aks.cluster(agentPoolProfiles=[aks.system_pool(**changes)]))
 
 
-def test_a_private_cluster_stays_private(azure: Microsoft) -> None:
+def test_a_private_cluster_stays_private(azure: aks.Microsoft) -> None:
     created = azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True})
     with pytest.raises(ProviderError, match="enablePrivateCluster"):
-        azure.update(CLUSTER, created, cluster())
+        azure.update(aks.CLUSTER, created, aks.cluster())
 
 
-def test_a_role_assignment_keeps_its_role_and_a_public_address_its_zones(azure: Microsoft) -> None:
+def test_a_role_assignment_keeps_its_role_and_a_public_address_its_zones(azure: aks.Microsoft) -> None:
     azure.network()
     principal = azure.identity(joins=False).state["principalId"]
-    granted = role(principalId=principal)
-    made = azure.create(ROLE_ASSIGNMENT, granted)
+    granted = aks.role(principalId=principal)
+    made = azure.create(aks.ROLE_ASSIGNMENT, granted)
     with pytest.raises(ProviderError, match="roleDefinitionId"):
-        azure.update(ROLE_ASSIGNMENT, made, {**granted, "roleDefinitionId": IDENTITY_OPERATOR})
-    for type_, inputs in ((ADDRESS, address()), (NAT, nat())):
+        azure.update(aks.ROLE_ASSIGNMENT, made, {**granted, "roleDefinitionId": aks.IDENTITY_OPERATOR})
+    for type_, inputs in ((aks.ADDRESS, aks.address()), (aks.NAT, aks.nat())):
         created = azure.create(type_, inputs)
         with pytest.raises(ProviderError, match="zones"):
             azure.update(type_, created, {**inputs, "zones": ["1"]})

@@ -11,21 +11,7 @@ import pytest
 
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from packages.rehearsal.tests.noting_fleet import NotingFleet
-from packages.rehearsal.tests.providers.aks.account import (
-    CLUSTER,
-    GROUP,
-    IDENTITY,
-    NETWORK,
-    POOL,
-    ROLE_ASSIGNMENT,
-    SUBNET,
-    SUBSCRIPTION,
-    cluster,
-    gpu_pool,
-    network,
-    role,
-    subnet,
-)
+from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.server import serve
 
@@ -58,13 +44,13 @@ class Azure:
         """The whole chain from the group to a GPU pool, in which ``pool`` changes."""
         place = {"resourceGroupName": "gpu-dev"}
         self.project.write(
-            group=[GROUP, place, {}],
-            network=[NETWORK, network(), {}],
-            subnet=[SUBNET, subnet(), {}],
-            identity=[IDENTITY, {**place, "resourceName": "control-plane"}, {}],
-            role=[ROLE_ASSIGNMENT, role(principalId=PRINCIPAL), {}],
-            cluster=[CLUSTER, cluster(), {}],
-            pool=[POOL, gpu_pool(**(pool or {})), {"ignore_changes": ["count"], **options}],
+            group=[aks.GROUP, place, {}],
+            network=[aks.NETWORK, aks.network(), {}],
+            subnet=[aks.SUBNET, aks.subnet(), {}],
+            identity=[aks.IDENTITY, {**place, "resourceName": "control-plane"}, {}],
+            role=[aks.ROLE_ASSIGNMENT, aks.role(principalId=PRINCIPAL), {}],
+            cluster=[aks.CLUSTER, aks.cluster(), {}],
+            pool=[aks.POOL, aks.gpu_pool(**(pool or {})), {"ignore_changes": ["count"], **options}],
         )
 
 
@@ -74,7 +60,7 @@ def azure(tmp_path: Path) -> Iterator[Azure]:
     provider = AzureNativeProvider(tmp_path / "cloud", fleet)
     server = serve(provider, log_file=tmp_path / "provider.log")
     made = Azure(Project.create(tmp_path, PROGRAM, {provider: server.port}), fleet)
-    for key, value in {"subscriptionId": SUBSCRIPTION, "location": "eastus"}.items():
+    for key, value in {"subscriptionId": aks.SUBSCRIPTION, "location": "eastus"}.items():
         assert made.project.run("config", "set", "--stack=test", f"azure-native:{key}", value).code == 0
     yield made
     server.stop()
@@ -140,11 +126,11 @@ def test_a_pool_that_the_state_has_not_is_imported_by_command_and_stays_as_it_is
     azure.write()
     first = azure.project.up()
     assert first.code == 0, first.text
-    (pool,) = azure.project.resources(POOL)
+    (pool,) = azure.project.resources(aks.POOL)
     forgotten = azure.project.run("state", "delete", "--stack=test", "--yes", pool["urn"])
     assert forgotten.code == 0, forgotten.text
     options = ("--stack=test", "--yes", "--skip-preview", "--generate-code=false", "--protect=false")
-    imported = azure.project.run("import", *options, POOL, "pool", pool["id"])
+    imported = azure.project.run("import", *options, aks.POOL, "pool", pool["id"])
     assert imported.code == 0, imported.text
 
     # As the program declares it: an update without Azure's own label would take that away.

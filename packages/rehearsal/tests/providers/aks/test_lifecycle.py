@@ -14,27 +14,7 @@ import pytest
 import yaml
 
 from facts.concepts.unknown import UNKNOWN
-from packages.rehearsal.tests.providers.aks.account import (
-    CLUSTER,
-    CLUSTER_ID,
-    GROUP,
-    GROUP_ID,
-    IDENTITY,
-    IDENTITY_ID,
-    IDENTITY_OPERATOR,
-    KUBELET_ID,
-    NETWORK,
-    POOL,
-    ROLE_ASSIGNMENT,
-    SUBNET,
-    Microsoft,
-    cluster,
-    gpu_pool,
-    network,
-    role,
-    subnet,
-    system_pool,
-)
+from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.providers.aks.versions import KUBERNETES
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.store import Record, Store
@@ -43,94 +23,94 @@ from rehearsal.simulation import SimulatedNodeGroup
 CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 
 
-def test_a_resource_group_takes_everything_along(azure: Microsoft, tmp_path: Path) -> None:
+def test_a_resource_group_takes_everything_along(azure: aks.Microsoft, tmp_path: Path) -> None:
     azure.cluster()
-    azure.create(POOL, gpu_pool())
-    azure.delete(GROUP, azure.read(GROUP, GROUP_ID))
+    azure.create(aks.POOL, aks.gpu_pool())
+    azure.delete(aks.GROUP, azure.read(aks.GROUP, aks.GROUP_ID))
     assert azure.fleet.groups == {}
     assert azure.fleet.clusters == {}
     assert Store(tmp_path, "azure-native").everything() == []
 
 
-def test_an_id_in_another_case_is_the_same_resource(azure: Microsoft) -> None:
+def test_an_id_in_another_case_is_the_same_resource(azure: aks.Microsoft) -> None:
     azure.cluster()
-    assert azure.read(CLUSTER, CLUSTER_ID.replace("resourceGroups", "resourcegroups")).id == CLUSTER_ID
-    assert azure.read(POOL, f"{CLUSTER_ID.upper()}/AGENTPOOLS/SYSTEM").state["mode"] == "System"
-    assert azure.read(NETWORK, CLUSTER_ID).id == ""
+    assert azure.read(aks.CLUSTER, aks.CLUSTER_ID.replace("resourceGroups", "resourcegroups")).id == aks.CLUSTER_ID
+    assert azure.read(aks.POOL, f"{aks.CLUSTER_ID.upper()}/AGENTPOOLS/SYSTEM").state["mode"] == "System"
+    assert azure.read(aks.NETWORK, aks.CLUSTER_ID).id == ""
 
 
-def test_a_refresh_sees_what_changed_behind_the_programs_back(azure: Microsoft, tmp_path: Path) -> None:
+def test_a_refresh_sees_what_changed_behind_the_programs_back(azure: aks.Microsoft, tmp_path: Path) -> None:
     created = azure.network()
     store = Store(tmp_path, "azure-native")
-    record = store.get(SUBNET, created.id)
+    record = store.get(aks.SUBNET, created.id)
     assert record is not None
     store.put(Record(record.id, record.type, {**record.inputs, "addressPrefix": "10.0.0.0/21"}, record.outputs))
-    refreshed = azure.read(SUBNET, created.id, created.inputs)
-    assert refreshed.inputs == subnet(addressPrefix="10.0.0.0/21")
+    refreshed = azure.read(aks.SUBNET, created.id, created.inputs)
+    assert refreshed.inputs == aks.subnet(addressPrefix="10.0.0.0/21")
 
 
-def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: Microsoft) -> None:
+def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: aks.Microsoft) -> None:
     azure.cluster()
-    system = {**system_pool(), "name": None, "agentPoolName": "system"}
+    system = {**aks.system_pool(), "name": None, "agentPoolName": "system"}
     with pytest.raises(
-        ProviderError, match=f"cannot create already existing resource '{CLUSTER_ID}/agentPools/system'"
+        ProviderError, match=f"cannot create already existing resource '{aks.CLUSTER_ID}/agentPools/system'"
     ):
-        azure.create(POOL, {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
+        azure.create(aks.POOL, {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
 
 
-def test_a_preview_already_refuses_what_azure_would_refuse(azure: Microsoft) -> None:
+def test_a_preview_already_refuses_what_azure_would_refuse(azure: aks.Microsoft) -> None:
     with pytest.raises(ProviderError, match="at least one system pool"):
-        azure.preview(CLUSTER, cluster(agentPoolProfiles=[system_pool(mode="User")]))
+        azure.preview(aks.CLUSTER, aks.cluster(agentPoolProfiles=[aks.system_pool(mode="User")]))
     with pytest.raises(ProviderError, match=r"agentPoolProfile\.count is invalid"):
-        azure.preview(CLUSTER, cluster(agentPoolProfiles=[system_pool(count=0)]))
+        azure.preview(aks.CLUSTER, aks.cluster(agentPoolProfiles=[aks.system_pool(count=0)]))
     with pytest.raises(ProviderError, match="spot node pool cannot be a system pool"):
-        azure.preview(POOL, gpu_pool(mode="System", count=1, minCount=1))
+        azure.preview(aks.POOL, aks.gpu_pool(mode="System", count=1, minCount=1))
 
 
 def test_a_location_comes_from_the_provider_else_from_the_resource_group(tmp_path: Path) -> None:
-    azure = Microsoft(tmp_path)
-    assert azure.check(NETWORK, network())["location"] == "eastus"
+    azure = aks.Microsoft(tmp_path)
+    assert azure.check(aks.NETWORK, aks.network())["location"] == "eastus"
     azure.config.pop("location")
     azure.restart()
     with pytest.raises(ProviderError, match="location: is required"):
-        azure.create(GROUP, {"resourceGroupName": "gpu-dev"})
-    azure.create(GROUP, {"resourceGroupName": "gpu-dev", "location": "westeurope"})
-    assert azure.check(NETWORK, network())["location"] == "westeurope"
-    assert azure.check(NETWORK, network(resourceGroupName="not-yet"))["location"] is UNKNOWN
+        azure.create(aks.GROUP, {"resourceGroupName": "gpu-dev"})
+    azure.create(aks.GROUP, {"resourceGroupName": "gpu-dev", "location": "westeurope"})
+    assert azure.check(aks.NETWORK, aks.network())["location"] == "westeurope"
+    assert azure.check(aks.NETWORK, aks.network(resourceGroupName="not-yet"))["location"] is UNKNOWN
 
 
-def test_names_are_generated_and_do_not_change(azure: Microsoft) -> None:
-    made = azure.check(IDENTITY, {"resourceGroupName": "gpu-dev"}, name="nodes")["resourceName"]
+def test_names_are_generated_and_do_not_change(azure: aks.Microsoft) -> None:
+    made = azure.check(aks.IDENTITY, {"resourceGroupName": "gpu-dev"}, name="nodes")["resourceName"]
     assert made.startswith("nodes")
     assert len(made) == len("nodes") + 8
-    again = azure.check(IDENTITY, {"resourceGroupName": "gpu-dev"}, {"resourceName": made}, name="nodes")
+    again = azure.check(aks.IDENTITY, {"resourceGroupName": "gpu-dev"}, {"resourceName": made}, name="nodes")
     assert again["resourceName"] == made
-    assert azure.check(ROLE_ASSIGNMENT, role(principalId="p"))["roleAssignmentName"].count("-") == 4
+    assert azure.check(aks.ROLE_ASSIGNMENT, aks.role(principalId="p"))["roleAssignmentName"].count("-") == 4
 
 
-def test_what_a_cluster_answers(azure: Microsoft) -> None:
+def test_what_a_cluster_answers(azure: aks.Microsoft) -> None:
     state = azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True}).state
     assert state["nodeResourceGroup"] == "MC_gpu-dev_gpu-dev_eastus"
     assert state["fqdn"].startswith("gpu-dev-")
     assert ".privatelink.eastus.azmk8s.io" in state["privateFQDN"]
     assert state["oidcIssuerProfile"]["issuerURL"].startswith("https://eastus.oic.prod-aks.azure.com/")
-    assert state["identity"]["userAssignedIdentities"][IDENTITY_ID]["principalId"]
+    assert state["identity"]["userAssignedIdentities"][aks.IDENTITY_ID]["principalId"]
     assert state["identityProfile"]["kubeletidentity"]["resourceId"].endswith("/gpu-dev-agentpool")
     assert (state["provisioningState"], state["currentKubernetesVersion"]) == ("Succeeded", KUBERNETES)
     assert "Q0E=" not in json.dumps(state)
 
 
-def test_nodes_have_the_identity_that_the_cluster_names(azure: Microsoft) -> None:
+def test_nodes_have_the_identity_that_the_cluster_names(azure: aks.Microsoft) -> None:
     azure.network()
     principal, kubelet = azure.identity().state["principalId"], azure.identity("kubelet")
-    assert kubelet.id == KUBELET_ID
-    operator = role(scope=kubelet.id, principalId=principal, roleDefinitionId=IDENTITY_OPERATOR)
-    azure.create(ROLE_ASSIGNMENT, operator)
-    created = azure.create(CLUSTER, cluster(identityProfile={"kubeletidentity": {"resourceId": kubelet.id}}))
+    assert kubelet.id == aks.KUBELET_ID
+    operator = aks.role(scope=kubelet.id, principalId=principal, roleDefinitionId=aks.IDENTITY_OPERATOR)
+    azure.create(aks.ROLE_ASSIGNMENT, operator)
+    created = azure.create(aks.CLUSTER, aks.cluster(identityProfile={"kubeletidentity": {"resourceId": kubelet.id}}))
     assert created.state["identityProfile"]["kubeletidentity"]["objectId"] == kubelet.state["principalId"]
 
 
-def test_the_users_kubeconfig(azure: Microsoft) -> None:
+def test_the_users_kubeconfig(azure: aks.Microsoft) -> None:
     azure.cluster()
     place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
     azure.restart()
@@ -151,7 +131,7 @@ def test_the_users_kubeconfig(azure: Microsoft) -> None:
 
 
 @pytest.mark.parametrize(("inside", "server"), [(True, "https://127.0.0.1:6443"), (False, "https://127.0.0.1:1")])
-def test_a_private_control_plane_answers_inside_only(azure: Microsoft, inside: bool, server: str) -> None:
+def test_a_private_control_plane_answers_inside_only(azure: aks.Microsoft, inside: bool, server: str) -> None:
     azure.fleet.inside = inside
     azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True})
     place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
@@ -159,7 +139,7 @@ def test_a_private_control_plane_answers_inside_only(azure: Microsoft, inside: b
     assert yaml.safe_load(base64.b64decode(credential["value"]))["clusters"][0]["cluster"]["server"] == server
 
 
-def test_without_entra_there_is_no_kubeconfig_to_give(azure: Microsoft) -> None:
+def test_without_entra_there_is_no_kubeconfig_to_give(azure: aks.Microsoft) -> None:
     azure.cluster(aadProfile=None, disableLocalAccounts=False)
     with pytest.raises(ProviderError, match="Entra ID"):
         azure.provider.invoke(CREDENTIALS, {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
@@ -176,13 +156,13 @@ def test_the_simulated_provider_needs_none_of_the_vendors_packages(tmp_path: Pat
 
 
 @pytest.mark.parametrize("second", ["create", "update", "delete"])
-def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -> None:
+def test_a_cluster_does_one_operation_at_a_time(azure: aks.Microsoft, second: str) -> None:
     azure.cluster()
-    other = azure.create(POOL, gpu_pool(agentPoolName="other"))
+    other = azure.create(aks.POOL, aks.gpu_pool(agentPoolName="other"))
     operations: dict[str, Callable[[], object]] = {
-        "create": lambda: azure.create(POOL, gpu_pool(agentPoolName="third")),
-        "update": lambda: azure.update(POOL, other, gpu_pool(agentPoolName="other", maxCount=9)),
-        "delete": lambda: azure.delete(POOL, other),
+        "create": lambda: azure.create(aks.POOL, aks.gpu_pool(agentPoolName="third")),
+        "update": lambda: azure.update(aks.POOL, other, aks.gpu_pool(agentPoolName="other", maxCount=9)),
+        "delete": lambda: azure.delete(aks.POOL, other),
     }
     refused: list[str] = []
 
@@ -192,10 +172,10 @@ def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -
             operations[second]()
         refused.append(second)
         # A preview asks nothing of the cluster.
-        azure.preview(POOL, gpu_pool(agentPoolName="third"))
+        azure.preview(aks.POOL, aks.gpu_pool(agentPoolName="third"))
 
     azure.fleet.apply_group = meanwhile
-    azure.create(POOL, gpu_pool())
+    azure.create(aks.POOL, aks.gpu_pool())
     assert refused == [second]
     del azure.fleet.apply_group
     # Refused is not half done, and may be done afterwards.
@@ -203,70 +183,72 @@ def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -
     operations[second]()
 
 
-def test_an_update_of_a_cluster_brings_no_pool(azure: Microsoft) -> None:
+def test_an_update_of_a_cluster_brings_no_pool(azure: aks.Microsoft) -> None:
     created = azure.cluster()
     with pytest.raises(ProviderError, match="A new agent pool was introduced"):
-        azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(), system_pool(name="more")]))
+        azure.update(
+            aks.CLUSTER, created, aks.cluster(agentPoolProfiles=[aks.system_pool(), aks.system_pool(name="more")])
+        )
     assert set(azure.fleet.groups) == {"system"}
 
 
-def test_a_clusters_request_speaks_of_the_versions_of_all_its_pools_or_of_none(azure: Microsoft) -> None:
+def test_a_clusters_request_speaks_of_the_versions_of_all_its_pools_or_of_none(azure: aks.Microsoft) -> None:
     created = azure.cluster()
-    named = cluster(agentPoolProfiles=[system_pool(orchestratorVersion=KUBERNETES)])
-    azure.update(CLUSTER, created, named)
-    azure.create(POOL, gpu_pool(orchestratorVersion=KUBERNETES))
+    named = aks.cluster(agentPoolProfiles=[aks.system_pool(orchestratorVersion=KUBERNETES)])
+    azure.update(aks.CLUSTER, created, named)
+    azure.create(aks.POOL, aks.gpu_pool(orchestratorVersion=KUBERNETES))
     with pytest.raises(ProviderError, match="NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged"):
-        azure.update(CLUSTER, created, named)
-    azure.update(CLUSTER, created, cluster())
+        azure.update(aks.CLUSTER, created, named)
+    azure.update(aks.CLUSTER, created, aks.cluster())
 
 
 @pytest.mark.parametrize(("pin", "refused"), [(KUBERNETES, True), ("1.34", False), (None, False)])
-def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: Microsoft, pin: str | None, refused: bool) -> None:
+def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: aks.Microsoft, pin: str | None, refused: bool) -> None:
     created = azure.cluster(kubernetesVersion=pin)
     store = azure.store()
-    record = store.get(CLUSTER, CLUSTER_ID)
+    record = store.get(aks.CLUSTER, aks.CLUSTER_ID)
     assert record is not None
     # What a channel other than "none" does some day.
     store.put(Record(record.id, record.type, record.inputs, {**record.outputs, "currentKubernetesVersion": "1.34.99"}))
     azure.restart()
-    changed = cluster(kubernetesVersion=pin, tags={"team": "vision"})
+    changed = aks.cluster(kubernetesVersion=pin, tags={"team": "vision"})
     if refused:
         with pytest.raises(
             ProviderError, match=f"Downgrading Kubernetes version 1.34.99 to {KUBERNETES} is not allowed"
         ):
-            azure.update(CLUSTER, created, changed)
+            azure.update(aks.CLUSTER, created, changed)
     else:
-        azure.update(CLUSTER, created, changed)
+        azure.update(aks.CLUSTER, created, changed)
 
 
-def test_a_region_without_zones_has_pools_without_zones(azure: Microsoft) -> None:
-    restarted = Microsoft(azure.directory, location="northcentralus")
+def test_a_region_without_zones_has_pools_without_zones(azure: aks.Microsoft) -> None:
+    restarted = aks.Microsoft(azure.directory, location="northcentralus")
     with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
-        restarted.cluster(agentPoolProfiles=[system_pool(availabilityZones=["1"])])
-    restarted.create(CLUSTER, cluster())
+        restarted.cluster(agentPoolProfiles=[aks.system_pool(availabilityZones=["1"])])
+    restarted.create(aks.CLUSTER, aks.cluster())
     with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
-        restarted.create(POOL, gpu_pool())
-    restarted.create(POOL, gpu_pool(availabilityZones=None))
+        restarted.create(aks.POOL, aks.gpu_pool())
+    restarted.create(aks.POOL, aks.gpu_pool(availabilityZones=None))
     assert restarted.fleet.groups["t4spot"].zones == ("0",)
 
 
-def test_another_version_of_a_pool_replaces_its_nodes_and_none_is_newer_than_the_cluster(azure: Microsoft) -> None:
+def test_another_version_of_a_pool_replaces_its_nodes_and_none_is_newer_than_the_cluster(azure: aks.Microsoft) -> None:
     created = azure.cluster(kubernetesVersion="1.34")
-    pool = azure.create(POOL, gpu_pool(orchestratorVersion="1.34"))
-    newer = gpu_pool(orchestratorVersion="1.35")
+    pool = azure.create(aks.POOL, aks.gpu_pool(orchestratorVersion="1.34"))
+    newer = aks.gpu_pool(orchestratorVersion="1.35")
     with pytest.raises(ProviderError, match="NodePoolMcVersionIncompatible"):
-        azure.update(POOL, pool, newer)
-    raised = azure.update(CLUSTER, created, cluster(kubernetesVersion="1.35"))
+        azure.update(aks.POOL, pool, newer)
+    raised = azure.update(aks.CLUSTER, created, aks.cluster(kubernetesVersion="1.35"))
     assert raised["currentKubernetesVersion"] == "1.35.0"
-    azure.update(POOL, pool, gpu_pool(orchestratorVersion=KUBERNETES, tags={"team": "vision"}))
+    azure.update(aks.POOL, pool, aks.gpu_pool(orchestratorVersion=KUBERNETES, tags={"team": "vision"}))
     assert azure.fleet.recreated == []
-    assert azure.update(POOL, pool, newer)["currentOrchestratorVersion"] == "1.35.0"
+    assert azure.update(aks.POOL, pool, newer)["currentOrchestratorVersion"] == "1.35.0"
     assert azure.fleet.recreated == ["t4spot"]
 
 
-def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: Microsoft) -> None:
+def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: aks.Microsoft) -> None:
     azure.cluster()
-    azure.create(POOL, gpu_pool())
+    azure.create(aks.POOL, aks.gpu_pool())
     azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": {"agentpool": "t4spot"}}}] * 2
     described = azure.provider.invoke(
         "azure-native:containerservice:getManagedCluster", {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}

@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 from facts.catalog import of
-from packages.rehearsal.tests.providers.aks.account import (
-    CLUSTER,
-    CLUSTER_ID,
-    POOL,
-    Microsoft,
-    cluster,
-    gpu_pool,
-    system_pool,
-)
+from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.fleet.machine_types import allocatable
 from rehearsal.providers.aks.nodes import MIG_SLICES, SPOT_TAINT
 from rehearsal.providers.aks.pool_rules import count_at_creation
@@ -29,13 +21,13 @@ REGULAR: Properties = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None,
 A100: Properties = {"vmSize": "Standard_NC48ads_A100_v4", **REGULAR}
 
 
-def group(azure: Microsoft, **changes: Any) -> SimulatedNodeGroup:
+def group(azure: aks.Microsoft, **changes: Any) -> SimulatedNodeGroup:
     azure.cluster()
-    azure.create(POOL, gpu_pool(**changes))
+    azure.create(aks.POOL, aks.gpu_pool(**changes))
     return azure.fleet.groups["t4spot"]
 
 
-def test_a_spot_gpu_pool(azure: Microsoft) -> None:
+def test_a_spot_gpu_pool(azure: aks.Microsoft) -> None:
     made = group(azure)
     assert made.machine.type == "Standard_NC4as_T4_v3"
     assert (made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (4, 28, 1)
@@ -58,10 +50,10 @@ def test_a_spot_gpu_pool(azure: Microsoft) -> None:
 
 
 @pytest.mark.parametrize("declared", [[], [SPOT_TAINT]])
-def test_spot_nodes_are_tainted_and_labelled_declared_or_not(azure: Microsoft, declared: list[str]) -> None:
+def test_spot_nodes_are_tainted_and_labelled_declared_or_not(azure: aks.Microsoft, declared: list[str]) -> None:
     made = group(azure, nodeTaints=declared)
     assert made.taints == (SPOT,)
-    answer = azure.read(POOL, f"{CLUSTER_ID}/agentPools/t4spot")
+    answer = azure.read(aks.POOL, f"{aks.CLUSTER_ID}/agentPools/t4spot")
     assert answer.state["nodeTaints"] == [SPOT_TAINT]
     assert answer.state["nodeLabels"]["kubernetes.azure.com/scalesetpriority"] == "spot"
     # What AKS added is no input of the program's, so a refresh finds no drift.
@@ -69,25 +61,25 @@ def test_spot_nodes_are_tainted_and_labelled_declared_or_not(azure: Microsoft, d
 
 
 @pytest.mark.parametrize("declared", [True, False])
-def test_an_update_leaves_the_labels_alone_that_it_names(azure: Microsoft, declared: bool) -> None:
+def test_an_update_leaves_the_labels_alone_that_it_names(azure: aks.Microsoft, declared: bool) -> None:
     azure.cluster()
     spot = "kubernetes.azure.com/scalesetpriority"
     labels = {"team": "vision", **({spot: "spot"} if declared else {})}
-    pool = azure.create(POOL, gpu_pool(nodeLabels=labels))
+    pool = azure.create(aks.POOL, aks.gpu_pool(nodeLabels=labels))
     assert azure.fleet.groups["t4spot"].labels[spot] == "spot"
-    azure.update(POOL, pool, gpu_pool(nodeLabels=labels, maxCount=9))
+    azure.update(aks.POOL, pool, aks.gpu_pool(nodeLabels=labels, maxCount=9))
     assert (spot in azure.fleet.groups["t4spot"].labels) == declared
-    assert azure.read(POOL, pool.id).state["nodeLabels"] == labels
+    assert azure.read(aks.POOL, pool.id).state["nodeLabels"] == labels
 
 
-def test_regular_nodes_have_neither(azure: Microsoft) -> None:
+def test_regular_nodes_have_neither(azure: aks.Microsoft) -> None:
     made = group(azure, nodeTaints=[], **REGULAR)
     assert made.taints == ()
     assert "kubernetes.azure.com/scalesetpriority" not in made.labels
     assert not made.spot
 
 
-def test_a_pool_without_gpus_has_no_accelerator(azure: Microsoft) -> None:
+def test_a_pool_without_gpus_has_no_accelerator(azure: aks.Microsoft) -> None:
     made = group(azure, vmSize="Standard_D4s_v5", gpuProfile=None)
     assert made.machine.gpus == 0
     assert "kubernetes.azure.com/accelerator" not in made.labels
@@ -97,56 +89,56 @@ def test_a_pool_without_gpus_has_no_accelerator(azure: Microsoft) -> None:
 @pytest.mark.parametrize(
     ("driver", "advertiser"), [("Install", "device-plugin"), (None, "device-plugin"), ("None", "daemonset")]
 )
-def test_who_makes_the_gpus_usable(azure: Microsoft, driver: str | None, advertiser: str) -> None:
+def test_who_makes_the_gpus_usable(azure: aks.Microsoft, driver: str | None, advertiser: str) -> None:
     assert group(azure, gpuProfile={"driver": driver}).gpus_advertised_by == advertiser
 
 
 @pytest.mark.parametrize(("profile", "offered"), [(None, None), *((name, 2 * n) for name, n in MIG_SLICES.items())])
-def test_the_autoscaler_does_not_know_of_slices(azure: Microsoft, profile: str | None, offered: int | None) -> None:
+def test_the_autoscaler_does_not_know_of_slices(azure: aks.Microsoft, profile: str | None, offered: int | None) -> None:
     made = group(azure, gpuInstanceProfile=profile, **A100)
     assert made.machine.gpus == 2
     assert made.offered_gpus == offered
 
 
 @pytest.mark.parametrize(("zones", "expected"), [(None, ("0",)), ([], ("0",)), (["3", "1"], ("eastus-1", "eastus-3"))])
-def test_zones_are_labels_of_nodes(azure: Microsoft, zones: list[str] | None, expected: tuple[str, ...]) -> None:
+def test_zones_are_labels_of_nodes(azure: aks.Microsoft, zones: list[str] | None, expected: tuple[str, ...]) -> None:
     assert group(azure, availabilityZones=zones).zones == expected
 
 
 @pytest.mark.parametrize(("count", "per_zone"), [(0, 0), (1, 0), (2, 1), (4, 2)])
-def test_a_count_is_over_all_zones(azure: Microsoft, count: int, per_zone: int) -> None:
+def test_a_count_is_over_all_zones(azure: aks.Microsoft, count: int, per_zone: int) -> None:
     assert group(azure, count=count).initial_nodes == per_zone
 
 
-def test_a_fixed_pool_has_its_count(azure: Microsoft) -> None:
+def test_a_fixed_pool_has_its_count(azure: aks.Microsoft) -> None:
     made = group(azure, enableAutoScaling=None, minCount=None, maxCount=None, count=3)
     assert (made.autoscaled, made.min_nodes, made.max_nodes) == (False, 3, 3)
 
 
-def test_the_pool_that_comes_with_the_cluster(azure: Microsoft) -> None:
-    azure.cluster(agentPoolProfiles=[system_pool(enableAutoScaling=True, count=1, minCount=1, maxCount=3)])
+def test_the_pool_that_comes_with_the_cluster(azure: aks.Microsoft) -> None:
+    azure.cluster(agentPoolProfiles=[aks.system_pool(enableAutoScaling=True, count=1, minCount=1, maxCount=3)])
     made = azure.fleet.groups["system"]
     assert (made.autoscaled, made.min_nodes, made.max_nodes) == (True, 1, 3)
     assert made.labels["kubernetes.azure.com/mode"] == "system"
 
 
-def test_a_changed_cluster_changes_its_pool(azure: Microsoft) -> None:
+def test_a_changed_cluster_changes_its_pool(azure: aks.Microsoft) -> None:
     created = azure.cluster()
-    azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(count=2)]))
+    azure.update(aks.CLUSTER, created, aks.cluster(agentPoolProfiles=[aks.system_pool(count=2)]))
     assert azure.fleet.groups["system"].min_nodes == 2
 
 
-def test_a_changed_pool_changes_its_machines(azure: Microsoft) -> None:
+def test_a_changed_pool_changes_its_machines(azure: aks.Microsoft) -> None:
     azure.cluster()
-    pool = azure.create(POOL, gpu_pool())
-    azure.update(POOL, pool, gpu_pool(maxCount=9, nodeLabels={"team": "speech"}))
+    pool = azure.create(aks.POOL, aks.gpu_pool())
+    azure.update(aks.POOL, pool, aks.gpu_pool(maxCount=9, nodeLabels={"team": "speech"}))
     made = azure.fleet.groups["t4spot"]
     assert made.max_nodes == 9
     assert made.labels["team"] == "speech"
 
 
 @pytest.mark.parametrize("size", ["Standard_D2s_v5", "Standard_NC4as_T4_v3", "Standard_ND96isr_H100_v5"])
-def test_nodes_leave_for_pods_what_the_catalogue_says(azure: Microsoft, size: str) -> None:
+def test_nodes_leave_for_pods_what_the_catalogue_says(azure: aks.Microsoft, size: str) -> None:
     machine = of("aks").machines.get(size)
     assert machine is not None
     expected = of("aks").allocatable(machine)
@@ -155,11 +147,11 @@ def test_nodes_leave_for_pods_what_the_catalogue_says(azure: Microsoft, size: st
     assert (actual.cpu_millicores, actual.memory_mib, actual.pods) == (expected.milli_cpu, expected.memory_mib, 110)
 
 
-def test_more_pods_cost_memory_up_to_a_quarter(azure: Microsoft) -> None:
+def test_more_pods_cost_memory_up_to_a_quarter(azure: aks.Microsoft) -> None:
     def reserved(pods: int | None, size: str) -> int:
-        azure.create(POOL, gpu_pool(agentPoolName="x", vmSize=size, maxPods=pods, gpuProfile=None))
+        azure.create(aks.POOL, aks.gpu_pool(agentPoolName="x", vmSize=size, maxPods=pods, gpuProfile=None))
         machine = azure.fleet.groups["x"].machine
-        azure.delete(POOL, azure.read(POOL, f"{CLUSTER_ID}/agentPools/x"))
+        azure.delete(aks.POOL, azure.read(aks.POOL, f"{aks.CLUSTER_ID}/agentPools/x"))
         return machine.reserved_memory_mib or 0
 
     azure.cluster()
@@ -169,23 +161,23 @@ def test_more_pods_cost_memory_up_to_a_quarter(azure: Microsoft) -> None:
     assert reserved(250, "Standard_D2s_v5") == 8 * 1024 // 4 + 100
 
 
-def test_pods_per_node_without_overlay(azure: Microsoft) -> None:
+def test_pods_per_node_without_overlay(azure: aks.Microsoft) -> None:
     profile = {"networkPlugin": "azure", "serviceCidr": "10.8.0.0/20"}
     azure.cluster(networkProfile=profile)
     assert azure.fleet.groups["system"].machine.max_pods == 30
 
 
-def test_spot_costs_no_more_than_on_demand(azure: Microsoft) -> None:
+def test_spot_costs_no_more_than_on_demand(azure: aks.Microsoft) -> None:
     spot = group(azure)
-    azure.create(POOL, gpu_pool(agentPoolName="t4", **REGULAR))
+    azure.create(aks.POOL, aks.gpu_pool(agentPoolName="t4", **REGULAR))
     assert 0 < spot.hourly_usd <= azure.fleet.groups["t4"].hourly_usd < 10
 
 
-def test_a_cluster_brings_its_system_pods(azure: Microsoft) -> None:
+def test_a_cluster_brings_its_system_pods(azure: aks.Microsoft) -> None:
     azure.cluster()
     facts = azure.fleet.clusters["gpu-dev"]
     assert (facts["region"], facts["zones"]) == ("eastus", ("eastus-1", "eastus-2", "eastus-3"))
-    assert facts["system_objects"][:-1] == system_objects(cluster())
+    assert facts["system_objects"][:-1] == system_objects(aks.cluster())
 
 
 @pytest.mark.parametrize(
@@ -196,12 +188,12 @@ def test_a_cluster_brings_its_system_pods(azure: Microsoft) -> None:
     ],
 )
 def test_parts_of_the_system_come_with_what_they_are_for(changes: Properties, absent: str) -> None:
-    assert absent in {each["metadata"]["name"] for each in system_objects(cluster())}
-    assert absent not in {each["metadata"]["name"] for each in system_objects(cluster(**changes))}
+    assert absent in {each["metadata"]["name"] for each in system_objects(aks.cluster())}
+    assert absent not in {each["metadata"]["name"] for each in system_objects(aks.cluster(**changes))}
 
 
 def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
-    for each in system_objects(cluster()):
+    for each in system_objects(aks.cluster()):
         if each["kind"] == "Deployment":
             tolerations = each["spec"]["template"]["spec"]["tolerations"]
             assert [toleration.get("key") for toleration in tolerations] == ["CriticalAddonsOnly"]
@@ -210,7 +202,7 @@ def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
 
 
 def test_every_deployment_of_two_may_lose_one() -> None:
-    objects = system_objects(cluster())
+    objects = system_objects(aks.cluster())
     guarded = Counter(
         each["spec"]["selector"]["matchLabels"]["k8s-app"] for each in objects if each["kind"] == "PodDisruptionBudget"
     )
@@ -220,7 +212,7 @@ def test_every_deployment_of_two_may_lose_one() -> None:
 
 def test_system_pods_ask_for_what_the_catalogue_says() -> None:
     requested: dict[str, tuple[int, int]] = {}
-    for each in system_objects(cluster()):
+    for each in system_objects(aks.cluster()):
         if each["kind"] in ("Deployment", "DaemonSet"):
             (container,) = each["spec"]["template"]["spec"]["containers"]
             requests, replicas = container["resources"]["requests"], each["spec"].get("replicas", 1)
@@ -233,15 +225,15 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
 
 
 def test_callers_get_their_own_copy_of_the_system_objects() -> None:
-    system_objects(cluster())[0]["metadata"]["name"] = "changed"
-    assert system_objects(cluster())[0]["metadata"]["name"] != "changed"
+    system_objects(aks.cluster())[0]["metadata"]["name"] = "changed"
+    assert system_objects(aks.cluster())[0]["metadata"]["name"] != "changed"
 
 
 @pytest.mark.parametrize(("count", "refused"), [(0, False), (4, False), (5, True), (None, False)])
 def test_a_new_pools_count_is_within_its_limits(count: int | None, refused: bool) -> None:
-    assert bool(count_at_creation(gpu_pool(count=count))) is refused
+    assert bool(count_at_creation(aks.gpu_pool(count=count))) is refused
 
 
 def test_a_new_pool_without_a_count_has_one_node() -> None:
-    assert count_at_creation(gpu_pool(count=None, minCount=2))
-    assert count_at_creation(gpu_pool(count=None, minCount=None, maxCount=None, enableAutoScaling=None)) is None
+    assert count_at_creation(aks.gpu_pool(count=None, minCount=2))
+    assert count_at_creation(aks.gpu_pool(count=None, minCount=None, maxCount=None, enableAutoScaling=None)) is None

@@ -11,14 +11,7 @@ import pytest
 import yaml
 from pulumi.runtime import mocks
 
-from packages.rehearsal.tests.providers.aks.account import (
-    CLUSTER,
-    ENCRYPTION_SET,
-    GROUP,
-    POOL,
-    SUBSCRIPTION,
-    Microsoft,
-)
+from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.fixtures import create_fixtures
@@ -26,7 +19,7 @@ from tests import one_stack, recorder
 from tests.stacks import ROOT, run_with
 
 KEY = (
-    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/vault"
+    f"/subscriptions/{aks.SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/vault"
     f"/keys/cluster/versions/{'0123456789abcdef' * 2}"
 )
 STACKS: dict[str, dict[str, Any]] = {
@@ -39,13 +32,13 @@ STACKS: dict[str, dict[str, Any]] = {
     "growing-admin-pool": {"adminPool": {"nodes": 1, "maxNodes": 3}},
     "workloads": {"workloads": {"registry": {}, "checkpoints": {}, "sharedVolume": {}}},
 }
-Run = Callable[[str], tuple[recorder.Recording, Microsoft]]
+Run = Callable[[str], tuple[recorder.Recording, aks.Microsoft]]
 
 
 class Sent(recorder.Cloud):
     """Lets the simulated provider answer for Azure."""
 
-    azure: Microsoft
+    azure: aks.Microsoft
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         if not args.typ.startswith("azure-native:"):
@@ -66,14 +59,14 @@ class Sent(recorder.Cloud):
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    azure = Microsoft(tmp_path)
+    azure = aks.Microsoft(tmp_path)
     monkeypatch.setattr(Sent, "azure", azure, raising=False)
     monkeypatch.setattr(recorder, "Cloud", Sent)
 
-    def once(stack: str) -> tuple[recorder.Recording, Microsoft]:
+    def once(stack: str) -> tuple[recorder.Recording, aks.Microsoft]:
         config = one_stack.config("aks", **STACKS[stack])
-        config["azure-native:subscriptionId"] = SUBSCRIPTION
-        azure.create(GROUP, {"resourceGroupName": "keys"})
+        config["azure-native:subscriptionId"] = aks.SUBSCRIPTION
+        azure.create(aks.GROUP, {"resourceGroupName": "keys"})
         return run_with(config, stack), azure
 
     yield once
@@ -91,7 +84,7 @@ def test_a_vault_of_another_region_is_refused_before_anything_is_made(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(STACKS, "elsewhere", {"security": {"kmsKey": KEY.replace("/keys/providers", "/far/providers")}})
-    Sent.azure.create(GROUP, {"resourceGroupName": "far", "location": "westus2"})
+    Sent.azure.create(aks.GROUP, {"resourceGroupName": "far", "location": "westus2"})
     with pytest.raises(pulumi.RunError, match=r"security\.kmsKey: the vault is in westus2"):
         run("elsewhere")
     assert len(Sent.azure.provider.inventory()) == 2, "there are the groups of the vaults, as before"
@@ -101,9 +94,9 @@ def test_a_vault_of_another_region_is_refused_before_anything_is_made(
 def test_the_simulated_provider_accepts_the_whole_program(run: Run, stack: str) -> None:
     recording, azure = run(stack)
     sent = {each.type for each in recording.resources if each.type.startswith("azure-native:")}
-    assert {CLUSTER, POOL} <= sent <= set(AzureNativeProvider.rows)
-    assert (ENCRYPTION_SET in sent) == (stack == "encrypted")
-    pools = {each.inputs["agentPoolName"] for each in recording.of_type(POOL) if each.inputs}
+    assert {aks.CLUSTER, aks.POOL} <= sent <= set(AzureNativeProvider.rows)
+    assert (aks.ENCRYPTION_SET in sent) == (stack == "encrypted")
+    pools = {each.inputs["agentPoolName"] for each in recording.of_type(aks.POOL) if each.inputs}
     assert pools < set(azure.fleet.groups)
     empty = [group for group in azure.fleet.groups.values() if group.machine.gpus]
     assert empty
@@ -115,13 +108,13 @@ def test_the_simulated_provider_accepts_a_cluster_in_a_companys_network(
 ) -> None:
     """Whose DNS servers are its own, and whose disks have its own key."""
     company = ROOT / "examples" / "aks-company.yaml"
-    azure = Microsoft(tmp_path)
+    azure = aks.Microsoft(tmp_path)
     create_fixtures(company, azure.provider)
     config = yaml.safe_load(company.read_text())["config"]
     azure.provider.configure({"subscriptionId": config["azure-native:subscriptionId"], "location": "eastus"})
     monkeypatch.setattr(Sent, "azure", azure, raising=False)
     monkeypatch.setattr(recorder, "Cloud", Sent)
-    cluster = run_with(config, "company").only(CLUSTER)
+    cluster = run_with(config, "company").only(aks.CLUSTER)
     azure.provider.close()
     assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"]
     assert cluster.inputs["networkProfile"]["outboundType"] == "userDefinedRouting"

@@ -6,54 +6,32 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.providers.aks.account import (
-    ADDRESS,
-    CLUSTER,
-    CLUSTER_ID,
-    GROUP_ID,
-    NAT,
-    NETWORK,
-    POOL,
-    ROLE_ASSIGNMENT,
-    ROLES,
-    ROUTE_TABLE,
-    SUBNET,
-    SUBNET_ID,
-    SUBSCRIPTION,
-    Microsoft,
-    address,
-    cluster,
-    gpu_pool,
-    nat,
-    network,
-    role,
-    subnet,
-)
+from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Properties, ProviderError
 
 
-def missing(azure: Microsoft, type: str, inputs: Properties, code: str) -> None:
+def missing(azure: aks.Microsoft, type: str, inputs: Properties, code: str) -> None:
     with pytest.raises(ProviderError, match=f'Code="{code}"'):
         azure.create(type, inputs)
 
 
-def test_references_must_exist(azure: Microsoft) -> None:
-    missing(azure, NETWORK, network(), "ResourceGroupNotFound")
+def test_references_must_exist(azure: aks.Microsoft) -> None:
+    missing(azure, aks.NETWORK, aks.network(), "ResourceGroupNotFound")
     azure.group()
-    missing(azure, SUBNET, subnet(), "ResourceNotFound")
-    missing(azure, NAT, nat(), "ResourceNotFound")
-    missing(azure, CLUSTER, cluster(), "ResourceNotFound")
+    missing(azure, aks.SUBNET, aks.subnet(), "ResourceNotFound")
+    missing(azure, aks.NAT, aks.nat(), "ResourceNotFound")
+    missing(azure, aks.CLUSTER, aks.cluster(), "ResourceNotFound")
     principal = azure.identity(joins=False).state["principalId"]
-    missing(azure, CLUSTER, cluster(), "ResourceNotFound")
-    azure.create(NETWORK, network())
-    missing(azure, SUBNET, subnet(natGateway={"id": "x"}), "ResourceNotFound")
-    azure.create(SUBNET, subnet())
-    missing(azure, CLUSTER, cluster(diskEncryptionSetID="x"), "ResourceNotFound")
-    missing(azure, POOL, gpu_pool(), "ResourceNotFound")
-    azure.create(ROLE_ASSIGNMENT, role(principalId=principal))
-    azure.create(CLUSTER, cluster())
-    missing(azure, POOL, gpu_pool(vnetSubnetID=f"{SUBNET_ID}x"), "ResourceNotFound")
+    missing(azure, aks.CLUSTER, aks.cluster(), "ResourceNotFound")
+    azure.create(aks.NETWORK, aks.network())
+    missing(azure, aks.SUBNET, aks.subnet(natGateway={"id": "x"}), "ResourceNotFound")
+    azure.create(aks.SUBNET, aks.subnet())
+    missing(azure, aks.CLUSTER, aks.cluster(diskEncryptionSetID="x"), "ResourceNotFound")
+    missing(azure, aks.POOL, aks.gpu_pool(), "ResourceNotFound")
+    azure.create(aks.ROLE_ASSIGNMENT, aks.role(principalId=principal))
+    azure.create(aks.CLUSTER, aks.cluster())
+    missing(azure, aks.POOL, aks.gpu_pool(vnetSubnetID=f"{aks.SUBNET_ID}x"), "ResourceNotFound")
 
 
 @pytest.mark.parametrize(
@@ -64,30 +42,30 @@ def test_references_must_exist(azure: Microsoft) -> None:
         ("10.0.16.0/20", None),
     ],
 )
-def test_subnets_are_inside_their_network_and_apart(azure: Microsoft, prefix: str, code: str | None) -> None:
+def test_subnets_are_inside_their_network_and_apart(azure: aks.Microsoft, prefix: str, code: str | None) -> None:
     azure.network()
-    inputs = subnet(subnetName="other", addressPrefix=prefix)
+    inputs = aks.subnet(subnetName="other", addressPrefix=prefix)
     if code:
-        missing(azure, SUBNET, inputs, code)
+        missing(azure, aks.SUBNET, inputs, code)
     else:
-        assert azure.create(SUBNET, inputs).id
+        assert azure.create(aks.SUBNET, inputs).id
 
 
-def test_a_network_cannot_shrink_below_its_subnets(azure: Microsoft) -> None:
+def test_a_network_cannot_shrink_below_its_subnets(azure: aks.Microsoft) -> None:
     azure.network()
-    existing = azure.read(NETWORK, SUBNET_ID.partition("/subnets/")[0])
-    grown = network(addressSpace={"addressPrefixes": ["10.0.0.0/16", "10.1.0.0/16"]})
-    azure.update(NETWORK, existing, grown)
+    existing = azure.read(aks.NETWORK, aks.SUBNET_ID.partition("/subnets/")[0])
+    grown = aks.network(addressSpace={"addressPrefixes": ["10.0.0.0/16", "10.1.0.0/16"]})
+    azure.update(aks.NETWORK, existing, grown)
     with pytest.raises(ProviderError, match="NetcfgSubnetRangeOutsideVnet"):
-        azure.update(NETWORK, existing, network(addressSpace={"addressPrefixes": ["10.1.0.0/16"]}))
+        azure.update(aks.NETWORK, existing, aks.network(addressSpace={"addressPrefixes": ["10.1.0.0/16"]}))
 
 
-def test_subnets_inside_a_network_are_subnets(azure: Microsoft) -> None:
+def test_subnets_inside_a_network_are_subnets(azure: aks.Microsoft) -> None:
     azure.group()
-    net = azure.create(NETWORK, network(subnets=[{"name": "nodes", "addressPrefix": "10.0.0.0/20"}]))
-    assert azure.read(SUBNET, SUBNET_ID).state["addressPrefix"] == "10.0.0.0/20"
-    azure.delete(NETWORK, net)
-    assert azure.read(SUBNET, SUBNET_ID).id == ""
+    net = azure.create(aks.NETWORK, aks.network(subnets=[{"name": "nodes", "addressPrefix": "10.0.0.0/20"}]))
+    assert azure.read(aks.SUBNET, aks.SUBNET_ID).state["addressPrefix"] == "10.0.0.0/20"
+    azure.delete(aks.NETWORK, net)
+    assert azure.read(aks.SUBNET, aks.SUBNET_ID).id == ""
 
 
 @pytest.mark.parametrize(
@@ -99,40 +77,42 @@ def test_subnets_inside_a_network_are_subnets(azure: Microsoft) -> None:
         ("podCidr", "10.1.0.0/16", None),
     ],
 )
-def test_pods_and_services_have_ranges_of_their_own(azure: Microsoft, key: str, cidr: str, other: str | None) -> None:
+def test_pods_and_services_have_ranges_of_their_own(
+    azure: aks.Microsoft, key: str, cidr: str, other: str | None
+) -> None:
     azure.network()
     azure.identity()
-    profile = {**cluster()["networkProfile"], key: cidr, "dnsServiceIP": None}
+    profile = {**aks.cluster()["networkProfile"], key: cidr, "dnsServiceIP": None}
     if other is None:
-        assert azure.create(CLUSTER, cluster(networkProfile=profile)).id
+        assert azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile)).id
         return
     with pytest.raises(ProviderError, match=other):
-        azure.create(CLUSTER, cluster(networkProfile=profile))
+        azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile))
 
 
-def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
+def test_an_own_nat_gateway_must_be_on_the_subnet(azure: aks.Microsoft) -> None:
     azure.network()
     azure.identity()
-    profile = {**cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"}
+    profile = {**aks.cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"}
     with pytest.raises(ProviderError, match="has no NAT gateway"):
-        azure.create(CLUSTER, cluster(networkProfile=profile))
-    public = azure.create(ADDRESS, address())
-    without = azure.create(NAT, nat(natGatewayName="without", publicIpAddresses=[]))
-    azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": without.id}))
-    missing(azure, CLUSTER, cluster(networkProfile=profile), "VMExtensionError_OutboundConnFail")
-    gateway = azure.create(NAT, nat())
-    azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": gateway.id}))
+        azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile))
+    public = azure.create(aks.ADDRESS, aks.address())
+    without = azure.create(aks.NAT, aks.nat(natGatewayName="without", publicIpAddresses=[]))
+    azure.update(aks.SUBNET, azure.read(aks.SUBNET, aks.SUBNET_ID), aks.subnet(natGateway={"id": without.id}))
+    missing(azure, aks.CLUSTER, aks.cluster(networkProfile=profile), "VMExtensionError_OutboundConnFail")
+    gateway = azure.create(aks.NAT, aks.nat())
+    azure.update(aks.SUBNET, azure.read(aks.SUBNET, aks.SUBNET_ID), aks.subnet(natGateway={"id": gateway.id}))
     # The nodes' own address has to be among the ranges, where there are any.
     own = public.state["ipAddress"]
     for ranges in (["198.51.100.0/24"], ["198.51.100.0/24", "192.0.2.1/32"]):
         missing(
             azure,
-            CLUSTER,
-            cluster(networkProfile=profile, apiServerAccessProfile={"authorizedIPRanges": ranges}),
+            aks.CLUSTER,
+            aks.cluster(networkProfile=profile, apiServerAccessProfile={"authorizedIPRanges": ranges}),
             "K8SAPIServerConnFailVMExtensionError",
         )
     allowed = {"authorizedIPRanges": ["198.51.100.0/24", f"{own}/32"]}
-    assert azure.create(CLUSTER, cluster(networkProfile=profile, apiServerAccessProfile=allowed)).id
+    assert azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile, apiServerAccessProfile=allowed)).id
 
 
 @pytest.mark.parametrize(
@@ -147,20 +127,22 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
     ],
 )
 def test_nodes_that_leave_by_a_route_table_have_a_default_route(
-    azure: Microsoft, hops: dict[str, str] | None, code: str | None
+    azure: aks.Microsoft, hops: dict[str, str] | None, code: str | None
 ) -> None:
     azure.network()
     principal = azure.identity().state["principalId"]
-    azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=principal))
+    azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=aks.GROUP_ID, principalId=principal))
     if hops is not None:
         routes = [{"name": "r", "addressPrefix": prefix, "nextHopType": hop} for prefix, hop in hops.items()]
-        table = azure.create(ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "way", "routes": routes})
-        azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(routeTable={"id": table.id}))
-    inputs = cluster(networkProfile={**cluster()["networkProfile"], "outboundType": "userDefinedRouting"})
+        table = azure.create(
+            aks.ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "way", "routes": routes}
+        )
+        azure.update(aks.SUBNET, azure.read(aks.SUBNET, aks.SUBNET_ID), aks.subnet(routeTable={"id": table.id}))
+    inputs = aks.cluster(networkProfile={**aks.cluster()["networkProfile"], "outboundType": "userDefinedRouting"})
     if code:
-        missing(azure, CLUSTER, inputs, code)
+        missing(azure, aks.CLUSTER, inputs, code)
     else:
-        assert azure.create(CLUSTER, inputs).id
+        assert azure.create(aks.CLUSTER, inputs).id
 
 
 @pytest.mark.parametrize(
@@ -172,21 +154,21 @@ def test_nodes_that_leave_by_a_route_table_have_a_default_route(
     ],
 )
 def test_a_nat_gateway_takes_addresses_of_its_kind_and_region(
-    changes: dict[str, Any], words: str, azure: Microsoft
+    changes: dict[str, Any], words: str, azure: aks.Microsoft
 ) -> None:
     azure.group()
-    azure.create(ADDRESS, address(**changes))
+    azure.create(aks.ADDRESS, aks.address(**changes))
     with pytest.raises(ProviderError, match=words):
-        azure.create(NAT, nat())
+        azure.create(aks.NAT, aks.nat())
 
 
-@pytest.mark.parametrize("elsewhere", [None, SUBNET_ID.replace("virtualNetworks/net", "virtualNetworks/other")])
-def test_all_pools_are_in_one_network(elsewhere: str | None, azure: Microsoft) -> None:
+@pytest.mark.parametrize("elsewhere", [None, aks.SUBNET_ID.replace("virtualNetworks/net", "virtualNetworks/other")])
+def test_all_pools_are_in_one_network(elsewhere: str | None, azure: aks.Microsoft) -> None:
     azure.cluster()
-    azure.create(NETWORK, network(virtualNetworkName="other"))
-    azure.create(SUBNET, subnet(virtualNetworkName="other"))
+    azure.create(aks.NETWORK, aks.network(virtualNetworkName="other"))
+    azure.create(aks.SUBNET, aks.subnet(virtualNetworkName="other"))
     with pytest.raises(ProviderError, match="All or none of the agent pools"):
-        azure.create(POOL, gpu_pool(vnetSubnetID=elsewhere))
+        azure.create(aks.POOL, aks.gpu_pool(vnetSubnetID=elsewhere))
 
 
 PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
@@ -195,29 +177,31 @@ PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
 @pytest.mark.parametrize(
     ("servers", "access", "scope", "refused"),
     [
-        (["10.9.0.4"], PRIVATE, SUBNET_ID, True),
-        (["10.9.0.4"], PRIVATE, SUBNET_ID.partition("/subnets/")[0], False),
-        ([], PRIVATE, SUBNET_ID, False),
-        (["10.9.0.4"], {**PRIVATE, "privateDNSZone": "none"}, SUBNET_ID, False),
-        (["10.9.0.4"], {}, SUBNET_ID, False),
+        (["10.9.0.4"], PRIVATE, aks.SUBNET_ID, True),
+        (["10.9.0.4"], PRIVATE, aks.SUBNET_ID.partition("/subnets/")[0], False),
+        ([], PRIVATE, aks.SUBNET_ID, False),
+        (["10.9.0.4"], {**PRIVATE, "privateDNSZone": "none"}, aks.SUBNET_ID, False),
+        (["10.9.0.4"], {}, aks.SUBNET_ID, False),
     ],
 )
 def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right(
-    azure: Microsoft, servers: list[str], access: Properties, scope: str, refused: bool
+    azure: aks.Microsoft, servers: list[str], access: Properties, scope: str, refused: bool
 ) -> None:
     azure.group()
-    azure.create(NETWORK, network(dhcpOptions={"dnsServers": servers}))
-    azure.create(SUBNET, subnet())
-    azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=azure.identity(joins=False).state["principalId"]))
-    inputs = cluster(apiServerAccessProfile=access)
+    azure.create(aks.NETWORK, aks.network(dhcpOptions={"dnsServers": servers}))
+    azure.create(aks.SUBNET, aks.subnet())
+    azure.create(
+        aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=azure.identity(joins=False).state["principalId"])
+    )
+    inputs = aks.cluster(apiServerAccessProfile=access)
     if refused:
-        missing(azure, CLUSTER, inputs, "LinkedAuthorizationFailed")
+        missing(azure, aks.CLUSTER, inputs, "LinkedAuthorizationFailed")
     else:
-        assert azure.create(CLUSTER, inputs).id
+        assert azure.create(aks.CLUSTER, inputs).id
 
 
 ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
-ZONE_ROLE = f"{ROLES}/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
+ZONE_ROLE = f"{aks.ROLES}/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
 
 
 @pytest.mark.parametrize(
@@ -228,56 +212,61 @@ ZONE_ROLE = f"{ROLES}/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
         ("none", True, (), None),
         (ZONE, True, (), "CustomPrivateDNSZoneMissingPermissionError"),
         (ZONE, True, (ZONE,), "LinkedAuthorizationFailed"),
-        (ZONE, True, (ZONE, SUBNET_ID.partition("/subnets/")[0]), None),
+        (ZONE, True, (ZONE, aks.SUBNET_ID.partition("/subnets/")[0]), None),
         (ZONE.replace("eastus", "westus"), False, (), "InvalidParameter"),
     ],
 )
 def test_a_landing_zone_has_the_private_zone_in_its_hub(
-    azure: Microsoft, zone: str, denied: bool, scopes: tuple[str, ...], refused: str | None
+    azure: aks.Microsoft, zone: str, denied: bool, scopes: tuple[str, ...], refused: str | None
 ) -> None:
     azure.network()
     principal = azure.identity().state["principalId"]
     for number, scope in enumerate(scopes):
         kind = {"roleDefinitionId": ZONE_ROLE} if scope == ZONE else {}
-        azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=principal, **kind), name=str(number))
+        azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=principal, **kind), name=str(number))
     if denied:
         azure.provider.limit(AccountLimits(policies=("private-dns-zones",)))
-    inputs = cluster(apiServerAccessProfile={**PRIVATE, "privateDNSZone": zone})
+    inputs = aks.cluster(apiServerAccessProfile={**PRIVATE, "privateDNSZone": zone})
     if refused is None:
-        assert azure.create(CLUSTER, inputs).id
+        assert azure.create(aks.CLUSTER, inputs).id
     else:
-        missing(azure, CLUSTER, inputs, refused)
+        missing(azure, aks.CLUSTER, inputs, refused)
 
 
-def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: Microsoft) -> None:
+def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: aks.Microsoft) -> None:
     azure.group()
     principal = azure.identity(joins=False).state["principalId"]
-    granted = role(scope=ZONE, principalId=principal, roleDefinitionId=ZONE_ROLE)
-    made = azure.create(ROLE_ASSIGNMENT, granted)
-    answer = azure.read(ROLE_ASSIGNMENT, made.id, granted).inputs
+    granted = aks.role(scope=ZONE, principalId=principal, roleDefinitionId=ZONE_ROLE)
+    made = azure.create(aks.ROLE_ASSIGNMENT, granted)
+    answer = azure.read(aks.ROLE_ASSIGNMENT, made.id, granted).inputs
     assert answer is not None
-    assert answer["roleDefinitionId"] == ZONE_ROLE.replace(SUBSCRIPTION, "hub")
+    assert answer["roleDefinitionId"] == ZONE_ROLE.replace(aks.SUBSCRIPTION, "hub")
 
 
-def test_role_assignments(azure: Microsoft) -> None:
+def test_role_assignments(azure: aks.Microsoft) -> None:
     azure.network()
-    missing(azure, ROLE_ASSIGNMENT, role(principalId=SUBSCRIPTION), "PrincipalNotFound")
-    person = azure.create(ROLE_ASSIGNMENT, role(principalId=SUBSCRIPTION, principalType="User"))
-    assert person.id.startswith(f"{SUBNET_ID}/providers/Microsoft.Authorization/roleAssignments/")
-    granted = role(principalId=azure.identity(joins=False).state["principalId"])
-    azure.create(ROLE_ASSIGNMENT, granted, name="one")
+    missing(azure, aks.ROLE_ASSIGNMENT, aks.role(principalId=aks.SUBSCRIPTION), "PrincipalNotFound")
+    person = azure.create(aks.ROLE_ASSIGNMENT, aks.role(principalId=aks.SUBSCRIPTION, principalType="User"))
+    assert person.id.startswith(f"{aks.SUBNET_ID}/providers/Microsoft.Authorization/roleAssignments/")
+    granted = aks.role(principalId=azure.identity(joins=False).state["principalId"])
+    azure.create(aks.ROLE_ASSIGNMENT, granted, name="one")
     with pytest.raises(ProviderError, match='Status=409 Code="RoleAssignmentExists"'):
-        azure.create(ROLE_ASSIGNMENT, granted, name="two")
-    missing(azure, ROLE_ASSIGNMENT, role(scope=f"{SUBNET_ID}x", principalId=SUBSCRIPTION), "ResourceNotFound")
-    vault = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/v"
-    assert azure.create(ROLE_ASSIGNMENT, {**granted, "scope": vault}, name="three").id
+        azure.create(aks.ROLE_ASSIGNMENT, granted, name="two")
+    missing(
+        azure,
+        aks.ROLE_ASSIGNMENT,
+        aks.role(scope=f"{aks.SUBNET_ID}x", principalId=aks.SUBSCRIPTION),
+        "ResourceNotFound",
+    )
+    vault = f"/subscriptions/{aks.SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/v"
+    assert azure.create(aks.ROLE_ASSIGNMENT, {**granted, "scope": vault}, name="three").id
 
 
-def test_the_caller_can_be_granted_something(azure: Microsoft) -> None:
+def test_the_caller_can_be_granted_something(azure: aks.Microsoft) -> None:
     azure.group()
     caller = azure.provider.invoke("azure-native:authorization:getClientConfig", {})
-    assert caller["subscriptionId"] == SUBSCRIPTION
-    assert azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=caller["objectId"])).id
+    assert caller["subscriptionId"] == aks.SUBSCRIPTION
+    assert azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=aks.GROUP_ID, principalId=caller["objectId"])).id
 
 
 @pytest.mark.parametrize(
@@ -290,28 +279,28 @@ def test_the_caller_can_be_granted_something(azure: Microsoft) -> None:
     ],
 )
 def test_who_makes_a_cluster_is_its_admin_by_the_role_for_it(
-    azure: Microsoft, granted: str | None, azures_roles: bool, admin: bool
+    azure: aks.Microsoft, granted: str | None, azures_roles: bool, admin: bool
 ) -> None:
     azure.network()
     azure.identity()
     caller = azure.provider.invoke("azure-native:authorization:getClientConfig", {})["objectId"]
     if granted is not None:
-        definition = f"{ROLES}/{granted}"
-        azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=caller, roleDefinitionId=definition))
-    azure.create(CLUSTER, cluster(aadProfile={"managed": True, "enableAzureRBAC": azures_roles}))
+        definition = f"{aks.ROLES}/{granted}"
+        azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=aks.GROUP_ID, principalId=caller, roleDefinitionId=definition))
+    azure.create(aks.CLUSTER, aks.cluster(aadProfile={"managed": True, "enableAzureRBAC": azures_roles}))
     objects = azure.fleet.clusters["gpu-dev"]["system_objects"]
     (binding,) = [each for each in objects if each["kind"] == "ClusterRoleBinding"]
     assert bool(binding["subjects"]) is admin
 
 
-def test_the_last_system_pool_stays(azure: Microsoft) -> None:
+def test_the_last_system_pool_stays(azure: aks.Microsoft) -> None:
     azure.cluster()
-    first = azure.read(POOL, f"{CLUSTER_ID}/agentPools/system")
+    first = azure.read(aks.POOL, f"{aks.CLUSTER_ID}/agentPools/system")
     with pytest.raises(ProviderError, match="There has to be at least one system agent pool"):
-        azure.delete(POOL, first)
+        azure.delete(aks.POOL, first)
     with pytest.raises(ProviderError, match="at least one system pool"):
-        azure.update(POOL, first, {**(first.inputs or {}), "mode": "User"})
+        azure.update(aks.POOL, first, {**(first.inputs or {}), "mode": "User"})
     second = {**(first.inputs or {}), "agentPoolName": "system2"}
-    azure.create(POOL, second)
-    azure.delete(POOL, first)
+    azure.create(aks.POOL, second)
+    azure.delete(aks.POOL, first)
     assert set(azure.fleet.groups) == {"system2"}

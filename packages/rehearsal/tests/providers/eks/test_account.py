@@ -8,50 +8,41 @@ from typing import Any
 import pytest
 
 from components.settings import from_stack_file
-from packages.rehearsal.tests.providers.eks.account import (
-    ADDON,
-    AWS_POLICY,
-    ROLE,
-    SUBNET,
-    VPC,
-    Amazon,
-    subnet,
-    trust,
-)
+from packages.rehearsal.tests.providers.eks import account as eks
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks import AwsProvider
 from rehearsal.providers.fixtures import create_fixtures
 
 
-def test_a_new_account_is_empty(amazon: Amazon, tmp_path: Path) -> None:
+def test_a_new_account_is_empty(amazon: eks.Amazon, tmp_path: Path) -> None:
     """A process has one account. It lives as long as the simulation."""
-    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
+    vpc = amazon.create(eks.VPC, {"cidrBlock": "10.0.0.0/16"})
     amazon.stop()
-    other = Amazon(tmp_path)
-    assert other.read(VPC, vpc.id, vpc.inputs).id == ""
+    other = eks.Amazon(tmp_path)
+    assert other.read(eks.VPC, vpc.id, vpc.inputs).id == ""
     with pytest.raises(ProviderError, match=r"InvalidVpcID\.NotFound"):
-        other.create(SUBNET, subnet(vpc.id))
+        other.create(eks.SUBNET, eks.subnet(vpc.id))
     other.stop()
 
 
 def test_an_interrupted_engine_waits_no_longer(tmp_path: Path) -> None:
-    amazon = Amazon(tmp_path, patience=600)
+    amazon = eks.Amazon(tmp_path, patience=600)
     amazon.cluster()
     amazon.provider.cancel()
     with pytest.raises(ProviderError, match="DEGRADED"):
-        amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "coredns"})
+        amazon.create(eks.ADDON, {"clusterName": "gpu-dev", "addonName": "coredns"})
     amazon.stop()
 
 
-def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: Amazon) -> None:
-    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
+def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: eks.Amazon) -> None:
+    vpc = amazon.create(eks.VPC, {"cidrBlock": "10.0.0.0/16"})
     amazon.account.call("ec2", "DeleteVpc", VpcId=vpc.id)
-    assert amazon.read(VPC, vpc.id, vpc.inputs).id == ""
-    amazon.delete(VPC, vpc)
+    assert amazon.read(eks.VPC, vpc.id, vpc.inputs).id == ""
+    amazon.delete(eks.VPC, vpc)
 
 
-def test_a_refused_request_leaves_nothing_behind(amazon: Amazon) -> None:
+def test_a_refused_request_leaves_nothing_behind(amazon: eks.Amazon) -> None:
     amazon.cluster()
     before = amazon.account.call("autoscaling", "DescribeAutoScalingGroups")["AutoScalingGroups"]
     with pytest.raises(ProviderError, match="not supported in"):
@@ -60,33 +51,33 @@ def test_a_refused_request_leaves_nothing_behind(amazon: Amazon) -> None:
     amazon.node_group()
 
 
-def _subnet_in(amazon: Amazon, letter: str) -> str:
-    subnets: list[Properties] = [created.state for type_, created in amazon.made if type_ == SUBNET]
-    ids = [created.id for type_, created in amazon.made if type_ == SUBNET]
+def _subnet_in(amazon: eks.Amazon, letter: str) -> str:
+    subnets: list[Properties] = [created.state for type_, created in amazon.made if type_ == eks.SUBNET]
+    ids = [created.id for type_, created in amazon.made if type_ == eks.SUBNET]
     return next(id for id, state in zip(ids, subnets, strict=True) if state["availabilityZone"].endswith(letter))
 
 
-POWER = f"{AWS_POLICY}/PowerUserAccess"
+POWER = f"{eks.AWS_POLICY}/PowerUserAccess"
 
 
-def boundary(amazon: Amazon) -> str | None:
+def boundary(amazon: eks.Amazon) -> str | None:
     attached = amazon.account.call("iam", "GetRole", RoleName="nodes")["Role"].get("PermissionsBoundary") or {}
     return attached.get("PermissionsBoundaryArn")
 
 
-def test_a_boundary_comes_changes_and_goes_and_has_to_be_there(amazon: Amazon) -> None:
-    inputs = {"name": "nodes", "assumeRolePolicy": trust("ec2.amazonaws.com"), "path": "/platform/"}
-    for nobodys in (f"{AWS_POLICY}/Company", "arn:aws:iam::210987654321:policy/company"):
+def test_a_boundary_comes_changes_and_goes_and_has_to_be_there(amazon: eks.Amazon) -> None:
+    inputs = {"name": "nodes", "assumeRolePolicy": eks.trust("ec2.amazonaws.com"), "path": "/platform/"}
+    for nobodys in (f"{eks.AWS_POLICY}/Company", "arn:aws:iam::210987654321:policy/company"):
         with pytest.raises(ProviderError, match=r"NoSuchEntity.*policy/[Cc]ompany does not exist"):
-            amazon.create(ROLE, {**inputs, "permissionsBoundary": nobodys})
-    role = amazon.create(ROLE, {**inputs, "permissionsBoundary": POWER})
+            amazon.create(eks.ROLE, {**inputs, "permissionsBoundary": nobodys})
+    role = amazon.create(eks.ROLE, {**inputs, "permissionsBoundary": POWER})
     assert role.state["arn"] == "arn:aws:iam::123456789012:role/platform/nodes"
     assert boundary(amazon) == POWER
     # What somebody else of the account made is not known here.
     other = "arn:aws:iam::123456789012:policy/rules/company"
-    amazon.update(ROLE, role, {**inputs, "permissionsBoundary": other})
+    amazon.update(eks.ROLE, role, {**inputs, "permissionsBoundary": other})
     assert boundary(amazon) == other
-    amazon.update(ROLE, amazon.read(ROLE, role.id, {**inputs, "permissionsBoundary": other}), inputs)
+    amazon.update(eks.ROLE, amazon.read(eks.ROLE, role.id, {**inputs, "permissionsBoundary": other}), inputs)
     assert boundary(amazon) is None
 
 

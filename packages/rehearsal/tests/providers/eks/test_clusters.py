@@ -8,21 +8,7 @@ from typing import Any
 import pytest
 
 from facts.catalog import of
-from packages.rehearsal.tests.providers.eks.account import (
-    ADDON,
-    CLUSTER,
-    ENTRY,
-    KEY,
-    LOG_GROUP,
-    POD_IDENTITY,
-    POLICY_ASSOCIATION,
-    SECURITY_GROUP,
-    SUBNET,
-    VPC,
-    Amazon,
-    cluster,
-    subnet,
-)
+from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.base.addon_pods import ADDONS, workloads
@@ -31,24 +17,24 @@ from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.rules import version_step
 
 
-def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: Amazon) -> None:
+def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: eks.Amazon) -> None:
     amazon.cluster()
     dns = {"clusterName": "gpu-dev", "addonName": "coredns"}
     with pytest.raises(ProviderError, match=r"last state: 'DEGRADED'.*InsufficientNumberOfReplicas") as caught:
-        amazon.create(ADDON, dns)
+        amazon.create(eks.ADDON, dns)
     assert caught.value.partial is not None
-    amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "vpc-cni"})
+    amazon.create(eks.ADDON, {"clusterName": "gpu-dev", "addonName": "vpc-cni"})
     amazon.admin_group()
     # The engine kept the add-on, and the next update resumes it.
-    state = amazon.update(ADDON, Created(caught.value.partial.id, {}, amazon.check(ADDON, dns)), dns)
+    state = amazon.update(eks.ADDON, Created(caught.value.partial.id, {}, amazon.check(eks.ADDON, dns)), dns)
     assert state["addonVersion"].startswith("v1.")
 
 
-def test_an_addons_pods_go_where_its_configuration_says(amazon: Amazon) -> None:
+def test_an_addons_pods_go_where_its_configuration_says(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.admin_group()
     values = '{"nodeSelector": {"gpucluster.dev/role": "admin"}}'
-    amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "coredns", "configurationValues": values})
+    amazon.create(eks.ADDON, {"clusterName": "gpu-dev", "addonName": "coredns", "configurationValues": values})
     deployment = next(each for each in amazon.fleet.applied if each["kind"] == "Deployment")
     assert deployment["spec"]["template"]["spec"]["nodeSelector"] == {"gpucluster.dev/role": "admin"}
 
@@ -67,25 +53,25 @@ def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
     assert replicas * sum(int(each.get("memory", "0Mi")[:-2]) for each in requests) == pods.request.memory_mib
 
 
-def test_a_kube_proxy_suits_the_clusters_version(amazon: Amazon) -> None:
+def test_a_kube_proxy_suits_the_clusters_version(amazon: eks.Amazon) -> None:
     amazon.cluster(version="1.34")
     proxy = {"clusterName": "gpu-dev", "addonName": "kube-proxy"}
     for version in ("v1.35.0-eksbuild.4", "v1.30.0-eksbuild.4", "1.34"):
         with pytest.raises(ProviderError, match=rf"InvalidParameterException.*kube-proxy {version}"):
-            amazon.create(ADDON, {**proxy, "addonVersion": version})
+            amazon.create(eks.ADDON, {**proxy, "addonVersion": version})
     asked = {"addonName": "kube-proxy", "kubernetesVersion": "1.34"}
     default = FUNCTIONS["aws:eks/getAddonVersion:getAddonVersion"](amazon.account, asked)["version"]
     assert default.startswith("v1.34.")
-    assert amazon.create(ADDON, {**proxy, "addonVersion": default}).state["addonVersion"] == default
+    assert amazon.create(eks.ADDON, {**proxy, "addonVersion": default}).state["addonVersion"] == default
 
 
-def test_an_addon_keeps_its_version_when_the_cluster_is_upgraded(amazon: Amazon) -> None:
+def test_an_addon_keeps_its_version_when_the_cluster_is_upgraded(amazon: eks.Amazon) -> None:
     """https://docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html: EKS updates none by itself."""
     old = amazon.cluster(version="1.34")
     proxy = {"clusterName": "gpu-dev", "addonName": "kube-proxy"}
-    made = amazon.create(ADDON, proxy)
-    amazon.update(CLUSTER, old, {**(old.inputs or {}), "version": "1.35"})
-    assert amazon.update(ADDON, made, {**proxy, "tags": {"a": "b"}})["addonVersion"] == made.state["addonVersion"]
+    made = amazon.create(eks.ADDON, proxy)
+    amazon.update(eks.CLUSTER, old, {**(old.inputs or {}), "version": "1.35"})
+    assert amazon.update(eks.ADDON, made, {**proxy, "tags": {"a": "b"}})["addonVersion"] == made.state["addonVersion"]
 
 
 def test_the_catalogue_counts_every_pod_that_an_addon_runs() -> None:
@@ -98,7 +84,7 @@ def test_the_catalogue_counts_every_pod_that_an_addon_runs() -> None:
                 assert each["metadata"]["name"] in counted or not any(one["resources"] for one in containers)
 
 
-def test_a_cluster_without_network_plugin_gets_no_node(amazon: Amazon) -> None:
+def test_a_cluster_without_network_plugin_gets_no_node(amazon: eks.Amazon) -> None:
     amazon.cluster(bootstrapSelfManagedAddons=False)
     assert amazon.fleet.clusters["gpu-dev"]["system_objects"] == []
     amazon.node_group()  # empty: nothing that could fail
@@ -106,7 +92,7 @@ def test_a_cluster_without_network_plugin_gets_no_node(amazon: Amazon) -> None:
         amazon.admin_group()
 
 
-def test_a_cluster_has_its_own_addons_unless_it_declines_them(amazon: Amazon) -> None:
+def test_a_cluster_has_its_own_addons_unless_it_declines_them(amazon: eks.Amazon) -> None:
     amazon.cluster()
     names = {each["metadata"]["name"] for each in amazon.fleet.clusters["gpu-dev"]["system_objects"]}
     assert {"aws-node", "kube-proxy", "coredns"} <= names
@@ -124,7 +110,7 @@ def test_a_cluster_has_its_own_addons_unless_it_declines_them(amazon: Amazon) ->
     ],
 )
 def test_a_private_control_plane_answers_inside_only_and_whom_a_security_group_admits(
-    amazon: Amazon, public: bool, inside: bool, admitted: tuple[tuple[int, int], ...], endpoint: str
+    amazon: eks.Amazon, public: bool, inside: bool, admitted: tuple[tuple[int, int], ...], endpoint: str
 ) -> None:
     amazon.fleet.inside = inside
     subnets, role = amazon.network(), amazon.role("control-plane", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
@@ -135,56 +121,56 @@ def test_a_private_control_plane_answers_inside_only_and_whom_a_security_group_a
             for first, last in admitted
         ]
         group = {"vpcId": subnets[0].state["vpcId"], "ingress": rules, "egress": []}
-        access["securityGroupIds"] = [amazon.create(SECURITY_GROUP, group).id]
-    inputs = cluster(role, subnets, vpcConfig={"subnetIds": [each.id for each in subnets], **access})
-    assert amazon.create(CLUSTER, inputs).state["endpoint"] == endpoint
+        access["securityGroupIds"] = [amazon.create(eks.SECURITY_GROUP, group).id]
+    inputs = eks.cluster(role, subnets, vpcConfig={"subnetIds": [each.id for each in subnets], **access})
+    assert amazon.create(eks.CLUSTER, inputs).state["endpoint"] == endpoint
 
 
-def test_a_protected_cluster_stays(amazon: Amazon) -> None:
+def test_a_protected_cluster_stays(amazon: eks.Amazon) -> None:
     created = amazon.cluster(deletionProtection=True)
     with pytest.raises(ProviderError, match="deletion protection"):
-        amazon.delete(CLUSTER, created)
+        amazon.delete(eks.CLUSTER, created)
     inputs = {**(created.inputs or {}), "deletionProtection": False}
-    amazon.update(CLUSTER, created, inputs)
-    amazon.delete(CLUSTER, created)
+    amazon.update(eks.CLUSTER, created, inputs)
+    amazon.delete(eks.CLUSTER, created)
     assert amazon.fleet.clusters == {}
 
 
 @cases
-def test_a_cluster_refers_to_what_fits(amazon: Amazon, changes: Properties, message: str) -> None:
+def test_a_cluster_refers_to_what_fits(amazon: eks.Amazon, changes: Properties, message: str) -> None:
     with pytest.raises(ProviderError, match=message):
         amazon.cluster(**changes)
 
 
-def test_subnets_of_a_cluster_are_in_two_zones_of_one_vpc(amazon: Amazon) -> None:
-    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
-    alike = [amazon.create(SUBNET, subnet(vpc.id, block=f"10.0.{index}.0/24")) for index in range(2)]
+def test_subnets_of_a_cluster_are_in_two_zones_of_one_vpc(amazon: eks.Amazon) -> None:
+    vpc = amazon.create(eks.VPC, {"cidrBlock": "10.0.0.0/16"})
+    alike = [amazon.create(eks.SUBNET, eks.subnet(vpc.id, block=f"10.0.{index}.0/24")) for index in range(2)]
     role = amazon.role("control-plane", "eks.amazonaws.com")
     with pytest.raises(ProviderError, match="at least two different AZs"):
-        amazon.create(CLUSTER, cluster(role, alike))
-    other = amazon.create(VPC, {"cidrBlock": "10.1.0.0/16"})
-    far = amazon.create(SUBNET, subnet(other.id, "us-west-2b", "10.1.0.0/24"))
+        amazon.create(eks.CLUSTER, eks.cluster(role, alike))
+    other = amazon.create(eks.VPC, {"cidrBlock": "10.1.0.0/16"})
+    far = amazon.create(eks.SUBNET, eks.subnet(other.id, "us-west-2b", "10.1.0.0/24"))
     with pytest.raises(ProviderError, match="must be in one VPC"):
-        amazon.create(CLUSTER, cluster(role, [alike[0], far]))
-    near = amazon.create(SUBNET, subnet(vpc.id, "us-west-2b", "10.0.7.0/24"))
-    amazon.create(CLUSTER, cluster(role, [alike[0], near]))
+        amazon.create(eks.CLUSTER, eks.cluster(role, [alike[0], far]))
+    near = amazon.create(eks.SUBNET, eks.subnet(vpc.id, "us-west-2b", "10.0.7.0/24"))
+    amazon.create(eks.CLUSTER, eks.cluster(role, [alike[0], near]))
 
 
-def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: Amazon) -> None:
+def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: eks.Amazon) -> None:
     created = amazon.cluster(version="1.33")
     inputs = created.inputs or {}
     for version in ("1.35", "1.32"):
         with pytest.raises(ProviderError, match=f"Unsupported Kubernetes minor version update from 1.33 to {version}"):
-            amazon.update(CLUSTER, created, {**inputs, "version": version})
-    assert amazon.update(CLUSTER, created, {**inputs, "version": "1.34"})["version"] == "1.34"
+            amazon.update(eks.CLUSTER, created, {**inputs, "version": version})
+    assert amazon.update(eks.CLUSTER, created, {**inputs, "version": "1.34"})["version"] == "1.34"
 
 
-def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place(amazon: Amazon) -> None:
+def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place(amazon: eks.Amazon) -> None:
     created = amazon.cluster(version="1.33")
     upgrade(amazon.account, "gpu-dev", "1.34")
-    read = amazon.read(CLUSTER, created.id, created.inputs)
+    read = amazon.read(eks.CLUSTER, created.id, created.inputs)
     assert (read.state["version"], (read.inputs or {})["version"]) == ("1.34", "1.34")
-    assert amazon.update(CLUSTER, created, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
+    assert amazon.update(eks.CLUSTER, created, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
 
 
 @pytest.mark.parametrize(
@@ -196,62 +182,62 @@ def test_it_does_so_for_seven_days(days: timedelta | None, refused: bool) -> Non
     assert version_step("1.34", "1.35", days) is None
 
 
-def test_a_cluster_makes_its_log_group_unless_there_is_one(amazon: Amazon) -> None:
+def test_a_cluster_makes_its_log_group_unless_there_is_one(amazon: eks.Amazon) -> None:
     amazon.cluster(enabledClusterLogTypes=["api"])
     with pytest.raises(ProviderError, match="ResourceAlreadyExists"):
-        amazon.create(LOG_GROUP, {"name": "/aws/eks/gpu-dev/cluster"})
+        amazon.create(eks.LOG_GROUP, {"name": "/aws/eks/gpu-dev/cluster"})
 
 
-def test_access_entries_need_the_mode_and_policies_need_an_entry(amazon: Amazon) -> None:
+def test_access_entries_need_the_mode_and_policies_need_an_entry(amazon: eks.Amazon) -> None:
     amazon.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
     entry = {"clusterName": "gpu-dev", "principalArn": "arn:aws:iam::123456789012:role/ops"}
     with pytest.raises(ProviderError, match="authentication mode must be set"):
-        amazon.create(ENTRY, entry)
+        amazon.create(eks.ENTRY, entry)
     arn = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"
     with pytest.raises(ProviderError, match="could not be found"):
-        amazon.create(POLICY_ASSOCIATION, {**entry, "policyArn": arn, "accessScope": {"type": "cluster"}})
+        amazon.create(eks.POLICY_ASSOCIATION, {**entry, "policyArn": arn, "accessScope": {"type": "cluster"}})
 
 
-def test_a_service_account_has_one_identity(amazon: Amazon) -> None:
+def test_a_service_account_has_one_identity(amazon: eks.Amazon) -> None:
     amazon.cluster()
     role = amazon.role("scaler", "pods.eks.amazonaws.com")
     where = {"clusterName": "gpu-dev", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
-    created = amazon.create(POD_IDENTITY, {**where, "roleArn": role.state["arn"]})
+    created = amazon.create(eks.POD_IDENTITY, {**where, "roleArn": role.state["arn"]})
     assert amazon.account.pod_identity("gpu-dev", "kube-system", "cluster-autoscaler") == role.state["arn"]
     assert amazon.account.pod_identity("gpu-dev", "default", "cluster-autoscaler") is None
     with pytest.raises(ProviderError, match="Association already exists"):
-        amazon.create(POD_IDENTITY, {**where, "roleArn": role.state["arn"]})
-    amazon.delete(POD_IDENTITY, created)
+        amazon.create(eks.POD_IDENTITY, {**where, "roleArn": role.state["arn"]})
+    amazon.delete(eks.POD_IDENTITY, created)
     assert amazon.account.pod_identity("gpu-dev", "kube-system", "cluster-autoscaler") is None
 
 
-def test_an_addon_brings_identities_for_its_own_service_accounts(amazon: Amazon) -> None:
+def test_an_addon_brings_identities_for_its_own_service_accounts(amazon: eks.Amazon) -> None:
     amazon.cluster()
     role = amazon.role("cni", "pods.eks.amazonaws.com")
     association = {"serviceAccount": "aws-node", "roleArn": role.state["arn"]}
     inputs = {"clusterName": "gpu-dev", "addonName": "vpc-cni", "podIdentityAssociations": [association]}
-    amazon.create(ADDON, inputs)
+    amazon.create(eks.ADDON, inputs)
     assert amazon.account.pod_identity("gpu-dev", "kube-system", "aws-node") == role.state["arn"]
     assert amazon.account.pod_identity("gpu-dev", "kube-system", "other") is None
 
 
-def test_an_association_needs_a_role_that_pod_identity_may_assume(amazon: Amazon) -> None:
+def test_an_association_needs_a_role_that_pod_identity_may_assume(amazon: eks.Amazon) -> None:
     amazon.cluster()
     of_nodes = amazon.role("other", "ec2.amazonaws.com").state["arn"]
     where = {"clusterName": "gpu-dev", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
     with pytest.raises(ProviderError, match="Trust policy of the role provided is invalid"):
-        amazon.create(POD_IDENTITY, {**where, "roleArn": of_nodes})
+        amazon.create(eks.POD_IDENTITY, {**where, "roleArn": of_nodes})
     association = {"serviceAccount": "aws-node", "roleArn": of_nodes}
     with pytest.raises(ProviderError, match="Trust policy of the role provided is invalid"):
         amazon.create(
-            ADDON, {"clusterName": "gpu-dev", "addonName": "vpc-cni", "podIdentityAssociations": [association]}
+            eks.ADDON, {"clusterName": "gpu-dev", "addonName": "vpc-cni", "podIdentityAssociations": [association]}
         )
 
 
-def test_a_deleted_key_cannot_encrypt_a_cluster(amazon: Amazon) -> None:
-    key = amazon.create(KEY, {"deletionWindowInDays": 7})
-    amazon.delete(KEY, key)
-    assert amazon.read(KEY, key.id, key.inputs).id == ""
+def test_a_deleted_key_cannot_encrypt_a_cluster(amazon: eks.Amazon) -> None:
+    key = amazon.create(eks.KEY, {"deletionWindowInDays": 7})
+    amazon.delete(eks.KEY, key)
+    assert amazon.read(eks.KEY, key.id, key.inputs).id == ""
     encryption = {"provider": {"keyArn": key.state["arn"]}, "resources": ["secrets"]}
     with pytest.raises(ProviderError, match="disabled"):
         amazon.cluster(encryptionConfig=encryption)

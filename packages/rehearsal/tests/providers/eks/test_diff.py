@@ -6,27 +6,18 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.providers.eks.account import (
-    ASG_TAG,
-    CLUSTER,
-    NODE_GROUP,
-    SUBNET,
-    TEMPLATE,
-    Amazon,
-    gpu_group,
-    subnet,
-)
+from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.providers.eks.tables import table
 from rehearsal.providers.base import Diff, Properties
 
 
 @pytest.fixture(scope="module")
-def amazon(tmp_path_factory: pytest.TempPathFactory) -> Amazon:
-    return Amazon(tmp_path_factory.mktemp("aws"))
+def amazon(tmp_path_factory: pytest.TempPathFactory) -> eks.Amazon:
+    return eks.Amazon(tmp_path_factory.mktemp("aws"))
 
 
 def group(**changes: Any) -> Properties:
-    return gpu_group(["subnet-1", "subnet-2"], launchTemplate={"id": "lt-1", "version": "1"}, **changes)
+    return eks.gpu_group(["subnet-1", "subnet-2"], launchTemplate={"id": "lt-1", "version": "1"}, **changes)
 
 
 def cluster() -> Properties:
@@ -39,10 +30,10 @@ def tag() -> Properties:
 
 
 CHANGES = table("changes")
-USUAL = {NODE_GROUP: group(), CLUSTER: cluster(), ASG_TAG: tag()}
+USUAL = {eks.NODE_GROUP: group(), eks.CLUSTER: cluster(), eks.ASG_TAG: tag()}
 
 
-def changed(amazon: Amazon, change: Properties) -> Diff:
+def changed(amazon: eks.Amazon, change: Properties) -> Diff:
     """The diff of a row."""
     usual = USUAL.get(change["type"], {})
     old, new = ({**usual, **change.get(each, {})} for each in ("old", "new"))
@@ -54,34 +45,34 @@ def named(change: Properties) -> str:
 
 
 @pytest.mark.parametrize("change", CHANGES["in_place"], ids=named)
-def test_changes_made_in_place(amazon: Amazon, change: Properties) -> None:
+def test_changes_made_in_place(amazon: eks.Amazon, change: Properties) -> None:
     difference = changed(amazon, change)
     assert change["path"] in difference.changes
     assert difference.replaces == ()
 
 
 @pytest.mark.parametrize("change", CHANGES["replaces"], ids=named)
-def test_changes_that_replace(amazon: Amazon, change: Properties) -> None:
+def test_changes_that_replace(amazon: eks.Amazon, change: Properties) -> None:
     assert change["path"] in changed(amazon, change).replaces
 
 
 @pytest.mark.parametrize("change", CHANGES["none"], ids=named)
-def test_what_means_the_same_is_no_change(amazon: Amazon, change: Properties) -> None:
+def test_what_means_the_same_is_no_change(amazon: eks.Amazon, change: Properties) -> None:
     assert changed(amazon, change).changes == ()
 
 
-def test_the_autoscaler_owns_the_size(amazon: Amazon) -> None:
+def test_the_autoscaler_owns_the_size(amazon: eks.Amazon) -> None:
     grown = group(scalingConfig={"minSize": 0, "maxSize": 4, "desiredSize": 3})
-    assert amazon.diff(NODE_GROUP, group(), grown).changes == ("scalingConfig.desiredSize",)
-    assert amazon.diff(NODE_GROUP, group(), grown, ("scalingConfig.desiredSize",)).changes == ()
+    assert amazon.diff(eks.NODE_GROUP, group(), grown).changes == ("scalingConfig.desiredSize",)
+    assert amazon.diff(eks.NODE_GROUP, group(), grown, ("scalingConfig.desiredSize",)).changes == ()
 
 
-def test_names_that_the_program_leaves_open_are_made_once(amazon: Amazon) -> None:
-    named = amazon.check(TEMPLATE, {}, name="Gpu")
+def test_names_that_the_program_leaves_open_are_made_once(amazon: eks.Amazon) -> None:
+    named = amazon.check(eks.TEMPLATE, {}, name="Gpu")
     assert named["name"].startswith("Gpu-")
-    assert amazon.check(TEMPLATE, {}, named, name="other")["name"] == named["name"]
+    assert amazon.check(eks.TEMPLATE, {}, named, name="other")["name"] == named["name"]
 
 
-def test_a_written_name_is_freed_before_its_replacement(amazon: Amazon) -> None:
-    assert amazon.diff(NODE_GROUP, group(), group(capacityType="ON_DEMAND")).delete_before_replace
-    assert not amazon.diff(SUBNET, subnet("v"), subnet("w")).delete_before_replace
+def test_a_written_name_is_freed_before_its_replacement(amazon: eks.Amazon) -> None:
+    assert amazon.diff(eks.NODE_GROUP, group(), group(capacityType="ON_DEMAND")).delete_before_replace
+    assert not amazon.diff(eks.SUBNET, eks.subnet("v"), eks.subnet("w")).delete_before_replace

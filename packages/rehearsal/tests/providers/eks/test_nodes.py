@@ -7,31 +7,21 @@ from typing import Any
 import pytest
 
 from facts.catalog import of
-from packages.rehearsal.tests.providers.eks.account import (
-    ASG_TAG,
-    INTERNET_GATEWAY,
-    NAT,
-    NODE_GROUP,
-    SUBNET,
-    TEMPLATE,
-    VPC,
-    Amazon,
-    subnet,
-)
+from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
 from rehearsal.providers.eks.resources.groups import NodeGroups
 
 
-def asg_of(amazon: Amazon, group: Created) -> dict[str, Any]:
+def asg_of(amazon: eks.Amazon, group: Created) -> dict[str, Any]:
     name = group.state["resources"][0]["autoscalingGroups"][0]["name"]
     answer = amazon.account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=[name])
     scaling_group: dict[str, Any] = answer["AutoScalingGroups"][0]
     return scaling_group
 
 
-def test_a_node_groups_tags_stay_off_its_auto_scaling_group(amazon: Amazon) -> None:
+def test_a_node_groups_tags_stay_off_its_auto_scaling_group(amazon: eks.Amazon) -> None:
     amazon.cluster()
     tags = {tag["Key"]: tag["Value"] for tag in asg_of(amazon, amazon.node_group())["Tags"]}
     assert "cost" not in tags
@@ -40,22 +30,22 @@ def test_a_node_groups_tags_stay_off_its_auto_scaling_group(amazon: Amazon) -> N
     assert tags["k8s.io/cluster-autoscaler/enabled"] == "true"
 
 
-def test_a_declared_tag_is_on_the_auto_scaling_group(amazon: Amazon) -> None:
+def test_a_declared_tag_is_on_the_auto_scaling_group(amazon: eks.Amazon) -> None:
     amazon.cluster()
     group = amazon.node_group()
     asg = asg_of(amazon, group)["AutoScalingGroupName"]
     tag = {"key": "k8s.io/cluster-autoscaler/node-template/label/team", "value": "a", "propagateAtLaunch": False}
-    created = amazon.create(ASG_TAG, {"autoscalingGroupName": asg, "tag": tag})
-    amazon.update(ASG_TAG, created, {"autoscalingGroupName": asg, "tag": {**tag, "value": "b"}})
+    created = amazon.create(eks.ASG_TAG, {"autoscalingGroupName": asg, "tag": tag})
+    amazon.update(eks.ASG_TAG, created, {"autoscalingGroupName": asg, "tag": {**tag, "value": "b"}})
     assert {each["Key"]: each["Value"] for each in asg_of(amazon, group)["Tags"]}[tag["key"]] == "b"
     with pytest.raises(ProviderError, match="not found"):
-        amazon.create(ASG_TAG, {"autoscalingGroupName": "eks-none", "tag": tag})
+        amazon.create(eks.ASG_TAG, {"autoscalingGroupName": "eks-none", "tag": tag})
     # The tag goes with its group; deleting it afterwards is no error.
-    amazon.delete(NODE_GROUP, group)
-    amazon.delete(ASG_TAG, created)
+    amazon.delete(eks.NODE_GROUP, group)
+    amazon.delete(eks.ASG_TAG, created)
 
 
-def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: Amazon) -> None:
+def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.node_group()
     (group,) = NodeGroups(amazon.account).list()
@@ -76,27 +66,27 @@ def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: Amazon) -> None
     assert (dict(group.labels), dict(group.nodegroup_tags)) == ({"team": "vision"}, {"cost": "research"})
 
 
-def test_no_gpu_taint_unless_it_is_declared(amazon: Amazon) -> None:
+def test_no_gpu_taint_unless_it_is_declared(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.node_group(taints=[])
     assert NodeGroups(amazon.account).list()[0].base.taints == ()
 
 
 @cases
-def test_who_advertises_the_gpus_is_the_images_doing(amazon: Amazon, ami: str, types: list[str], by: str) -> None:
+def test_who_advertises_the_gpus_is_the_images_doing(amazon: eks.Amazon, ami: str, types: list[str], by: str) -> None:
     amazon.cluster()
     amazon.node_group(amiType=ami, instanceTypes=types)
     assert NodeGroups(amazon.account).list()[0].base.gpus_advertised_by == by
 
 
-def test_a_group_with_nodes_gets_them_at_once(amazon: Amazon) -> None:
+def test_a_group_with_nodes_gets_them_at_once(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.admin_group()
     assert amazon.fleet.groups["admin"].min_nodes == 2
     assert len(asg_of(amazon, amazon.made[-1][1])["Instances"]) == 2
 
 
-def test_a_group_changes_in_place(amazon: Amazon) -> None:
+def test_a_group_changes_in_place(amazon: eks.Amazon) -> None:
     amazon.cluster()
     group = amazon.node_group()
     changed = amazon.group_inputs(
@@ -105,7 +95,7 @@ def test_a_group_changes_in_place(amazon: Amazon) -> None:
         scalingConfig={"minSize": 1, "maxSize": 6, "desiredSize": 1},
         tags={"cost": "sales"},
     )
-    state = amazon.update(NODE_GROUP, group, changed)
+    state = amazon.update(eks.NODE_GROUP, group, changed)
     assert state["labels"] == {"team": "speech"}
     described = amazon.account.call("eks", "DescribeNodegroup", clusterName="gpu-dev", nodegroupName="t4-1")[
         "nodegroup"
@@ -116,60 +106,60 @@ def test_a_group_changes_in_place(amazon: Amazon) -> None:
     assert (asg["MinSize"], asg["MaxSize"], asg["DesiredCapacity"]) == (1, 6, 1)
     assert amazon.fleet.groups["t4-1"].labels["team"] == "speech"
     assert "MixedInstancesPolicy" in asg
-    amazon.delete(NODE_GROUP, group)
+    amazon.delete(eks.NODE_GROUP, group)
 
 
-def test_a_refresh_sees_the_size_that_the_group_has(amazon: Amazon) -> None:
+def test_a_refresh_sees_the_size_that_the_group_has(amazon: eks.Amazon) -> None:
     amazon.cluster()
     group = amazon.node_group()
     name = asg_of(amazon, group)["AutoScalingGroupName"]
     amazon.account.call("autoscaling", "SetDesiredCapacity", AutoScalingGroupName=name, DesiredCapacity=3)
-    refreshed = amazon.read(NODE_GROUP, group.id, group.inputs).inputs
+    refreshed = amazon.read(eks.NODE_GROUP, group.id, group.inputs).inputs
     assert refreshed is not None
     assert refreshed["scalingConfig"]["desiredSize"] == 3
 
 
-def test_machines_that_do_not_leave_keep_the_group(amazon: Amazon) -> None:
+def test_machines_that_do_not_leave_keep_the_group(amazon: eks.Amazon) -> None:
     amazon.cluster()
     group = amazon.admin_group()
     amazon.fleet.fail = "delete_group"
     with pytest.raises(ProviderError, match=r"waiting for EKS Node Group \(gpu-dev:admin\) delete: no machines left"):
-        amazon.delete(NODE_GROUP, group)
+        amazon.delete(eks.NODE_GROUP, group)
     assert NodeGroups(amazon.account).is_leaving("gpu-dev", "admin")
     amazon.fleet.fail = ""
-    amazon.delete(NODE_GROUP, group)
-    assert amazon.read(NODE_GROUP, group.id, group.inputs).id == ""
+    amazon.delete(eks.NODE_GROUP, group)
+    assert amazon.read(eks.NODE_GROUP, group.id, group.inputs).id == ""
 
 
-def test_a_new_version_of_a_launch_template(amazon: Amazon) -> None:
+def test_a_new_version_of_a_launch_template(amazon: eks.Amazon) -> None:
     inputs = {"name": "gpu", "updateDefaultVersion": True, "metadataOptions": {"httpTokens": "optional"}}
-    template = amazon.create(TEMPLATE, inputs)
+    template = amazon.create(eks.TEMPLATE, inputs)
     assert template.state["latestVersion"] == 1
     hardened = {**inputs, "metadataOptions": {"httpTokens": "required"}}
-    preview = amazon.update(TEMPLATE, template, hardened, preview=True)
+    preview = amazon.update(eks.TEMPLATE, template, hardened, preview=True)
     assert repr(preview["latestVersion"]) == "UNKNOWN"
-    assert amazon.update(TEMPLATE, template, {**inputs, "tags": {"a": "b"}}, preview=True)["latestVersion"] == 1
-    state = amazon.update(TEMPLATE, template, hardened)
+    assert amazon.update(eks.TEMPLATE, template, {**inputs, "tags": {"a": "b"}}, preview=True)["latestVersion"] == 1
+    state = amazon.update(eks.TEMPLATE, template, hardened)
     assert (state["latestVersion"], state["defaultVersion"]) == (2, 2)
     answer = amazon.account.call("ec2", "DescribeLaunchTemplateVersions", LaunchTemplateId=template.id, Versions=["2"])
     data = answer["LaunchTemplateVersions"][0]["LaunchTemplateData"]
     assert data["MetadataOptions"]["HttpTokens"] == "required"
 
 
-def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version(amazon: Amazon) -> None:
+def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version(amazon: eks.Amazon) -> None:
     amazon.cluster()
-    template = amazon.create(TEMPLATE, {"name": "gpu", "metadataOptions": {"httpTokens": "optional"}})
-    amazon.update(TEMPLATE, template, {"name": "gpu", "metadataOptions": {"httpTokens": "required"}})
+    template = amazon.create(eks.TEMPLATE, {"name": "gpu", "metadataOptions": {"httpTokens": "optional"}})
+    amazon.update(eks.TEMPLATE, template, {"name": "gpu", "metadataOptions": {"httpTokens": "required"}})
     at_first = amazon.group_inputs(launchTemplate={"id": template.id, "version": "1"})
-    group = amazon.create(NODE_GROUP, at_first)
-    amazon.update(NODE_GROUP, group, {**at_first, "labels": {"team": "speech"}, "tags": {"cost": "sales"}})
+    group = amazon.create(eks.NODE_GROUP, at_first)
+    amazon.update(eks.NODE_GROUP, group, {**at_first, "labels": {"team": "speech"}, "tags": {"cost": "sales"}})
     assert amazon.fleet.recreated == []
-    amazon.update(NODE_GROUP, group, {**at_first, "launchTemplate": {"id": template.id, "version": "2"}})
+    amazon.update(eks.NODE_GROUP, group, {**at_first, "launchTemplate": {"id": template.id, "version": "2"}})
     assert amazon.fleet.recreated == ["t4-1"]
 
 
 def test_a_cluster_has_as_many_node_groups_as_an_account_may_have(
-    amazon: Amazon, monkeypatch: pytest.MonkeyPatch
+    amazon: eks.Amazon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert node_group.GROUPS_PER_CLUSTER == 30
     monkeypatch.setattr(node_group, "GROUPS_PER_CLUSTER", 2)  # thirty take a minute
@@ -178,28 +168,28 @@ def test_a_cluster_has_as_many_node_groups_as_an_account_may_have(
     first = amazon.node_group()
     with pytest.raises(ProviderError, match="ResourceLimitExceededException"):
         amazon.node_group(nodeGroupName="one-more")
-    amazon.update(NODE_GROUP, first, amazon.group_inputs(labels={"team": "speech"}))
-    amazon.delete(NODE_GROUP, first)
+    amazon.update(eks.NODE_GROUP, first, amazon.group_inputs(labels={"team": "speech"}))
+    amazon.delete(eks.NODE_GROUP, first)
     amazon.node_group(nodeGroupName="one-more")
 
 
-def test_a_gateway_needs_the_internet_and_keeps_it(amazon: Amazon) -> None:
-    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
-    inner = amazon.create(SUBNET, subnet(vpc.id))
+def test_a_gateway_needs_the_internet_and_keeps_it(amazon: eks.Amazon) -> None:
+    vpc = amazon.create(eks.VPC, {"cidrBlock": "10.0.0.0/16"})
+    inner = amazon.create(eks.SUBNET, eks.subnet(vpc.id))
     address = amazon.create("aws:ec2/eip:Eip", {})
     inputs = {"subnetId": inner.id, "allocationId": address.id}
     with pytest.raises(ProviderError, match=r"Gateway\.NotAttached"):
-        amazon.create(NAT, inputs)
-    internet = amazon.create(INTERNET_GATEWAY, {"vpcId": vpc.id})
-    gateway = amazon.create(NAT, inputs)
+        amazon.create(eks.NAT, inputs)
+    internet = amazon.create(eks.INTERNET_GATEWAY, {"vpcId": vpc.id})
+    gateway = amazon.create(eks.NAT, inputs)
     with pytest.raises(ProviderError, match="mapped public address"):
-        amazon.delete(INTERNET_GATEWAY, internet)
-    amazon.delete(NAT, gateway)
-    amazon.delete(INTERNET_GATEWAY, internet)
+        amazon.delete(eks.INTERNET_GATEWAY, internet)
+    amazon.delete(eks.NAT, gateway)
+    amazon.delete(eks.INTERNET_GATEWAY, internet)
 
 
 @cases
-def test_a_group_refers_to_what_exists(amazon: Amazon, changes: Properties, message: str) -> None:
+def test_a_group_refers_to_what_exists(amazon: eks.Amazon, changes: Properties, message: str) -> None:
     amazon.cluster()
     with pytest.raises(ProviderError, match=message):
         amazon.node_group(**changes)
@@ -211,18 +201,18 @@ RESERVED: Properties = {
 }
 
 
-def test_a_group_of_a_block_names_it_in_its_template(amazon: Amazon) -> None:
+def test_a_group_of_a_block_names_it_in_its_template(amazon: eks.Amazon) -> None:
     amazon.cluster()
     block = {**RESERVED, "instanceMarketOptions": {"marketType": "capacity-block"}}
-    made = amazon.create(TEMPLATE, {"name": "gpu", **block})
+    made = amazon.create(eks.TEMPLATE, {"name": "gpu", **block})
     assert amazon.node_group(launchTemplate={"id": made.id, "version": "1"}, **BLOCK).id
 
 
 @cases
 def test_a_launch_template_leaves_to_eks_what_is_eks(
-    amazon: Amazon, template: Properties, changes: Properties, message: str
+    amazon: eks.Amazon, template: Properties, changes: Properties, message: str
 ) -> None:
     amazon.cluster()
-    made = amazon.create(TEMPLATE, {"name": "gpu", **template})
+    made = amazon.create(eks.TEMPLATE, {"name": "gpu", **template})
     with pytest.raises(ProviderError, match=message):
         amazon.node_group(launchTemplate={"id": made.id, "version": "1"}, **changes)

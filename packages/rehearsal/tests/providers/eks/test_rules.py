@@ -7,29 +7,20 @@ from typing import Any
 import pytest
 
 from facts.concepts.unknown import UNKNOWN
-from packages.rehearsal.tests.providers.eks.account import (
-    CLUSTER,
-    ENTRY,
-    NODE_GROUP,
-    POLICY_ASSOCIATION,
-    ROLE_POLICY,
-    Amazon,
-    document,
-    gpu_group,
-)
+from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.providers.eks.tables import cases, table
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks import AwsProvider
 
 
 @pytest.fixture(scope="module")
-def amazon(tmp_path_factory: pytest.TempPathFactory) -> Amazon:
+def amazon(tmp_path_factory: pytest.TempPathFactory) -> eks.Amazon:
     """Previews only, so that nothing exists and one account does for all."""
-    return Amazon(tmp_path_factory.mktemp("aws"))
+    return eks.Amazon(tmp_path_factory.mktemp("aws"))
 
 
 def group(**changes: Any) -> Properties:
-    return gpu_group(["subnet-1"], **changes)
+    return eks.gpu_group(["subnet-1"], **changes)
 
 
 def cluster(**changes: Any) -> Properties:
@@ -46,7 +37,7 @@ def entry(**changes: Any) -> Properties:
 
 
 ALLOWED = {"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"}
-USUAL = {NODE_GROUP: group, CLUSTER: cluster, ENTRY: entry, POLICY_ASSOCIATION: entry}
+USUAL = {eks.NODE_GROUP: group, eks.CLUSTER: cluster, eks.ENTRY: entry, eks.POLICY_ASSOCIATION: entry}
 
 
 def usual(type_: str, changes: Properties) -> Properties:
@@ -59,12 +50,12 @@ RULES: list[tuple[str, str, Properties, Properties]] = [
         (each["rule"], each["type"], usual(each["type"], each["refused"]), usual(each["type"], each["passes"]))
         for each in table("rules")
     ),
-    ("taints-valid", NODE_GROUP, group(**taints(51)), group(**taints(50))),
+    ("taints-valid", eks.NODE_GROUP, group(**taints(51)), group(**taints(50))),
     (
         "inline-policy-size",
-        ROLE_POLICY,
-        {"role": "r", "policy": document({**ALLOWED, "Sid": "x" * 10240})},
-        {"role": "r", "policy": document({**ALLOWED, "Sid": "x" * 10000})},
+        eks.ROLE_POLICY,
+        {"role": "r", "policy": eks.document({**ALLOWED, "Sid": "x" * 10240})},
+        {"role": "r", "policy": eks.document({**ALLOWED, "Sid": "x" * 10000})},
     ),
 ]
 
@@ -73,7 +64,7 @@ RULES: list[tuple[str, str, Properties, Properties]] = [
     ("rule", "type_", "bad", "good"), RULES, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_a_rule_refuses_and_lets_its_neighbour_pass(
-    amazon: Amazon, rule: str, type_: str, bad: Properties, good: Properties
+    amazon: eks.Amazon, rule: str, type_: str, bad: Properties, good: Properties
 ) -> None:
     assert rule in {each.id for each in AwsProvider.rows[type_].rules}
     with pytest.raises(ProviderError, match="api error"):
@@ -88,20 +79,20 @@ def test_every_rule_is_broken_once() -> None:
     assert existing - tested == {("aws:sqs/queuePolicy:QueuePolicy", "queue-policy")}
 
 
-def test_a_rule_waits_for_what_is_not_known_yet(amazon: Amazon) -> None:
-    amazon.preview(NODE_GROUP, group(instanceTypes=UNKNOWN, labels={"team": UNKNOWN}))
-    amazon.preview(CLUSTER, cluster(vpcConfig={"subnetIds": UNKNOWN}))
+def test_a_rule_waits_for_what_is_not_known_yet(amazon: eks.Amazon) -> None:
+    amazon.preview(eks.NODE_GROUP, group(instanceTypes=UNKNOWN, labels={"team": UNKNOWN}))
+    amazon.preview(eks.CLUSTER, cluster(vpcConfig={"subnetIds": UNKNOWN}))
 
 
 @cases
 def test_what_the_models_do_not_know_is_refused_by_name(
-    amazon: Amazon, type_: str, inputs: Properties, path: str
+    amazon: eks.Amazon, type_: str, inputs: Properties, path: str
 ) -> None:
     with pytest.raises(ProviderError, match=f"^{path}"):
         amazon.check(type_, inputs)
 
 
-def test_the_region_is_one_that_exists(amazon: Amazon) -> None:
+def test_the_region_is_one_that_exists(amazon: eks.Amazon) -> None:
     assert amazon.provider.check_config({"region": "us-west-2"}) == []
     assert amazon.provider.check_config({"region": UNKNOWN}) == []
     assert [failure.property for failure in amazon.provider.check_config({"region": "us-west-9"})] == ["region"]

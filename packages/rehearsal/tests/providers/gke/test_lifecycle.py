@@ -8,108 +8,95 @@ from pathlib import Path
 import pytest
 
 from facts.concepts.unknown import UNKNOWN
-from packages.rehearsal.tests.providers.gke.account import (
-    ACCOUNT,
-    CLUSTER,
-    CLUSTER_ID,
-    FIREWALL,
-    NETWORK,
-    POOL,
-    PROJECT,
-    SUBNETWORK,
-    Google,
-    cluster,
-    gpu_pool,
-    subnetwork,
-)
+from packages.rehearsal.tests.providers.gke import account as gke
 from rehearsal.providers.base import Previous, ProviderError
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.store import Record, Store
 
 
-def test_a_refresh_sees_what_changed_behind_the_programs_back(google: Google, tmp_path: Path) -> None:
+def test_a_refresh_sees_what_changed_behind_the_programs_back(google: gke.Google, tmp_path: Path) -> None:
     network, _ = google.network()
     store = Store(tmp_path, "gcp")
-    record = store.get(NETWORK, network.id)
+    record = store.get(gke.NETWORK, network.id)
     assert record is not None
     store.put(Record(record.id, record.type, {**record.inputs, "mtu": 1500}, record.outputs))
     # mtu is not among the program's inputs, so it is state and no drift of the inputs.
-    refreshed = google.read(NETWORK, network.id, network.inputs)
+    refreshed = google.read(gke.NETWORK, network.id, network.inputs)
     assert refreshed.state["mtu"] == 1500
     assert refreshed.inputs == network.inputs
 
 
-def test_a_pool_whose_nodes_fail_is_named(google: Google) -> None:
+def test_a_pool_whose_nodes_fail_is_named(google: gke.Google) -> None:
     google.cluster()
     google.fleet.fail = "apply_group"
     with pytest.raises(ProviderError, match=r"error creating NodePool .*t4-1: no machines left"):
-        google.create(POOL, gpu_pool())
+        google.create(gke.POOL, gke.gpu_pool())
 
 
-def test_references_must_exist(google: Google) -> None:
+def test_references_must_exist(google: gke.Google) -> None:
     with pytest.raises(ProviderError, match=r"Error 404: The resource 'projects/demo-project/global/networks/net' was"):
-        google.create(SUBNETWORK, subnetwork())
+        google.create(gke.SUBNETWORK, gke.subnetwork())
     google.network()
     with pytest.raises(ProviderError, match=r"Error 404: .*subnetworks/nowhere"):
-        google.create(CLUSTER, cluster(subnetwork="nowhere"))
+        google.create(gke.CLUSTER, gke.cluster(subnetwork="nowhere"))
     with pytest.raises(ProviderError, match=r"Pod secondary range 'pod' does not exist .*it has: pods, services"):
-        google.create(CLUSTER, cluster(ipAllocationPolicy={"clusterSecondaryRangeName": "pod"}))
+        google.create(gke.CLUSTER, gke.cluster(ipAllocationPolicy={"clusterSecondaryRangeName": "pod"}))
     with pytest.raises(ProviderError, match="custom subnet mode"):
-        google.create(CLUSTER, cluster(subnetwork=None, ipAllocationPolicy=None))
-    with pytest.raises(ProviderError, match=f"Error 404: Not found: {CLUSTER_ID}"):
-        google.create(POOL, gpu_pool())
-    google.create(CLUSTER, cluster())
-    account = f"ghost@{PROJECT}.iam.gserviceaccount.com"
+        google.create(gke.CLUSTER, gke.cluster(subnetwork=None, ipAllocationPolicy=None))
+    with pytest.raises(ProviderError, match=f"Error 404: Not found: {gke.CLUSTER_ID}"):
+        google.create(gke.POOL, gke.gpu_pool())
+    google.create(gke.CLUSTER, gke.cluster())
+    account = f"ghost@{gke.PROJECT}.iam.gserviceaccount.com"
     with pytest.raises(ProviderError, match=f"Service account {account} does not exist"):
-        google.create(POOL, gpu_pool(nodeConfig={"serviceAccount": account}))
+        google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": account}))
     with pytest.raises(ProviderError, match="is not a zone of region"):
-        google.create(POOL, gpu_pool(nodeLocations=["europe-west4-a"]))
+        google.create(gke.POOL, gke.gpu_pool(nodeLocations=["europe-west4-a"]))
 
 
-def test_more_networks_of_nodes_need_a_cluster_with_several(google: Google) -> None:
+def test_more_networks_of_nodes_need_a_cluster_with_several(google: gke.Google) -> None:
     more = {"networkConfig": {"additionalNodeNetworkConfigs": [{"network": "rdma", "subnetwork": "rdma"}]}}
     google.cluster()
     with pytest.raises(ProviderError, match="enable_multi_networking"):
-        google.create(POOL, gpu_pool(**more))
+        google.create(gke.POOL, gke.gpu_pool(**more))
 
 
-def test_a_link_into_another_project_is_another_network(google: Google) -> None:
+def test_a_link_into_another_project_is_another_network(google: gke.Google) -> None:
     google.network()
     with pytest.raises(ProviderError, match="projects/elsewhere/global/networks/net' was not found"):
-        google.create(FIREWALL, {"name": "f", "network": "projects/elsewhere/global/networks/net"})
+        google.create(gke.FIREWALL, {"name": "f", "network": "projects/elsewhere/global/networks/net"})
 
 
-def test_a_protected_cluster_is_not_deleted(google: Google) -> None:
+def test_a_protected_cluster_is_not_deleted(google: gke.Google) -> None:
     created = google.cluster(deletionProtection=True)
     with pytest.raises(ProviderError, match=r"^Cannot destroy cluster because deletion_protection is set to true"):
-        google.delete(CLUSTER, created)
-    google.update(CLUSTER, created, cluster(deletionProtection=False))
-    google.delete(CLUSTER, created)
-    assert google.read(CLUSTER, created.id).id == ""
+        google.delete(gke.CLUSTER, created)
+    google.update(gke.CLUSTER, created, gke.cluster(deletionProtection=False))
+    google.delete(gke.CLUSTER, created)
+    assert google.read(gke.CLUSTER, created.id).id == ""
 
 
-def test_protection_is_the_default(google: Google) -> None:
-    assert google.check(CLUSTER, {"name": "c", "initialNodeCount": 1})["deletionProtection"] is True
+def test_protection_is_the_default(google: gke.Google) -> None:
+    assert google.check(gke.CLUSTER, {"name": "c", "initialNodeCount": 1})["deletionProtection"] is True
 
 
-def test_deletion_policies(google: Google) -> None:
-    abandoned = google.create(NETWORK, {"name": "kept", "deletionPolicy": "ABANDON"})
-    google.delete(NETWORK, abandoned)
-    assert google.read(NETWORK, abandoned.id).id == abandoned.id
-    guarded = google.create(NETWORK, {"name": "guarded", "deletionPolicy": "PREVENT"})
+def test_deletion_policies(google: gke.Google) -> None:
+    abandoned = google.create(gke.NETWORK, {"name": "kept", "deletionPolicy": "ABANDON"})
+    google.delete(gke.NETWORK, abandoned)
+    assert google.read(gke.NETWORK, abandoned.id).id == abandoned.id
+    guarded = google.create(gke.NETWORK, {"name": "guarded", "deletionPolicy": "PREVENT"})
     with pytest.raises(ProviderError, match='without setting deletion_policy="DELETE"'):
-        google.delete(NETWORK, guarded)
+        google.delete(gke.NETWORK, guarded)
 
 
-def test_subnetworks_of_one_network_must_not_overlap(google: Google) -> None:
+def test_subnetworks_of_one_network_must_not_overlap(google: gke.Google) -> None:
     google.network()
     with pytest.raises(ProviderError, match=r"10\.0\.8\.0/24 conflicts with existing .*'sub' \(10\.0\.0\.0/20\)"):
-        google.create(SUBNETWORK, subnetwork(name="more", ipCidrRange="10.0.8.0/24", secondaryIpRanges=[]))
+        google.create(gke.SUBNETWORK, gke.subnetwork(name="more", ipCidrRange="10.0.8.0/24", secondaryIpRanges=[]))
 
 
-def test_an_update_keeps_the_control_plane(google: Google) -> None:
+def test_an_update_keeps_the_control_plane(google: gke.Google) -> None:
     created = google.cluster()
-    state = google.update(CLUSTER, created, cluster(resourceLabels={"team": "vision"}))
+    state = google.update(gke.CLUSTER, created, gke.cluster(resourceLabels={"team": "vision"}))
     assert state["endpoint"] == created.state["endpoint"]
     assert state["masterAuth"] == created.state["masterAuth"]
     assert state["masterAuth"]["clusterCaCertificate"] == "Q0E="
@@ -121,54 +108,54 @@ def test_an_update_keeps_the_control_plane(google: Google) -> None:
     [({"diskSizeGb": 200}, True), ({"labels": {"team": "speech"}}, False), ({"resourceLabels": {"team": "a"}}, False)],
 )
 def test_google_replaces_nodes_for_what_the_provider_calls_an_update(
-    google: Google, config: dict[str, object], recreated: bool
+    google: gke.Google, config: dict[str, object], recreated: bool
 ) -> None:
     google.cluster()
-    pool = google.create(POOL, gpu_pool())
-    google.update(POOL, pool, gpu_pool(nodeConfig=config))
+    pool = google.create(gke.POOL, gke.gpu_pool())
+    google.update(gke.POOL, pool, gke.gpu_pool(nodeConfig=config))
     assert google.fleet.recreated == (["t4-1"] if recreated else [])
 
 
-def test_the_preview_of_an_update_keeps_known_outputs(google: Google) -> None:
+def test_the_preview_of_an_update_keeps_known_outputs(google: gke.Google) -> None:
     created = google.cluster()
-    news = google.check(CLUSTER, cluster(description=None), created.inputs)
-    request = google.request(CLUSTER, preview=True)
+    news = google.check(gke.CLUSTER, gke.cluster(description=None), created.inputs)
+    request = google.request(gke.CLUSTER, preview=True)
     state = google.provider.update(request, created.id, Previous(created.inputs or {}, created.state), news, 0)
     assert state["masterAuth"] == created.state["masterAuth"]
     assert state["endpoint"] == created.state["endpoint"]
 
 
-def test_a_preview_creates_nothing_and_knows_what_it_cannot_know(google: Google) -> None:
-    state = google.preview(CLUSTER, cluster(network=UNKNOWN, subnetwork=UNKNOWN))
+def test_a_preview_creates_nothing_and_knows_what_it_cannot_know(google: gke.Google) -> None:
+    state = google.preview(gke.CLUSTER, gke.cluster(network=UNKNOWN, subnetwork=UNKNOWN))
     assert state["endpoint"] is UNKNOWN
     assert state["masterAuth"] is UNKNOWN
     assert state["name"] == "gpu-dev"
-    assert google.read(CLUSTER, CLUSTER_ID).id == ""
-    account = google.preview(ACCOUNT, {"accountId": "gpu-dev-nodes"})
-    assert account["email"] == f"gpu-dev-nodes@{PROJECT}.iam.gserviceaccount.com"
+    assert google.read(gke.CLUSTER, gke.CLUSTER_ID).id == ""
+    account = google.preview(gke.ACCOUNT, {"accountId": "gpu-dev-nodes"})
+    assert account["email"] == f"gpu-dev-nodes@{gke.PROJECT}.iam.gserviceaccount.com"
 
 
-def test_a_preview_refuses_what_the_server_would_refuse(google: Google) -> None:
+def test_a_preview_refuses_what_the_server_would_refuse(google: gke.Google) -> None:
     with pytest.raises(ProviderError, match="must be a /28"):
-        google.preview(CLUSTER, cluster(privateClusterConfig={"masterIpv4CidrBlock": "172.16.0.0/24"}))
+        google.preview(gke.CLUSTER, gke.cluster(privateClusterConfig={"masterIpv4CidrBlock": "172.16.0.0/24"}))
 
 
-def test_names_are_made_as_the_provider_makes_them(google: Google) -> None:
-    inputs = google.check(POOL, gpu_pool(name=None), name="My-Long-Pool-Name-That-Exceeds-The-Forty-Characters")
+def test_names_are_made_as_the_provider_makes_them(google: gke.Google) -> None:
+    inputs = google.check(gke.POOL, gke.gpu_pool(name=None), name="My-Long-Pool-Name-That-Exceeds-The-Forty-Characters")
     assert len(inputs["name"]) == 40
     assert inputs["name"].startswith("my-long-pool-name-")
-    assert google.check(POOL, gpu_pool(name=None), inputs)["name"] == inputs["name"]
+    assert google.check(gke.POOL, gke.gpu_pool(name=None), inputs)["name"] == inputs["name"]
 
 
 def test_a_project_is_needed(tmp_path: Path) -> None:
     provider = GcpProvider(tmp_path, None)
-    _, failures = provider.check(Google(tmp_path).request(NETWORK), {}, {"name": "net"})
+    _, failures = provider.check(gke.Google(tmp_path).request(gke.NETWORK), {}, {"name": "net"})
     assert [(failure.property, "gcp:project" in failure.reason) for failure in failures] == [("project", True)]
 
 
-def test_data_sources(google: Google) -> None:
+def test_data_sources(google: gke.Google) -> None:
     project = google.provider.invoke("gcp:organizations/getProject:getProject", {})
-    assert project["projectId"] == PROJECT
+    assert project["projectId"] == gke.PROJECT
     assert len(project["number"]) == 12
     zones = google.provider.invoke("gcp:compute/getZones:getZones", {"region": "us-central1"})
     assert zones["names"] == sorted(zones["names"])
@@ -179,17 +166,17 @@ def test_data_sources(google: Google) -> None:
         google.provider.invoke("gcp:compute/getZones:getZones", {"region": "mars-north1"})
 
 
-def test_the_state_file_is_plain_json(google: Google, tmp_path: Path) -> None:
+def test_the_state_file_is_plain_json(google: gke.Google, tmp_path: Path) -> None:
     network, _ = google.network()
     first = json.loads((tmp_path / "gcp.json").read_text())[0]
-    assert (first["type"], first["id"]) == (NETWORK, network.id)
+    assert (first["type"], first["id"]) == (gke.NETWORK, network.id)
 
 
 @pytest.mark.parametrize("key", ["labels", "resourceLabels"])
-def test_taking_the_last_label_of_a_pool_away_is_a_request_that_says_nothing(google: Google, key: str) -> None:
+def test_taking_the_last_label_of_a_pool_away_is_a_request_that_says_nothing(google: gke.Google, key: str) -> None:
     google.cluster()
-    made = google.create(POOL, gpu_pool(nodeConfig={key: {"team": "vision", "day": "two"}}))
-    fewer = gpu_pool(nodeConfig={key: {"team": "vision"}})
-    google.update(POOL, made, fewer)
+    made = google.create(gke.POOL, gke.gpu_pool(nodeConfig={key: {"team": "vision", "day": "two"}}))
+    fewer = gke.gpu_pool(nodeConfig={key: {"team": "vision"}})
+    google.update(gke.POOL, made, fewer)
     with pytest.raises(ProviderError, match="At least one of"):
-        google.update(POOL, made, gpu_pool(nodeConfig={key: {}}))
+        google.update(gke.POOL, made, gke.gpu_pool(nodeConfig={key: {}}))

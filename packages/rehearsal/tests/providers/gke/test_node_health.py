@@ -6,66 +6,49 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.providers.gke.account import (
-    ACCOUNT,
-    CLUSTER,
-    KEY_MEMBER,
-    NAT,
-    NETWORK,
-    POOL,
-    PROJECT,
-    PROJECT_MEMBER,
-    ROUTER,
-    SUBNETWORK,
-    Google,
-    cluster,
-    cpu_pool,
-    gpu_pool,
-    nat,
-    subnetwork,
-)
+from packages.rehearsal.tests.providers.gke import account as gke
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.functions import project_number
 
-EMAIL = f"gpu-dev-nodes@{PROJECT}.iam.gserviceaccount.com"
+EMAIL = f"gpu-dev-nodes@{gke.PROJECT}.iam.gserviceaccount.com"
 NODES = {"serviceAccount": EMAIL, "machineType": "e2-standard-2"}
 SCOPE = "https://www.googleapis.com/auth/"
 
 
-def with_roles(google: Google, *roles: str, project: str = PROJECT) -> None:
+def with_roles(google: gke.Google, *roles: str, project: str = gke.PROJECT) -> None:
     google.cluster()
-    google.create(ACCOUNT, {"accountId": "gpu-dev-nodes"})
+    google.create(gke.ACCOUNT, {"accountId": "gpu-dev-nodes"})
     for role in roles:
         grant = {"project": project, "role": role, "member": f"serviceAccount:{EMAIL}"}
-        google.create(PROJECT_MEMBER, grant)
+        google.create(gke.PROJECT_MEMBER, grant)
 
 
 @pytest.mark.parametrize(
     "roles",
     [("roles/container.defaultNodeServiceAccount",), ("roles/logging.logWriter", "roles/monitoring.metricWriter")],
 )
-def test_nodes_register_with_the_role_of_nodes(google: Google, roles: tuple[str, ...]) -> None:
+def test_nodes_register_with_the_role_of_nodes(google: gke.Google, roles: tuple[str, ...]) -> None:
     with_roles(google, *roles)
-    assert google.create(POOL, cpu_pool(nodeConfig=NODES)).id
+    assert google.create(gke.POOL, gke.cpu_pool(nodeConfig=NODES)).id
 
 
 @pytest.mark.parametrize("roles", [(), ("roles/artifactregistry.reader",), ("roles/logging.logWriter",)])
-def test_nodes_do_not_register_without_it(google: Google, roles: tuple[str, ...]) -> None:
+def test_nodes_do_not_register_without_it(google: gke.Google, roles: tuple[str, ...]) -> None:
     with_roles(google, *roles)
     lacks = r"only 0 nodes out of 1 have registered.* lacks roles/container\.defaultNodeServiceAccount on project demo"
     with pytest.raises(ProviderError, match=lacks):
-        google.create(POOL, cpu_pool(nodeConfig=NODES))
+        google.create(gke.POOL, gke.cpu_pool(nodeConfig=NODES))
 
 
-def test_a_role_on_another_project_does_not_count(google: Google) -> None:
+def test_a_role_on_another_project_does_not_count(google: gke.Google) -> None:
     with_roles(google, "roles/container.defaultNodeServiceAccount", project="other")
     with pytest.raises(ProviderError, match="lacks roles/container"):
-        google.create(POOL, cpu_pool(nodeConfig=NODES))
+        google.create(gke.POOL, gke.cpu_pool(nodeConfig=NODES))
 
 
-def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: Google) -> None:
+def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: gke.Google) -> None:
     with_roles(google)
-    google.create(POOL, gpu_pool(nodeConfig={"serviceAccount": EMAIL}))
+    google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": EMAIL}))
     group = google.fleet.groups["t4-1"]
     assert not group.autoscaled
     assert "lacks roles/container.defaultNodeServiceAccount" in group.not_scaled_because
@@ -80,21 +63,21 @@ def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: Google) -> N
         (["logging.write", "monitoring"], "lack one for: pulls images"),
     ],
 )
-def test_scopes_of_nodes(google: Google, scopes: list[str], lacking: str) -> None:
+def test_scopes_of_nodes(google: gke.Google, scopes: list[str], lacking: str) -> None:
     google.cluster()
-    google.create(POOL, gpu_pool(nodeConfig={"oauthScopes": [SCOPE + each for each in scopes]}))
+    google.create(gke.POOL, gke.gpu_pool(nodeConfig={"oauthScopes": [SCOPE + each for each in scopes]}))
     because = google.fleet.groups["t4-1"].not_scaled_because
     assert because.endswith(lacking)
     assert bool(because) is bool(lacking)
 
 
-def in_network(google: Google, gateway: dict[str, Any] | None, *, private_access: bool, nodes: bool = True) -> None:
-    google.create(NETWORK, {"name": "net", "autoCreateSubnetworks": False})
-    google.create(SUBNETWORK, subnetwork(privateIpGoogleAccess=private_access))
-    google.create(ROUTER, {"name": "router", "network": "net"})
+def in_network(google: gke.Google, gateway: dict[str, Any] | None, *, private_access: bool, nodes: bool = True) -> None:
+    google.create(gke.NETWORK, {"name": "net", "autoCreateSubnetworks": False})
+    google.create(gke.SUBNETWORK, gke.subnetwork(privateIpGoogleAccess=private_access))
+    google.create(gke.ROUTER, {"name": "router", "network": "net"})
     if gateway is not None:
-        google.create(NAT, nat(**gateway))
-    google.create(CLUSTER, cluster(privateClusterConfig={"enablePrivateNodes": nodes}))
+        google.create(gke.NAT, gke.nat(**gateway))
+    google.create(gke.CLUSTER, gke.cluster(privateClusterConfig={"enablePrivateNodes": nodes}))
 
 
 ALL: dict[str, Any] = {}
@@ -116,7 +99,7 @@ OTHER = {"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES", "subn
     [(ALL, True, True), (ALL, False, True), (OTHER, False, True), (None, True, True), (None, False, False)],
 )
 def test_private_nodes_have_one_way_out_at_least(
-    google: Google, gateway: dict[str, Any] | None, private_access: bool, nodes: bool
+    google: gke.Google, gateway: dict[str, Any] | None, private_access: bool, nodes: bool
 ) -> None:
     in_network(google, gateway, private_access=private_access, nodes=nodes)
 
@@ -130,7 +113,7 @@ def test_private_nodes_have_one_way_out_at_least(
     ],
 )
 def test_private_nodes_without_a_way_out_do_not_register(
-    google: Google, gateway: dict[str, Any] | None, private_access: bool, because: str
+    google: gke.Google, gateway: dict[str, Any] | None, private_access: bool, because: str
 ) -> None:
     with pytest.raises(ProviderError, match=f"0 nodes out of 1 have registered.*{because}"):
         in_network(google, gateway, private_access=private_access)
@@ -138,40 +121,40 @@ def test_private_nodes_without_a_way_out_do_not_register(
 
 @pytest.mark.parametrize("off", ["autoUpgrade", "autoRepair"])
 @pytest.mark.parametrize(("channel", "upgraded"), [("STABLE", True), ("UNSPECIFIED", False), (None, True)])
-def test_pools_in_a_channel_are_upgraded(google: Google, channel: str | None, upgraded: bool, off: str) -> None:
+def test_pools_in_a_channel_are_upgraded(google: gke.Google, channel: str | None, upgraded: bool, off: str) -> None:
     google.cluster(**({"releaseChannel": {"channel": channel}} if channel else {}))
     if not upgraded:
-        assert google.create(POOL, cpu_pool(management={off: False})).id
+        assert google.create(gke.POOL, gke.cpu_pool(management={off: False})).id
         return
-    assert google.create(POOL, cpu_pool()).id
+    assert google.create(gke.POOL, gke.cpu_pool()).id
     words = f"Auto_upgrade and auto_repair cannot be false when release_channel {channel or 'REGULAR'} is set"
     with pytest.raises(ProviderError, match=words):
-        google.create(POOL, cpu_pool(name="still", management={off: False}))
+        google.create(gke.POOL, gke.cpu_pool(name="still", management={off: False}))
 
 
-def test_only_a_pool_in_a_channel_stays_at_its_version_until_the_end_of_support(google: Google) -> None:
+def test_only_a_pool_in_a_channel_stays_at_its_version_until_the_end_of_support(google: gke.Google) -> None:
     google.cluster(releaseChannel={"channel": "UNSPECIFIED"})
-    assert google.create(POOL, cpu_pool(maintenancePolicies=[{}])).id
+    assert google.create(gke.POOL, gke.cpu_pool(maintenancePolicies=[{}])).id
     excluded = {"maintenancePolicies": [{"exclusionUntilEndOfSupports": [{"enabled": True}]}]}
     with pytest.raises(ProviderError, match="needs a release channel"):
-        google.create(POOL, cpu_pool(name="excluded", **excluded))
+        google.create(gke.POOL, gke.cpu_pool(name="excluded", **excluded))
 
 
-def test_the_metadata_server_of_gke_needs_a_workload_pool(google: Google) -> None:
+def test_the_metadata_server_of_gke_needs_a_workload_pool(google: gke.Google) -> None:
     google.cluster()
     with pytest.raises(ProviderError, match="GKE_METADATA needs the cluster's workload_identity_config"):
-        google.create(POOL, cpu_pool(nodeConfig={"workloadMetadataConfig": {"mode": "GKE_METADATA"}}))
+        google.create(gke.POOL, gke.cpu_pool(nodeConfig={"workloadMetadataConfig": {"mode": "GKE_METADATA"}}))
 
 
-KEY = f"projects/{PROJECT}/locations/us-central1/keyRings/r/cryptoKeys/k"
+KEY = f"projects/{gke.PROJECT}/locations/us-central1/keyRings/r/cryptoKeys/k"
 
 
 @pytest.mark.parametrize("agent", ["container-engine-robot", "compute-system", None])
-def test_secrets_are_encrypted_with_a_key_that_the_service_agent_may_use(google: Google, agent: str | None) -> None:
+def test_secrets_are_encrypted_with_a_key_that_the_service_agent_may_use(google: gke.Google, agent: str | None) -> None:
     if agent is not None:
-        member = f"serviceAccount:service-{project_number(PROJECT)}@{agent}.iam.gserviceaccount.com"
+        member = f"serviceAccount:service-{project_number(gke.PROJECT)}@{agent}.iam.gserviceaccount.com"
         role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-        google.create(KEY_MEMBER, {"cryptoKeyId": KEY, "role": role, "member": member})
+        google.create(gke.KEY_MEMBER, {"cryptoKeyId": KEY, "role": role, "member": member})
     encrypted = {"databaseEncryption": {"state": "ENCRYPTED", "keyName": KEY}}
     if agent == "container-engine-robot":
         assert google.cluster(**encrypted).id

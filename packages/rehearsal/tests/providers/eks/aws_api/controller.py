@@ -9,16 +9,7 @@ from typing import Any
 import boto3
 import urllib3
 
-from packages.rehearsal.tests.providers.eks.account import (
-    ADDON,
-    POD_IDENTITY,
-    REGION,
-    ROLE,
-    ROLE_POLICY,
-    Amazon,
-    document,
-    trust,
-)
+from packages.rehearsal.tests.providers.eks import account as eks
 
 NAMESPACE, SERVICE_ACCOUNT, TOKEN = "kube-system", "karpenter", "the-pods-token"
 AGENT = "eks-pod-identity-agent"
@@ -29,7 +20,7 @@ _DAEMON_SETS = "/apis/apps/v1/namespaces/kube-system/daemonsets"
 class Controller:
     """The pod ``kube-system/karpenter-0`` on a cluster of ``amazon``."""
 
-    amazon: Amazon
+    amazon: eks.Amazon
 
     @property
     def environment(self) -> dict[str, str]:
@@ -43,13 +34,13 @@ class Controller:
         """A cluster with the agent, and the controller's role with ``statements``, associated."""
         self.amazon.cluster()
         self.amazon.create(
-            ROLE, {"name": "controller", "assumeRolePolicy": trust("pods.eks.amazonaws.com")}, "controller"
+            eks.ROLE, {"name": "controller", "assumeRolePolicy": eks.trust("pods.eks.amazonaws.com")}, "controller"
         )
         if statements:
-            policy = {"role": "controller", "name": "own", "policy": document(*statements)}
-            self.amazon.create(ROLE_POLICY, policy, "controller-own")
+            policy = {"role": "controller", "name": "own", "policy": eks.document(*statements)}
+            self.amazon.create(eks.ROLE_POLICY, policy, "controller-own")
         self.associate()
-        self.amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": AGENT}, "agent")
+        self.amazon.create(eks.ADDON, {"clusterName": "gpu-dev", "addonName": AGENT}, "agent")
         self.run_agent(1)
         self.know_token()
 
@@ -60,7 +51,7 @@ class Controller:
             "serviceAccount": SERVICE_ACCOUNT,
             "roleArn": "arn:aws:iam::123456789012:role/controller",
         }
-        self.amazon.create(POD_IDENTITY, inputs, "association")
+        self.amazon.create(eks.POD_IDENTITY, inputs, "association")
 
     def run_agent(self, ready: int) -> None:
         agent = {"metadata": {"name": AGENT, "namespace": NAMESPACE}, "status": {"numberReady": ready}}
@@ -88,7 +79,7 @@ class Controller:
         keys = json.loads(text)
         return boto3.client(
             service,
-            region_name=REGION,
+            region_name=eks.REGION,
             endpoint_url=self.endpoint,
             aws_access_key_id=keys["AccessKeyId"],
             aws_secret_access_key=keys["SecretAccessKey"],
@@ -99,7 +90,7 @@ class Controller:
         """A client with keys that nobody gave out."""
         return boto3.client(
             service,
-            region_name=REGION,
+            region_name=eks.REGION,
             endpoint_url=self.endpoint,
             aws_access_key_id="AKIASTRANGER",
             aws_secret_access_key="secret",

@@ -7,16 +7,7 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.providers.eks.account import (
-    EVENT_RULE,
-    EVENT_TARGET,
-    QUEUE,
-    QUEUE_POLICY,
-    REGION,
-    VPC,
-    Amazon,
-    document,
-)
+from packages.rehearsal.tests.providers.eks import account as eks
 from rehearsal.providers.eks.aws_api import moto_backend
 from rehearsal.providers.eks.base.supply import CapacityReservation, Supply
 from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
@@ -50,12 +41,12 @@ def test_one_market_runs_dry_and_the_other_does_not() -> None:
     assert not supply.is_dry("us-west-2b", "g4dn.xlarge", "spot")
 
 
-def _types(amazon: Amazon, *names: str) -> set[str]:
+def _types(amazon: eks.Amazon, *names: str) -> set[str]:
     answer = amazon.account.call("ec2", "DescribeInstanceTypes", InstanceTypes=list(names))
     return {each["InstanceType"] for each in answer["InstanceTypes"]}
 
 
-def test_a_machine_type_is_written_down_once(amazon: Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_type_is_written_down_once(amazon: eks.Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
     # Other tests have asked before.
     monkeypatch.setattr(moto_backend, "_written", {})
     assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
@@ -69,19 +60,19 @@ def test_a_machine_type_is_written_down_once(amazon: Amazon, monkeypatch: pytest
         _types(amazon, "g5.xlarge")
 
 
-def test_what_changes_is_asked_every_time(amazon: Amazon) -> None:
+def test_what_changes_is_asked_every_time(amazon: eks.Amazon) -> None:
     before = amazon.account.call("ec2", "DescribeVpcs")["Vpcs"]
-    amazon.create(VPC, {"cidrBlock": "10.9.0.0/16"}, "other")
+    amazon.create(eks.VPC, {"cidrBlock": "10.9.0.0/16"}, "other")
     assert len(amazon.account.call("ec2", "DescribeVpcs")["Vpcs"]) == len(before) + 1
 
 
-def test_a_machine_type_that_does_not_exist_is_not_remembered(amazon: Amazon) -> None:
+def test_a_machine_type_that_does_not_exist_is_not_remembered(amazon: eks.Amazon) -> None:
     for _ in range(2):
         with pytest.raises(Exception, match="nothing"):
             _types(amazon, "g4dn.nothing")
 
 
-ARN = f"arn:aws:sqs:{REGION}:123456789012:gpu-dev"
+ARN = f"arn:aws:sqs:{eks.REGION}:123456789012:gpu-dev"
 PATTERN = {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}
 SEND = {
     "Effect": "Allow",
@@ -98,28 +89,28 @@ TLS_ONLY = {
 }
 
 
-def declare(amazon: Amazon, pattern: Any = PATTERN, policy: Any = (SEND, TLS_ONLY), target: str = ARN) -> str:
+def declare(amazon: eks.Amazon, pattern: Any = PATTERN, policy: Any = (SEND, TLS_ONLY), target: str = ARN) -> str:
     """The queue's URL."""
-    queue = amazon.create(QUEUE, {"name": "gpu-dev", "sqsManagedSseEnabled": True})
+    queue = amazon.create(eks.QUEUE, {"name": "gpu-dev", "sqsManagedSseEnabled": True})
     if policy:
-        amazon.create(QUEUE_POLICY, {"queueUrl": queue.state["url"], "policy": document(*policy)})
-    amazon.create(EVENT_RULE, {"name": "spot", "eventPattern": json.dumps(pattern)})
+        amazon.create(eks.QUEUE_POLICY, {"queueUrl": queue.state["url"], "policy": eks.document(*policy)})
+    amazon.create(eks.EVENT_RULE, {"name": "spot", "eventPattern": json.dumps(pattern)})
     if target:
-        amazon.create(EVENT_TARGET, {"rule": "spot", "arn": target, "targetId": "queue"})
+        amazon.create(eks.EVENT_TARGET, {"rule": "spot", "arn": target, "targetId": "queue"})
     return str(queue.state["url"])
 
 
-def messages(amazon: Amazon, url: str) -> list[dict[str, Any]]:
+def messages(amazon: eks.Amazon, url: str) -> list[dict[str, Any]]:
     received = amazon.account.call("sqs", "ReceiveMessage", QueueUrl=url, MaxNumberOfMessages=10).get("Messages") or []
     return [json.loads(each["Body"]) for each in received]
 
 
-def test_a_warning_arrives_as_eventbridge_writes_it(amazon: Amazon) -> None:
+def test_a_warning_arrives_as_eventbridge_writes_it(amazon: eks.Amazon) -> None:
     url = declare(amazon)
     assert spot_interruption(amazon.account, "i-1") == [ARN]
     (event,) = messages(amazon, url)
     assert event["detail-type"] == "EC2 Spot Instance Interruption Warning"
-    assert (event["version"], event["source"], event["region"]) == ("0", "aws.ec2", REGION)
+    assert (event["version"], event["source"], event["region"]) == ("0", "aws.ec2", eks.REGION)
     assert event["detail"] == {"instance-id": "i-1", "instance-action": "terminate"}
 
 
@@ -136,13 +127,13 @@ def test_a_warning_arrives_as_eventbridge_writes_it(amazon: Amazon) -> None:
         {"target": ARN + "-other"},
     ],
 )
-def test_one_wrong_word_and_nobody_hears_of_it(amazon: Amazon, wrong: dict[str, Any]) -> None:
+def test_one_wrong_word_and_nobody_hears_of_it(amazon: eks.Amazon, wrong: dict[str, Any]) -> None:
     url = declare(amazon, **wrong)
     assert spot_interruption(amazon.account, "i-1") == []
     assert messages(amazon, url) == []
 
 
-def test_other_events_have_rules_of_their_own(amazon: Amazon) -> None:
+def test_other_events_have_rules_of_their_own(amazon: eks.Amazon) -> None:
     url = declare(amazon)
     assert deliver(amazon.account, REBALANCE, "i-1", {}) == []
     assert messages(amazon, url) == []
