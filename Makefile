@@ -30,7 +30,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs picture schemas lock format clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -118,6 +118,7 @@ check: setup-dev ## Style, types, dead code, layers, workflows, shell scripts, g
 	$(VENV)/python -m policies.config
 	$(VENV)/python -m pytest -q tests/test_architecture.py
 	$(VENV)/python -m schemas.generate --check
+	@$(VENV)/python docs/site/build.py
 	@awk 'FNR == 401 { print FILENAME ": more than 400 lines, split it"; bad = 1 } END { exit bad }' $$(git ls-files '*.py')
 	$(VENV)/shellcheck -e SC2034 packages/machines/pulumi-resource-gpucluster-machines $$(git ls-files '*.sh')
 	@folder="$$($(TOOLS) actionlint)" && "$$folder/actionlint" -color
@@ -126,11 +127,15 @@ check: setup-dev ## Style, types, dead code, layers, workflows, shell scripts, g
 bench: setup-rehearsal ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
 	@$(REHEARSAL) bench
 
-docs: setup-rehearsal ## Regenerate docs/configuration.md, docs/policies.md and the tables of docs/operations.md and the README's picture
+docs: setup-dev ## Regenerate docs/configuration.md, docs/policies.md, the tables of docs/operations.md, the README's picture and the site
 	@$(VENV)/python -m components.settings.docs
 	@$(VENV)/python -m policies.docs
 	@$(VENV)/python -m rehearsal.day_two.docs
 	@$(VENV)/python -m rehearsal.picture
+	@$(MAKE) --no-print-directory site
+
+site: setup-dev ## The pages as a site that opens from disk; the last line is its first page
+	@$(VENV)/python docs/site/build.py
 
 picture: setup-rehearsal ## Redraw the README's picture from the last rehearsal (STACK=)
 	@$(VENV)/python -m rehearsal.picture --from "build/rehearsal/$(STACK)/report.json"
