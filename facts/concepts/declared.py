@@ -120,6 +120,11 @@ class NodeGroup:
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"Node group '{self.name}'"
+
 
 @dataclass(frozen=True)
 class AutoscalerCall:
@@ -199,6 +204,11 @@ class Workload:
     config_maps: tuple[str, ...] = ()
     """Names of the ConfigMaps that its pods mount."""
     runtime_class: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"{self.kind} '{self.namespace}/{self.name}'"
 
 
 @dataclass(frozen=True)
@@ -301,6 +311,11 @@ class Cluster:
     account: Mapping[str, str] = field(default_factory=dict)
     """What tells the cloud account that it is in from others, as far as that is known."""
     resource: str = ""
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"Cluster '{'(name unknown)' if self.name is UNKNOWN else self.name}'"
 
 
 def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:

@@ -46,25 +46,22 @@ _Hint = tuple[str, str, str]
     severity="high",
     example=program(replace(CLUSTER, managed_autoscaler=False), GPUS, WEB),
 )
-def present(stack: Stack) -> list[Violation]:
+def present(stack: Stack) -> Iterator[Violation]:
     """A cluster whose cloud runs no autoscaler has one among the stack's workloads.
 
     A stack without any workload is not checked: another program declares what runs in its cluster.
     """
-    violations = []
     for cluster, groups in clusters_with_gpus(stack):
         if not any(rented(group) for group in groups):
             continue  # nothing to add or remove
         scales = {workload.scales_nodes for workload in stack.workloads if workload.unknown_reason is None}
         if cluster.managed_autoscaler is True or not scales or True in scales:
             continue
-        name = f"Cluster '{cluster.name}'"
         if UNKNOWN in scales or cluster.managed_autoscaler is UNKNOWN:
-            violations.append(present.unknown(name, "whether it has an autoscaler", cluster.resource))
+            yield present.unknown(cluster.title, "whether it has an autoscaler", cluster.resource)
         else:
-            message = f"{name} has GPU node groups and no autoscaler: nothing adds or removes GPU nodes."
-            violations.append(present.violation(message, cluster.resource))
-    return violations
+            message = f"{cluster.title} has GPU node groups and no autoscaler: nothing adds or removes GPU nodes."
+            yield present.violation(message, cluster.resource)
 
 
 @rule(
@@ -76,13 +73,12 @@ def present(stack: Stack) -> list[Violation]:
     severity="high",
     example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("other")),
 )
-def sees_each_group(stack: Stack) -> list[Violation]:
+def sees_each_group(stack: Stack) -> Iterator[Violation]:
     """The autoscaler of the cluster discovers each GPU group.
 
     Where the stack declares no autoscaler that discovers groups, an autoscaler of another program may; that is unknown.
     """
     finders = finders_of(stack)
-    violations = []
     for group in stack.groups:
         if group.gpus_per_node == 0 or group.kind == "machine":
             continue
@@ -103,10 +99,7 @@ def sees_each_group(stack: Stack) -> list[Violation]:
         else:
             message += "may not be discovered by the autoscaler: unknown at preview, checked at update: its tags."
         remedy = _discovery_remedy(finders)
-        violations.append(
-            sees_each_group.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
-        )
-    return violations
+        yield sees_each_group.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
 
 
 @rule(
@@ -118,12 +111,11 @@ def sees_each_group(stack: Stack) -> list[Violation]:
     severity="high",
     example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("ml")),
 )
-def knows_each_template(stack: Stack) -> list[Violation]:
+def knows_each_template(stack: Stack) -> Iterator[Violation]:
     """The tags of each GPU group tell the autoscaler every label and taint of its nodes.
 
     It asks the cloud for a managed group's labels and taints only until the group has had a node.
     """
-    violations = []
     for group in stack.groups if finders_of(stack) else ():
         if group.gpus_per_node == 0 or group.kind == "machine" or group.scaling is None:
             continue
@@ -140,10 +132,7 @@ def knows_each_template(stack: Stack) -> list[Violation]:
             )
         tags = ", ".join(f"{key}={value}" for _, key, value in missing or unknown)
         remedy = f"Tag the Auto Scaling group itself, not the node group: {tags}."
-        violations.append(
-            knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
-        )
-    return violations
+        yield knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
 
 
 @rule(
@@ -158,26 +147,27 @@ def knows_each_template(stack: Stack) -> list[Violation]:
         pod_roles=(PodRole("scaler", "kube-system", "scaler", ({"Statement": []},)),),
     ),
 )
-def permitted(stack: Stack) -> list[Violation]:
+def permitted(stack: Stack) -> Iterator[Violation]:
     """Each autoscaler's role allows its actions. A role that the stack does not declare is not checked.
 
     Without a role of its own it has the role of its node, if the stack declares that role and the cluster.
     """
-    violations = []
     pod_roles = [role for role in stack.pod_roles if not role.of_nodes]
     for workload in stack.workloads:
         if (scaler := workload.autoscaler) is None:
             continue
-        answers = [
-            (role, both((_equal(role.namespace, workload.namespace), _runs_as(scaler, role)))) for role in pod_roles
-        ]
+        answers = [(role, _runs_as(role, workload, scaler)) for role in pod_roles]
         own = [(role, answer is True) for role, answer in answers if answer is not False]
         for role, certain in own:
             if not role.elsewhere:
-                violations += _role_violations(workload, scaler, role, stack, certain=certain)
+                yield from _role_violations(workload, scaler, role, stack, certain=certain)
         if not own and stack.clusters:
-            violations += _node_role_violations(workload, scaler, stack)
-    return violations
+            yield from _node_role_violations(workload, scaler, stack)
+
+
+def _runs_as(role: PodRole, workload: Workload, scaler: Autoscaler) -> Maybe[bool]:
+    accounts = _equal(role.service_account, scaler.service_account)
+    return both((_equal(role.namespace, workload.namespace), accounts))
 
 
 def _node_role_violations(workload: Workload, scaler: Autoscaler, stack: Stack) -> list[Violation]:
@@ -244,7 +234,7 @@ def _is_tagged(scaling: ScalingGroup, key: str, value: Maybe[str]) -> Maybe[bool
 def _role_violations(
     workload: Workload, autoscaler: Autoscaler, role: PodRole, stack: Stack, *, certain: bool
 ) -> Iterator[Violation]:
-    name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
+    name = workload.title
     if role.assumable is not True:
         message = f"{name} cannot assume the role '{role.role}': its trust policy does not allow it."
         remedy = "Allow the pod identity service to assume the role and to tag its sessions."
@@ -272,13 +262,12 @@ def _role_violations(
 
 def _allowed(right: AutoscalerCall, role: PodRole, groups: list[NodeGroup]) -> Maybe[bool]:
     """Whether the role allows the call; a call on groups has to be allowed for every discovered group."""
-    if not right.on_group:
-        # The call itself sets what conditions check (a region, the tags of a new machine), so they are met.
-        return iam.allows(role.policies, iam.AuthorizationRequest(right.action, right.resource, None))
-    calls = [_call_on(right, group) for group in groups] or [
-        iam.AuthorizationRequest(right.action, right.resource, None)
-    ]
-    return both(iam.allows(role.policies, call) for call in calls)
+    calls = [_call_on(right, group) for group in groups] if right.on_group else []
+    # A call on no group sets itself what conditions check (a region, the tags of a new machine), so they are met.
+    return both(
+        iam.allows(role.policies, call)
+        for call in calls or [iam.AuthorizationRequest(right.action, right.resource, None)]
+    )
 
 
 def _call_on(right: AutoscalerCall, group: NodeGroup) -> iam.AuthorizationRequest:
@@ -301,10 +290,6 @@ def _remedy(refused: list[str], autoscaler: Autoscaler, of_nodes: bool) -> str:
     if changing & set(refused):
         remedy += "; a condition on tags must match the tags of the cluster's groups"
     return remedy + "."
-
-
-def _runs_as(autoscaler: Autoscaler, role: PodRole) -> Maybe[bool]:
-    return _equal(autoscaler.service_account, role.service_account)
 
 
 def _discovery_remedy(finders: Sequence[Autoscaler]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from facts.concepts.declared import Cluster, NodeGroup, Stack, Violation, same_place
@@ -24,16 +24,14 @@ _FOR_SYSTEM_PODS: Final = "CriticalAddonsOnly"
     severity="high",
     example=program(CLUSTER, GPUS),
 )
-def not_alone(stack: Stack) -> list[Violation]:
+def not_alone(stack: Stack) -> Iterator[Violation]:
     """A cluster with GPU groups has a group without GPUs too."""
-    violations = []
     for cluster, groups in clusters_with_gpus(stack):
         if any(group.gpus_per_node == 0 for group in groups):
             continue
-        message = f"Cluster '{name_of(cluster)}' has no node group without GPUs: its system pods need a GPU node."
+        message = f"{cluster.title} has no node group without GPUs: its system pods need a GPU node."
         not_evaluated = any(group.gpus_per_node is UNKNOWN for group in groups)
-        violations.append(not_alone.violation(message, cluster.resource, not_evaluated=not_evaluated))
-    return violations
+        yield not_alone.violation(message, cluster.resource, not_evaluated=not_evaluated)
 
 
 @rule(
@@ -45,7 +43,7 @@ def not_alone(stack: Stack) -> list[Violation]:
     severity="high",
     example=program(CLUSTER, GPUS, CPUS),
 )
-def system_pods_home(stack: Stack) -> list[Violation]:
+def system_pods_home(stack: Stack) -> Iterator[Violation]:
     """A cluster with GPU groups has a CPU group that is always on and whose taints system pods tolerate.
 
     The clouds' own system pods tolerate ``CriticalAddonsOnly``, as Kubernetes' add-ons do:
@@ -53,22 +51,16 @@ def system_pods_home(stack: Stack) -> list[Violation]:
     https://learn.microsoft.com/azure/aks/use-system-pools. With an autoscaler on an always-on group, the other
     system pods may run on a group that it adds nodes to.
     """
-    violations = []
     for cluster, groups in clusters_with_gpus(stack):
         home = _home(groups)
-        if home is True:
-            continue
         if home is UNKNOWN:
-            message = f"Cluster '{name_of(cluster)}': whether a CPU node group is always on and untainted is unknown"
+            message = f"{cluster.title}: whether a CPU node group is always on and untainted is unknown"
             message += " at preview, checked at update."
-            violations.append(system_pods_home.violation(message, cluster.resource, not_evaluated=True))
-            continue
-        message = (
-            f"Cluster '{name_of(cluster)}' has no untainted CPU node group that is always on: its system pods stay "
-            "Pending, or run on GPU nodes and keep them up."
-        )
-        violations.append(system_pods_home.violation(message, cluster.resource))
-    return violations
+            yield system_pods_home.violation(message, cluster.resource, not_evaluated=True)
+        elif not home:
+            message = f"{cluster.title} has no untainted CPU node group that is always on: its system pods stay "
+            message += "Pending, or run on GPU nodes and keep them up."
+            yield system_pods_home.violation(message, cluster.resource)
 
 
 def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
@@ -120,8 +112,3 @@ def _always_on(group: NodeGroup) -> Maybe[bool]:
 def _open(group: NodeGroup) -> Maybe[bool]:
     taints = repelling_taints(group)
     return UNKNOWN if taints is UNKNOWN else all(taint.key == _FOR_SYSTEM_PODS for taint in taints)
-
-
-def name_of(cluster: Cluster) -> str:
-    """The cluster's name for messages."""
-    return "(name unknown)" if cluster.name is UNKNOWN else cluster.name

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from facts.concepts.declared import IdleTime, NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN
-from policies.rules.clusters import clusters_with_gpus, name_of
+from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, program
@@ -30,12 +30,11 @@ from policies.rules.samples import GPUS, program
     },
     example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))),
 )
-def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violation]:
+def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> Iterator[Violation]:
     """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler.
 
     An autoscaler in a program without node groups is checked as well: another program declares its groups.
     """
-    violations = []
     for owner, idle, certain, resource in _idle_times(stack):
         if idle.minutes is not UNKNOWN and _is_short(idle.minutes, max_idle_minutes):
             continue
@@ -43,11 +42,10 @@ def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violati
         remedy = f"Set {idle.where} so that an idle node is removed within {within}, at any time of day."
         if idle.minutes is UNKNOWN or not certain:
             what = f"how long an idle GPU node runs ({idle.where})"
-            violations.append(idle_time.unknown(owner, what, resource, remedy=remedy))
+            yield idle_time.unknown(owner, what, resource, remedy=remedy)
         else:
             message = f"{owner} keeps an idle GPU node {_span(idle.minutes)} ({idle.where})."
-            violations.append(idle_time.violation(message, resource, remedy=remedy))
-    return violations
+            yield idle_time.violation(message, resource, remedy=remedy)
 
 
 @rule(
@@ -78,12 +76,11 @@ def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:
     for cluster, members in clusters_with_gpus(stack):
         if cluster.idle is not None:
             certain = any(has_gpus(group) and group.gpus_per_node is not UNKNOWN for group in members)
-            yield f"Cluster '{name_of(cluster)}'", cluster.idle, certain, cluster.resource
+            yield cluster.title, cluster.idle, certain, cluster.resource
     for workload in stack.workloads if groups or not stack.groups else ():
         if workload.idle is not None:
-            name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
             certain = not groups or any(group.gpus_per_node is not UNKNOWN for group in groups)
-            yield name, workload.idle, certain, workload.resource
+            yield workload.title, workload.idle, certain, workload.resource
 
 
 def _is_short(minutes: float, most: float | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 
 from facts.concepts.counts import counted
@@ -12,7 +12,7 @@ from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
-from policies.rules.scheduling import distinct, selects, untolerated
+from policies.rules.scheduling import admits, distinct
 
 _UNKNOWN_NODE = UnknownReason(
     "the node's name does not say to which node group it belongs",
@@ -29,9 +29,8 @@ _UNKNOWN_NODE = UnknownReason(
     severity="critical",
     example=replace(program(GPUS), minimums=(Minimum("schedule 'morning'", 2, "l4", where="minSize"),)),
 )
-def minimum_elsewhere(stack: Stack) -> list[Violation]:
+def minimum_elsewhere(stack: Stack) -> Iterator[Violation]:
     """No schedule, autoscale setting or autoscaler's flag keeps nodes of a GPU group."""
-    violations = []
     groups = [group for group in stack.groups if has_gpus(group)]
     for minimum in stack.minimums:
         if minimum.nodes is not UNKNOWN and minimum.nodes <= 0:
@@ -40,24 +39,18 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
         if group is None:
             if minimum.node and not any(_is_about(minimum, other) for other in stack.groups):
                 message = f"The {minimum.what} keeps the node ({minimum.where}). It is unknown whether it has GPUs."
-                violations.append(
-                    minimum_elsewhere.violation(
-                        message, minimum.resource, not_evaluated=True, unknown_reason=_UNKNOWN_NODE
-                    )
+                yield minimum_elsewhere.violation(
+                    message, minimum.resource, not_evaluated=True, unknown_reason=_UNKNOWN_NODE
                 )
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
             what = f"whether it keeps nodes of GPU node group '{group.name}'"
-            violation = minimum_elsewhere.unknown(f"The {minimum.what}", what, minimum.resource, remedy=remedy)
+            yield minimum_elsewhere.unknown(f"The {minimum.what}", what, minimum.resource, remedy=remedy)
         else:
-            message = (
-                f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group '{group.name}' "
-            )
-            message += f"({minimum.where}), even if the group's own minimum is 0."
-            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy)
-        violations.append(violation)
-    return violations
+            message = f"The {minimum.what} keeps at least {counted(minimum.nodes, 'node')} of GPU node group "
+            message += f"'{group.name}' ({minimum.where}), even if the group's own minimum is 0."
+            yield minimum_elsewhere.violation(message, minimum.resource, remedy=remedy)
 
 
 @rule(
@@ -69,9 +62,8 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
     severity="critical",
     example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True)),
 )
-def placeholders(stack: Stack) -> list[Violation]:
+def placeholders(stack: Stack) -> Iterator[Violation]:
     """No pods of negative priority and no capacity buffers hold GPUs."""
-    violations = []
     stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus == 0 or workload.kind == "DaemonSet":
@@ -79,16 +71,15 @@ def placeholders(stack: Stack) -> list[Violation]:
         keeps, count = _keeps_room(workload, stack), permanent_pods(workload, stack)
         if keeps is False or count == 0:
             continue
-        name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
             what = "whether its pods are placeholders on GPU nodes"
-            violation = placeholders.unknown(name, what, workload.resource)
+            yield placeholders.unknown(workload.title, what, workload.resource)
         else:
-            message = f"{name} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
+            message = (
+                f"{workload.title} reserves room for {counted(count, 'pod')} with {counted(workload.gpus, 'GPU')}: "
+            )
             message += f"nodes run without work{_price(workload, count * workload.gpus, stack)}."
-            violation = placeholders.violation(message, workload.resource)
-        violations.append(violation)
-    return violations
+            yield placeholders.violation(message, workload.resource)
 
 
 @rule(
@@ -118,9 +109,8 @@ def daemon_set_asks(workload: Workload) -> list[Violation]:
     severity="medium",
     example=program(GPUS, replace(JOB, kind="Deployment", name="serve", always=2)),
 )
-def held_for_ever(stack: Stack) -> list[Violation]:
+def held_for_ever(stack: Stack) -> Iterator[Violation]:
     """Reports workloads that hold GPUs whether or not there is work, with their price."""
-    violations = []
     stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
@@ -129,10 +119,8 @@ def held_for_ever(stack: Stack) -> list[Violation]:
         if count is UNKNOWN or count <= 0 or _keeps_room(workload, stack) is True:
             continue
         gpus = count * workload.gpus
-        message = f"{workload.kind} '{workload.namespace}/{workload.name}' always holds {counted(gpus, 'GPU')}"
-        message += f"{_price(workload, gpus, stack)}: its nodes are never removed."
-        violations.append(held_for_ever.violation(message, workload.resource))
-    return violations
+        holds = f"always holds {counted(gpus, 'GPU')}{_price(workload, gpus, stack)}"
+        yield held_for_ever.violation(f"{workload.title} {holds}: its nodes are never removed.", workload.resource)
 
 
 @rule(
@@ -151,11 +139,9 @@ def reserved_capacity(reservation: Reservation) -> list[Violation]:
     if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
         what = "how many GPUs it reserves"
         return [reserved_capacity.unknown(f"The {reservation.what}", what, reservation.resource)]
-    message = (
-        f"The {reservation.what} reserves {counted(reservation.machines, 'machine')} "
-        f"with {counted(reservation.gpus_per_machine, 'GPU')} "
-    )
-    message += f"each ({reservation.machine_type}), billed whether they are used or not."
+    machines = f"{counted(reservation.machines, 'machine')} with {counted(reservation.gpus_per_machine, 'GPU')}"
+    message = f"The {reservation.what} reserves {machines} each ({reservation.machine_type}), "
+    message += "billed whether they are used or not."
     return [reserved_capacity.violation(message, reservation.resource)]
 
 
@@ -174,9 +160,7 @@ def _keeps_room(workload: Workload, stack: Stack) -> Maybe[bool]:
 
 def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
     # Clouds name nodes after the pool: gke-CLUSTER-POOL-HASH, aks-POOL-NUMBER-vmss.
-    if minimum.node and f"-{group.name}-" in minimum.node:
-        return True
-    if group.resource in minimum.declared_at:
+    if (minimum.node and f"-{group.name}-" in minimum.node) or group.resource in minimum.declared_at:
         return True
     if not isinstance(minimum.group, str):
         return False
@@ -201,9 +185,4 @@ def _usd_per_gpu(workload: Workload, group: NodeGroup) -> float | None:
     price, each = group.hourly_usd, group.gpus_per_node
     if price is UNKNOWN or price is None or each is UNKNOWN or each == 0 or group.kind == "machine":
         return None
-    return price / each if selects(workload, group) is not False and not _repels(workload, group) else None
-
-
-def _repels(workload: Workload, group: NodeGroup) -> bool:
-    lacking: Maybe[Iterable[object]] = untolerated(workload, group)
-    return lacking is not UNKNOWN and bool(lacking)
+    return None if admits(workload, group) is False else price / each

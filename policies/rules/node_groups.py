@@ -49,7 +49,7 @@ def zero_minimum(group: NodeGroup) -> list[Violation]:
     if group.min_nodes is UNKNOWN:
         return [_unknown(zero_minimum, group, "min_nodes", "its minimum")]
     nodes = counted(group.min_nodes, "node")
-    message = f"GPU node group '{group.name}' keeps at least {nodes} running even if no pod needs it."
+    message = f"keeps at least {nodes} running even if no pod needs it."
     remedy = ""
     if group.for_system_pods is True:
         message += " It is a group for system pods, which this cloud never scales to zero."
@@ -77,8 +77,8 @@ def starts_empty(group: NodeGroup) -> list[Violation]:
         return []
     if group.initial_nodes is UNKNOWN:
         return [_unknown(starts_empty, group, "initial_nodes", "its initial node count")]
-    message = f"GPU node group '{group.name}' starts with {counted(group.initial_nodes, 'node')} that no pod requested."
-    return [_violation(starts_empty, group, message)]
+    nodes = counted(group.initial_nodes, "node")
+    return [_violation(starts_empty, group, f"starts with {nodes} that no pod requested.")]
 
 
 @rule(
@@ -99,14 +99,12 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
             return []  # it is stopped, or its count is 0
         if group.initial_nodes is UNKNOWN:
             return [_unknown(autoscaled, group, "initial_nodes", "how many machines there are")]
-        message = f"Machine '{group.name}' has GPUs and is in no autoscaled group: it is billed until it is deleted."
-        return [
-            _violation(autoscaled, group, message, "Use a node pool that autoscales from 0 and run the work as a pod.")
-        ]
+        message = "has GPUs and is in no autoscaled group: it is billed until it is deleted."
+        remedy = "Use a node pool that autoscales from 0 and run the work as a pod."
+        return [_violation(autoscaled, group, message, remedy, kind="Machine")]
     if group.autoscaled is UNKNOWN:
         return [_unknown(autoscaled, group, "autoscaled", "whether it is autoscaled")]
-    message = f"GPU node group '{group.name}' has a fixed size: nothing removes idle nodes."
-    return [_violation(autoscaled, group, message)]
+    return [_violation(autoscaled, group, "has a fixed size: nothing removes idle nodes.")]
 
 
 @rule(
@@ -136,10 +134,10 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
             return []  # it has a maximum, and there is no limit to compare it with
         return [_unknown(ceiling, group, "max_nodes", "its maximum", remedy)]
     if group.max_nodes is None:
-        message = f"GPU node group '{group.name}' has no maximum: a runaway job can scale it without limit."
+        message = "has no maximum: a runaway job can scale it without limit."
         return [_violation(ceiling, group, message, remedy)]
     if group.max_nodes < 1:
-        message = f"GPU node group '{group.name}' has the maximum {group.max_nodes}: it can never have a node."
+        message = f"has the maximum {group.max_nodes}: it can never have a node."
         return [_violation(ceiling, group, message, "Set the maximum to 1 or more, or remove the group.")]
     if max_gpus is None:
         return []
@@ -148,7 +146,7 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     gpus = group.max_nodes * group.gpus_per_node
     if gpus <= max_gpus:
         return []
-    message = f"GPU node group '{group.name}' may grow to {gpus} GPUs ({group.max_nodes} x {group.gpus_per_node})."
+    message = f"may grow to {gpus} GPUs ({group.max_nodes} x {group.gpus_per_node})."
     return [_violation(ceiling, group, message, remedy)]
 
 
@@ -174,9 +172,7 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
         return []  # gpu-taint-key reports it
     # Keys only: a value may come from a secret, which the engine hands over unwrapped.
     taints = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.taints) or "none"
-    message = (
-        f"GPU node group '{group.name}' lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up."
-    )
+    message = f"lacks the GPU taint (its taints: {taints}): any pod can keep its nodes up."
     return [_violation(gpu_taint, group, message)]
 
 
@@ -206,7 +202,7 @@ def taint_key(group: NodeGroup, taint_keys: tuple[str, ...] = ()) -> list[Violat
     if not own:
         return []
     keys = ", ".join(f"{taint.key}:{taint.effect}" for taint in own)
-    message = f"GPU node group '{group.name}' repels pods with {keys}, not with {GPU_RESOURCE}: "
+    message = f"repels pods with {keys}, not with {GPU_RESOURCE}: "
     message += "device plugins, monitoring and GPU pods must tolerate that taint themselves."
     return [_violation(taint_key, group, message)]
 
@@ -233,10 +229,8 @@ def present_label(group: NodeGroup) -> list[Violation]:
         return []
     if value is UNKNOWN:
         return [_unknown(present_label, group, "labels", "its labels")]
-    message = (
-        f"GPU node group '{group.name}' lacks the label {GPU_PRESENT_LABEL}=true: unless node feature discovery "
-        "sets it, NVIDIA's device plugin does not start there."
-    )
+    message = f"lacks the label {GPU_PRESENT_LABEL}=true: unless node feature discovery sets it, "
+    message += "NVIDIA's device plugin does not start there."
     return [_violation(present_label, group, message)]
 
 
@@ -254,10 +248,8 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
     if group.gpus_per_node is UNKNOWN or not group.other_gpus_per_node:
         return []
     counts = " or ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus_per_node)))
-    message = (
-        f"GPU node group '{group.name}' mixes machine types with {counts} GPUs: the autoscaler plans with the first "
-        "type only, so it adds nodes that are too small for the pod, or larger than needed."
-    )
+    message = f"mixes machine types with {counts} GPUs: the autoscaler plans with the first type only, "
+    message += "so it adds nodes that are too small for the pod, or larger than needed."
     return [_violation(uniform_sizes, group, message)]
 
 
@@ -279,8 +271,8 @@ def accelerator_minimum(group: NodeGroup) -> list[Violation]:
         return []
     if nodes is UNKNOWN:
         reason, what = group.unknown_reasons.get("min_nodes"), "how many of its nodes are always up"
-        return [accelerator_minimum.unknown(f"Node group '{group.name}'", what, group.resource, reason=reason)]
-    message = f"Node group '{group.name}' always has {counted(nodes, 'node')} with {group.accelerators}, idle or not."
+        return [accelerator_minimum.unknown(group.title, what, group.resource, reason=reason)]
+    message = f"{group.title} always has {counted(nodes, 'node')} with {group.accelerators}, idle or not."
     return [accelerator_minimum.violation(message, group.resource)]
 
 
@@ -297,10 +289,8 @@ def uniform_models(group: NodeGroup) -> list[Violation]:
     """All machine types of a GPU group have the same GPU model, so that a job gets the memory and speed it expects."""
     if len(group.gpu_models) < 2:
         return []
-    message = (
-        f"GPU node group '{group.name}' mixes GPU models ({', '.join(group.gpu_models)}): which one a job gets, "
-        "and whether it fits into its memory, is random."
-    )
+    message = f"mixes GPU models ({', '.join(group.gpu_models)}): which one a job gets, "
+    message += "and whether it fits into its memory, is random."
     return [_violation(uniform_models, group, message)]
 
 
@@ -312,7 +302,10 @@ def _reserves(group: NodeGroup, taint: Taint) -> bool:
     return taint.effect in _REPELLING and not (by_cloud or misspelled or _NOT_FOR_GPUS.search(taint.key))
 
 
-def _violation(rule: Rule[...], group: NodeGroup, message: str, remedy: str = "") -> Violation:
+def _violation(
+    rule: Rule[...], group: NodeGroup, predicate: str, remedy: str = "", kind: str = "GPU node group"
+) -> Violation:
+    message = f"{kind} '{group.name}' {predicate}"
     if group.without_gpus:
         message = f"{message} It asks for no GPUs, and does not exclude machines with GPUs."
         remedy = f"{group.without_gpus} If it is for GPUs: {remedy or rule.remedy}"

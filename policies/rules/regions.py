@@ -31,14 +31,13 @@ from policies.rules.samples import CLUSTER
 )
 def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[Violation]:
     """The cluster or group is in one of ``regions``; an empty list allows all."""
-    kind = "Cluster" if isinstance(subject, Cluster) else "Node group"
     if not regions or subject.region is None:
         return []
     if subject.region is UNKNOWN:
-        return [allowed.unknown(f"{kind} '{subject.name}'", "its region", subject.resource)]
+        return [allowed.unknown(subject.title, "its region", subject.resource)]
     if subject.region in regions:
         return []
-    message = f"{kind} '{subject.name}' is in region '{subject.region}', which is not allowed."
+    message = f"{subject.title} is in region '{subject.region}', which is not allowed."
     return [allowed.violation(message, subject.resource, remedy=f"Use one of: {', '.join(regions)}.")]
 
 
@@ -70,16 +69,13 @@ def low_carbon(cluster: Cluster, min_carbon_free_percent: int = 75, max_grams_pe
     The defaults are the thresholds of Google's low-carbon label: https://cloud.google.com/sustainability/region-carbon
     """
     carbon = cluster.carbon
-    if (
-        carbon is None
-        or carbon.free_percent >= min_carbon_free_percent
-        or carbon.grid_grams_per_kwh <= max_grams_per_kwh
-    ):
+    if carbon is None or carbon.free_percent >= min_carbon_free_percent:
+        return []
+    if carbon.grid_grams_per_kwh <= max_grams_per_kwh:
         return []
     message = (
         f"Region '{cluster.region}' has carbon-free energy {carbon.free_percent} % of the time, and its grid emits "
         f"{carbon.grid_grams_per_kwh:.0f} gCO2eq/kWh ({carbon.year})."
     )
-    return [
-        low_carbon.violation(message, cluster.resource, remedy=f"Choose a cleaner region (source: {carbon.source}).")
-    ]
+    remedy = f"Choose a cleaner region (source: {carbon.source})."
+    return [low_carbon.violation(message, cluster.resource, remedy=remedy)]

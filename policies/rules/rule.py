@@ -7,7 +7,7 @@ The pack calls ``zero_minimum.check(subject, limits)``, with the limits of the s
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -37,8 +37,8 @@ class Rule(Generic[P]):
     before it is created.
     """
 
-    function: Callable[P, list[Violation]]
-    """Takes a subject and the limits by name; returns the violations."""
+    function: Callable[P, Iterable[Violation]]
+    """Takes a subject and the limits by name; returns or yields the violations."""
     id: str
     title: str
     why: str
@@ -55,12 +55,12 @@ class Rule(Generic[P]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> list[Violation]:
         """The function's violations."""
-        return self.function(*args, **kwargs)
+        return list(self.function(*args, **kwargs))
 
     def check(self, subject: object, limits: Limits = _NONE) -> list[Violation]:
         """Violations of the rule by one of its ``subjects``; a limit that is not in ``limits`` has its default."""
-        judge: Callable[..., list[Violation]] = self.function
-        return judge(subject, **{_parameter(name): value for name, value in self.limits(limits).items()})
+        judge: Callable[..., Iterable[Violation]] = self.function
+        return list(judge(subject, **{_parameter(name): value for name, value in self.limits(limits).items()}))
 
     def violation(
         self,
@@ -137,29 +137,26 @@ def rule(
     example_limits: Limits = _NONE,
     limits: Mapping[str, Mapping[str, Any]] = _NONE,
     remediable: bool = False,
-) -> Callable[[Callable[P, list[Violation]]], Rule[P]]:
+) -> Callable[[Callable[P, Iterable[Violation]]], Rule[P]]:
     """Makes a function a rule.
 
     ``limits`` maps a key of the configuration (``maxGpus``) to its JSON schema; the function has a parameter of the
     same name in Python's spelling (``max_gpus``), whose default is the limit's.
     """
 
-    def made(function: Callable[P, list[Violation]]) -> Rule[P]:
-        return Rule(
-            function=function,
-            id=id,
-            title=title,
-            why=why,
-            remedy=remedy,
-            level=level,
-            severity=severity,
-            options=limits,
-            example=example,
-            example_limits=example_limits,
-            remediable=remediable,
-        )
-
-    return made
+    return lambda function: Rule(
+        function=function,
+        id=id,
+        title=title,
+        why=why,
+        remedy=remedy,
+        level=level,
+        severity=severity,
+        options=limits,
+        example=example,
+        example_limits=example_limits,
+        remediable=remediable,
+    )
 
 
 def _parameter(limit: str) -> str:

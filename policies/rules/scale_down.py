@@ -7,13 +7,14 @@ https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from facts.concepts.declared import DisruptionBudget, NodeGroup, Stack, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.rule import rule
 from policies.rules.samples import CPUS, WEB, program
-from policies.rules.scheduling import distinct, selects, untolerated
+from policies.rules.scheduling import admits, distinct
 
 _SYSTEM: frozenset[str] = frozenset({"kube-system"})
 _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
@@ -31,9 +32,8 @@ _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet
     severity="medium",
     example=program(CPUS, replace(WEB, name="metrics", namespace="kube-system")),
 )
-def system_pods_evictable(stack: Stack) -> list[Violation]:
+def system_pods_evictable(stack: Stack) -> Iterator[Violation]:
     """A long-running kube-system workload that may run on autoscaled nodes has a budget that allows eviction."""
-    violations = []
     groups = distinct(stack).groups
     budgets: dict[str, list[DisruptionBudget]] = {}
     for budget in stack.budgets:
@@ -47,21 +47,19 @@ def system_pods_evictable(stack: Stack) -> list[Violation]:
         allowed = either(_allows_eviction(budget, workload) for budget in budgets.get(workload.namespace, ()))
         if allowed is True:
             continue
-        name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if UNKNOWN in (on, allowed) or workload.safe_to_evict is UNKNOWN:
             what = "whether its pods keep an idle node running"
-            violations.append(system_pods_evictable.unknown(name, what, workload.resource))
-            continue
-        message = f"{name} has no PodDisruptionBudget that allows eviction: the autoscaler cannot remove its node."
-        violations.append(system_pods_evictable.violation(message, workload.resource))
-    return violations
+            yield system_pods_evictable.unknown(workload.title, what, workload.resource)
+        else:
+            message = f"{workload.title} has no PodDisruptionBudget that allows eviction: "
+            message += "the autoscaler cannot remove its node."
+            yield system_pods_evictable.violation(message, workload.resource)
 
 
 def _may_run_on(workload: Workload, group: NodeGroup) -> Maybe[bool]:
     if group.kind == "machine" or group.autoscaled is False:
         return False
-    lacking = untolerated(workload, group)
-    return both((group.autoscaled, selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
+    return both((group.autoscaled, admits(workload, group)))
 
 
 def _allows_eviction(budget: DisruptionBudget, workload: Workload) -> Maybe[bool]:

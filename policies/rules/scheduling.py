@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, Stack, Workload
-from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, items, negation
 
 _ABSENT: Final = object()
@@ -90,15 +90,18 @@ def repelling_taints(group: NodeGroup) -> Maybe[tuple[Taint, ...]]:
 
 def untolerated(workload: Workload, group: NodeGroup) -> Maybe[tuple[Taint, ...]]:
     """The group's taints that keep the workload's pods away."""
-    taints = repelling_taints(group)
-    if taints is UNKNOWN:
+    taints, tolerations = repelling_taints(group), workload.tolerations
+    if taints is UNKNOWN or not taints:
+        return taints
+    if tolerations is UNKNOWN:
         return UNKNOWN
-    if not taints:
-        return ()
-    if workload.tolerations is UNKNOWN:
-        return UNKNOWN
-    tolerations: tuple[Toleration, ...] = workload.tolerations
     return tuple(taint for taint in taints if not any(toleration.tolerates(taint) for toleration in tolerations))
+
+
+def admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
+    """Whether the group's labels and taints admit the workload's pods."""
+    lacking = untolerated(workload, group)
+    return both((selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
 
 
 def offers_gpus(group: NodeGroup, gpus: int) -> Maybe[bool]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN, either, negation
-from policies.rules.clusters import belongs, name_of
+from policies.rules.clusters import belongs
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, GPUS, program
@@ -23,13 +24,9 @@ from policies.rules.samples import CLUSTER, GPUS, program
 )
 def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     """Nodes have no public addresses."""
-    kind, private = (
-        ("Cluster", subject.private_nodes) if isinstance(subject, Cluster) else ("Node group", subject.private)
-    )
+    private = subject.private_nodes if isinstance(subject, Cluster) else subject.private
     broken = UNKNOWN if private is UNKNOWN else private is False
-    return private_nodes.decide(
-        broken, f"{kind} '{subject.name}'", "gives its nodes public addresses", subject.resource
-    )
+    return private_nodes.decide(broken, subject.title, "gives its nodes public addresses", subject.resource)
 
 
 @rule(
@@ -41,9 +38,8 @@ def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     severity="high",
     example=program(replace(GPUS, private=False)),
 )
-def gpu_nodes_private(stack: Stack) -> list[Violation]:
+def gpu_nodes_private(stack: Stack) -> Iterator[Violation]:
     """No GPU node has a public address, by its group's declaration or, where that says nothing, its cluster's."""
-    violations = []
     for group in stack.groups:
         if not has_gpus(group):
             continue
@@ -54,10 +50,9 @@ def gpu_nodes_private(stack: Stack) -> list[Violation]:
             continue
         name = f"GPU node group '{group.name}'"
         if False not in answers or group.gpus_per_node is UNKNOWN:
-            violations.append(gpu_nodes_private.unknown(name, "whether its nodes are private", group.resource))
+            yield gpu_nodes_private.unknown(name, "whether its nodes are private", group.resource)
         else:
-            violations.append(gpu_nodes_private.violation(f"{name} gives its nodes public addresses.", group.resource))
-    return violations
+            yield gpu_nodes_private.violation(f"{name} gives its nodes public addresses.", group.resource)
 
 
 @rule(
@@ -73,7 +68,7 @@ def secrets_encryption(cluster: Cluster) -> list[Violation]:
     """Kubernetes Secrets are encrypted with a key of the customer's."""
     if cluster.secrets_key is UNKNOWN or cluster.secrets_key or cluster.managed_nodes is True:
         return []  # a key that the update creates is a key
-    message = f"Cluster '{name_of(cluster)}' encrypts Kubernetes Secrets without a key of your own."
+    message = f"{cluster.title} encrypts Kubernetes Secrets without a key of your own."
     return [secrets_encryption.violation(message, cluster.resource)]
 
 
@@ -95,9 +90,9 @@ def control_plane_access(cluster: Cluster) -> list[Violation]:
         "allows every machine of the cloud's customers to reach its API server": cluster.open_to_cloud,
         "has a public API server that answers nobody, as it lists no address range": cluster.shut_api,
     }
-    name, violations = f"Cluster '{name_of(cluster)}'", []
+    violations = []
     for predicate, broken in answers.items():
-        violations += control_plane_access.decide(broken, name, predicate, cluster.resource)
+        violations += control_plane_access.decide(broken, cluster.title, predicate, cluster.resource)
     return violations[:1]  # a control plane that lets everybody in has no other problem
 
 
@@ -111,17 +106,15 @@ def control_plane_access(cluster: Cluster) -> list[Violation]:
     severity="high",
     example=program(replace(GPUS, pods_as_nodes=True)),
 )
-def pods_not_nodes(stack: Stack) -> list[Violation]:
+def pods_not_nodes(stack: Stack) -> Iterator[Violation]:
     """The machine's metadata server keeps its credentials from pods. (AKS can only do so in a preview.)"""
-    violations = []
     for group in stack.groups:
         answer = group.pods_as_nodes
         if answer is None:
             answer = either(one.pods_as_nodes for one in stack.clusters if belongs(group, one, stack))
         if group.kind == "pool":
-            name, predicate = f"Node group '{group.name}'", "lets pods take its nodes' credentials"
-            violations += pods_not_nodes.decide(answer, name, predicate, group.resource)
-    return violations
+            predicate = "lets pods take its nodes' credentials"
+            yield from pods_not_nodes.decide(answer, group.title, predicate, group.resource)
 
 
 @rule(
@@ -135,9 +128,8 @@ def pods_not_nodes(stack: Stack) -> list[Violation]:
 )
 def node_identity(subject: Cluster | NodeGroup) -> list[Violation]:
     """No node is the cloud's default account."""
-    return node_identity.decide(
-        subject.default_identity, _named(subject), "runs its nodes as the cloud's default account", subject.resource
-    )
+    predicate = "runs its nodes as the cloud's default account"
+    return node_identity.decide(subject.default_identity, subject.title, predicate, subject.resource)
 
 
 @rule(
@@ -152,11 +144,7 @@ def node_identity(subject: Cluster | NodeGroup) -> list[Violation]:
 def verified_boot(subject: Cluster | NodeGroup) -> list[Violation]:
     """Nodes verify what they boot, as far as their drivers are signed."""
     broken = negation(subject.verified_boot)
-    return verified_boot.decide(broken, _named(subject), "does not verify what its nodes boot", subject.resource)
-
-
-def _named(subject: Cluster | NodeGroup) -> str:
-    return f"Cluster '{name_of(subject)}'" if isinstance(subject, Cluster) else f"Node group '{subject.name}'"
+    return verified_boot.decide(broken, subject.title, "does not verify what its nodes boot", subject.resource)
 
 
 @rule(
@@ -170,9 +158,8 @@ def _named(subject: Cluster | NodeGroup) -> str:
 )
 def network_policies(cluster: Cluster) -> list[Violation]:
     """Something in the cluster enforces NetworkPolicies."""
-    predicate = "does not enforce NetworkPolicies"
     broken = negation(cluster.network_policies)
-    return network_policies.decide(broken, f"Cluster '{name_of(cluster)}'", predicate, cluster.resource)
+    return network_policies.decide(broken, cluster.title, "does not enforce NetworkPolicies", cluster.resource)
 
 
 @rule(
@@ -187,9 +174,7 @@ def network_policies(cluster: Cluster) -> list[Violation]:
 def no_local_accounts(cluster: Cluster) -> list[Violation]:
     """Every user, administrators included, signs in with an identity of the cloud."""
     predicate = "has local administrator accounts"
-    return no_local_accounts.decide(
-        cluster.local_accounts, f"Cluster '{name_of(cluster)}'", predicate, cluster.resource
-    )
+    return no_local_accounts.decide(cluster.local_accounts, cluster.title, predicate, cluster.resource)
 
 
 @rule(
@@ -211,10 +196,9 @@ def no_local_accounts(cluster: Cluster) -> list[Violation]:
 def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violation]:
     """Node disks are encrypted; with ``customer_key``, with a key of the customer's."""
     if group.disk_encrypted is UNKNOWN:
-        return [disk_encryption.unknown(f"Node group '{group.name}'", "disk encryption", group.resource)]
+        return [disk_encryption.unknown(group.title, "disk encryption", group.resource)]
     if not group.disk_encrypted:
-        message = f"Node group '{group.name}' has unencrypted disks."
-        return [disk_encryption.violation(message, group.resource)]
+        return [disk_encryption.violation(f"{group.title} has unencrypted disks.", group.resource)]
     if customer_key and group.disk_key is not UNKNOWN and not group.disk_key:
         message = f"The disks of node group '{group.name}' are encrypted with the cloud's key, not with your own."
         return [disk_encryption.violation(message, group.resource, remedy="Set a KMS key for the boot disk.")]

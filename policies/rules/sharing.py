@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from facts.concepts.declared import GpuSharing, NodeGroup, Stack, Violation
@@ -25,7 +26,7 @@ PLANNED_GPUS: Final = f"k8s.io/cluster-autoscaler/node-template/resources/{GPU_R
     severity="high",
     example=program(GPUS, GpuSharing("ConfigMap 'device-plugin'", 4)),
 )
-def visible(stack: Stack) -> list[Violation]:
+def visible(stack: Stack) -> Iterator[Violation]:
     """No device plugin shares GPUs without the autoscaler's knowledge.
 
     The autoscaler plans new nodes by the GPUs their group declares. A device plugin that announces more, or announces
@@ -33,7 +34,6 @@ def visible(stack: Stack) -> list[Violation]:
     tags declare the replicas to the autoscaler is allowed.
     """
     autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.autoscaled is not False]
-    violations = []
     for sharing in stack.sharing:
         groups = _groups_of(sharing, autoscaled, stack)
         answers = [(group.name, _planned(group, sharing.replicas)) for group in groups]
@@ -43,10 +43,9 @@ def visible(stack: Stack) -> list[Violation]:
             message = (
                 f"{sharing.what} advertises each GPU {sharing.replicas} times; the autoscaler of {names} does not know."
             )
-            violations.append(visible.violation(message, sharing.resource))
+            yield visible.violation(message, sharing.resource)
         elif unplanned or any(answer is UNKNOWN for _, answer in answers):
-            violations.append(visible.unknown(sharing.what, "how many pods share a GPU", sharing.resource))
-    return violations
+            yield visible.unknown(sharing.what, "how many pods share a GPU", sharing.resource)
 
 
 def _groups_of(sharing: GpuSharing, groups: list[NodeGroup], stack: Stack) -> list[NodeGroup]:

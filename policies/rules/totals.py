@@ -34,20 +34,13 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     groups = [group for group in stack.groups if has_gpus(group)]
     if max_gpus is None or not groups:
         return []
-    known: list[tuple[str, int]] = []
-    unknown: list[str] = []
-    for group in groups:
-        most = _most_gpus(group)
-        if most is UNKNOWN:
-            unknown.append(f"'{group.name}'")
-        else:
-            known.append((group.name, most))
+    counts = [(group.name, _most_gpus(group)) for group in groups]
+    known = [(name, gpus) for name, gpus in counts if gpus is not UNKNOWN]
     total = sum(gpus for _, gpus in known)
     if total > max_gpus:
-        most = sorted(known, key=lambda item: -item[1])[:3]
         message = f"At its maximum the stack has {total} GPUs, over the limit of {max_gpus}; highest: "
-        return [stack_ceiling.violation(message + ", ".join(f"{name} {count}" for name, count in most) + ".")]
-    if unknown:
+        return [stack_ceiling.violation(f"{message}{_highest(known)}.")]
+    if unknown := [f"'{name}'" for name, gpus in counts if gpus is UNKNOWN]:
         message = f"Unknown at preview, checked at update: how many GPUs {', '.join(unknown)} can scale to; "
         return [stack_ceiling.violation(message + f"the rest is {total}.", not_evaluated=True)]
     return []
@@ -84,13 +77,16 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
     granted = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpus is not UNKNOWN]
     total = sum(gpus for _, gpus in granted)
     if UNKNOWN not in counts and total > available * most_promised:
-        most = ", ".join(f"{name} {gpus}" for name, gpus in sorted(granted, key=lambda item: -item[1])[:3])
-        message = f"The namespaces' quotas grant {total} GPUs, but the stack has at most {available}; highest: {most}."
-        return [quotas_kept.violation(message)]
+        message = f"The namespaces' quotas grant {total} GPUs, but the stack has at most {available}; highest: "
+        return [quotas_kept.violation(f"{message}{_highest(granted)}.")]
     if UNKNOWN in counts or len(granted) < len(stack.quotas):
         message = f"Unknown at preview, checked at update: whether the stack has the {total} GPUs of all quotas."
         return [quotas_kept.violation(message, not_evaluated=True)]
     return []
+
+
+def _highest(counts: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} {gpus}" for name, gpus in sorted(counts, key=lambda item: -item[1])[:3])
 
 
 def _most_gpus(group: NodeGroup) -> Maybe[int]:

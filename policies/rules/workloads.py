@@ -6,8 +6,8 @@ may: its pods are checked against what every GPU node has, the GPU taint and lab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from facts.catalog.gpu_names import only_gpu_nodes
@@ -15,11 +15,20 @@ from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup, Stack, UnknownReason, Violation, Workload
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
 from facts.concepts.pool import GPU_TAINT
-from facts.concepts.unknown import UNKNOWN, Maybe, both, either
+from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import GPUS, JOB, WEB, program
-from policies.rules.scheduling import distinct, labels_of, offers_gpus, picks_nodes, selectable, selects, untolerated
+from policies.rules.scheduling import (
+    admits,
+    distinct,
+    labels_of,
+    offers_gpus,
+    picks_nodes,
+    selectable,
+    selects,
+    untolerated,
+)
 
 _GPU_NODE_LABELS: Final = {GPU_PRESENT_LABEL: "true", "kubernetes.io/os": "linux"}
 _OTHER_PROGRAMS_GROUP: Final = NodeGroup(
@@ -49,43 +58,31 @@ _MAX_NAMED: Final = 8
     severity="high",
     example=program(GPUS, replace(JOB, gpus=8)),
 )
-def placeable(stack: Stack) -> list[Violation]:
+def placeable(stack: Stack) -> Iterator[Violation]:
     """A workload that requests GPUs fits at least one GPU group: labels, taints and GPUs per node.
 
     ``tolerates`` checks the ``nvidia.com/gpu`` taint, because some clouds add that toleration themselves.
     """
     groups = _gpu_groups(_with_other_programs_pools(stack))
     possible = selectable(groups)
-    violations: list[Violation] = []
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet" or workload.gpus == 0:
             continue
         if workload.gpus is UNKNOWN:
-            violations.append(_unknown(placeable, workload, "the number of GPUs it requests"))
+            yield _unknown(placeable, workload, "the number of GPUs it requests")
             continue
         if any(_obstacle(workload, group, workload.gpus) is None for group in possible(workload)):
             continue
         obstacles = [_obstacle(workload, group, workload.gpus) for group in groups]
-        if any(obstacle is UNKNOWN for obstacle in obstacles):
-            violations.append(_unknown(placeable, workload, "whether it fits a GPU node group"))
+        known = [obstacle for obstacle in obstacles if isinstance(obstacle, _Obstacle)]
+        if len(known) < len(obstacles):
+            yield _unknown(placeable, workload, "whether it fits a GPU node group")
             continue
-        reasons = [
-            (group, obstacle)
-            for group, obstacle in zip(groups, obstacles, strict=True)
-            if isinstance(obstacle, _Obstacle)
-        ]
-        nearest = sorted(reasons, key=lambda pair: pair[1].distance)
-        named = nearest[:_MAX_NAMED]
-        message = (
-            f"{_subject(workload)} requests {counted(workload.gpus, 'GPU')} and fits no GPU node group: "
-            + "; ".join(
-                f"'{group.name}' {obstacle.reason}" for group, obstacle in reasons if (group, obstacle) in named
-            )
-        )
-        more = f"; and {len(reasons) - len(named)} more" if len(reasons) > len(named) else ""
-        remedy = nearest[0][1].remedy
-        violations.append(placeable.violation(f"{message}{more}.", workload.resource, remedy=remedy))
-    return violations
+        nearest = sorted(known, key=lambda obstacle: obstacle.distance)[:_MAX_NAMED]
+        reasons = "; ".join(obstacle.reason for obstacle in known if obstacle in nearest)
+        more = f"; and {len(known) - len(nearest)} more" if len(known) > len(nearest) else ""
+        message = f"{workload.title} requests {counted(workload.gpus, 'GPU')} and fits no GPU node group: "
+        yield placeable.violation(f"{message}{reasons}{more}.", workload.resource, remedy=nearest[0].remedy)
 
 
 @rule(
@@ -97,20 +94,18 @@ def placeable(stack: Stack) -> list[Violation]:
     severity="low",
     example=program(GPUS, replace(JOB, tolerations=())),
 )
-def tolerates(stack: Stack) -> list[Violation]:
+def tolerates(stack: Stack) -> Iterator[Violation]:
     """A workload that requests GPUs tolerates the GPU taint itself and does not rely on the cloud to add it."""
     groups = {group.taints: group for group in _gpu_groups(_with_other_programs_pools(stack))}.values()
-    violations = []
     for workload in stack.workloads if groups else ():
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
         lacking = [untolerated(workload, group) for group in groups]
         if any(taints is UNKNOWN for taints in lacking):
-            violations.append(_unknown(tolerates, workload, "which taints it tolerates"))
+            yield _unknown(tolerates, workload, "which taints it tolerates")
         elif all(any(taint.key == GPU_RESOURCE for taint in taints) for taints in lacking if taints is not UNKNOWN):
-            message = f"{_subject(workload)} has no toleration for {GPU_RESOURCE}; only some clouds add it."
-            violations.append(tolerates.violation(message, workload.resource))
-    return violations
+            message = f"{workload.title} has no toleration for {GPU_RESOURCE}; only some clouds add it."
+            yield tolerates.violation(message, workload.resource)
 
 
 @rule(
@@ -125,9 +120,8 @@ def tolerates(stack: Stack) -> list[Violation]:
         Workload("drivers", "kube-system", "DaemonSet", tolerations=JOB.tolerations, device_plugin=True),
     ),
 )
-def daemon_sets(stack: Stack) -> list[Violation]:
+def daemon_sets(stack: Stack) -> Iterator[Violation]:
     """A DaemonSet for GPU nodes (drivers, device plugin, metrics) tolerates every taint of each group it selects."""
-    violations = []
     stack = _with_detected_labels(stack)
     possible = _possible(stack)
     for workload in stack.workloads:
@@ -141,16 +135,15 @@ def daemon_sets(stack: Stack) -> list[Violation]:
             if lacking == ():
                 continue
             if lacking is UNKNOWN or selected is UNKNOWN or _for_gpu_nodes(workload, stack) is UNKNOWN:
-                violations.append(_unknown(daemon_sets, workload, f"whether it runs on GPU node group '{group.name}'"))
+                yield _unknown(daemon_sets, workload, f"whether it runs on GPU node group '{group.name}'")
                 continue
             message = (
-                f"{_subject(workload)} selects GPU node group '{group.name}' but does not tolerate its "
+                f"{workload.title} selects GPU node group '{group.name}' but does not tolerate its "
                 f"{'taint' if len(lacking) == 1 else 'taints'} {_listed(lacking)}: "
                 "it does not run there, and no pod can use the GPUs."
             )
             remedy = f"Add {_tolerations_for(lacking)}, or `operator: Exists` alone."
-            violations.append(daemon_sets.violation(message, workload.resource, remedy=remedy))
-    return violations
+            yield daemon_sets.violation(message, workload.resource, remedy=remedy)
 
 
 @rule(
@@ -162,14 +155,13 @@ def daemon_sets(stack: Stack) -> list[Violation]:
     severity="high",
     example=program(GPUS, replace(WEB, tolerations=(Toleration(None, "Exists"),))),
 )
-def blanket_toleration(stack: Stack) -> list[Violation]:
+def blanket_toleration(stack: Stack) -> Iterator[Violation]:
     """No workload but a DaemonSet tolerates all taints: its pods could run on GPU nodes and keep them up.
 
     A workload that selects other nodes only, or tolerates only eviction (``NoExecute``), cannot. DaemonSets may: the
     autoscaler does not count their pods when it removes a node. In a cluster whose program declares no GPU nodes it is
     unknown whether another program does.
     """
-    violations = []
     stack = _with_detected_labels(stack)
     groups = _checked_groups(stack)
     elsewhere = groups == [_OTHER_PROGRAMS_GROUP]
@@ -178,30 +170,23 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
         if workload.kind == "DaemonSet" or (workload.tolerations is UNKNOWN and elsewhere):
             continue
         if workload.tolerations is UNKNOWN:
-            violations.append(_unknown(blanket_toleration, workload, "which taints it tolerates"))
+            yield _unknown(blanket_toleration, workload, "which taints it tolerates")
             continue
         if not any(_is_blanket(toleration) for toleration in workload.tolerations):
             continue
-        reached = either(_admits(workload, group) for group in possible(workload))
+        reached = either(admits(workload, group) for group in possible(workload))
         if reached is True and elsewhere and stack.clusters and not _is_about_gpus(workload):
             if workload.unknown_reason is None:
-                violations.append(_unknown(blanket_toleration, workload, _ON_GPU_NODES, _DECLARED_ELSEWHERE))
+                yield _unknown(blanket_toleration, workload, _ON_GPU_NODES, _DECLARED_ELSEWHERE)
         elif reached is True:
-            message = f"{_subject(workload)} tolerates all taints, including those of all GPU node groups."
-            violations.append(_unless_daemon_set(blanket_toleration, message, workload))
+            message = f"{workload.title} tolerates all taints, including those of all GPU node groups."
+            yield _unless_daemon_set(blanket_toleration, message, workload)
         elif reached is UNKNOWN and not elsewhere:
-            violations.append(_unknown(blanket_toleration, workload, _ON_GPU_NODES))
-    return violations
+            yield _unknown(blanket_toleration, workload, _ON_GPU_NODES)
 
 
 def _is_blanket(toleration: Toleration) -> bool:
     return toleration.key is None and toleration.operator == "Exists" and toleration.effect != "PreferNoSchedule"
-
-
-def _admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
-    """Whether the group's labels and taints admit the workload's pods."""
-    lacking = untolerated(workload, group)
-    return both((selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
 
 
 @rule(
@@ -213,9 +198,8 @@ def _admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
     severity="high",
     example=program(GPUS, replace(WEB, tolerations=JOB.tolerations)),
 )
-def reserved(stack: Stack) -> list[Violation]:
+def reserved(stack: Stack) -> Iterator[Violation]:
     """No workload without a GPU request, except DaemonSets, selects GPU nodes or could run on them."""
-    violations = []
     stack = _with_detected_labels(stack)
     possible = _possible(stack)
     for workload in stack.workloads:
@@ -229,36 +213,39 @@ def reserved(stack: Stack) -> list[Violation]:
             if access is None or (elsewhere and (access is UNKNOWN or stack.clusters) and not _is_about_gpus(workload)):
                 continue
             if access is UNKNOWN and workload.gpus == 0 and elsewhere:
-                violations.append(_unknown(reserved, workload, _ON_GPU_NODES, _DECLARED_ELSEWHERE))
+                yield _unknown(reserved, workload, _ON_GPU_NODES, _DECLARED_ELSEWHERE)
             elif access is UNKNOWN or workload.gpus is UNKNOWN:
-                violations.append(_unknown(reserved, workload, f"whether it may run on GPU node group '{group.name}'"))
+                yield _unknown(reserved, workload, f"whether it may run on GPU node group '{group.name}'")
             else:
-                message = f"{_subject(workload)} requests no GPU but {access} GPU node group '{group.name}'."
-                violations.append(_unless_daemon_set(reserved, message, workload))
+                message = f"{workload.title} requests no GPU but {access} GPU node group '{group.name}'."
+                yield _unless_daemon_set(reserved, message, workload)
             break
-    return violations
 
 
+@dataclass(frozen=True, eq=False)
 class _Obstacle:
     """Why a pod does not fit a group. The smaller ``distance``, the less there is to change."""
 
-    def __init__(self, reason: str, remedy: str, distance: int) -> None:
-        self.reason, self.remedy, self.distance = reason, remedy, distance
+    reason: str
+    remedy: str
+    distance: int
 
 
 def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacle | None]:
     big_enough = offers_gpus(group, gpus)
     if big_enough is False:
-        reason = f"has {counted(group.gpus_per_node, 'GPU')} per node"
+        reason = f"'{group.name}' has {counted(group.gpus_per_node, 'GPU')} per node"
         return _Obstacle(reason, "Request at most the GPUs of one node, or add a group with larger nodes.", 3)
     selected = selects(workload, group)
     if selected is False:
-        return _Obstacle("lacks the labels it selects", "Select labels that a GPU node group has.", 2)
+        reason = f"'{group.name}' lacks the labels it selects"
+        return _Obstacle(reason, "Select labels that a GPU node group has.", 2)
     lacking = untolerated(workload, group)
     if lacking is not UNKNOWN:
         lacking = tuple(taint for taint in lacking if taint.key != GPU_RESOURCE)
         if lacking:
-            return _Obstacle(f"repels it with {_listed(lacking)}", f"Add {_tolerations_for(lacking)}.", 1)
+            reason = f"'{group.name}' repels it with {_listed(lacking)}"
+            return _Obstacle(reason, f"Add {_tolerations_for(lacking)}.", 1)
     return UNKNOWN if UNKNOWN in (big_enough, selected, lacking) else None
 
 
@@ -363,10 +350,6 @@ def _unless_daemon_set(rule: Rule[...], message: str, workload: Workload) -> Vio
     return rule.violation(message, workload.resource, not_evaluated=reason is not None, unknown_reason=reason)
 
 
-def _subject(workload: Workload) -> str:
-    return f"{workload.kind} '{workload.namespace}/{workload.name}'"
-
-
 def _listed(taints: tuple[Taint, ...]) -> str:
     return ", ".join(str(taint) for taint in taints)
 
@@ -378,6 +361,6 @@ def _tolerations_for(taints: tuple[Taint, ...]) -> str:
 
 def _unknown(rule: Rule[...], workload: Workload, subject: str, reason: UnknownReason | None = None) -> Violation:
     when = "it is unknown" if reason else "unknown at preview, checked at update:"
-    message = f"{_subject(workload)}: {when} {subject}."
+    message = f"{workload.title}: {when} {subject}."
     remedy = reason.remedy if reason else "The update checks it."
     return rule.violation(message, workload.resource, remedy=remedy, not_evaluated=True, unknown_reason=reason)
