@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from facts.concepts.unknown import at
+
 Object = Mapping[str, Any]
 
 # https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/controller_utils.go
@@ -28,9 +30,9 @@ def finished_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
     existing = {pod["metadata"]["name"] for pod in pods}
     uid = job["metadata"].get("uid")
     created_pods = sorted(
-        (_at(event), match[1])
+        (_when(event), match[1])
         for event in events
-        if (event.get("involvedObject") or {}).get("uid") == uid
+        if at(event, "involvedObject", "uid") == uid
         and event.get("reason") == "SuccessfulCreate"
         and (match := _CREATED.fullmatch(event.get("message") or ""))
     )
@@ -49,11 +51,11 @@ def finished_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
 def _rebuilt(
     job: Object, name: str, created: str, events: Sequence[Object], successor: str | None
 ) -> Iterator[dict[str, Any]]:
-    scheduled = [(_at(each), match[1]) for each in events if (match := _SCHEDULED.match(each.get("message") or ""))]
+    scheduled = [(_when(each), match[1]) for each in events if (match := _SCHEDULED.match(each.get("message") or ""))]
     if not scheduled:
         return
     (when, node), started = scheduled[0], _first(events, "Started")
-    ended = _first(events, *_ENDING) or successor or (job.get("status") or {}).get("completionTime")
+    ended = _first(events, *_ENDING) or successor or at(job, "status", "completionTime")
     ran = {**({"startedAt": started} if started else {}), **({"finishedAt": ended} if ended else {})}
     state = {"terminated" if ended else "running": ran} if ran else {}
     yield {
@@ -77,9 +79,9 @@ def _about(event: Object, namespace: str | None, name: str) -> bool:
 
 
 def _first(events: Sequence[Object], *reasons: str) -> str | None:
-    return min((_at(each) for each in events if each.get("reason") in reasons), default=None)
+    return min((_when(each) for each in events if each.get("reason") in reasons), default=None)
 
 
-def _at(event: Object) -> str:
+def _when(event: Object) -> str:
     """When it happened first; the two ways of writing events leave the other's field empty."""
     return str(event.get("firstTimestamp") or event.get("eventTime") or event["metadata"]["creationTimestamp"])

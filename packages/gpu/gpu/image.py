@@ -88,21 +88,21 @@ def find_builder() -> Builder:
     Raises:
         ImageError: none works.
     """
-    silent = []
-    for name in BUILDERS:
-        if shutil.which(name) is None:
-            continue
-        question = "version" if name == "docker" else "info"
-        try:
-            process = subprocess.run([name, question], capture_output=True, timeout=_TIMEOUT_SECONDS, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            silent.append(name)
-            continue
-        if process.returncode == 0:
+    installed = [name for name in BUILDERS if shutil.which(name) is not None]
+    for name in installed:
+        if _answers(name):
             return Builder(name)
-        silent.append(name)
-    state = f"{', '.join(silent)} does not answer" if silent else f"none of {', '.join(BUILDERS)} is installed"
+    state = f"{', '.join(installed)} does not answer" if installed else f"none of {', '.join(BUILDERS)} is installed"
     raise ImageError(f"cannot build an image: {state}; install one, or use --image or --sync")
+
+
+def _answers(name: str) -> bool:
+    question = "version" if name == "docker" else "info"
+    try:
+        subprocess.run([name, question], capture_output=True, timeout=_TIMEOUT_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True
 
 
 def tag_for(registry: str | None, name: str) -> str:

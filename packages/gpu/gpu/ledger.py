@@ -16,6 +16,7 @@ from facts.concepts.counts import counted
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
+from facts.concepts.unknown import at
 from gpu.finished_pods import finished_pods
 
 Object = Mapping[str, Any]
@@ -63,7 +64,7 @@ def of_job(
     deleted = finished_pods(job, pods, events)
     status = job.get("status") or {}
     finished = (status.get("succeeded") or 0) + (status.get("failed") or 0)
-    existing = sum((pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") for pod in pods)
+    existing = sum(at(pod, "status", "phase") in ("Succeeded", "Failed") for pod in pods)
     name = job["metadata"]["name"]
     lost = finished - existing - len(deleted)
     notes = (
@@ -86,8 +87,7 @@ def hourly_usd(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer) ->
 
 def on_node(pod: Object) -> bool:
     """Whether it has a node and has not ended."""
-    ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    return bool(pod["spec"].get("nodeName")) and not ended
+    return bool(pod["spec"].get("nodeName")) and at(pod, "status", "phase") not in ("Succeeded", "Failed")
 
 
 def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> GpuCost:
@@ -103,40 +103,39 @@ def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: 
         pool = _pool(pod, node, pools)
         if pool is None or pool.hourly_usd is None:
             name = "an unknown pool" if pool is None else f"pool {pool.name}"
-            price: float | None = None
             total += GpuCost(notes=(f"node price of {name} unknown; its pods are not included",))
-        else:
-            price = pool.hourly_usd
-        total += _while_up(pod, node, pool, price, now)
-        if pool is not None and price is not None and pool.idle_minutes is None:
+            total += _while_up(pod, node, 0.0, now)
+            continue
+        hourly = pool.hourly_usd * _share(pod, pool)
+        total += _while_up(pod, node, hourly, now)
+        if pool.idle_minutes is None:
             total += GpuCost(notes=("scale-down delay unknown on this cloud; idle time not included",))
-        elif pool is not None and price is not None and pool.idle_minutes is not None:
-            idle_by_node[node_name] = max(
-                idle_by_node.get(node_name, 0.0), _share(pod, pool) * price * pool.idle_minutes / 60
-            )
+        else:
+            idle_by_node[node_name] = max(idle_by_node.get(node_name, 0.0), hourly * pool.idle_minutes / 60)
     return total + GpuCost(idle=sum(idle_by_node.values()))
 
 
-def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: float | None, now: datetime) -> GpuCost:
-    """The running and provisioning cost of one pod."""
+def _while_up(pod: Object, node: Object | None, hourly: float, now: datetime) -> GpuCost:
+    """The running and provisioning cost of one pod, at ``hourly`` dollars."""
     node_created = _time(node["metadata"]["creationTimestamp"]) if node is not None else None
     created = _time(pod["metadata"]["creationTimestamp"])
-    conditions = (each for each in _conditions(pod) if each["type"] == "PodScheduled" and each["status"] == "True")
+    conditions = (
+        each
+        for each in at(pod, "status", "conditions") or ()
+        if each["type"] == "PodScheduled" and each["status"] == "True"
+    )
     scheduled = next((_time(each.get("lastTransitionTime")) for each in conditions), None)
     started, ended = _ran(pod)
     # A node that existed before the pod was not provisioned for it.
-    waits_from = (
-        node_created if node_created is not None and created is not None and node_created >= created else scheduled
-    )
+    for_pod = node_created is not None and created is not None and node_created >= created
     unknown_start = (
         "provisioning of a deleted node, or one that you may not list, counts from when its pod was scheduled"
     )
-    hourly = 0.0 if price is None or pool is None else price * _share(pod, pool)
     running = _hours(started, ended or now)
     return GpuCost(
         gpu_hours=running * gpus_of(pod["spec"]),
         running=running * hourly,
-        provisioning=_hours(waits_from, started or ended or now) * hourly,
+        provisioning=_hours(node_created if for_pod else scheduled, started or ended or now) * hourly,
         notes=(unknown_start,) if node is None else (),
     )
 
@@ -144,21 +143,17 @@ def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: f
 def _pool(pod: Object, node: Object | None, pools: Mapping[str, PoolOffer]) -> PoolOffer | None:
     """The pool in its node's label; of a deleted node, the most expensive pool that the pod may use."""
     if node is not None:
-        return pools.get((node["metadata"].get("labels") or {}).get(POOL_LABEL, ""))
+        return pools.get(at(node, "metadata", "labels", POOL_LABEL))
     allowed = [pools[name] for name in _allowed(pod) if name in pools]
     return max(allowed, key=lambda pool: pool.hourly_usd or 0, default=None)
 
 
 def _allowed(pod: Object) -> list[str]:
-    spec = pod["spec"]
-    named = (spec.get("nodeSelector") or {}).get(POOL_LABEL)
-    terms = (
-        ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-        or {}
-    ).get("nodeSelectorTerms") or ()
+    named = at(pod, "spec", "nodeSelector", POOL_LABEL)
+    required = at(pod, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     listed = [
         value
-        for term in terms
+        for term in at(required, "nodeSelectorTerms") or ()
         for expression in term.get("matchExpressions") or ()
         if (expression["key"], expression["operator"]) == (POOL_LABEL, "In")
         for value in expression["values"]
@@ -172,18 +167,16 @@ def _share(pod: Object, pool: PoolOffer) -> float:
 
 def gpus_of(pod_spec: Object) -> int:
     """GPUs that the pod's containers request."""
-    limits = [(each.get("resources") or {}).get("limits") or {} for each in pod_spec["containers"]]
-    return sum(int(each.get(GPU_RESOURCE, 0)) for each in limits)
+    return sum(int(at(each, "resources", "limits", GPU_RESOURCE) or 0) for each in pod_spec["containers"])
 
 
 def _ran(pod: Object) -> tuple[datetime | None, datetime | None]:
     """When its first container started and its last one ended; a restarted one counts from its last start."""
     starts, ends = [], []
-    for status in (pod.get("status") or {}).get("containerStatuses") or ():
+    for status in at(pod, "status", "containerStatuses") or ():
         state = status.get("state") or {}
-        at = state.get("running") or state.get("terminated") or {}
-        starts.append(_time(at.get("startedAt")))
-        ends.append(_time((state.get("terminated") or {}).get("finishedAt")))
+        starts.append(_time(at(state.get("running") or state.get("terminated"), "startedAt")))
+        ends.append(_time(at(state, "terminated", "finishedAt")))
     known = [start for start in starts if start is not None]
     finished = [end for end in ends if end is not None]
     return min(known, default=None), max(finished) if finished and len(finished) == len(ends) else None
@@ -199,7 +192,3 @@ def _time(text: str | None) -> datetime | None:
         return None
     pattern = "%Y-%m-%dT%H:%M:%S.%fZ" if "." in text else "%Y-%m-%dT%H:%M:%SZ"
     return datetime.strptime(text, pattern).replace(tzinfo=timezone.utc)
-
-
-def _conditions(pod: Object) -> Sequence[Object]:
-    return (pod.get("status") or {}).get("conditions") or ()

@@ -17,9 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, Literal
 
 from facts.concepts.counts import counted
+from facts.concepts.unknown import at
 from facts.jobs.job import QUEUE_LABEL
 
 Object = Mapping[str, Any]
@@ -40,34 +42,55 @@ class Reason:
 
 
 _IMAGE: Final = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
-_CAPACITY: Final = re.compile(
-    r"GCE out of resources|stockout|InsufficientInstanceCapacity|InsufficientCapacity|insufficient capacity|"
-    r"ZonalAllocationFailed|OverconstrainedAllocation|OverconstrainedZonalAllocation|AllocationFailed|SkuNotAvailable|"
-    r"UnfulfillableCapacity|Reservation capacity exceeded|failed to appear in time",
-    re.IGNORECASE,
-)
-_QUOTA: Final = re.compile(
-    r"GCE quota exceeded|QuotaExceeded|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|quota limit|exceeding approved",
-    re.IGNORECASE,
-)
-_FULL: Final = re.compile(
-    r"max (?:node group size|total nodes in cluster|limit) reached|exceed(?:s|ed)? limits? (?:for|of) nodepool|"
-    r"all available instance types exceed limits|node limits have been exhausted",
-    re.IGNORECASE,
-)
 _TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)
 _BACKOFF: Final = re.compile(r"in backoff after failed scale-up", re.IGNORECASE)
-_NO_POOL: Final = re.compile(
-    r"didn't match Pod's node affinity|untolerated taint|Insufficient |enough resources|incompatible", re.IGNORECASE
-)
-
 _TRY_LATER: Final = "wait, or stop the job and choose another GPU or other zones: `gpu pools`, `gpu fit`"
-_REMEDIES: Final[Mapping[str, str]] = {
-    "no-capacity": _TRY_LATER,
-    "cloud-quota": "request more quota (`pulumi stack output quotas` lists what the stack needs), or run less at once",
-    "pool-full": "wait until a node is free (`gpu list`), or raise maxNodes of a pool",
-    "no-pool": "request what a pool has: `gpu pools`, `gpu fit`",
-}
+
+
+@dataclass(frozen=True)
+class _Cause:
+    """Why no node is added; ``pattern``: what an autoscaler's message contains, in any case."""
+
+    kind: Kind
+    pattern: str
+    summary: str
+    remedy: str
+
+
+_OF_THE_CLOUD: Final = (
+    _Cause(
+        "cloud-quota",
+        r"GCE quota exceeded|QuotaExceeded|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|quota limit|"
+        r"exceeding approved",
+        "cloud quota exceeded",
+        "request more quota (`pulumi stack output quotas` lists what the stack needs), or run less at once",
+    ),
+    _Cause(
+        "no-capacity",
+        r"GCE out of resources|stockout|InsufficientInstanceCapacity|InsufficientCapacity|insufficient capacity|"
+        r"ZonalAllocationFailed|OverconstrainedAllocation|OverconstrainedZonalAllocation|AllocationFailed|"
+        r"SkuNotAvailable|UnfulfillableCapacity|Reservation capacity exceeded|failed to appear in time",
+        "the cloud is out of capacity for this machine type",
+        _TRY_LATER,
+    ),
+)
+_CAUSES: Final = (
+    *_OF_THE_CLOUD,
+    _Cause(
+        "pool-full",
+        r"max (?:node group size|total nodes in cluster|limit) reached|exceed(?:s|ed)? limits? (?:for|of) nodepool|"
+        r"all available instance types exceed limits|node limits have been exhausted",
+        "all matching pools are at maxNodes",
+        "wait until a node is free (`gpu list`), or raise maxNodes of a pool",
+    ),
+    _Cause(
+        "no-pool",
+        r"didn't match Pod's node affinity|untolerated taint|Insufficient |enough resources|incompatible",
+        "no pool fits, even with a new node",
+        "request what a pool has: `gpu pools`, `gpu fit`",
+    ),
+)
+"""The first that matches counts."""
 
 
 def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, queues: bool = True) -> Reason:
@@ -79,7 +102,7 @@ def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, que
     if ended is not None:
         return ended if ended.kind == "succeeded" else _failed(ended, pods)
     ordered = sorted(events, key=_when)
-    if (job.get("spec") or {}).get("suspend"):
+    if at(job, "spec", "suspend"):
         return _queued(job, ordered) if queues else _suspended(job)
     pending = [pod for pod in pods if _phase(pod) == "Pending" and not _terminating(pod)]
     running = [pod for pod in pods if _phase(pod) == "Running" and not _terminating(pod)]
@@ -98,7 +121,7 @@ def _suspended(job: Object) -> Reason:
         f"`kubectl patch job {place['name']} -n {place.get('namespace')} --type=merge -p "
         """'{"spec":{"suspend":false}}'` starts it"""
     )
-    queue = (place.get("labels") or {}).get(QUEUE_LABEL)
+    queue = at(place, "labels", QUEUE_LABEL)
     where = f"suspended in queue {queue}" if queue else "suspended"
     return Reason("queued", f"{where}, but Kueue is not installed: nothing starts the job", remedy)
 
@@ -112,8 +135,8 @@ def _queued(job: Object, events: Sequence[Object]) -> Reason:
     messages = [
         str(event.get("message") or "")
         for event in events
-        if (about := event.get("involvedObject") or {}).get("kind") == "Workload"
-        and mine.fullmatch(str(about.get("name")))
+        if at(event, "involvedObject", "kind") == "Workload"
+        and mine.fullmatch(str(at(event, "involvedObject", "name")))
         and event.get("reason") == "Pending"
     ]
     message = messages[-1] if messages else ""
@@ -140,8 +163,9 @@ def ahead_of(pods: Sequence[Object], pending: Sequence[Object]) -> int:
 
 def of_pod(pod: Object, events: Sequence[Object]) -> Reason:
     """Why a pod is Pending; ``events`` oldest first."""
-    for status in [*_statuses(pod, "initContainerStatuses"), *_statuses(pod, "containerStatuses")]:
-        waiting = (status.get("state") or {}).get("waiting") or {}
+    statuses = (at(pod, "status", f"{kind}Statuses") or () for kind in ("initContainer", "container"))
+    for status in chain.from_iterable(statuses):
+        waiting = at(status, "state", "waiting") or {}
         if waiting.get("reason") in _IMAGE:
             return Reason(
                 "image",
@@ -150,9 +174,8 @@ def of_pod(pod: Object, events: Sequence[Object]) -> Reason:
                 waiting.get("message") or waiting["reason"],
             )
         if waiting.get("reason") == "CreateContainerConfigError":
-            return Reason(
-                "waiting", f"the container cannot start: {waiting.get('message')}", "create the missing object"
-            )
+            summary = f"the container cannot start: {waiting.get('message')}"
+            return Reason("waiting", summary, "create the missing object")
     if pod["spec"].get("nodeName"):
         return Reason("starting", f"pulling the image on node {pod['spec']['nodeName']}")
     return _unscheduled(pod, events)
@@ -161,7 +184,7 @@ def of_pod(pod: Object, events: Sequence[Object]) -> Reason:
 def _unscheduled(pod: Object, events: Sequence[Object]) -> Reason:
     mine = [event for event in events if _about(event, pod)]
     messages = [(str(event.get("reason")), str(event.get("message") or "")) for event in reversed(mine)]
-    condition = next((each for each in _conditions(pod) if each.get("type") == "PodScheduled"), {})
+    condition = next((each for each in at(pod, "status", "conditions") or () if each.get("type") == "PodScheduled"), {})
     scheduler = str(condition.get("message") or "")
     # The latest attempt counts: an autoscaler that failed once may have started a node since.
     for reason, message in messages:
@@ -179,47 +202,33 @@ def _unscheduled(pod: Object, events: Sequence[Object]) -> Reason:
 
 def _refused(message: str, events: Sequence[Object]) -> Reason:
     """Why the autoscaler did not scale up, as specific as its events allow."""
-    if _BACKOFF.search(message):
-        groups = [each for each in reversed(events) if each.get("reason") in ("FailedToScaleUpGroup", "FailedScaleUp")]
-        for event in groups:
-            failure = str(event.get("message"))
-            if (kind := _cause(failure)) is not None:
-                return Reason(kind, _SUMMARIES[kind], _REMEDIES[kind], failure)
-        return Reason("no-capacity", "the last scale-up failed; the autoscaler is in backoff", _TRY_LATER, message)
-    kind = _cause(message)
-    if kind is None:
-        kind = "pool-full" if _FULL.search(message) else "no-pool" if _NO_POOL.search(message) else None
-    if kind is None:
-        return Reason("waiting", "the autoscaler did not scale up", _TRY_LATER, message)
-    return Reason(kind, _SUMMARIES[kind], _REMEDIES[kind], message)
+    if not _BACKOFF.search(message):
+        unknown = Reason("waiting", "the autoscaler did not scale up", _TRY_LATER, message)
+        return _reason(message, _CAUSES) or unknown
+    failures = [each for each in reversed(events) if each.get("reason") in ("FailedToScaleUpGroup", "FailedScaleUp")]
+    reasons = (_reason(str(event.get("message")), _OF_THE_CLOUD) for event in failures)
+    failed = Reason("no-capacity", "the last scale-up failed; the autoscaler is in backoff", _TRY_LATER, message)
+    return next(filter(None, reasons), failed)
 
 
-_SUMMARIES: Final[Mapping[str, str]] = {
-    "no-capacity": "the cloud is out of capacity for this machine type",
-    "cloud-quota": "cloud quota exceeded",
-    "pool-full": "all matching pools are at maxNodes",
-    "no-pool": "no pool fits, even with a new node",
-}
-
-
-def _cause(message: str) -> Literal["no-capacity", "cloud-quota"] | None:
-    if _QUOTA.search(message):
-        return "cloud-quota"
-    return "no-capacity" if _CAPACITY.search(message) else None
+def _reason(message: str, causes: Sequence[_Cause], event_reason: str = "") -> Reason | None:
+    """The first of ``causes`` that a message, or the event's own reason, names."""
+    text = f"{event_reason} {message}"
+    matching = (cause for cause in causes if re.search(cause.pattern, text, re.IGNORECASE))
+    return next((Reason(cause.kind, cause.summary, cause.remedy, message) for cause in matching), None)
 
 
 def _claim_failure(nomination: str, events: Sequence[Object]) -> Reason | None:
     """Why the NodeClaim failed that the pod was nominated for; ``None`` if it did not."""
     match = re.search(r"nodeclaim/([^\s,]+)", nomination)
-    for event in reversed(events):
-        about = event.get("involvedObject") or {}
-        if match is None or about.get("kind") != "NodeClaim" or about.get("name") != match[1]:
-            continue
-        message = str(event.get("message"))
-        kind = _cause(f"{event.get('reason')} {message}")
-        if kind is not None:
-            return Reason(kind, _SUMMARIES[kind], _REMEDIES[kind], message)
-    return None
+    claim = ("NodeClaim", match[1]) if match else None
+    mine = [
+        each
+        for each in reversed(events)
+        if (at(each, "involvedObject", "kind"), at(each, "involvedObject", "name")) == claim
+    ]
+    failures = (_reason(str(each.get("message")), _OF_THE_CLOUD, str(each.get("reason"))) for each in mine)
+    return next(filter(None, failures), None)
 
 
 def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Reason:
@@ -231,8 +240,7 @@ def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
     refusals = [
         event
         for event in events
-        if event.get("reason") == "FailedCreate"
-        and (event.get("involvedObject") or {}).get("uid") == job["metadata"].get("uid")
+        if event.get("reason") == "FailedCreate" and at(event, "involvedObject", "uid") == job["metadata"].get("uid")
     ]
     if not refusals:
         return Reason("waiting", "no pods created yet")
@@ -245,45 +253,35 @@ def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
             "wait for other jobs of the team to finish (`gpu list`), or ask the administrator for more",
             message,
         )
-    return Reason(
-        "failed", f"pod creation refused: {message}", "`gpu stop` it, fix the cause and submit again", message
-    )
+    remedy = "`gpu stop` it, fix the cause and submit again"
+    return Reason("failed", f"pod creation refused: {message}", remedy, message)
 
 
 def _ended(job: Object) -> Reason | None:
-    for condition in (job.get("status") or {}).get("conditions") or ():
+    for condition in at(job, "status", "conditions") or ():
         if condition.get("status") != "True":
             continue
         if condition["type"] in ("Complete", "SuccessCriteriaMet"):
             return Reason("succeeded", "Complete")
         if condition["type"] == "Failed":
-            return Reason(
-                "failed",
-                f"Failed: {condition.get('reason')}",
-                "`gpu logs` shows its output",
-                str(condition.get("message") or ""),
-            )
+            message = str(condition.get("message") or "")
+            return Reason("failed", f"Failed: {condition.get('reason')}", "`gpu logs` shows its output", message)
     return None
 
 
 def _failed(reason: Reason, pods: Sequence[Object]) -> Reason:
     """``reason`` with the exit code of the container that failed."""
     for pod in pods:
-        if (pod.get("status") or {}).get("reason") == "DeadlineExceeded":
+        if at(pod, "status", "reason") == "DeadlineExceeded":
             remedy = "submit it with a longer --timeout; it continues from its checkpoint if it writes one"
             return Reason("failed", "Failed: stopped by its --timeout", remedy, reason.message)
-        for status in _statuses(pod, "containerStatuses"):
-            ended = (status.get("state") or {}).get("terminated") or {}
-            if ended.get("exitCode"):
-                cause = ended.get("reason") or "Error"
-                code = ended["exitCode"]
-                if cause == "OOMKilled":
-                    return Reason(
-                        "failed",
-                        f"Failed: out of memory (exit code {code})",
-                        "submit it with more --memory",
-                        reason.message,
-                    )
+        for status in at(pod, "status", "containerStatuses") or ():
+            ended = at(status, "state", "terminated") or {}
+            code = ended.get("exitCode")
+            if code and ended.get("reason") == "OOMKilled":
+                remedy = "submit it with more --memory"
+                return Reason("failed", f"Failed: out of memory (exit code {code})", remedy, reason.message)
+            if code:
                 return Reason("failed", f"Failed: exit code {code}", reason.remedy, reason.message)
     return reason
 
@@ -299,27 +297,12 @@ def _about(event: Object, pod: Object) -> bool:
 
 
 def _when(event: Object) -> str:
-    series = event.get("series") or {}
-    metadata = event.get("metadata") or {}
-    times = (
-        series.get("lastObservedTime"),
-        event.get("lastTimestamp"),
-        event.get("eventTime"),
-        metadata.get("creationTimestamp"),
-    )
-    return next((str(time) for time in times if time), "")
-
-
-def _conditions(pod: Object) -> Sequence[Object]:
-    return (pod.get("status") or {}).get("conditions") or ()
-
-
-def _statuses(pod: Object, which: str) -> Sequence[Object]:
-    return (pod.get("status") or {}).get(which) or ()
+    places = (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",), ("metadata", "creationTimestamp"))
+    return next((str(time) for place in places if (time := at(event, *place))), "")
 
 
 def _phase(pod: Object) -> str:
-    return str((pod.get("status") or {}).get("phase"))
+    return str(at(pod, "status", "phase"))
 
 
 def _terminating(pod: Object) -> bool:

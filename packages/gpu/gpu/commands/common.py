@@ -1,11 +1,11 @@
-"""What all subcommands share: options, exit codes, output."""
+"""What all subcommands share: exit codes, output."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Collection
-from typing import Annotated, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
 from rich.console import Console
@@ -18,29 +18,6 @@ EXIT_BAD_INPUT: Final = 2
 EXIT_CLUSTER: Final = 3
 """The cluster cannot be reached, or refuses."""
 EXIT_INTERRUPTED: Final = 130
-
-ContextOption = Annotated[
-    str | None,
-    typer.Option("--context", metavar="NAME", help="A context of your kubeconfig. Default: the current one."),
-]
-TeamOption = Annotated[
-    str | None,
-    typer.Option("--team", "-n", metavar="NAME", help="The team's namespace. Default: the context's namespace."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-GpusOption = Annotated[int, typer.Option("--gpus", min=1, metavar="N", help="GPUs per pod.")]
-GpuOption = Annotated[
-    str | None, typer.Option("--gpu", metavar="TYPE", help="A GPU type or part of its name: a100, l4.")
-]
-MemoryOption = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory per pod: 200Gi.")]
-CpusOption = Annotated[str | None, typer.Option("--cpus", metavar="N", help="CPUs per pod: 8, 500m.")]
-DiskOption = Annotated[str | None, typer.Option("--disk", metavar="SIZE", help="Ephemeral storage per pod: 50Gi.")]
-SpotOption = Annotated[
-    bool | None, typer.Option("--spot/--no-spot", help="Only spot nodes, or only on-demand nodes. Default: either.")
-]
-WorkersOption = Annotated[
-    int, typer.Option("--workers", min=1, metavar="N", help="Pods that run together, all at once.")
-]
 
 
 def out() -> Console:

@@ -12,22 +12,10 @@ from rich.markup import escape
 from facts.jobs.plan import JobRequest, place, training_job
 from facts.jobs.runner import until_idle
 from gpu.cluster import ClusterClient, Object, job_path
-from gpu.commands.common import (
-    EXIT_BAD_INPUT,
-    EXIT_NO,
-    ContextOption,
-    CpusOption,
-    DiskOption,
-    GpuOption,
-    GpusOption,
-    MemoryOption,
-    SpotOption,
-    TeamOption,
-    err,
-    fail,
-)
+from gpu.commands import options
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, err, fail
 from gpu.commands.following import states
-from gpu.commands.jobs import IndexOption, JobArgument, kubectl, open_shell, running_pod
+from gpu.commands.jobs import JobArgument, kubectl, open_shell, running_pod
 from gpu.commands.offer import described, nodes_up, request_of
 from gpu.commands.submission import confirm_cluster
 from gpu.folder import IMAGE, pack
@@ -40,12 +28,12 @@ def dev(
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="Its name; an existing one is entered again.")
     ] = "dev",
-    gpus: GpusOption = 1,
-    gpu: GpuOption = None,
-    memory: MemoryOption = None,
-    cpus: CpusOption = None,
-    disk: DiskOption = None,
-    spot: SpotOption = None,
+    gpus: options.Gpus = 1,
+    gpu: options.Gpu = None,
+    memory: options.Memory = None,
+    cpus: options.Cpus = None,
+    disk: options.Disk = None,
+    spot: options.Spot = None,
     image: Annotated[
         str,
         typer.Option("--image", metavar="IMAGE", show_default=False, help="Its image. Default: PyTorch with CUDA 12."),
@@ -57,8 +45,8 @@ def dev(
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="End so long after it started, in any case.")
     ] = "8h",
-    team: TeamOption = None,
-    context: ContextOption = None,
+    team: options.Team = None,
+    context: options.Context = None,
 ) -> None:
     """Open a shell in a container with GPUs that ends when idle.
 
@@ -113,9 +101,9 @@ def forward(
     ports: Annotated[
         list[str], typer.Argument(metavar="PORT", help="Ports: 8888, or 8000:8888 for port 8000 of your machine.")
     ],
-    index: IndexOption = 0,
-    team: TeamOption = None,
-    context: ContextOption = None,
+    index: options.Index = 0,
+    team: options.Team = None,
+    context: options.Context = None,
 ) -> None:
     """Reach ports of a running job on localhost, with kubectl.
 

@@ -15,41 +15,24 @@ from facts.concepts.offer import OfferError
 from facts.jobs.fit import Miss, PodRequest, fits, misses
 from facts.jobs.plan import NothingFits, place
 from gpu.cluster import ClusterClient, ClusterError, all_clusters
-from gpu.commands.common import (
-    EXIT_BAD_INPUT,
-    EXIT_NO,
-    ContextOption,
-    CpusOption,
-    DiskOption,
-    GpuOption,
-    GpusOption,
-    JsonOption,
-    MemoryOption,
-    SpotOption,
-    WorkersOption,
-    dollars,
-    err,
-    fail,
-    out,
-    print_json,
-    table_of,
-)
+from gpu.commands import options
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_NO, dollars, err, fail, out, print_json, table_of
 from gpu.commands.offer import as_json, described, node_of, nodes_up, request_of
 
 _AT_ONCE: Final = 16
 
 
 def fit(
-    gpus: GpusOption = 1,
-    gpu: GpuOption = None,
-    memory: MemoryOption = None,
-    cpus: CpusOption = None,
-    disk: DiskOption = None,
-    spot: SpotOption = None,
-    workers: WorkersOption = 1,
+    gpus: options.Gpus = 1,
+    gpu: options.Gpu = None,
+    memory: options.Memory = None,
+    cpus: options.Cpus = None,
+    disk: options.Disk = None,
+    spot: options.Spot = None,
+    workers: options.Workers = 1,
     everywhere: Annotated[bool, typer.Option("--all", help="Compare all clusters of your kubeconfig.")] = False,
-    context: ContextOption = None,
-    json: JsonOption = False,
+    context: options.Context = None,
+    json: options.Json = False,
 ) -> None:
     """Show where a job would run, its price and when it starts.
 

@@ -11,6 +11,7 @@ from typing import Final
 import typer
 from rich.markup import escape
 
+from facts.concepts.unknown import at
 from facts.jobs.job import INDEX_ANNOTATION
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import EXIT_NO, err
@@ -55,7 +56,7 @@ def pods_of(cluster: ClusterClient, job: Object) -> tuple[Object, ...]:
 
 def index_of(pod: Object) -> int:
     """The pod's completion index: its run or worker; 0 in a job of one pod."""
-    return int((pod["metadata"].get("annotations") or {}).get(INDEX_ANNOTATION, 0))
+    return int(at(pod, "metadata", "annotations", INDEX_ANNOTATION) or 0)
 
 
 def events_around(cluster: ClusterClient, namespace: str) -> list[Object]:
@@ -165,5 +166,5 @@ def _leave(cluster: ClusterClient, name: str) -> None:
 
 def has_output(pod: Object) -> bool:
     """Whether a container of the pod runs or has run."""
-    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    statuses = at(pod, "status", "containerStatuses") or ()
     return any((each.get("state") or {}).keys() & {"running", "terminated"} for each in statuses)

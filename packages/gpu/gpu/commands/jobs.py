@@ -14,20 +14,8 @@ from rich.markup import escape
 from facts.concepts.counts import counted
 from gpu import why as reasons
 from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
-from gpu.commands.common import (
-    EXIT_BAD_INPUT,
-    EXIT_CLUSTER,
-    EXIT_NO,
-    ContextOption,
-    JsonOption,
-    TeamOption,
-    dollars,
-    err,
-    fail,
-    out,
-    print_json,
-    table_of,
-)
+from gpu.commands import options
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_NO, dollars, err, fail, out, print_json, table_of
 from gpu.commands.following import (
     OWNER_LABEL,
     JobState,
@@ -49,23 +37,19 @@ def job_names(ctx: typer.Context, incomplete: str) -> list[str]:
     """The namespace's job names for the shell's completion; none if the cluster cannot be asked."""
     try:
         cluster = ClusterClient(ctx.params.get("context"), ctx.params.get("team"))
-        jobs = cluster.list(job_path(cluster.namespace))
+        names = [job["metadata"]["name"] for job in _gpu_jobs(cluster)]
     except ClusterError:
         return []
-    names = [job["metadata"]["name"] for job in jobs if gpus_per_pod(job)]
     return [name for name in names if name.startswith(incomplete)]
 
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's name.", autocompletion=job_names)]
-IndexOption = Annotated[
-    int, typer.Option("--index", min=0, metavar="N", help="Index of the sweep's run, or of the worker.")
-]
 
 
-def list_jobs(team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
+def list_jobs(team: options.Team = None, context: options.Context = None, json: options.Json = False) -> None:
     """List the GPU jobs of a namespace, and what each waits for."""
     cluster = ClusterClient(context, team)
-    jobs = [job for job in cluster.list(job_path(cluster.namespace)) if gpus_per_pod(job)]
+    jobs = _gpu_jobs(cluster)
     pods = cluster.list(pod_path(cluster.namespace), labelSelector=OWNER_LABEL) if jobs else []
     rows = [_row(job, reason) for job, _, reason in with_reasons(cluster, cluster.namespace, jobs, pods)]
     if json:
@@ -95,10 +79,10 @@ def with_reasons(
 
 def logs(
     name: JobArgument,
-    index: IndexOption = 0,
+    index: options.Index = 0,
     no_follow: Annotated[bool, typer.Option("--no-follow", help="Print the output so far and exit.")] = False,
-    team: TeamOption = None,
-    context: ContextOption = None,
+    team: options.Team = None,
+    context: options.Context = None,
 ) -> None:
     """Show a job's output as it is written. Ctrl-C stops following; the job keeps running."""
     cluster = ClusterClient(context, team)
@@ -121,7 +105,9 @@ def logs(
         raise typer.Exit(EXIT_NO)
 
 
-def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
+def why(
+    name: JobArgument, team: options.Team = None, context: options.Context = None, json: options.Json = False
+) -> None:
     """Explain what a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
     cluster = ClusterClient(context, team)
     state = state_of(cluster, name)
@@ -143,8 +129,8 @@ def why(name: JobArgument, team: TeamOption = None, context: ContextOption = Non
 
 def stop(
     names: Annotated[list[str], typer.Argument(metavar="JOB", help="Names of jobs.", autocompletion=job_names)],
-    team: TeamOption = None,
-    context: ContextOption = None,
+    team: options.Team = None,
+    context: options.Context = None,
 ) -> None:
     """Stop jobs and delete them with their pods. Their nodes are removed after the scale-down delay."""
     cluster = ClusterClient(context, team)
@@ -164,9 +150,9 @@ def cost(
         str | None,
         typer.Argument(metavar="JOB", help="A job's name. Default: all jobs of the team.", autocompletion=job_names),
     ] = None,
-    team: TeamOption = None,
-    context: ContextOption = None,
-    json: JsonOption = False,
+    team: options.Team = None,
+    context: options.Context = None,
+    json: options.Json = False,
 ) -> None:
     """Show what jobs cost at list prices.
 
@@ -176,11 +162,7 @@ def cost(
     offer = cluster.offer()
     nodes = cluster.list_if_allowed("/api/v1/nodes") or []
     now = datetime.now(timezone.utc)
-    jobs = (
-        [job_of(cluster, name)]
-        if name
-        else [job for job in cluster.list(job_path(cluster.namespace)) if gpus_per_pod(job)]
-    )
+    jobs = [job_of(cluster, name)] if name else _gpu_jobs(cluster)
     events = cluster.list_if_allowed(event_path(cluster.namespace)) or [] if jobs else []
     costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
     total = sum(costs.values(), GpuCost())
@@ -197,7 +179,9 @@ def cost(
         out().print(f"[dim]{escape(note)}[/]")
 
 
-def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, context: ContextOption = None) -> None:
+def shell(
+    name: JobArgument, index: options.Index = 0, team: options.Team = None, context: options.Context = None
+) -> None:
     """Open a shell in a running pod of a job, with kubectl."""
     cluster = ClusterClient(context, team)
     open_shell(cluster, running_pod(cluster, name, index))
@@ -236,6 +220,10 @@ def _ahead(cluster: ClusterClient, state: JobState) -> int:
         return 0
     pending = cluster.list(pod_path(state.job["metadata"]["namespace"]), fieldSelector="status.phase=Pending")
     return reasons.ahead_of(state.pods, [pod for pod in pending if gpus_of(pod["spec"])])
+
+
+def _gpu_jobs(cluster: ClusterClient) -> list[Object]:
+    return [job for job in cluster.list(job_path(cluster.namespace)) if gpus_per_pod(job)]
 
 
 def gpus_per_pod(job: Object) -> int:

@@ -11,13 +11,14 @@ from facts.concepts.offer import PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from facts.jobs.fit import Fit, PodRequest, gib
 from gpu.cluster import ClusterClient
-from gpu.commands.common import ContextOption, JsonOption, dollars, out, print_json, table_of
+from gpu.commands import options
+from gpu.commands.common import dollars, out, print_json, table_of
 from gpu.submit import mebibytes, millicores
 
 _NODES: Final = "/api/v1/nodes"
 
 
-def pools(context: ContextOption = None, json: JsonOption = False) -> None:
+def pools(context: options.Context = None, json: options.Json = False) -> None:
     """List the GPU pools: what a pod can request, prices, nodes."""
     cluster = ClusterClient(context)
     offer = cluster.offer()

@@ -23,22 +23,8 @@ from facts.jobs.sweep import parse
 from gpu import image as images
 from gpu.brakes import SweepPrice, script_of, sweep_price
 from gpu.cluster import ClusterClient, ClusterError
-from gpu.commands.common import (
-    EXIT_BAD_INPUT,
-    ContextOption,
-    CpusOption,
-    DiskOption,
-    GpuOption,
-    GpusOption,
-    JsonOption,
-    MemoryOption,
-    SpotOption,
-    TeamOption,
-    WorkersOption,
-    err,
-    fail,
-    print_json,
-)
+from gpu.commands import options
+from gpu.commands.common import EXIT_BAD_INPUT, err, fail, print_json
 from gpu.commands.following import follow
 from gpu.commands.job_file import EnvFileOption, FileOption, command_of, variables
 from gpu.commands.offer import as_json, described, nodes_up, request_of
@@ -54,13 +40,13 @@ def submit(
     command: Annotated[
         list[str] | None, typer.Argument(metavar="COMMAND", help="After --: the program and its arguments.")
     ] = None,
-    gpus: GpusOption = 1,
-    gpu: GpuOption = None,
-    memory: MemoryOption = None,
-    cpus: CpusOption = None,
-    disk: DiskOption = None,
-    spot: SpotOption = None,
-    workers: WorkersOption = 1,
+    gpus: options.Gpus = 1,
+    gpu: options.Gpu = None,
+    memory: options.Memory = None,
+    cpus: options.Cpus = None,
+    disk: options.Disk = None,
+    spot: options.Spot = None,
+    workers: options.Workers = 1,
     sweep: Annotated[
         list[str] | None,
         typer.Option(
@@ -141,8 +127,8 @@ def submit(
             help="Service account of the pods. Default: that of the stack's checkpoints.",
         ),
     ] = None,
-    team: TeamOption = None,
-    context: ContextOption = None,
+    team: options.Team = None,
+    context: options.Context = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply --server-side`.")
     ] = False,
@@ -152,7 +138,7 @@ def submit(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster or a large sweep.")
     ] = False,
-    json: JsonOption = False,
+    json: options.Json = False,
 ) -> None:
     """Run a program on GPUs, with this folder or an image.
 
@@ -196,7 +182,8 @@ def submit(
     elif notify:
         check_notify(cluster, notify)
     if dry_run:
-        planned = image or (_planned_tag(registry or offer.registry, job_request.name) if build else IMAGE)
+        tag = images.tag_for(registry or offer.registry or _PLACEHOLDER, job_request.name)
+        planned = image or (tag if build else IMAGE)
         job = training_job(job_request, fit, planned, offer)
         budgets = [] if job.spot else [uninterrupted_budget(job.namespace)]
         typer.echo(_yaml([*manifests(job), *budgets]), nl=False)
@@ -233,9 +220,8 @@ def _created(
         if error.status != HTTPStatus.NOT_FOUND:
             raise
         teams = ", ".join(team.name for team in offer.teams) or "none"
-        raise ClusterError(
-            f"namespace {job.namespace} does not exist; the stack's teams: {teams}", error.status
-        ) from error
+        missing = f"namespace {job.namespace} does not exist; the stack's teams: {teams}"
+        raise ClusterError(missing, error.status) from error
 
 
 def _yaml(documents: list[dict[str, Any]]) -> str:
@@ -291,10 +277,6 @@ def _built(registry: str | None, name: str, console: Console) -> str:
     console.print("pushing …")
     builder.push(tag)
     return tag
-
-
-def _planned_tag(registry: str | None, name: str) -> str:
-    return images.tag_for(registry or _PLACEHOLDER, name)
 
 
 def _as_json(job: TrainingJobSpec, fit: dict[str, Any]) -> dict[str, Any]:

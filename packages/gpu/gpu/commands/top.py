@@ -19,7 +19,8 @@ from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
-from gpu.commands.common import ContextOption, dollars, out, table_of
+from gpu.commands import options
+from gpu.commands.common import dollars, out, table_of
 from gpu.commands.jobs import gpus_per_pod, with_reasons
 from gpu.commands.offer import node_of
 from gpu.ledger import gpus_of, hourly_usd, on_node
@@ -51,7 +52,7 @@ def top(
     team: Annotated[
         str | None, typer.Option("--team", "-n", metavar="NAME", help="Only this namespace. Default: all you may list.")
     ] = None,
-    context: ContextOption = None,
+    context: options.Context = None,
 ) -> None:
     """Watch pools, nodes, jobs and their cost per hour.
 
