@@ -6,7 +6,7 @@ Each capacity type of an entry becomes a pool of its own (``expand``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final, cast, get_args
+from typing import Annotated, Final, Literal, cast, get_args
 
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
@@ -55,7 +55,12 @@ def _fallback_order(value: object) -> object:
     return ("spot", "on-demand") if words == [FALLBACK] else tuple(words)
 
 
-FallbackOrder = Annotated[tuple[StrictStr, ...], BeforeValidator(_fallback_order)]
+FallbackOrder = Annotated[
+    tuple[StrictStr, ...],
+    BeforeValidator(
+        _fallback_order, json_schema_input_type=CapacityType | Literal["spot-with-fallback"] | tuple[CapacityType, ...]
+    ),
+]
 
 
 class Reservation(Section):
@@ -105,7 +110,10 @@ def _reservations(value: object) -> object:
     return [{"name": one} if isinstance(one, str) else one for one in each]
 
 
-Reservations = Annotated[tuple[Reservation, ...], BeforeValidator(_reservations)]
+Reservations = Annotated[
+    tuple[Reservation, ...],
+    BeforeValidator(_reservations, json_schema_input_type=str | Reservation | tuple[str | Reservation, ...]),
+]
 
 
 class FlexStart(Section):

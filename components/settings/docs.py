@@ -19,9 +19,10 @@ import yaml
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
+from components.settings import json_schema
 from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import OwnStackFile
-from components.settings.problems import SettingsError, models_in
+from components.settings.problems import SettingsError, models_in, sections_in
 from components.settings.read import load
 from components.settings.stack_file import StackFile
 from facts import catalog
@@ -64,21 +65,14 @@ def render() -> str:
 
 def render_own() -> str:
     """The document about own machines and existing clusters, without the sections that a cloud's file has too."""
-    shared = frozenset(_sections(StackFile))
-    known = shared | frozenset(_sections(OwnStackFile))
+    shared = frozenset(sections_in(StackFile))
+    known = shared | frozenset(sections_in(OwnStackFile))
     own = _section(OwnStackFile, "", "All keys", shared)
     existing = _section(ExistingStackFile, "", "All keys of an existing cluster", known)
     own_head, existing_head = (
         (_HERE / f"{name}_configuration_head.txt").read_text(encoding="utf-8").rstrip() for name in ("own", "existing")
     )
     return "\n".join([own_head, *own, "", existing_head, *existing]) + "\n"
-
-
-def _sections(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    for field in model.model_fields.values():
-        for nested in models_in(field.annotation):
-            yield nested
-            yield from _sections(nested)
 
 
 def _section(
@@ -305,7 +299,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m components.settings.docs", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only compare; exit code 1 if a file is out of date")
     check = parser.parse_args(arguments).check
-    texts = {TARGET: render(), OWN_TARGET: render_own(), PROJECT: render_project()}
+    texts = {
+        TARGET: render(),
+        OWN_TARGET: render_own(),
+        PROJECT: render_project(),
+        json_schema.TARGET: json_schema.render(),
+    }
     stale = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if check:

@@ -311,7 +311,9 @@ def _listed_text(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Zones = Annotated[tuple[StrictStr, ...], BeforeValidator(_zones)]
+Zones = Annotated[
+    tuple[StrictStr, ...], BeforeValidator(_zones, json_schema_input_type=Literal["none"] | tuple[str, ...])
+]
 # Kubernetes keeps one taint per key and effect.
 Taints = Annotated[
     tuple[TaintSetting, ...],
@@ -321,7 +323,9 @@ Taints = Annotated[
         lambda taint: (taint.key, taint.effect),
     ),
 ]
-Sizes = Annotated[tuple[StrictInt, ...], BeforeValidator(_listed)]
-MachineTypes = Annotated[tuple[StrictStr, ...], BeforeValidator(_listed_text)]
+Sizes = Annotated[tuple[StrictInt, ...], BeforeValidator(_listed, json_schema_input_type=int | tuple[int, ...])]
+MachineTypes = Annotated[
+    tuple[StrictStr, ...], BeforeValidator(_listed_text, json_schema_input_type=str | tuple[str, ...])
+]
 Minutes = Annotated[StrictInt, Field(ge=1, le=1440)]
 Flag = Annotated[bool, Strict()]

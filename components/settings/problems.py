@@ -207,3 +207,11 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for inner in typing.get_args(annotation):
         yield from models_in(inner)
+
+
+def sections_in(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Models in the fields of a model, and in theirs."""
+    for field in model.model_fields.values():
+        for nested in models_in(field.annotation):
+            yield nested
+            yield from sections_in(nested)

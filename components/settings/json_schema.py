@@ -1,0 +1,96 @@
+"""The JSON Schema of stack files, for editors: keys, types, meanings and choices. ``make docs`` writes it.
+
+It knows the form of a file. What depends on the cloud, the region or another key is checked by ``components.settings``.
+Draft 7, which every version of yaml-language-server reads (https://github.com/redhat-developer/yaml-language-server).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from components.settings.fields import Section
+from components.settings.own.existing_sections import ExistingStackFile
+from components.settings.own.sections import OwnStackFile
+from components.settings.problems import sections_in
+from components.settings.read import NAMESPACE
+from components.settings.stack_file import StackFile
+from facts import catalog
+
+TARGET: Final = Path(__file__).resolve().parents[2] / "schemas" / "stack.schema.json"
+_OWN: Final[Mapping[str, type[Section]]] = {"kubeadm": OwnStackFile, "existing": ExistingStackFile}
+_SECRET: Final = {"type": "object", "required": ["secure"], "description": "a secret: pulumi config set --secret"}
+
+
+def render() -> str:
+    """The file's text."""
+    return json.dumps(stack_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def stack_schema() -> dict[str, Any]:
+    """The schema of a whole stack file."""
+    definitions: dict[str, Any] = {}
+    sections = dict.fromkeys(catalog.clouds(), StackFile) | _OWN
+    keys = {cloud: dict(_keys(cloud, section, definitions)) for cloud, section in sections.items()}
+    cloud_key = f"{NAMESPACE}:cloud"
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Stack file of gpucluster (Pulumi.<stack>.yaml)",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            "config": {
+                "type": "object",
+                "required": [cloud_key],
+                "properties": {cloud_key: {"enum": [*sections], "description": "the cloud"}},
+                "allOf": [
+                    {"if": _is(cloud_key, cloud), "then": _only(keys[cloud], sections[cloud])} for cloud in sections
+                ],
+            }
+        },
+        "definitions": definitions,
+    }
+
+
+def _is(key: str, value: str) -> dict[str, Any]:
+    return {"required": [key], "properties": {key: {"const": value}}}
+
+
+def _only(keys: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
+    """These keys of ours, and any key of other namespaces."""
+    # A network has defaults: the file may leave it out although its section has required keys.
+    required = [
+        f"{NAMESPACE}:{field.alias or name}"
+        for name, field in section.model_fields.items()
+        if field.is_required() and name != "network"
+    ]
+    names = {"anyOf": [{"enum": [*keys]}, {"pattern": f"^(?!{NAMESPACE}:)"}]}
+    return {"required": required, "properties": dict(keys), "propertyNames": names}
+
+
+def _keys(cloud: str, section: type[Section], definitions: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Key of the file → its schema; what several use is put into ``definitions``."""
+    schema = section.model_json_schema(ref_template="#/definitions/{model}")
+    described = {model.__name__: model for model in sections_in(section)}
+    for name, definition in schema.get("$defs", {}).items():
+        _describe(definition, described[name])
+        if "gpu" in definition["properties"]:
+            # An editor completes the names that the catalogue has; your own machines may have others.
+            definition["properties"]["gpu"]["anyOf"] = [{"enum": [*catalog.GPUS]}, {"type": "string"}]
+        definitions[name] = definition
+    _describe(schema, section)
+    for key, value in schema["properties"].items():
+        yield f"{NAMESPACE}:{key}", value
+    secret = catalog.OWN_SECRETS.get(cloud)
+    if secret is not None:
+        yield f"{NAMESPACE}:{secret}", _SECRET
+
+
+def _describe(schema: dict[str, Any], section: type[BaseModel]) -> None:
+    """Add the meanings, which a section has only after pydantic made its schema."""
+    for name, field in section.model_fields.items():
+        schema["properties"][field.alias or name]["description"] = field.description

@@ -1,0 +1,95 @@
+"""The schema that editors use: it accepts every stack file that the program accepts, and refuses mistakes of form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from components.settings import SettingsError, from_stack_file
+from components.settings.json_schema import stack_schema
+from tests import one_stack
+from tests.components.settings.test_stack_cases import FILES, with_changes
+from tests.stacks import ROOT
+
+STACKS = sorted([*ROOT.glob("examples/*.yaml"), *ROOT.glob("Pulumi.*.yaml")])
+BAD = sorted((Path(__file__).parent / "bad_stacks").glob("*.yaml"))
+SCHEMA = jsonschema.Draft7Validator(stack_schema())
+
+
+def errors(content: Any) -> list[str]:
+    return [error.json_path for error in SCHEMA.iter_errors(content)]
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft7Validator.check_schema(stack_schema())
+
+
+@pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem)
+def test_every_stack_is_valid_and_names_the_schema(file: Path) -> None:
+    text = file.read_text()
+    assert errors(yaml.safe_load(text)) == []
+    _, _, target = text.splitlines()[0].partition("# yaml-language-server: $schema=")
+    assert (file.parent / target).resolve() == ROOT / "schemas" / "stack.schema.json"
+
+
+@pytest.mark.parametrize(
+    ("base", "case"),
+    [
+        pytest.param(FILES[cloud]["base"], case, id=f"{cloud}-{number}")
+        for cloud in one_stack.CLOUDS
+        for number, case in enumerate(FILES[cloud]["cases"])
+        if not case.get("refused")
+    ],
+)
+def test_what_the_program_accepts_the_schema_accepts(base: dict[str, Any], case: dict[str, Any]) -> None:
+    keys = with_changes(base, case)
+    assert errors({"config": {f"gpucluster:{key}": value for key, value in keys.items()}}) == []
+
+
+def readable(file: Path) -> Any:
+    try:
+        return yaml.safe_load(file.read_text())
+    except (UnicodeDecodeError, yaml.YAMLError):
+        return None
+
+
+def test_the_schema_refuses_only_files_that_the_program_refuses() -> None:
+    refused = [file for file in BAD if readable(file) is not None and errors(readable(file))]
+    # Unknown keys, wrong types and missing keys; most of the other mistakes are about a cloud or between keys.
+    assert len(refused) >= 40
+    for file in refused:
+        with pytest.raises(SettingsError):
+            from_stack_file(file)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("gpucluster:gpuPool", []),
+        ("gpucluster:cloud", "gcp"),
+        ("gpucluster:availability", "global"),
+        ("gpucluster:gpuPools", [{"name": "t4", "gpu": "nvidia-t4", "minNodes": 1}]),
+        ("gpucluster:gpuPools", [{"name": "t4", "gpu": "nvidia-t4", "capacity": "preemptable"}]),
+        ("gpucluster:gpuPools", [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": "4"}]),
+    ],
+)
+def test_a_mistake_of_form_is_marked(key: str, value: object) -> None:
+    content = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())
+    content["config"][key] = value
+    assert errors(content)
+
+
+def test_an_editor_can_complete_gpus_and_describe_keys() -> None:
+    pool = stack_schema()["definitions"]["GpuPool"]["properties"]
+    assert "nvidia-h100-80gb" in pool["gpu"]["anyOf"][0]["enum"]
+    assert all("description" in key for key in pool.values())
+
+
+def test_a_key_of_another_cloud_is_marked() -> None:
+    content = yaml.safe_load((ROOT / "examples/kubeadm.yaml").read_text())
+    content["config"]["gpucluster:region"] = "us-central1"
+    assert errors(content)
