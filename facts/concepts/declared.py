@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from facts.concepts.autoscaler import Autoscaler
 from facts.concepts.carbon import Carbon
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
@@ -124,30 +125,6 @@ class NodeGroup:
     def title(self) -> str:
         """What messages call it."""
         return f"Node group '{self.name}'"
-
-
-@dataclass(frozen=True)
-class AutoscalerCall:
-    """One call that an autoscaler makes, in its cloud's spelling; ``on_group``: it changes a node group."""
-
-    action: str
-    resource: str = "*"
-    on_group: bool = False
-
-
-@dataclass(frozen=True)
-class Autoscaler:
-    """A node autoscaler as its workload starts it.
-
-    It runs as ``service_account`` and needs ``rights``, none where its cloud has no such thing. It finds its groups by
-    ``discovery`` (sets of tags; a group has to carry all of one set, ``""`` stands for any value) and by ``groups``
-    (names); both are empty for one that needs no groups.
-    """
-
-    service_account: Maybe[str]
-    rights: tuple[AutoscalerCall, ...] = ()
-    discovery: Maybe[tuple[Mapping[str, str], ...]] = ()
-    groups: Maybe[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
 from facts.concepts.declared import (
-    Autoscaler,
-    AutoscalerCall,
     Cluster,
     GpuQuota,
     GpuSharing,

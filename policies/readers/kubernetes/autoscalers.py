@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from facts.concepts.declared import Autoscaler, AutoscalerCall, IdleTime, Minimum
+from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
+from facts.concepts.declared import IdleTime, Minimum
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, text
 from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
 from policies.readers.idle import idle_of_flags, idle_of_profile

@@ -1,0 +1,32 @@
+"""Node autoscalers that are workloads: how they find their groups, and what they may do at the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from facts.concepts.unknown import Maybe
+
+
+@dataclass(frozen=True)
+class AutoscalerCall:
+    """One call that an autoscaler makes, in its cloud's spelling; ``on_group``: it changes a node group."""
+
+    action: str
+    resource: str = "*"
+    on_group: bool = False
+
+
+@dataclass(frozen=True)
+class Autoscaler:
+    """A node autoscaler as its workload starts it.
+
+    It runs as ``service_account`` and needs ``rights``, none where its cloud has no such thing. It finds its groups by
+    ``discovery`` (sets of tags; a group has to carry all of one set, ``""`` stands for any value) and by ``groups``
+    (names); both are empty for one that needs no groups.
+    """
+
+    service_account: Maybe[str]
+    rights: tuple[AutoscalerCall, ...] = ()
+    discovery: Maybe[tuple[Mapping[str, str], ...]] = ()
+    groups: Maybe[tuple[str, ...]] = ()
