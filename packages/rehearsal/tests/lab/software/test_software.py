@@ -45,6 +45,8 @@ def test_the_images_are_those_that_kubeadm_and_flannel_ask_for(software: Softwar
     assert len(asked) == 7
     assert asked <= names
     assert names - asked == {
+        "docker.io/library/busybox:1.37.0",
+        "docker.io/rancher/local-path-provisioner:v0.0.30",
         "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3",
         "ghcr.io/flannel-io/flannel:v0.28.10",
         "nvcr.io/nvidia/k8s-device-plugin:v0.18.2",
@@ -93,7 +95,11 @@ def test_a_second_run_is_instant_and_says_nothing(software: Software) -> None:
     assert time.monotonic() - start < 5
 
 
-def test_apt_can_install_everything_from_the_four_repositories_alone(software: Software, tmp_path: Path) -> None:
+@pytest.mark.parametrize("driver", ["580.95.05", "595.71.05"])
+def test_apt_can_install_everything_from_the_four_repositories_alone(
+    software: Software, tmp_path: Path, driver: str
+) -> None:
+    branch = driver.partition(".")[0]
     for each in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "var/lib/apt/lists", "var/cache/apt/archives"):
         (tmp_path / each / "partial").mkdir(parents=True)
     (tmp_path / "status").touch()
@@ -104,15 +110,17 @@ def test_apt_can_install_everything_from_the_four_repositories_alone(software: S
             f"deb [signed-by={software.repository}/key.asc] copy:{software.repository}/{name} /\n" for name in names
         )
     )
+    pin = f"Package: *nvidia*\nPin: version {branch}.*\nPin-Priority: 1001\n"
+    (tmp_path / "etc/apt/preferences.d/driver").write_text(pin)
     options = ["-o", f"Dir={tmp_path}", "-o", f"Dir::State::status={tmp_path}/status", "-o", "APT::Sandbox::User=root"]
     subprocess.run(["apt-get", *options, "--quiet", "update"], check=True, capture_output=True)
     packages = ["kubelet=1.34.4-1.1", "kubeadm=1.34.4-1.1", "containerd", "conntrack", "ufw", "nvidia-open"]
-    packages += ["nvidia-container-toolkit", "nvidia-fabricmanager-580", f"linux-headers-{os.uname().release}"]
+    packages += ["nvidia-container-toolkit", f"nvidia-fabricmanager-{branch}", f"linux-headers-{os.uname().release}"]
     command = ["apt-get", *options, "--simulate", "--no-install-recommends", "install", *packages]
     answer = subprocess.run(command, capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
-    for line in ("Inst kubelet (1.34.4-1.1", "Inst kubernetes-cni (1.7.1-1.1", "Inst nvidia-driver-cuda (580.95.05-1"):
-        assert line in answer.stdout
+    for line in ("kubelet (1.34.4-1.1", "kubernetes-cni (1.7.1-1.1", f"nvidia-driver-cuda ({driver}-1"):
+        assert f"Inst {line}" in answer.stdout
 
 
 def _ctk(binaries: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
