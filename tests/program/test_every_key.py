@@ -178,7 +178,7 @@ def test_a_key_changes_the_program_or_is_refused(name: str) -> None:
     assert ignored == {key for key, cloud in IGNORED if cloud == column.cloud and key in asked(column)}
 
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_every_key_changes_the_program_on_some_cloud() -> None:
     """But those that only refuse: a budget, a minimum of GPU nodes, a range that the existing subnet has not."""
     silent = [key for key in CHANGES if all(outcome(key, column) != "changed" for column in COLUMNS.values())]
