@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -118,12 +118,7 @@ class ClusterClient:
 
     def find(self, path: str) -> Object | None:
         """Like ``get``, but ``None`` if the object does not exist."""
-        try:
-            return self.get(path)
-        except ClusterError as error:
-            if error.status == 404:
-                return None
-            raise
+        return self._get_unless((404,), path)
 
     def list(self, path: str, **query: str) -> list[Object]:
         """A List's items; each may lack ``kind``."""
@@ -132,10 +127,15 @@ class ClusterClient:
 
     def list_if_allowed(self, path: str, **query: str) -> list[Object] | None:
         """Like ``list``, but ``None`` if the user may not list it, or the cluster has no such kind."""
+        answer = self._get_unless((403, 404), path, **query)
+        return None if answer is None else answer.get("items") or []
+
+    def _get_unless(self, statuses: Collection[int], path: str, **query: str) -> Object | None:
+        """Like ``get``, but ``None`` for an answer with one of these ``statuses``."""
         try:
-            return self.list(path, **query)
+            return self.get(path, **query)
         except ClusterError as error:
-            if error.status in (403, 404):
+            if error.status in statuses:
                 return None
             raise
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from facts.concepts.offer import OfferError
-from facts.jobs.fit import Miss, PodRequest, fits, misses
+from facts.jobs.fit import PodRequest, fits, misses
 from facts.jobs.plan import NothingFits, place
 from gpu.cluster import ClusterClient, ClusterError, all_clusters
 from gpu.commands import options
@@ -50,9 +50,8 @@ def fit(
     fitting, others = fits(offer, request), misses(offer, request)
     nodes = nodes_up(cluster)
     if json:
-        print_json(
-            {"fits": [as_json(each, request, nodes) for each in fitting], "misses": [_miss(each) for each in others]}
-        )
+        lacking = [{"pool": each.pool.name, "lacks": list(each.lacks)} for each in others]
+        print_json({"fits": [as_json(each, request, nodes) for each in fitting], "misses": lacking})
     elif fitting:
         for each in fitting:
             out().print(described(each, request, nodes))
@@ -62,10 +61,6 @@ def fit(
             out().print(f"  {miss.pool.name}: {'; '.join(miss.lacks)}")
     if not fitting:
         raise typer.Exit(EXIT_NO)
-
-
-def _miss(miss: Miss) -> dict[str, Any]:
-    return {"pool": miss.pool.name, "lacks": list(miss.lacks)}
 
 
 def _fit_everywhere(request: PodRequest, *, json: bool) -> bool:

@@ -205,7 +205,8 @@ def submit(
         f"job {job.name} created in {job.namespace}; `gpu why {job.name}`, `gpu logs {job.name}`, `gpu stop {job.name}`"
     )
     if json:
-        print_json(_as_json(job, as_json(fit, request, None)))
+        created = {"name": job.name, "namespace": job.namespace, "image": job.image}
+        print_json({**created, **as_json(fit, request, None)})
     elif not detach:
         follow(cluster, job.name)
 
@@ -277,7 +278,3 @@ def _built(registry: str | None, name: str, console: Console) -> str:
     console.print("pushing …")
     builder.push(tag)
     return tag
-
-
-def _as_json(job: TrainingJobSpec, fit: dict[str, Any]) -> dict[str, Any]:
-    return {"name": job.name, "namespace": job.namespace, "image": job.image, **fit}
