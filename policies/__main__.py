@@ -1,4 +1,4 @@
-"""Starts the policy pack from this repository."""
+"""Starts the policy pack, from this repository or from an exported one (``bundle.py``)."""
 
 import gc
 import sys
@@ -6,8 +6,9 @@ from pathlib import Path
 
 gc.disable()  # during imports, which leave no garbage; ``serve`` enables it again
 
-# The engine runs this folder as a separate program; its modules are imported from the repository.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+# The engine runs this file's folder as a separate program. In the repository its modules are one folder further up.
+_HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(_HERE if (_HERE / "policies").is_dir() else _HERE.parent))
 
 from policies import sdk_names  # noqa: E402
 

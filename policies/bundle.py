@@ -22,21 +22,6 @@ _VENV: Final = "venv"
 _AT_THE_TOP: Final = ("__main__.py", _PROJECT, "requirements.txt")
 _NOT_TO_RUN: Final = (*_AT_THE_TOP, "bundle.py", "docs.py", "docs_head.txt", "known_gaps.yaml")
 _NOT_OF_THE_PACK: Final = ("jobs",)
-_MAIN: Final = '''\
-"""Starts the policy pack."""
-
-import gc
-
-gc.disable()  # during imports, which leave no garbage; ``serve`` enables it again
-
-from policies import sdk_names
-
-sdk_names.require()  # before other modules of the pack import these names
-
-from policies.pack import serve
-
-serve()
-'''
 
 
 def bundle(folder: Path) -> None:
@@ -53,7 +38,7 @@ def bundle(folder: Path) -> None:
     project = yaml.safe_load((ROOT / "policies" / _PROJECT).read_text(encoding="utf-8"))
     project["runtime"]["options"]["virtualenv"] = _VENV
     (folder / _PROJECT).write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
-    (folder / "__main__.py").write_text(_MAIN, encoding="utf-8")
+    shutil.copy(ROOT / "policies" / "__main__.py", folder)
     # What is published leaves out what git would ignore.
     (folder / ".gitignore").write_text(f"{_VENV}/\n__pycache__/\n", encoding="utf-8")
     shutil.copy(ROOT / "policies" / "requirements.txt", folder)

@@ -80,7 +80,8 @@ def problems(config: Mapping[str, Any]) -> list[str]:
         elif isinstance(entry, dict):
             if _LEVEL in entry:
                 errors += _level_problems(f"{name}.{_LEVEL}", entry[_LEVEL], BY_ID[name].levels)
-            errors += _properties_problems(BY_ID[name], {key: value for key, value in entry.items() if key != _LEVEL})
+            errors += limit_problems(BY_ID[name], _limits(entry))
+            errors += exemptions.problems(f"{name}.{exemptions.KEY}", entry.get(exemptions.KEY, []), today_utc())
         else:
             errors += _level_problems(name, entry, BY_ID[name].levels)
     return errors + ([] if errors else levels.problems(configured(config), today_utc()))
@@ -124,7 +125,7 @@ def limits_of(rule: Rule[...], entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: a limit that the rule does not have, or a wrong value.
     """
-    limits, _ = _divided(entry)
+    limits = _limits(entry)
     errors = limit_problems(rule, limits)
     if errors:
         raise ConfigError(errors)
@@ -138,7 +139,7 @@ def exemptions_of(rule: Rule[...], entry: Mapping[str, Any], today: date) -> tup
     Raises:
         ConfigError: an exemption without a reason, an end, or a resource.
     """
-    _, listed = _divided(entry)
+    listed = entry.get(exemptions.KEY, [])
     errors = exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today)
     if errors:
         raise ConfigError(errors)
@@ -156,15 +157,9 @@ def expired(config: Mapping[str, Any], today: date) -> list[str]:
     ]
 
 
-def _divided(entry: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
-    """A rule's properties as limits and exemptions."""
-    others = (exemptions.KEY, *levels.KEYS)
-    return {key: value for key, value in entry.items() if key not in others}, entry.get(exemptions.KEY, [])
-
-
-def _properties_problems(rule: Rule[...], properties: Mapping[str, Any]) -> list[str]:
-    limits, listed = _divided(properties)
-    return limit_problems(rule, limits) + exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today_utc())
+def _limits(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule's properties without its level and exemptions."""
+    return {key: value for key, value in entry.items() if key not in (_LEVEL, exemptions.KEY, *levels.KEYS)}
 
 
 def _level_problems(where: str, level: object, levels: Sequence[str]) -> list[str]:

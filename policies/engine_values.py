@@ -12,19 +12,10 @@ from typing import Any, Final
 from pulumi_policy import proxy, secret
 
 from facts.concepts.unknown import UNKNOWN
+from policies import sdk_names
 
 # The engine writes an unknown value as one of these texts, depending on its type.
-_UNKNOWNS: Final = frozenset(
-    (
-        proxy.UNKNOWN_ARCHIVE_VALUE,
-        proxy.UNKNOWN_ARRAY_VALUE,
-        proxy.UNKNOWN_ASSET_VALUE,
-        proxy.UNKNOWN_BOOLEAN_VALUE,
-        proxy.UNKNOWN_NUMBER_VALUE,
-        proxy.UNKNOWN_OBJECT_VALUE,
-        proxy.UNKNOWN_STRING_VALUE,
-    )
-)
+_UNKNOWNS: Final = frozenset(getattr(proxy, name) for name in sdk_names.UNKNOWN_VALUES)
 
 
 def plain(value: Any) -> Any:

@@ -20,8 +20,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,14 +27,12 @@ import yaml
 
 from facts.concepts.counts import counted
 from facts.concepts.unknown import UNKNOWN
-from policies import pools
-from policies.config import limits_of, problems
-from policies.readers import linked, read, stack_of
+from policies.config import problems
+from policies.offline import OfflineGate
 from policies.readers.resource import Declared
-from policies.rules.table import BY_ID, RULES
+from policies.rules.table import BY_ID
 
 _KEYS: Final = ("name", "resources", "config", "refused", "noted")
-_LEVEL: Final = "enforcementLevel"
 
 
 class FixtureError(ValueError):
@@ -88,39 +84,19 @@ def _fixtures(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _wrong(fixture: Mapping[str, Any]) -> Iterator[str]:
-    levels: dict[str, set[str]] = {"mandatory": set(), "advisory": set()}
-    for rule, level in _violations(fixture):
-        levels.get("mandatory" if level == "remediate" else level, set()).add(rule)
-    refused, expected = levels["mandatory"], set(fixture["refused"])
-    if refused != expected:
+    violations = OfflineGate(fixture.get("config") or {}).violations(map(_declared, fixture.get("resources") or ()))
+    refused = {rule for rule, _, ends_the_run in violations if ends_the_run}
+    noted = {rule for rule, _, ends_the_run in violations if not ends_the_run}
+    if refused != (expected := set(fixture["refused"])):
         yield f"refused by {_listed(refused)}, expected {_listed(expected)}"
-    if missing := set(fixture.get("noted") or []) - levels["advisory"]:
-        yield f"not noted by {_listed(missing)}; noted by {_listed(levels['advisory'])}"
+    if missing := set(fixture.get("noted") or []) - noted:
+        yield f"not noted by {_listed(missing)}; noted by {_listed(noted)}"
 
 
-def _violations(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Rule and level of every finding, except those that were not evaluated."""
-    declared = [
-        Declared(
-            resource["type"],
-            resource["name"],
-            f"urn:pulumi:fixture::fixture::{resource['type']}::{resource['name']}",
-            resource.get("properties") or {},
-        )
-        for resource in fixture.get("resources") or []
-    ]
-    by_resource = [read(resource) for resource in linked(declared)]
-    items = list(chain.from_iterable(by_resource))
-    config = fixture.get("config") or {}
-    stack = replace(stack_of(by_resource), elsewhere=pools.parse(config.get(pools.KEY)))
-    for rule in RULES:
-        entry = config.get(rule.id, {})
-        own = {key: value for key, value in entry.items() if key != _LEVEL} if isinstance(entry, dict) else {}
-        level = entry.get(_LEVEL, rule.level) if isinstance(entry, dict) else entry
-        limits = limits_of(rule, own)
-        subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
-        for subject in subjects:
-            yield from ((rule.id, level) for violation in rule.check(subject, limits) if not violation.not_evaluated)
+def _declared(resource: Mapping[str, Any]) -> Declared:
+    type_token, name = resource["type"], resource["name"]
+    urn = f"urn:pulumi:fixture::fixture::{type_token}::{name}"
+    return Declared(type_token, name, urn, resource.get("properties") or {})
 
 
 def _listed(rules: set[str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from policies import config
 from policies.exemptions import today_utc
@@ -15,14 +15,14 @@ from policies.stack_view import ResourceView, StackView
 
 
 class OfflineGate:
-    """The rules with the levels and limits of a configuration file; exemptions do not count.
+    """The rules with the levels and limits of a configuration, a file's content; exemptions do not count.
 
     Raises:
-        ConfigError: the file cannot be used.
+        ConfigError: the configuration cannot be used.
     """
 
-    def __init__(self, file: Path) -> None:
-        configured = config.configured(config.load(file))
+    def __init__(self, configuration: Mapping[str, Any]) -> None:
+        configured = config.configured(configuration)
         run = RunConfig(today_utc())
         run.configure(configured, ())
         self._elsewhere = run.pools
@@ -30,17 +30,20 @@ class OfflineGate:
         self.rules = [(each, limits[each.id], run.level(each)) for each in RULES if run.level(each) != "disabled"]
         """Each rule that is not disabled, with its limits and its level."""
 
+    @classmethod
+    def of_file(cls, file: Path) -> OfflineGate:
+        """The gate with a configuration file; raises ``ConfigError`` as the class does."""
+        return cls(config.load(file))
+
     def violations(self, program: Iterable[Declared]) -> set[tuple[str, str, bool]]:
         """Rule, URN and whether it ends a run, of everything that a rule can evaluate and refuses."""
         view = view_of(program)
-        stack = replace(view.stack, elsewhere=self._elsewhere)
-        refused: set[tuple[str, str, bool]] = set()
-        for rule, limits, level in self.rules:
-            on_stack = rule.check(stack, limits) if rule.scope == "stack" else []
-            alone = view.linked if rule.scope == "resource" else []
-            violations = [*on_stack, *(one for each in alone for one in each.violations(rule, limits))]
-            refused |= {(rule.id, one.resource, level != "advisory") for one in violations if not one.not_evaluated}
-        return refused
+        return {
+            (rule.id, violation.resource, level != "advisory")
+            for rule, limits, level in self.rules
+            for violation in view.violations(rule, limits, self._elsewhere)
+            if not violation.not_evaluated
+        }
 
 
 def view_of(program: Iterable[Declared]) -> StackView:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +39,7 @@ from policies.rules.table import RULES
 from policies.rules.unjudged import unjudged
 from policies.run_config import RunConfig
 from policies.secrets import Secrets
+from policies.stack_view import StackView
 
 EXEMPTED: Final = "exempted"
 """The policy that prints exempted violations and lowered levels. It is not a rule, so it cannot be disabled."""
@@ -74,8 +74,14 @@ class Gate:
 
     def policies(self) -> list[Policy]:
         """Every rule as one policy, then the policies that print pools, exemptions and changes."""
-        rules = [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
-        self._policies = [*rules, self._pools_policy(), self._exempted_policy(), self._remediated_policy()]
+        rules = [self._rule_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
+        self._policies = [
+            *rules,
+            # No rule: the engine accepts configuration only for policies, so the key ``pools`` needs a policy.
+            _note(pools.KEY, "Report pools that the configuration adds", self._report_pools),
+            _note(EXEMPTED, "Report exempted violations and lowered levels", self._report_exempted),
+            _note(REMEDIATED, "Changed by the gate; change the program as well", self._report_remediated),
+        ]
         return self._policies
 
     def configure(self, configured: levels.Configured) -> None:
@@ -116,27 +122,20 @@ class Gate:
 
         return remediate
 
-    def _stack_policy(self, rule: Rule[...]) -> Policy:
-        def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-            limits = limits_of(rule, args.get_config())
-            stack = replace(self._resources.stack(args).stack, elsewhere=self._config.pools)
-            self._report(rule, rule.check(stack, limits), args.get_config(), report)
-
-        return StackValidationPolicy(validate=validate, **_described(rule))
+    def _rule_policy(self, rule: Rule[...]) -> Policy:
+        return self._stack_policy(rule, lambda stack, limits: stack.violations(rule, limits, self._config.pools))
 
     def _late_policy(self, rule: Rule[...]) -> Policy:
+        return self._stack_policy(rule, lambda stack, limits: late_violations(stack, rule, limits))
+
+    def _stack_policy(self, rule: Rule[...], judge: Callable[[StackView, Limits], list[Violation]]) -> Policy:
+        """A policy for the whole stack; ``judge`` returns the rule's violations in it."""
+
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-            violations = late_violations(self._resources.stack(args), rule, limits_of(rule, args.get_config()))
+            violations = judge(self._resources.stack(args), limits_of(rule, args.get_config()))
             self._report(rule, violations, args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
-
-    def _final_not_evaluated_policy(self) -> Policy:
-        def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-            violations = self._not_evaluated(limits_of(unjudged, args.get_config()))
-            self._report(unjudged, violations, args.get_config(), report)
-
-        return StackValidationPolicy(validate=validate, **_described(unjudged))
 
     def _add_late_policies(self) -> None:
         """Adds stack policies, under the rules' names, for resources that can only be read together with others.
@@ -157,7 +156,8 @@ class Gate:
         if self._reporter.has_not_evaluated and not self._has_final_unjudged:
             # As above: a second policy `unjudged`, for what only the whole stack leaves open, only where it is needed.
             self._has_final_unjudged = True
-            self._policies.insert(-_NOTES, self._final_not_evaluated_policy())
+            final = self._stack_policy(unjudged, lambda _, limits: self._not_evaluated(limits))
+            self._policies.insert(-_NOTES, final)
         if unknown:
             raise UnknownUntilUpdate(unknown)
 
@@ -165,29 +165,18 @@ class Gate:
         subjects = self._reporter.take_not_evaluated()
         return [violation for subject in subjects for violation in unjudged.check(subject, limits)]
 
-    def _pools_policy(self) -> Policy:
-        """Not a rule: the engine accepts configuration only for policies, so the key ``pools`` needs a policy."""
+    def _report_pools(self, _: StackValidationArgs, report: ReportViolation) -> None:
+        if self._config.pools:
+            names = ", ".join(f"'{pool.name}'" for pool in self._config.pools)
+            report(f"Pods are also checked against the pools in the gate's configuration: {names}.", None)
 
-        def validate(_: StackValidationArgs, report: ReportViolation) -> None:
-            if self._config.pools:
-                names = ", ".join(f"'{pool.name}'" for pool in self._config.pools)
-                report(f"Pods are also checked against the pools in the gate's configuration: {names}.", None)
+    def _report_exempted(self, _: StackValidationArgs, report: ReportViolation) -> None:
+        for note in self._config.lowered_notes:
+            report(note, None)
+        self._reporter.report_notes(self._reporter.exempted, report)
 
-        return _note(pools.KEY, "Report pools that the configuration adds", validate)
-
-    def _exempted_policy(self) -> Policy:
-        def validate(_: StackValidationArgs, report: ReportViolation) -> None:
-            for note in self._config.lowered_notes:
-                report(note, None)
-            self._reporter.report_notes(self._reporter.exempted, report)
-
-        return _note(EXEMPTED, "Report exempted violations and lowered levels", validate)
-
-    def _remediated_policy(self) -> Policy:
-        def validate(_: StackValidationArgs, report: ReportViolation) -> None:
-            self._reporter.report_notes(self._reporter.remediated, report)
-
-        return _note(REMEDIATED, "Changed by the gate; change the program as well", validate)
+    def _report_remediated(self, _: StackValidationArgs, report: ReportViolation) -> None:
+        self._reporter.report_notes(self._reporter.remediated, report)
 
 
 def _note(name: str, title: str, validate: Any) -> Policy:

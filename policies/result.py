@@ -38,11 +38,6 @@ class Finding:
     remedy: str
     note: str = ""
 
-    @property
-    def page(self) -> str:
-        """Where the rule is explained."""
-        return page_of(self.rule)
-
 
 class Result:
     """The findings of one run, each once; with a ``path`` also written to that file.
@@ -84,7 +79,7 @@ def page_of(rule: str) -> str:
 
 def plain(findings: list[Finding], version: str) -> dict[str, Any]:
     """The result as JSON."""
-    listed = [{**asdict(one), "severity": BY_ID[one.rule].severity, "page": one.page} for one in findings]
+    listed = [{**asdict(one), "severity": BY_ID[one.rule].severity, "page": page_of(one.rule)} for one in findings]
     return {"pack": "gpucluster", "version": version, "findings": listed}
 
 

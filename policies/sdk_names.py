@@ -20,16 +20,14 @@ REPLACED: Final = (
     "policy._PolicyAnalyzerServicer.Configure",
 )
 """Module of pulumi_policy, dot, name: replaced when the pack starts."""
+UNKNOWN_VALUES: Final = tuple(
+    f"UNKNOWN_{kind}_VALUE" for kind in ("ARCHIVE", "ARRAY", "ASSET", "BOOLEAN", "NUMBER", "OBJECT", "STRING")
+)
+"""Names in ``proxy`` of the texts that stand for unknown values."""
 READ: Final = (
     "deserialize.SPECIAL_SECRET_SIG",
     "deserialize.SPECIAL_SIG_KEY",
-    "proxy.UNKNOWN_ARCHIVE_VALUE",
-    "proxy.UNKNOWN_ARRAY_VALUE",
-    "proxy.UNKNOWN_ASSET_VALUE",
-    "proxy.UNKNOWN_BOOLEAN_VALUE",
-    "proxy.UNKNOWN_NUMBER_VALUE",
-    "proxy.UNKNOWN_OBJECT_VALUE",
-    "proxy.UNKNOWN_STRING_VALUE",
+    *(f"proxy.{name}" for name in UNKNOWN_VALUES),
     "proxy.UnknownValueError",
     "secret.Secret",
 )

@@ -6,7 +6,7 @@ import operator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from facts.concepts.declared import Stack, Violation
+from facts.concepts.declared import NodeGroup, Stack, Violation
 from facts.concepts.unknown import holds_unknown
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared, Item
@@ -65,3 +65,9 @@ class StackView:
     def stack(self) -> Stack:
         """The whole stack, as input of the stack rules."""
         return stack_of(resource.items for resource in self.linked)
+
+    def violations(self, rule: Rule[...], limits: Limits, elsewhere: tuple[NodeGroup, ...]) -> list[Violation]:
+        """The violations of one rule; ``elsewhere``: pools of the cluster that another program declares."""
+        if rule.scope == "stack":
+            return rule.check(replace(self.stack, elsewhere=elsewhere), limits)
+        return [violation for resource in self.linked for violation in resource.violations(rule, limits)]

@@ -79,6 +79,7 @@ def test_its_requirements_are_all_it_needs(pack: Path) -> None:
 
 def test_it_is_the_same_pack_with_a_virtual_environment_of_its_own(pack: Path) -> None:
     ours, built = (yaml.safe_load((at / "PulumiPolicy.yaml").read_text()) for at in (ROOT / "policies", pack))
+    assert (pack / "__main__.py").read_bytes() == (ROOT / "policies" / "__main__.py").read_bytes()
     assert built["runtime"]["options"].pop("virtualenv") == "venv"
     assert ours["runtime"]["options"].pop("virtualenv") == "../.venv"
     assert built == ours

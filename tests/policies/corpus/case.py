@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from facts.concepts.declared import Violation
 from policies import pools
-from policies.readers import linked, read, stack_of
+from policies.offline import view_of
 from policies.readers.resource import Declared
 from policies.rules.table import BY_ID, RULES
 from policies.rules.unjudged import unjudged
@@ -69,12 +68,7 @@ def doubts(case: Case) -> list[str]:
 
 def judged(case: Case) -> list[Violation]:
     """All that the rules report, what is unknown included."""
-    by_resource = [read(resource) for resource in linked(declared_by(case))]
-    items = list(chain.from_iterable(by_resource))
-    stack = replace(stack_of(by_resource), elsewhere=pools.parse(case.pools))
-    violations: list[Violation] = []
-    for rule in RULES:
-        subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
-        for subject in subjects:
-            violations += rule.check(subject, case.limits if rule.id == case.rule else {})
-    return violations
+    view = view_of(declared_by(case))
+    elsewhere = pools.parse(case.pools)
+    limits = {rule.id: case.limits if rule.id == case.rule else {} for rule in RULES}
+    return [violation for rule in RULES for violation in view.violations(rule, limits[rule.id], elsewhere)]

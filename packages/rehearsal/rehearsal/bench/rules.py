@@ -10,7 +10,7 @@ from policies.readers.resource import Declared
 from rehearsal.bench.results import Goal, Sample
 from rehearsal.engine.stack import ROOT
 
-_GATE: Final = OfflineGate(ROOT / "policies" / "config" / "default.json")
+_GATE: Final = OfflineGate.of_file(ROOT / "policies" / "config" / "default.json")
 _FEW: Final = 800
 _MANY: Final = 3200
 _TOLERATION: Final = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}

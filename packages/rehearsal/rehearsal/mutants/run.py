@@ -32,7 +32,7 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     trials = Trials(stack, tools, folder)
     program, committed, judgements = trials.base(), table.read(stack.name), table.judgements()
     with TemporaryDirectory() as records:
-        gate = OfflineGate(gate_for(ROOT, stack.name).config)
+        gate = OfflineGate.of_file(gate_for(ROOT, stack.name).config)
         judges = QuickJudges(stack, program, gate, Path(records))
         every = mutants_of(judges.cloud.values(), judges.enum)
         mutants = random.Random(seed).sample(every, sample) if 0 < sample < len(every) else every

@@ -35,7 +35,7 @@ def run(folder: Path, *mutants: Mutant) -> tuple[Recording, list[Registered]]:
 
 @functools.cache
 def judges(folder: Path) -> QuickJudges:
-    return QuickJudges(STACK, run(folder)[1], OfflineGate(gate_for(ROOT, "dev").config), folder)
+    return QuickJudges(STACK, run(folder)[1], OfflineGate.of_file(gate_for(ROOT, "dev").config), folder)
 
 
 @pytest.fixture(scope="module")
