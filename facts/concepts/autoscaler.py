@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from facts.concepts.unknown import Maybe
+
+
+@dataclass(frozen=True)
+class ScalingGroup:
+    """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
+
+    ``name`` is a pattern (a regular expression) where the cloud makes the name itself. ``tags`` are those that are
+    known; ``open`` says that there may be more.
+    """
+
+    name: Maybe[str]
+    tags: Mapping[str, Maybe[str]] = field(default_factory=dict)
+    open: bool = False
 
 
 @dataclass(frozen=True)

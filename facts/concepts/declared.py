@@ -6,11 +6,11 @@ A field is ``UNKNOWN`` while the engine does not know it yet (preview); rules re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
-from facts.concepts.autoscaler import Autoscaler
+from facts.concepts.autoscaler import Autoscaler, ScalingGroup
 from facts.concepts.carbon import Carbon
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
@@ -20,6 +20,10 @@ GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless", "owned"
 ``max_nodes`` GPUs in all. ``machine``: virtual machines outside any cluster, which no cluster autoscaler can remove.
 ``serverless``: a machine without GPUs for each system pod, made and billed with the pod. ``owned``: the user's own
 machines in a cluster, which nobody rents out and no autoscaler adds or removes."""
+
+
+class Item:
+    """One thing that a program declares."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +36,6 @@ class UnknownReason:
 
 
 @dataclass(frozen=True)
-class ScalingGroup:
-    """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
-
-    ``name`` is a pattern (a regular expression) where the cloud makes the name itself. ``tags`` are those that are
-    known; ``open`` says that there may be more.
-    """
-
-    name: Maybe[str]
-    tags: Mapping[str, Maybe[str]] = field(default_factory=dict)
-    open: bool = False
-
-
-@dataclass(frozen=True)
 class IdleTime:
     """How long a node stays after its last pod has gone, in minutes (infinity: for ever), and what says so."""
 
@@ -54,7 +45,7 @@ class IdleTime:
 
 
 @dataclass(frozen=True)
-class NodeGroup:
+class NodeGroup(Item):
     """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs."""
 
     name: str
@@ -128,7 +119,7 @@ class NodeGroup:
 
 
 @dataclass(frozen=True)
-class PodRole:
+class PodRole(Item):
     """The role that the cloud gives to the pods of one service account.
 
     ``policies``: IAM documents, ``UNKNOWN`` for one that cannot be read (yet). ``assumable``: whether the role lets
@@ -148,7 +139,7 @@ class PodRole:
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Item):
     """Whatever makes pods: a Pod, Job, Deployment, DaemonSet, StatefulSet, CronJob."""
 
     name: str
@@ -189,7 +180,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class PodScaler:
+class PodScaler(Item):
     """What sets a workload's number of pods (HPA, KEDA), and the fewest that it leaves."""
 
     kind: str
@@ -199,7 +190,7 @@ class PodScaler:
 
 
 @dataclass(frozen=True)
-class PriorityClass:
+class PriorityClass(Item):
     """What pods that name it come before or after: a negative ``value`` makes way for every ordinary pod."""
 
     name: str
@@ -207,7 +198,7 @@ class PriorityClass:
 
 
 @dataclass(frozen=True)
-class GpuQuota:
+class GpuQuota(Item):
     """The most GPUs that a namespace's pods may ask for at once."""
 
     namespace: str
@@ -216,7 +207,7 @@ class GpuQuota:
 
 
 @dataclass(frozen=True)
-class Minimum:
+class Minimum(Item):
     """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
 
     The group goes by its cloud's name for it (``group``), by where it is declared (``declared_at``), or by the name of
@@ -235,7 +226,7 @@ class Minimum:
 
 
 @dataclass(frozen=True)
-class Reservation:
+class Reservation(Item):
     """Machines that are reserved and billed, in use or not."""
 
     what: str
@@ -247,7 +238,7 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class DisruptionBudget:
+class DisruptionBudget(Item):
     """A PodDisruptionBudget. ``lets_go``: whether it can ever allow an eviction."""
 
     namespace: str
@@ -256,7 +247,7 @@ class DisruptionBudget:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class Cluster(Item):
     """One control plane. ``managed_nodes``: the cloud runs and sizes all nodes itself, system pods included."""
 
     name: Maybe[str]
@@ -303,7 +294,7 @@ def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:
 
 
 @dataclass(frozen=True)
-class Credential:
+class Credential(Item):
     """Something that carries, or may carry, a long-lived key."""
 
     what: str
@@ -313,7 +304,7 @@ class Credential:
 
 
 @dataclass(frozen=True)
-class Exposure:
+class Exposure(Item):
     """What everybody may use, if ``open``: rights in the cluster, or an address on the internet."""
 
     kind: Literal["rights", "network"]
@@ -324,7 +315,7 @@ class Exposure:
 
 
 @dataclass(frozen=True)
-class GpuSharing:
+class GpuSharing(Item):
     """A device plugin's configuration that offers each GPU to ``replicas`` pods at once (time slicing, MPS)."""
 
     what: str
@@ -336,7 +327,7 @@ class GpuSharing:
 
 
 @dataclass(frozen=True)
-class Unreadable:
+class Unreadable(Item):
     """A resource that the gate fails to read, so that no rule can be evaluated for it."""
 
     what: str
@@ -346,7 +337,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
-class NotEvaluated:
+class NotEvaluated(Item):
     """Something that the gate cannot evaluate: ``what`` it is, in words (``Launch template 'x'``), and the reason."""
 
     what: str
@@ -374,6 +365,15 @@ class Stack:
     quotas: tuple[GpuQuota, ...] = ()
     elsewhere: tuple[NodeGroup, ...] = ()
     """Pools of its cluster that another program declares."""
+
+    @classmethod
+    def of(cls, items: Sequence[Item]) -> Stack:
+        """The stack of these ``items``, each in the first field of its type."""
+        names = {get_args(hint)[0]: name for name, hint in reversed(get_type_hints(cls).items())}
+        fields: dict[str, Any] = {
+            name: tuple(item for item in items if isinstance(item, kind)) for kind, name in names.items()
+        }
+        return cls(**fields)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ UNKNOWN: Final = Unknown.UNKNOWN
 T = TypeVar("T")
 
 Maybe: TypeAlias = T | Unknown
+Texts: TypeAlias = dict[str, Maybe[str | None]]
+"""A map of texts (labels); ``UNKNOWN`` where some text is set, ``None`` where certainly none is."""
 
 
 def at(value: Any, *path: str) -> Any:
@@ -81,7 +83,7 @@ def mapping(value: Any) -> Maybe[Mapping[str, Any]]:
     return {} if value is None else UNKNOWN
 
 
-def texts(value: Any) -> Maybe[dict[str, Maybe[str | None]]]:
+def texts(value: Any) -> Maybe[Texts]:
     """A map of texts (labels), read as :func:`mapping`; a value in it may be ``UNKNOWN``."""
     entries = mapping(value)
     if entries is UNKNOWN:
@@ -109,6 +111,12 @@ def holds_unknown(value: Any) -> bool:
 def text(value: Any) -> Maybe[str | None]:
     """Text, ``None`` where nothing (or an empty text) is given, ``UNKNOWN``."""
     return UNKNOWN if value is UNKNOWN else (str(value) if value not in (None, "") else None)
+
+
+def known_text(value: Any) -> str | None:
+    """Text that is given and known, else ``None``."""
+    name = text(value)
+    return name if isinstance(name, str) else None
 
 
 def flag(value: Any) -> Maybe[bool]:

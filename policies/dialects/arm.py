@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, items
@@ -59,51 +59,51 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 }
 
 
-def _template(
-    declared: Declared,
-    template: Any,
-    parameters: Any,
-    outer: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
-    depth: int = 0,
-) -> Iterator[Declared]:
+@dataclass(frozen=True)
+class _Scope:
+    """What expressions of a template may refer to; ``depth``: how many templates and resources it is inside of."""
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    depth: int = 0
+
+
+_OUTERMOST: Final = _Scope()
+
+
+def _template(declared: Declared, template: Any, parameters: Any, outer: _Scope = _OUTERMOST) -> Iterator[Declared]:
     """The resources of a template; a nested one may use the parameters and variables of the ``outer`` one."""
     body, given_parameters = _parsed(template), _parsed(parameters)
-    if not isinstance(body, Mapping) or "resources" not in body or depth > _DEEPEST:
+    if not isinstance(body, Mapping) or "resources" not in body or outer.depth > _DEEPEST:
         yield declared
         return
-    known: dict[str, Any] = dict(outer[0])
+    known: dict[str, Any] = dict(outer.parameters)
     for name, parameter in _pairs(body.get("parameters")):
         known[name] = coalesce(at(given_parameters, name, "value"), at(parameter, "defaultValue"), UNKNOWN)
-    variables = {**outer[1], **dict(_pairs(body.get("variables")))}
-    yield from _resources(declared, body["resources"], known, variables, "", "", depth)
+    variables = {**outer.variables, **dict(_pairs(body.get("variables")))}
+    yield from _resources(declared, body["resources"], _Scope(known, variables, outer.depth))
 
 
 def _resources(
-    declared: Declared,
-    listed: Any,
-    known: Mapping[str, Any],
-    variables: Mapping[str, Any],
-    kind_above: str,
-    name_above: str,
-    depth: int,
+    declared: Declared, listed: Any, scope: _Scope, kind_above: str = "", name_above: str = ""
 ) -> Iterator[Declared]:
+    deeper = replace(scope, depth=scope.depth + 1)
     # Newer templates have a map of them: https://learn.microsoft.com/azure/azure-resource-manager/templates/syntax
     for entry in listed.values() if isinstance(listed, Mapping) else items(listed):
-        resource = _resolved(entry, known, variables)
+        resource = _resolved(entry, scope)
         kind = at(resource, "type")
-        if not isinstance(resource, Mapping) or not isinstance(kind, str) or depth > _DEEPEST:
+        if not isinstance(resource, Mapping) or not isinstance(kind, str) or scope.depth > _DEEPEST:
             continue
         name = resource.get("name")
         if kind_above:
             kind, name = f"{kind_above}/{kind}", f"{name_above}/{name}" if isinstance(name, str) else UNKNOWN
         if kind.lower() == _DEPLOYMENT:
             given_parameters = at(resource, "properties", "parameters")
-            inner = at(entry, "properties", "template")
-            yield from _template(declared, inner, given_parameters, (known, variables), depth + 1)
+            yield from _template(declared, at(entry, "properties", "template"), given_parameters, deeper)
             continue
         yield _resource(declared, kind, name, resource)
         below = name if isinstance(name, str) else ""
-        yield from _resources(declared, resource.get("resources"), known, variables, kind, below, depth + 1)
+        yield from _resources(declared, resource.get("resources"), deeper, kind, below)
 
 
 def _resource(declared: Declared, kind: str, path: Any, body: Mapping[str, Any]) -> Declared:
@@ -122,19 +122,19 @@ def _resource(declared: Declared, kind: str, path: Any, body: Mapping[str, Any])
     return replace(declared, type=_GENERIC, name=own_name, properties=properties, dependencies={})
 
 
-def _resolved(value: Any, known: Mapping[str, Any], variables: Mapping[str, Any], depth: int = 0) -> Any:
+def _resolved(value: Any, scope: _Scope, depth: int = 0) -> Any:
     """The value without expressions; ``UNKNOWN`` for one that is more than a parameter or a variable."""
     if isinstance(value, (list, tuple)):
-        return [_resolved(part, known, variables, depth) for part in value]
+        return [_resolved(part, scope, depth) for part in value]
     if isinstance(value, Mapping):
-        return {key: _resolved(part, known, variables, depth) for key, part in value.items()}
+        return {key: _resolved(part, scope, depth) for key, part in value.items()}
     if not isinstance(value, str) or not value.startswith("[") or value.startswith("[["):
         return value
     if match := _PARAMETER.match(value):
-        return known.get(match.group(1), UNKNOWN)
+        return scope.parameters.get(match.group(1), UNKNOWN)
     match = _VARIABLE.match(value)
-    if match and match.group(1) in variables and depth < _DEEPEST:
-        return _resolved(variables[match.group(1)], known, variables, depth + 1)
+    if match and match.group(1) in scope.variables and depth < _DEEPEST:
+        return _resolved(scope.variables[match.group(1)], scope, depth + 1)
     return UNKNOWN
 
 

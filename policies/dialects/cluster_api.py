@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, holds_unknown, items, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, Texts, at, coalesce, holds_unknown, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
@@ -116,12 +116,9 @@ def _bound(annotations: Any, which: str) -> Maybe[int | None]:
 
 def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Maybe[int | None]] | None:
     """Bounds that a managed pool of the cloud scales within by itself."""
-    if infrastructure is None:
-        return None
-    spec = infrastructure.properties.get("spec")
+    scaling = at(infrastructure.properties, "spec", "scaling") if infrastructure else None
     for low, high in (("minSize", "maxSize"), ("minCount", "maxCount")):
-        scaling = at(spec, "scaling")
-        if scaling is not None and at(scaling, high) is not None:
+        if at(scaling, high) is not None:
             return whole(at(scaling, low), default=0), whole(at(scaling, high))
     return None
 
@@ -175,13 +172,13 @@ def _amazon(machine: Any) -> Iterable[Choice]:
 def _google(machine: Any) -> Iterable[Choice]:
     kind = text(coalesce(at(machine, "instanceType"), at(machine, "machineType")))
     attached = sum(count for entry in items(at(machine, "guestAccelerators")) if (count := _number(at(entry, "count"))))
-    gpus = attached or (UNKNOWN if kind is UNKNOWN else whole_machine_gpus(kind))
+    gpus = attached or whole_machine_gpus(kind)
     yield Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
 
 
 def _microsoft(machine: Any) -> Iterable[Choice]:
     size = text(coalesce(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
-    gpus = UNKNOWN if size is UNKNOWN else gpus_of_size(size)
+    gpus = gpus_of_size(size)
     yield Choice(gpus, size, unlisted(size) if gpus is UNKNOWN else None)
 
 
@@ -241,11 +238,9 @@ def _effect(value: Any) -> Any:
     return value if known else CONSTANTS.get(str(value).upper().replace("-", "_"))
 
 
-def _labels(
-    spec: Any, bootstrap: Declared | None, infrastructure: Declared | None
-) -> Maybe[dict[str, Maybe[str | None]]]:
+def _labels(spec: Any, bootstrap: Declared | None, infrastructure: Declared | None) -> Maybe[Texts]:
     pool = infrastructure.properties.get("spec") if infrastructure else None
-    labels: dict[str, Maybe[str | None]] = {}
+    labels: Texts = {}
     flag = _kubelet_argument(bootstrap, "node-labels") if bootstrap else None
     if flag is UNKNOWN:
         return UNKNOWN

@@ -54,7 +54,7 @@ def _machines(
     instance_type = text(at(machines, "instanceType"))
     size = default if instance_type is None else instance_type
     azure = isinstance(size, str) and size.lower().startswith("standard_")
-    gpus = UNKNOWN if size is UNKNOWN else (gpus_of_size(size) if azure or not size else gpus_of(size))
+    gpus = gpus_of_size(size) if azure or size == "" else gpus_of(size)
     if gpus == 0:
         return
     count = whole(at(machines, "count"), default=1)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from facts.concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.unknown import UNKNOWN, Maybe, either
 
 
 def open_to_all(ranges: Sequence[Any]) -> Maybe[bool]:
     """Whether one of the ranges is the internet, or half of it; ``UNKNOWN`` while one is not known."""
-    if any(str(each).endswith(("/0", "/1")) for each in ranges):
-        return True
-    return UNKNOWN if UNKNOWN in ranges else False
+    return either(UNKNOWN if each is UNKNOWN else str(each).endswith(("/0", "/1")) for each in ranges)

@@ -11,7 +11,7 @@ import binascii
 import gzip
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
@@ -19,7 +19,7 @@ import yaml
 from facts.concepts.declared import UnknownReason
 from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at
-from policies.readers.taints import EFFECTS, taints_of
+from policies.readers.taints import parse_taint, taints_of
 
 # The kubelet's flags (https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/), and those of k3s and
 # RKE2 (https://docs.k3s.io/cli/agent).
@@ -45,17 +45,15 @@ class Registration:
 
 NOTHING: Final = Registration()
 UNREADABLE: Final = Registration(taints=UNKNOWN, joins=UNKNOWN)
-_SHELL: Final = Registration(
-    taints=UNKNOWN,
-    joins=UNKNOWN,
+_SHELL: Final = replace(
+    UNREADABLE,
     unknown_reason=UnknownReason(
         "its boot data takes taints or labels from a shell variable",
         "Write the taints as literal text in the boot data, or set them on the group where the cloud supports that.",
     ),
 )
-_NO_TEXT: Final = Registration(
-    taints=UNKNOWN,
-    joins=UNKNOWN,
+_NO_TEXT: Final = replace(
+    UNREADABLE,
     unknown_reason=UnknownReason(
         "its boot data is not text that the gate reads", "Write the boot data as text, base64 or gzip of it."
     ),
@@ -101,11 +99,8 @@ def registration(user_data: Any) -> Registration:
 
 def parsed_taints(value: str) -> Iterable[Taint]:
     """Taints in the kubelet's spelling, ``key=value:Effect`` or ``key:Effect``, separated by commas."""
-    for part in value.split(","):
-        name, _, effect = part.strip().rpartition(":")
-        key, _, taint_value = name.partition("=")
-        if key and effect in EFFECTS:
-            yield Taint(key, taint_value, EFFECTS[effect])
+    taints = (parse_taint(part.strip()) for part in value.split(","))
+    return [taint for taint in taints if taint is not None]
 
 
 def parsed_labels(value: str) -> dict[str, str]:

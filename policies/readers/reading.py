@@ -9,21 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from facts.concepts.declared import (
-    Cluster,
-    DisruptionBudget,
-    GpuQuota,
-    GpuSharing,
-    Minimum,
-    NodeGroup,
-    PodRole,
-    PodScaler,
-    PriorityClass,
-    Stack,
-    Unreadable,
-    Workload,
-    same_place,
-)
+from facts.concepts.declared import Cluster, NodeGroup, Stack, Unreadable, Workload, same_place
 from facts.concepts.kubernetes import Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.accelerators import accelerated
@@ -99,30 +85,18 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
 
 def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
     """Everything together of what was ``read``, by resource. A group that its cluster lists as well counts once."""
-    groups: list[NodeGroup] = []
-    listed: list[NodeGroup] = []
-    others: list[Item] = []
+    listed: list[Item] = []
+    apart: list[Item] = []
     for in_one_resource in read_items:
-        in_a_cluster = any(isinstance(item, Cluster) for item in in_one_resource)
-        for item in in_one_resource:
-            if isinstance(item, NodeGroup):
-                (listed if in_a_cluster else groups).append(item)
-            else:
-                others.append(item)
-    groups = [*(group for group in listed if not any(_same(group, other) for other in groups)), *groups]
-    clusters = _of(Cluster, others)
-    added = {(item.kind, item.name): item for item in _of(AddedPlacement, others)}
-    return Stack(
-        groups=tuple(priced(group, clusters) for group in groups),
-        workloads=tuple(_admitted(workload, added) for workload in _of(Workload, others)),
-        clusters=clusters,
-        budgets=_of(DisruptionBudget, others),
-        sharing=_of(GpuSharing, others),
-        pod_roles=_of(PodRole, others),
-        minimums=_of(Minimum, others),
-        pod_scalers=_of(PodScaler, others),
-        priorities=_of(PriorityClass, others),
-        quotas=_of(GpuQuota, others),
+        (listed if _of(Cluster, in_one_resource) else apart).extend(in_one_resource)
+    stack = Stack.of([*listed, *apart])
+    own = _of(NodeGroup, apart)
+    groups = [*(group for group in _of(NodeGroup, listed) if not any(_same(group, other) for other in own)), *own]
+    added = {(item.kind, item.name): item for item in _of(AddedPlacement, apart)}
+    return replace(
+        stack,
+        groups=tuple(priced(group, stack.clusters) for group in groups),
+        workloads=tuple(_admitted(workload, added) for workload in stack.workloads),
     )
 
 

@@ -54,7 +54,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",
         "readers.kubernetes.exposures",
-        "readers.kubernetes.service_accounts",
+        "readers.eks.roles",
         "readers.kubernetes.objects",  # last: its patterns match what no other module reads
     ),
     "kubernetes, custom": (
@@ -77,8 +77,7 @@ Kubernetes' own types and custom resources, which few programs declare, are two 
 
 def additions_to(type_token: str) -> Additions | None:
     """How to add a taint or label to a pool of this type; ``None`` where that is unsupported or not safe."""
-    tables = (getattr(module, "ADDITIONS", {}) for module in _modules(_package(type_token)))
-    return next((table[type_token] for table in tables if type_token in table), None)
+    return _find((getattr(module, "ADDITIONS", {}) for module in _modules(_package(type_token))), type_token)
 
 
 def _package(type_token: str) -> str:

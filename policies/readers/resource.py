@@ -7,29 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from facts.concepts.declared import (
-    Cluster,
-    Credential,
-    DisruptionBudget,
-    Exposure,
-    GpuQuota,
-    GpuSharing,
-    Minimum,
-    NodeGroup,
-    NotEvaluated,
-    PodRole,
-    PodScaler,
-    PriorityClass,
-    Reservation,
-    Unreadable,
-    Workload,
-)
+from facts.concepts.declared import Item
 from facts.concepts.kubernetes import Toleration
-from facts.concepts.unknown import Maybe, at, text
+from facts.concepts.unknown import Maybe, at, known_text
 
 
 @dataclass(frozen=True)
-class AddedPlacement:
+class AddedPlacement(Item):
     """What the cluster adds to pods of a RuntimeClass or in a namespace when it admits them."""
 
     kind: Literal["RuntimeClass", "Namespace"]
@@ -38,24 +22,6 @@ class AddedPlacement:
     node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
 
 
-Item = (
-    NodeGroup
-    | AddedPlacement
-    | Cluster
-    | Workload
-    | Credential
-    | DisruptionBudget
-    | Exposure
-    | GpuSharing
-    | Minimum
-    | PodRole
-    | PodScaler
-    | PriorityClass
-    | GpuQuota
-    | Reservation
-    | NotEvaluated
-    | Unreadable
-)
 Properties = Mapping[str, Any]
 
 
@@ -78,8 +44,7 @@ class Declared:
 
     def named(self, *path: str) -> str:
         """The name that its properties have at ``path``; without one, its own in the program."""
-        name = text(at(self.properties, *path))
-        return name if isinstance(name, str) else self.name
+        return known_text(at(self.properties, *path)) or self.name
 
     @property
     def object_name(self) -> str:
@@ -89,8 +54,7 @@ class Declared:
     @property
     def namespace(self) -> str:
         """The namespace of the Kubernetes object; ``default`` where none is known."""
-        namespace = text(at(self.properties, "metadata", "namespace"))
-        return namespace if isinstance(namespace, str) else "default"
+        return known_text(at(self.properties, "metadata", "namespace")) or "default"
 
 
 class Program(tuple[Declared, ...]):

@@ -25,6 +25,13 @@ def taints_of(value: Any, effects: Mapping[str, Effect] = EFFECTS) -> Maybe[tupl
     return tuple(taints)
 
 
+def parse_taint(entry: str) -> Taint | None:
+    """``key=value:Effect`` or ``key:Effect``; ``None`` for what is neither."""
+    pair, _, effect = entry.rpartition(":")
+    key, _, value = pair.partition("=")
+    return Taint(key, value, EFFECTS[effect]) if key and effect in EFFECTS else None
+
+
 def entry_of(taint: Taint) -> dict[str, str]:
     """The taint as an element of a list of Google's or Amazon's."""
     return {"key": taint.key, "value": taint.value or "", "effect": CLOUD_EFFECTS[taint.effect]}

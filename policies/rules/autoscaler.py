@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from facts.concepts import iam
-from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
-from facts.concepts.declared import NodeGroup, PodRole, ScalingGroup, Stack, Violation, Workload
+from facts.concepts.autoscaler import Autoscaler, AutoscalerCall, ScalingGroup
+from facts.concepts.declared import NodeGroup, PodRole, Stack, Violation, Workload
 from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.node_groups import rented

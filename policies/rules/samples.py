@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
-from facts.concepts.declared import (
-    Cluster,
-    GpuQuota,
-    GpuSharing,
-    NodeGroup,
-    Stack,
-    Workload,
-)
+from facts.concepts.declared import Cluster, Item, NodeGroup, Stack, Workload
 from facts.concepts.kubernetes import Toleration
 from facts.concepts.pool import GPU_TAINT
 
@@ -35,12 +28,6 @@ def scaler(cluster: str) -> Workload:
     return Workload("scaler", "kube-system", "Deployment", scales_nodes=True, autoscaler=autoscaler)
 
 
-def program(*parts: NodeGroup | Workload | Cluster | GpuSharing | GpuQuota) -> Stack:
+def program(*parts: Item) -> Stack:
     """A program that declares these."""
-    return Stack(
-        tuple(part for part in parts if isinstance(part, NodeGroup)),
-        tuple(part for part in parts if isinstance(part, Workload)),
-        tuple(part for part in parts if isinstance(part, Cluster)),
-        sharing=tuple(part for part in parts if isinstance(part, GpuSharing)),
-        quotas=tuple(part for part in parts if isinstance(part, GpuQuota)),
-    )
+    return Stack.of(parts)

@@ -8,16 +8,8 @@ from typing import Any
 
 import pytest
 
-from facts.concepts.declared import (
-    Autoscaler,
-    Cluster,
-    DisruptionBudget,
-    NodeGroup,
-    ScalingGroup,
-    Stack,
-    Violation,
-    Workload,
-)
+from facts.concepts.autoscaler import ScalingGroup
+from facts.concepts.declared import Autoscaler, Cluster, DisruptionBudget, NodeGroup, Stack, Violation, Workload
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN

@@ -8,17 +8,9 @@ from typing import Any
 
 import pytest
 
+from facts.concepts.autoscaler import ScalingGroup
 from facts.concepts.carbon import Carbon
-from facts.concepts.declared import (
-    Cluster,
-    GpuQuota,
-    GpuSharing,
-    NodeGroup,
-    ScalingGroup,
-    Stack,
-    Violation,
-    Workload,
-)
+from facts.concepts.declared import Cluster, GpuQuota, GpuSharing, NodeGroup, Stack, Violation, Workload
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN

@@ -6,6 +6,7 @@ https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kuberne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.unknown import UNKNOWN, at, coalesce, flag, mapping, text
@@ -34,7 +35,7 @@ def read_pool(declared: Declared) -> Iterable[Item]:
         "agentPoolName": pool.get("name"),
         "resourceName": cluster.rpartition("/")[2] if isinstance(cluster, str) else cluster,
     }
-    yield from read_agent_pool(_with(declared, {**pool, **names}))
+    yield from read_agent_pool(replace(declared, properties={**pool, **names}))
 
 
 def read_cluster(declared: Declared) -> Iterable[Item]:
@@ -60,14 +61,14 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         },
         "agentPoolProfiles": [pool if pool is UNKNOWN else {**_native_pool(pool), "mode": "System"}],
     }
-    yield from read_managed_cluster(_with(declared, native))
+    yield from read_managed_cluster(replace(declared, properties=native))
 
 
 def read_machine(declared: Declared) -> Iterable[Item]:
     """``azure:compute/linuxVirtualMachine:LinuxVirtualMachine`` and its like."""
     inputs = declared.properties
     size = inputs.get("size", inputs.get("vmSize"))
-    yield from read_virtual_machine(_with(declared, {**inputs, "hardwareProfile": {"vmSize": size}}))
+    yield from read_virtual_machine(replace(declared, properties={**inputs, "hardwareProfile": {"vmSize": size}}))
 
 
 def read_machines(declared: Declared) -> Iterable[Item]:
@@ -79,7 +80,7 @@ def read_machines(declared: Declared) -> Iterable[Item]:
         "sku": {"name": size, "capacity": inputs.get("instances")},
         "virtualMachineProfile": {"priority": inputs.get("priority")},
     }
-    yield from read_scale_set(_with(declared, native))
+    yield from read_scale_set(replace(declared, properties=native))
 
 
 READERS: Final[Mapping[str, Reader]] = {
@@ -96,7 +97,3 @@ READERS: Final[Mapping[str, Reader]] = {
 
 def _native_pool(pool: Mapping[str, Any]) -> dict[str, Any]:
     return {_POOL_NAMES.get(key, key): value for key, value in pool.items()}
-
-
-def _with(declared: Declared, properties: Mapping[str, Any]) -> Declared:
-    return Declared(declared.type, declared.name, declared.urn, properties)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, cast, get_args
+from typing import Any, Final
 
-from facts.concepts.declared import Cluster, NodeGroup, Reservation, UnknownReason
-from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.declared import Cluster, NodeGroup, Reservation
+from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
+    Texts,
     amount,
     at,
+    coalesce,
     either,
     flag,
     items,
@@ -26,12 +28,13 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.additions import Additions, add, put
+from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
 from policies.readers.aks.facts import CLOUD, gpus_of_size
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
-from policies.readers.unknown_reasons import unlisted
+from policies.readers.taints import parse_taint
+from policies.readers.unknown_reasons import reasons_for
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")
 # The API's default: https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool
@@ -44,8 +47,7 @@ _TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
 def read_managed_cluster(declared: Declared) -> Iterable[Item]:
     """``azure-native:containerservice:ManagedCluster`` with its inline pools."""
     inputs = declared.properties
-    resource_name = text(inputs.get("resourceName"))
-    name: Maybe[str] = declared.name if resource_name is None else resource_name
+    name: Maybe[str] = coalesce(text(inputs.get("resourceName")), declared.name)
     region = region_of(inputs.get("location"))
     kms = at(inputs, "securityProfile", "azureKeyVaultKms")
     key = text(at(kms, "keyId"))
@@ -85,7 +87,8 @@ def read_agent_pool(declared: Declared) -> Iterable[Item]:
 def read_virtual_machine(declared: Declared) -> Iterable[Item]:
     """``azure-native:compute:VirtualMachine``: a machine that no cluster autoscaler removes."""
     inputs = declared.properties
-    yield from _machines(declared, at(inputs, "hardwareProfile", "vmSize"), 1, at(inputs, "priority"))
+    size = text(at(inputs, "hardwareProfile", "vmSize"))
+    yield from _machines(declared, size, 1, at(inputs, "priority"))
 
 
 def read_scale_set(declared: Declared) -> Iterable[Item]:
@@ -108,7 +111,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
     yield NodeGroup(
         name=declared.name,
         cloud=CLOUD,
-        gpus_per_node=_gpus(size),
+        gpus_per_node=gpus_of_size(size),
         autoscaled=True,
         min_nodes=amount(tags["min"]),
         max_nodes=whole(tags["max"]),
@@ -117,8 +120,8 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         labels=UNKNOWN,  # what the kubelet registers with is in the machine's start-up script
         spot=_is(priority, "Spot"),
         region=region_of(inputs.get("location")),
-        machine_type=text(size),
-        unknown_reasons=_unknown_reasons(_gpus(size), size),
+        machine_type=size,
+        unknown_reasons=reasons_for(gpus_of_size(size), size),
         resource=declared.urn,
     )
 
@@ -130,8 +133,7 @@ def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
     """
     sku = declared.properties.get("sku")
     size, held = text(at(sku, "name")), amount(at(sku, "capacity"))
-    gpus = UNKNOWN if size is UNKNOWN else gpus_of_size(size)
-    yield Reservation(f"capacity reservation '{declared.name}'", held, gpus, size, declared.urn)
+    yield Reservation(f"capacity reservation '{declared.name}'", held, gpus_of_size(size), size, declared.urn)
 
 
 def read_generic(declared: Declared) -> Iterable[Item]:
@@ -148,7 +150,7 @@ def read_generic(declared: Declared) -> Iterable[Item]:
         cluster = parent.rpartition("/")[2] if isinstance(parent, str) else parent
         names = {"resourceName": cluster, "agentPoolName": inputs.get("resourceName")}
     outer = {key: inputs[key] for key in ("location", "sku", "tags") if key in inputs}
-    yield from reader(Declared(declared.type, declared.name, declared.urn, {**body, **outer, **names}))
+    yield from reader(replace(declared, properties={**body, **outer, **names}))
 
 
 _GENERIC: Final[Mapping[str, Reader]] = {
@@ -210,8 +212,8 @@ def region_of(location: Any) -> Maybe[str | None]:
 
 
 def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
-    size = pool.get("vmSize")
-    gpus = _gpus(size)
+    size = text(pool.get("vmSize"))
+    gpus = gpus_of_size(size)
     if gpus is UNKNOWN and size is not UNKNOWN and at(pool, "gpuInstanceProfile") is not None:
         gpus = 1  # only GPUs are divided into instances
     spot = _is(pool.get("scaleSetPriority"), "Spot")
@@ -232,10 +234,10 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
         labels=_labels(pool, name, gpus, spot),
         spot=spot,
         zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
-        machine_type=text(size),
+        machine_type=size,
         private=negation(flag(pool.get("enableNodePublicIP"))),
         cloud_label_domains=LABEL_DOMAINS,
-        unknown_reasons=_unknown_reasons(gpus, size),
+        unknown_reasons=reasons_for(gpus, size),
     )
 
 
@@ -246,8 +248,8 @@ def _least(system: Maybe[bool], least: Maybe[int]) -> Maybe[int]:
     return max(1, least) if system else least
 
 
-def _machines(declared: Declared, size: Any, count: Maybe[int], priority: Any) -> Iterable[NodeGroup]:
-    gpus = _gpus(size)
+def _machines(declared: Declared, size: Maybe[str | None], count: Maybe[int], priority: Any) -> Iterable[NodeGroup]:
+    gpus = gpus_of_size(size)
     if gpus != 0:
         yield NodeGroup(
             name=declared.name,
@@ -257,25 +259,15 @@ def _machines(declared: Declared, size: Any, count: Maybe[int], priority: Any) -
             initial_nodes=count,
             spot=_is(priority, "Spot"),
             region=region_of(declared.properties.get("location")),
-            machine_type=text(size),
-            unknown_reasons=_unknown_reasons(gpus, size),
+            machine_type=size,
+            unknown_reasons=reasons_for(gpus, size),
             resource=declared.urn,
         )
 
 
-def _unknown_reasons(gpus: Maybe[int], size: Any) -> dict[str, UnknownReason]:
-    unknown_reason = unlisted(text(size)) if gpus is UNKNOWN else None
-    return {} if unknown_reason is None else {"gpus_per_node": unknown_reason}
-
-
-def _gpus(size: Any) -> Maybe[int]:
-    name = text(size)
-    return UNKNOWN if name is UNKNOWN else gpus_of_size(name)
-
-
 def _by_gpus(size: Maybe[str | None]) -> tuple[bool, int]:
     """Orders sizes: one that surely has GPUs decides, then one that may have some."""
-    gpus = _gpus(size)
+    gpus = gpus_of_size(size)
     return (False, 1) if gpus is UNKNOWN else (gpus > 0, 0 if gpus == 0 else gpus)
 
 
@@ -292,13 +284,6 @@ def _taints(value: Any, spot: Maybe[bool]) -> Maybe[tuple[Taint, ...]]:
     return tuple(taints)
 
 
-def parse_taint(entry: str) -> Taint | None:
-    """``key=value:Effect`` or ``key:Effect``; ``None`` for what is neither (Azure refuses it)."""
-    pair, _, effect = entry.rpartition(":")
-    key, _, value = pair.partition("=")
-    return Taint(key, value, cast("Effect", effect)) if key and effect in get_args(Effect) else None
-
-
 def _tagged_taints(tags: Mapping[str, Any]) -> Maybe[tuple[Taint, ...]]:
     taints = []
     for tag, value in tags.items():
@@ -312,15 +297,13 @@ def _tagged_taints(tags: Mapping[str, Any]) -> Maybe[tuple[Taint, ...]]:
     return tuple(taints)
 
 
-def _labels(
-    pool: Mapping[str, Any], name: str, gpus: Maybe[int], spot: Maybe[bool]
-) -> Maybe[dict[str, Maybe[str | None]]]:
+def _labels(pool: Mapping[str, Any], name: str, gpus: Maybe[int], spot: Maybe[bool]) -> Maybe[Texts]:
     """Declared labels, and those AKS adds: https://learn.microsoft.com/azure/aks/use-labels."""
     declared = texts(pool.get("nodeLabels"))
     if declared is UNKNOWN:
         return UNKNOWN
     system = _is(pool.get("osType"), "Windows")
-    labels: dict[str, Maybe[str | None]] = {"agentpool": name, "kubernetes.azure.com/agentpool": name}
+    labels: Texts = {"agentpool": name, "kubernetes.azure.com/agentpool": name}
     if system is not UNKNOWN:
         labels["kubernetes.io/os"] = "windows" if system else "linux"
     if gpus is not UNKNOWN:
@@ -354,14 +337,6 @@ def _is(value: Any, expected: str) -> Maybe[bool]:
     return UNKNOWN if value is UNKNOWN else str(value).lower() == expected.lower()
 
 
-def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:
-    return add(pool, "nodeTaints", str(taint))
-
-
-def _add_label(pool: dict[str, Any], key: str, value: str) -> bool:
-    return put(pool, "nodeLabels", key, value)
-
-
 ADDITIONS: Final[Mapping[str, Additions]] = {
-    "azure-native:containerservice:AgentPool": Additions(_add_taint, _add_label)
+    "azure-native:containerservice:AgentPool": Additions("nodeTaints", "nodeLabels", spelled=str)
 }

@@ -23,13 +23,15 @@ _OTHER_FAMILY: Final = re.compile(r"^(?:standard|basic)_(?:[a-mo-z][a-z]*|n[pgm]
 _AMD: Final = re.compile(r"^standard_nv\d+as_v4$|_mi\d+|_v710")
 
 
-def gpus_of_size(size: str | None) -> Maybe[int]:
+def gpus_of_size(size: Maybe[str | None]) -> Maybe[int]:
     """NVIDIA GPUs that a node of this size offers; 0 for sizes without. Azure ignores the case of sizes.
 
     An unlisted size is never treated as a CPU machine: a size of a GPU family counts as one GPU, and a size of an
     unknown family is ``UNKNOWN``. A size with a part of a GPU
     (``NV6ads_A10_v5``) is one device to Kubernetes.
     """
+    if size is UNKNOWN:
+        return UNKNOWN
     name = (size or "").lower().removesuffix("_promo")
     if not name or _AMD.search(name):
         return 0

@@ -6,34 +6,30 @@ Field meanings: https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegrou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import Cluster, Credential, NodeGroup
-from facts.concepts.kubernetes import Taint
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, flag, items, text, texts, whole
-from policies.readers.additions import Additions, add, put
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, text, texts, whole
+from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
-from policies.readers.eks.facts import CLOUD
+from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
 from policies.readers.eks.roles import role_of_nodes, roles_among
 from policies.readers.eks.scaling import group_name, of_node_group, tags_among
 from policies.readers.eks.subnets import private_subnet, subnets_among
 from policies.readers.eks.template import (
     Choice,
-    LaunchTemplate,
+    group_of,
     is_gpu_image,
-    machines,
+    least_nodes,
     referenced,
     templates_among,
     typed,
-    unknown_reasons_for,
-    warm_nodes,
-    with_image,
     with_registered,
 )
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import CONSTANTS, entry_of, taints_of
 
-LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
 # EKS uses t3.medium when neither the group nor its launch template names a type.
 _DEFAULT_TYPE: Final = "t3.medium"
 _SYSTEM: Final = ("kube-system", "*")
@@ -42,9 +38,8 @@ _SYSTEM: Final = ("kube-system", "*")
 def read_cluster(declared: Declared) -> Iterable[Item]:
     """``aws:eks/cluster:Cluster``."""
     inputs = declared.properties
-    own_name = text(inputs.get("name"))
     yield Cluster(
-        name=declared.name if own_name is None else own_name,
+        name=coalesce(text(inputs.get("name")), declared.name),
         cloud=CLOUD,
         region=text(inputs.get("region")),
         managed_nodes=_auto_mode(inputs.get("computeConfig")),
@@ -59,43 +54,30 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     """``aws:eks/nodeGroup:NodeGroup``, with its launch template where it has one."""
     inputs = declared.properties
     template = referenced(declared, "launchTemplate")
+    template = replace(template, gpu_image=is_gpu_image(inputs.get("amiType")) or template.gpu_image)
+    listed = tuple(typed(text(entry)) for entry in items(inputs.get("instanceTypes")))
+    # Nothing tells which type EKS would take for an image with NVIDIA's driver.
+    default = Choice(UNKNOWN) if template.gpu_image else Choice(0, _DEFAULT_TYPE)
+    group = group_of(declared, listed or template.choices or (default,), template)
     scaling = inputs.get("scalingConfig")
     least, most = whole(at(scaling, "minSize")), whole(at(scaling, "maxSize"))
-    listed = tuple(typed(text(entry)) for entry in items(inputs.get("instanceTypes")))
-    gpu_image = is_gpu_image(inputs.get("amiType")) or template.gpu_image
-    # Nothing tells which type EKS would take for an image with NVIDIA's driver.
-    default = Choice(UNKNOWN) if gpu_image else Choice(0, _DEFAULT_TYPE)
-    kinds = with_image(machines(listed or template.choices or (default,)), gpu_image)
     fixed = least is not UNKNOWN and least == most
-    warm = warm_nodes(inputs.get("warmPoolConfig"), most)
     name = declared.named("nodeGroupName")
     spot = inputs.get("capacityType")
     cluster = text(inputs.get("clusterName"))
-    yield NodeGroup(
+    yield replace(
+        group,
         name=name,
-        cloud=CLOUD,
-        gpus_per_node=kinds.gpus,
-        other_gpus_per_node=kinds.other_gpus,
         autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
-        min_nodes=_larger(0 if least is None else least, warm),
+        min_nodes=least_nodes(least, inputs.get("warmPoolConfig"), most),
         max_nodes=most,
         initial_nodes=amount(at(scaling, "desiredSize")),
-        taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), template.registration.taints),
-        labels=_labels(inputs.get("labels"), template),
+        taints=with_registered(taints_of(inputs.get("taints"), CONSTANTS), group.taints),
+        labels=_together(group.labels, texts(inputs.get("labels"))),
         spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
-        region=text(inputs.get("region")),
-        machine_type=kinds.first,
-        machine_types=kinds.types,
-        disk_encrypted=template.disk_encrypted,
-        disk_key=template.disk_key,
         private=both((template.private, *(private_subnet(subnet) for subnet in declared.references))),
-        pods_as_nodes=template.pods_as_nodes,
         cluster=cluster,
-        cloud_label_domains=LABEL_DOMAINS,
-        gpu_models=kinds.models,
         scaling=of_node_group(declared, name, cluster),
-        unknown_reasons=unknown_reasons_for(kinds, template.registration),
-        resource=declared.urn,
     )
     yield from role_of_nodes(declared)
 
@@ -174,23 +156,10 @@ def _open_api(network: Any) -> Maybe[bool]:
     return open_to_all(ranges) if ranges else True
 
 
-def _labels(value: Any, template: LaunchTemplate) -> Maybe[dict[str, Maybe[str | None]]]:
-    declared = texts(value)
-    if declared is UNKNOWN:
-        return UNKNOWN
-    return {"kubernetes.io/os": "linux", **template.registration.labels, **declared}
+def _together(one: Maybe[Mapping[str, Any]], other: Maybe[Mapping[str, Any]]) -> Maybe[dict[str, Any]]:
+    return UNKNOWN if one is UNKNOWN or other is UNKNOWN else {**one, **other}
 
 
-def _larger(one: Maybe[int], other: Maybe[int]) -> Maybe[int]:
-    return UNKNOWN if one is UNKNOWN or other is UNKNOWN else max(one, other)
-
-
-def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:
-    return add(pool, "taints", entry_of(taint))
-
-
-def _add_label(pool: dict[str, Any], key: str, value: str) -> bool:
-    return put(pool, "labels", key, value)
-
-
-ADDITIONS: Final[Mapping[str, Additions]] = {"aws:eks/nodeGroup:NodeGroup": Additions(_add_taint, _add_label)}
+ADDITIONS: Final[Mapping[str, Additions]] = {
+    "aws:eks/nodeGroup:NodeGroup": Additions("taints", "labels", spelled=entry_of)
+}

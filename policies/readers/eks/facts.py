@@ -11,6 +11,7 @@ from facts.catalog.gpu_machines import gpu_machines
 from facts.concepts.unknown import UNKNOWN, Maybe
 
 CLOUD: Final = "eks"
+LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
 
 _GPU_FAMILY: Final = re.compile(r"^(p\d|gr?\d)")
 _AMD_FAMILIES: Final = ("g4ad",)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text, whole
-from policies.readers.eks.clusters import LABEL_DOMAINS
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
 from policies.readers.eks.template import (
@@ -22,12 +22,13 @@ from policies.readers.eks.template import (
     LaunchTemplate,
     TemplateMachines,
     choice_of,
+    group_of,
+    least_nodes,
     machines,
     referenced,
     template_of,
     templates_among,
     unknown_reasons_for,
-    warm_nodes,
     with_image,
 )
 from policies.readers.node_registration import NOTHING
@@ -55,40 +56,25 @@ def read_group(declared: Declared) -> Iterable[Item]:
     template = referenced(declared, *_GROUP_TEMPLATES)
     overrides = items(at(inputs, "mixedInstancesPolicy", "launchTemplate", "overrides"))
     chosen = tuple(choice for entry in overrides if (choice := choice_of(entry)))
-    kinds = with_image(machines(chosen or template.choices), template.gpu_image)
+    group = group_of(declared, chosen or template.choices, template)
     tags = _tags(declared)
     least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
-    warm = warm_nodes(inputs.get("warmPool"), most)
     for_pods = _of_kubernetes(tags, template)
     suspended = {"autoscaled": _SUSPENDED} if "Terminate" in items(inputs.get("suspendedProcesses")) else {}
-    yield NodeGroup(
+    yield replace(
+        group,
         name=declared.named("name"),
-        cloud=CLOUD,
         kind="machine" if for_pods is False else "pool",
-        gpus_per_node=kinds.gpus,
-        other_gpus_per_node=kinds.other_gpus,
         autoscaled=UNKNOWN if suspended or UNKNOWN in (least, most) else least != most,
         discoverable=_discoverable(tags),
-        min_nodes=UNKNOWN if least is UNKNOWN or warm is UNKNOWN else max(least or 0, warm),
+        min_nodes=least_nodes(least, inputs.get("warmPool"), most),
         max_nodes=most,
         initial_nodes=amount(inputs.get("desiredCapacity")),
-        taints=template.registration.taints,
-        labels={"kubernetes.io/os": "linux", **template.registration.labels},
         spot=_spot(inputs.get("mixedInstancesPolicy")),
-        region=text(inputs.get("region")),
         zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
-        machine_type=kinds.first,
-        machine_types=kinds.types,
-        disk_encrypted=template.disk_encrypted,
-        disk_key=template.disk_key,
-        private=template.private,
-        pods_as_nodes=template.pods_as_nodes,
         cluster=_cluster(tags),
-        cloud_label_domains=LABEL_DOMAINS,
-        gpu_models=kinds.models,
         scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
-        unknown_reasons={**unknown_reasons_for(kinds, template.registration), **suspended},
-        resource=declared.urn,
+        unknown_reasons={**group.unknown_reasons, **suspended},
     )
 
 
@@ -125,14 +111,12 @@ READERS: Final[Mapping[str, Reader]] = {
 PARTS: Final = (TEMPLATE, CONFIGURATION, TAG)
 
 
-def _referrer(*properties: str) -> Referrer:
-    def refers(declared: Declared) -> bool:
-        return any(declared.properties.get(name) is not None for name in properties)
-
-    def finds(declared: Declared, everything: Program) -> Iterable[Declared]:
-        return templates_among(declared, properties, everything)
-
-    return Referrer(refers, finds)
+def _by_templates(name: str) -> Referrer:
+    """Completes a machine by the templates that its property ``name`` refers to, where it has it."""
+    return Referrer(
+        refers=lambda declared: declared.properties.get(name) is not None,
+        finds=lambda declared, everything: templates_among(declared, (name,), everything),
+    )
 
 
 def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
@@ -142,14 +126,10 @@ def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     "aws:autoscaling/group:Group": Referrer(refers=lambda _: True, finds=_group_parts),
-    **{
-        type_token: _referrer("launchTemplate")
-        for type_token in ("aws:ec2/instance:Instance", "aws:ec2/spotInstanceRequest:SpotInstanceRequest")
-    },
-    **{
-        type_token: _referrer("launchTemplateConfigs")
-        for type_token in ("aws:ec2/spotFleetRequest:SpotFleetRequest", "aws:ec2/fleet:Fleet")
-    },
+    "aws:ec2/instance:Instance": _by_templates("launchTemplate"),
+    "aws:ec2/spotInstanceRequest:SpotInstanceRequest": _by_templates("launchTemplate"),
+    "aws:ec2/spotFleetRequest:SpotFleetRequest": _by_templates("launchTemplateConfigs"),
+    "aws:ec2/fleet:Fleet": _by_templates("launchTemplateConfigs"),
 }
 
 

@@ -11,15 +11,17 @@ from typing import Any, Final
 
 from facts.concepts.declared import PodRole
 from facts.concepts.iam import Document, parsed, trusts
-from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 ASSOCIATION: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+_ACCOUNTS: Final = ("kubernetes:core/v1:ServiceAccount", "kubernetes:core/v1:ServiceAccountPatch")
 _ROLE: Final = "aws:iam/role:Role"
 _INLINE: Final = "aws:iam/rolePolicy:RolePolicy"
 _POLICY: Final = "aws:iam/policy:Policy"
-# A resource that attaches a policy → its property that names roles.
-_ATTACHMENTS: Final[Mapping[str, str]] = {
+# A resource that gives a role rights → its property that names the role.
+_GIVERS: Final[Mapping[str, str]] = {
+    _INLINE: "role",
     "aws:iam/rolePolicyAttachment:RolePolicyAttachment": "role",
     "aws:iam/policyAttachment:PolicyAttachment": "roles",
     "aws:iam/rolePoliciesExclusive:RolePoliciesExclusive": "roleName",
@@ -82,11 +84,8 @@ def role_of_nodes(declared: Declared) -> Iterable[Item]:
 def read_service_account(declared: Declared) -> Iterable[Item]:
     """``kubernetes:core/v1:ServiceAccount`` with a role for its pods."""
     metadata = declared.properties.get("metadata")
-    name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
-    account = declared.name if name is None else name
-    yield from role_of_account(
-        declared, at(metadata, "annotations"), "default" if namespace is None else namespace, account
-    )
+    name, namespace = coalesce(text(at(metadata, "name")), declared.name), text(at(metadata, "namespace"))
+    yield from role_of_account(declared, at(metadata, "annotations"), coalesce(namespace, "default"), name)
 
 
 def roles_among(declared: Declared, property: str, everything: Program) -> list[Declared]:
@@ -94,23 +93,27 @@ def roles_among(declared: Declared, property: str, everything: Program) -> list[
     sources = declared.dependencies.get(property, ())
     written = declared.properties.get(property)
     roles = [other for other in everything.of(_ROLE) if other.urn in sources or _named(other, written)]
-    givers = [
-        other
-        for other in everything.of(_INLINE, *_ATTACHMENTS)
-        if any(_belongs(other, where, role) for role in roles for where in _places(other.type))
-    ]
+    givers = [other for other in everything.of(*_GIVERS) if any(_belongs(other, role) for role in roles)]
     attached = {urn for giver in givers for urn in giver.dependencies.get("policyArn", ())}
     return [*roles, *givers, *(other for other in everything.of(_POLICY) if other.urn in attached)]
 
 
 READERS: Final[Mapping[str, Reader]] = {
     ASSOCIATION: read_association,
+    **dict.fromkeys(_ACCOUNTS, read_service_account),
 }
 
+
+def roles_from(property: str) -> Referrer:
+    """Completes a resource, which is also read alone, by the roles of one of its properties."""
+    return Referrer(
+        refers=lambda _: False, finds=lambda declared, everything: roles_among(declared, property, everything)
+    )
+
+
 REFERRERS: Final[Mapping[str, Referrer]] = {
-    ASSOCIATION: Referrer(
-        refers=lambda _: False, finds=lambda declared, everything: roles_among(declared, "roleArn", everything)
-    ),
+    ASSOCIATION: roles_from("roleArn"),
+    **dict.fromkeys(_ACCOUNTS, roles_from("metadata")),
 }
 
 
@@ -131,9 +134,11 @@ def _policies(role: Declared, others: Sequence[Declared]) -> Iterable[Maybe[Docu
         yield _managed(arn)
     declared = {other.urn: other for other in others if other.type == _POLICY}
     for other in others:
-        if other.type == _INLINE and _belongs(other, "role", role):
+        if other.type not in _GIVERS or not _belongs(other, role):
+            continue
+        if other.type == _INLINE:
             yield parsed(other.properties.get("policy"))
-        elif other.type in _ATTACHMENTS and _belongs(other, _ATTACHMENTS[other.type], role):
+        else:
             sources = [declared[urn] for urn in other.dependencies.get("policyArn", ()) if urn in declared]
             own = parsed(sources[0].properties.get("policy")) if sources else None
             yield _managed(other.properties.get("policyArn")) if own is None else own
@@ -147,14 +152,9 @@ def _managed(arn: Any) -> Maybe[Document]:
     return {"Statement": [{"Effect": "Allow", "Action": list(_MANAGED[name]), "Resource": "*"}]}
 
 
-def _places(type_token: str) -> tuple[str, ...]:
-    """The properties by which a resource of this type names the role that it gives rights to."""
-    if type_token == _INLINE:
-        return ("role",)
-    return (_ATTACHMENTS[type_token],) if type_token in _ATTACHMENTS else ()
-
-
-def _belongs(other: Declared, property: str, role: Declared) -> bool:
+def _belongs(other: Declared, role: Declared) -> bool:
+    """Whether a resource gives rights to this role."""
+    property = _GIVERS[other.type]
     named = other.properties.get(property)
     by_name = any(_named(role, name) for name in (named if isinstance(named, list) else [named]))
     return by_name or role.urn in other.dependencies.get(property, ())
@@ -167,5 +167,4 @@ def _named(role: Declared, written: Any) -> bool:
 
 
 def _known(value: Any) -> Maybe[str]:
-    known_text = text(value)
-    return UNKNOWN if known_text is None else known_text
+    return coalesce(text(value), UNKNOWN)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from facts.concepts.declared import ScalingGroup
+from facts.concepts.autoscaler import ScalingGroup
 from facts.concepts.unknown import UNKNOWN, Maybe, at, text
 from policies.readers.resource import Declared, Program
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from facts.concepts.unknown import UNKNOWN, Maybe, flag, items
+from facts.concepts.unknown import Maybe, flag, items, negation
 from policies.readers.resource import Declared, Program
 
 SUBNET: Final = "aws:ec2/subnet:Subnet"
@@ -24,5 +24,4 @@ def private_subnet(resource: Declared) -> Maybe[bool]:
     """Whether machines get no public address by this resource: only a subnet that gives them one makes it false."""
     if resource.type != SUBNET:
         return True
-    public = flag(resource.properties.get("mapPublicIpOnLaunch"))
-    return UNKNOWN if public is UNKNOWN else not public
+    return negation(flag(resource.properties.get("mapPublicIpOnLaunch")))

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from facts.concepts.declared import UnknownReason
+from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, either, flag, holds_unknown, items, text, whole
-from policies.readers.eks.facts import gpus_of, is_other_family, model_of
+from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS, gpus_of, is_other_family, model_of
 from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
 from policies.readers.unknown_reasons import unlisted
@@ -100,11 +100,32 @@ def with_image(kinds: TemplateMachines, gpu_image: bool) -> TemplateMachines:
 
 def unknown_reasons_for(kinds: TemplateMachines, registered: Registration) -> dict[str, UnknownReason]:
     """Fields of a group of these machines that cannot be read, with the reasons."""
-    reasons = {} if kinds.unknown_reason is None else {"gpus_per_node": kinds.unknown_reason}
-    return (
-        reasons
-        if registered.unknown_reason is None
-        else {**reasons, "taints": registered.unknown_reason, "labels": registered.unknown_reason}
+    boot = registered.unknown_reason
+    reasons = {"gpus_per_node": kinds.unknown_reason, "taints": boot, "labels": boot}
+    return {field: reason for field, reason in reasons.items() if reason is not None}
+
+
+def group_of(declared: Declared, choices: Sequence[Choice], template: LaunchTemplate) -> NodeGroup:
+    """What a group has by its machines, ``choices``, and by their template."""
+    kinds = with_image(machines(choices), template.gpu_image)
+    return NodeGroup(
+        name=declared.name,
+        cloud=CLOUD,
+        gpus_per_node=kinds.gpus,
+        other_gpus_per_node=kinds.other_gpus,
+        taints=template.registration.taints,
+        labels={"kubernetes.io/os": "linux", **template.registration.labels},
+        region=text(declared.properties.get("region")),
+        machine_type=kinds.first,
+        machine_types=kinds.types,
+        disk_encrypted=template.disk_encrypted,
+        disk_key=template.disk_key,
+        private=template.private,
+        pods_as_nodes=template.pods_as_nodes,
+        cloud_label_domains=LABEL_DOMAINS,
+        gpu_models=kinds.models,
+        unknown_reasons=unknown_reasons_for(kinds, template.registration),
+        resource=declared.urn,
     )
 
 
@@ -135,13 +156,13 @@ def template_of(declared: Declared) -> LaunchTemplate:
     disks = [at(entry, "ebs") for entry in items(inputs.get("blockDeviceMappings"))]
     disks += [*items(inputs.get("ebsBlockDevices")), *_one(inputs.get("rootBlockDevice"))]
     open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
-    public = [flag(door) for door in (*open_doors, inputs.get("associatePublicIpAddress"))]
+    public = either(flag(door) for door in (*open_doors, inputs.get("associatePublicIpAddress")))
     return LaunchTemplate(
         choices=() if choice is None else (choice,),
         registration=registration(data),
         disk_encrypted=_encrypted([at(disk, "encrypted") for disk in disks]),
         disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
-        private=_none_true(public),
+        private=UNKNOWN if public is UNKNOWN else not public,
         pods_as_nodes=pods_reach(inputs.get("metadataOptions")),
         tags=_instance_tags(inputs),
         gpu_image=is_gpu_image(coalesce(inputs.get("imageId"), inputs.get("ami"))),
@@ -176,9 +197,7 @@ def referenced(declared: Declared, *properties: str) -> LaunchTemplate:
     """The template that ``properties`` of a group refer to; with several, what all of them have in common."""
     if all(declared.properties.get(name) is None for name in properties):
         return NO_TEMPLATE
-    templates = [
-        template_of(resource) for resource in declared.references if resource.type in (TEMPLATE, CONFIGURATION)
-    ]
+    templates = [template_of(each) for each in declared.references if each.type in (TEMPLATE, CONFIGURATION)]
     if not templates:
         return ELSEWHERE
     together = templates[0]
@@ -220,20 +239,19 @@ def with_registered(
     return tuple(dict.fromkeys(declared + registered))
 
 
-def warm_nodes(pool: Any, most: Maybe[int | None]) -> Maybe[int]:
-    """Instances that a warm pool keeps running; stopped and hibernated ones cost no GPU time.
+def least_nodes(least: Maybe[int | None], pool: Any, most: Maybe[int | None]) -> Maybe[int]:
+    """The group's minimum, or what its warm ``pool`` keeps running; stopped and hibernated ones cost no GPU time.
 
     https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
     """
     state = text(at(pool, "poolState"))
-    if state is UNKNOWN:
-        return UNKNOWN
-    if str(state).upper() != "RUNNING":
-        return 0
     prepared = whole(at(pool, "maxGroupPreparedCapacity"))
     # Without a limit, or with -1, the pool holds what the group's maximum leaves.
-    warm = most if prepared is None or prepared == -1 else prepared
-    return 0 if warm is None else warm
+    running = most if prepared is None or prepared == -1 else prepared
+    warm = running if str(state).upper() == "RUNNING" else 0
+    if least is UNKNOWN or state is UNKNOWN or warm is UNKNOWN:
+        return UNKNOWN
+    return max(least or 0, warm or 0)
 
 
 def _required_gpus(requirements: Any) -> Maybe[int]:
@@ -279,12 +297,6 @@ def _instance_tags(inputs: Mapping[str, Any]) -> Maybe[Mapping[str, Any]]:
 def _encrypted(values: Sequence[Any]) -> Maybe[bool]:
     # Without a word on encryption the account's default holds, which is not visible here: only a plain "no" is a no.
     if any(value in (False, "false") for value in values):
-        return False
-    return UNKNOWN if UNKNOWN in values else True
-
-
-def _none_true(values: Sequence[Maybe[bool]]) -> Maybe[bool]:
-    if True in values:
         return False
     return UNKNOWN if UNKNOWN in values else True
 

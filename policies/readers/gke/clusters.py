@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from facts.catalog.carbon import carbon
 from facts.concepts.declared import Cluster, Credential, Exposure, NodeGroup, UnknownReason
-from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import (
     UNKNOWN,
     Maybe,
+    Texts,
     amount,
     at,
     both,
@@ -30,12 +30,12 @@ from facts.concepts.unknown import (
     texts,
     whole,
 )
-from policies.readers.additions import Additions, add, put
+from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import CONSTANTS, entry_of, taints_of
-from policies.readers.unknown_reasons import unlisted
+from policies.readers.unknown_reasons import reasons_for
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 # A regional cluster has each pool in three zones by default:
@@ -59,8 +59,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     autopilot = flag(inputs.get("enableAutopilot"))
     auth = inputs.get("masterAuth")
     open_api, open_to_cloud, shut_api = _api_access(inputs)
-    own_name = text(inputs.get("name"))
-    name: Maybe[str] = declared.name if own_name is None else own_name
+    name: Maybe[str] = coalesce(text(inputs.get("name")), declared.name)
     region = region_of(inputs.get("location"))
     yield Cluster(
         name=name,
@@ -253,15 +252,14 @@ def _group(
     region = region_of(located.get("location"))
     machine = text(at(config, "machineType"))
     max_nodes = _bound(scaling, "totalMaxNodeCount", "maxNodeCount", per_zone)
-    fixed = pool.get("nodeCount") if pool.get("nodeCount") is not None else pool.get("initialNodeCount")
-    initial = _times(amount(fixed), per_zone)
+    initial = _times(amount(coalesce(pool.get("nodeCount"), pool.get("initialNodeCount"))), per_zone)
     own_private = at(pool, "networkConfig", "enablePrivateNodes")
     return NodeGroup(
         name=name,
         cloud=CLOUD,
         gpus_per_node=gpus,
         autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
-        min_nodes=_or_zero(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone)),
+        min_nodes=coalesce(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone), 0),
         max_nodes=max_nodes,
         initial_nodes=initial,
         taints=taints_of(at(config, "taints"), CONSTANTS),
@@ -286,34 +284,24 @@ def _group(
 def unknown_reasons_of(config: Any) -> dict[str, UnknownReason]:
     """``gpus_per_node`` → the reason, where the catalogue does not list the machine type."""
     machine = text(at(config, "machineType"))
-    unknown = isinstance(machine, str) and whole_machine_gpus(machine) is UNKNOWN
-    unknown_reason = unlisted(machine) if unknown and not holds_unknown(at(config, "guestAccelerators")) else None
-    return {} if unknown_reason is None else {"gpus_per_node": unknown_reason}
+    return {} if holds_unknown(at(config, "guestAccelerators")) else reasons_for(whole_machine_gpus(machine), machine)
 
 
 def gpus_of(config: Any) -> Maybe[int]:
     """GPUs per node: attached ones, or those of the machine type."""
-    listed = items(at(config, "guestAccelerators"))
-    counts = [amount(at(entry, "count")) for entry in listed]
-    total = 0
-    for count in counts:
-        if count is UNKNOWN:
-            return UNKNOWN
-        total += count
-    machine = text(at(config, "machineType"))
-    if total:
-        return total
-    return UNKNOWN if machine is UNKNOWN else whole_machine_gpus(machine)
+    counts = [amount(at(entry, "count")) for entry in items(at(config, "guestAccelerators"))]
+    if UNKNOWN in counts:
+        return UNKNOWN
+    attached = sum(count for count in counts if count is not UNKNOWN)
+    return attached or whole_machine_gpus(text(at(config, "machineType")))
 
 
-def _labels(
-    config: Any, name: str, gpus: Maybe[int], spot: Maybe[bool], machine: Maybe[str | None]
-) -> Maybe[dict[str, Maybe[str | None]]]:
+def _labels(config: Any, name: str, gpus: Maybe[int], spot: Maybe[bool], machine: Maybe[str | None]) -> Maybe[Texts]:
     """Declared labels, and those GKE adds: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus."""
     declared = texts(at(config, "labels"))
     if declared is UNKNOWN:
         return UNKNOWN
-    labels: dict[str, Maybe[str | None]] = {"cloud.google.com/gke-nodepool": name, "kubernetes.io/os": "linux"}
+    labels: Texts = {"cloud.google.com/gke-nodepool": name, "kubernetes.io/os": "linux"}
     if machine is not None:
         labels["node.kubernetes.io/instance-type"] = machine
     if gpus == 0:
@@ -366,10 +354,6 @@ def region_of(location: Any) -> Maybe[str | None]:
     return location.rpartition("-")[0] if _ZONE.match(location) else location
 
 
-def _or_zero(value: Maybe[int | None]) -> Maybe[int]:
-    return 0 if value is None else value
-
-
 def _times(count: Maybe[int], zones: Maybe[int]) -> Maybe[int]:
     """``count`` per zone over all zones; zero is zero, and at least ``count`` where the zones are not known."""
     if count is UNKNOWN or count == 0:
@@ -377,12 +361,6 @@ def _times(count: Maybe[int], zones: Maybe[int]) -> Maybe[int]:
     return count if zones is UNKNOWN else count * zones
 
 
-def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:
-    return add(pool.setdefault("nodeConfig", {}), "taints", entry_of(taint))
-
-
-def _add_label(pool: dict[str, Any], key: str, value: str) -> bool:
-    return put(pool.setdefault("nodeConfig", {}), "labels", key, value)
-
-
-ADDITIONS: Final[Mapping[str, Additions]] = {"gcp:container/nodePool:NodePool": Additions(_add_taint, _add_label)}
+ADDITIONS: Final[Mapping[str, Additions]] = {
+    "gcp:container/nodePool:NodePool": Additions("taints", "labels", spelled=entry_of, inside="nodeConfig")
+}

@@ -59,8 +59,7 @@ def _idle_time(minutes: object) -> IdleTime | None:
 def _gpus(priority: object) -> Maybe[int]:
     count = whole(at(priority, "gpu", "count"), default=0 if at(priority, "gpu") is None else 1)
     if count is None or count == 0:
-        machine = text(at(priority, "machineType"))
-        return UNKNOWN if machine is UNKNOWN else whole_machine_gpus(machine)
+        return whole_machine_gpus(text(at(priority, "machineType")))
     return count
 
 

@@ -19,12 +19,14 @@ _OTHER_FAMILY: Final = re.compile(r"^(?:(?:[cehmntxz]\d+[a-z]?|f1|g1|ct\w+|tpu\w
 _GPUS_IN_NAME: Final = re.compile(r"gpu-(\d+)g")
 
 
-def whole_machine_gpus(machine_type: str | None) -> Maybe[int]:
+def whole_machine_gpus(machine_type: Maybe[str | None]) -> Maybe[int]:
     """GPUs that are part of the machine type; 0 for types without.
 
     An unlisted type is never treated as a CPU machine: a type of a GPU family has the number of GPUs in its name, else
     one, and a type of an unknown family is ``UNKNOWN``.
     """
+    if machine_type is UNKNOWN:
+        return UNKNOWN
     if not machine_type:
         return 0
     machine_type = machine_type.rpartition("/")[2]  # the API takes a link, too

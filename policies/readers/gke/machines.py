@@ -117,7 +117,7 @@ def read_reservation(declared: Declared) -> Iterable[Item]:
     kind, held = text(at(machine, "machineType")), amount(at(specific, "count"))
     attached = [whole(at(entry, "acceleratorCount"), default=0) for entry in items(at(machine, "guestAccelerators"))]
     known = sum(gpus for gpus in attached if gpus is not UNKNOWN and gpus is not None)
-    gpus: Maybe[int] = known or (UNKNOWN if kind is UNKNOWN or UNKNOWN in attached else whole_machine_gpus(kind))
+    gpus: Maybe[int] = known or (UNKNOWN if UNKNOWN in attached else whole_machine_gpus(kind))
     yield Reservation(f"reservation '{declared.name}'", held, gpus, kind, declared.urn)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from facts.concepts.autoscaler import Autoscaler, AutoscalerCall
 from facts.concepts.declared import IdleTime, Minimum
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text
 from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
 from policies.readers.idle import idle_of_flags, idle_of_profile
 from policies.readers.tables import rows
@@ -34,16 +34,13 @@ _RIGHTS_ON_MACHINES: Final = _rights("karpenter")
 
 def autoscaler_of(pod: Any) -> Autoscaler | None:
     """What the pod is, if it is an autoscaler whose cloud's rights are known: cluster-autoscaler for AWS, Karpenter."""
-    account = text(at(pod, "serviceAccountName"))
-    account_name = "default" if account is None else account
+    account_name = coalesce(text(at(pod, "serviceAccountName")), "default")
     for container in items(at(pod, "containers")):
         image = at(container, "image")
         if not isinstance(image, str):
             continue
         if _CLUSTER_AUTOSCALER.search(image):
-            autoscaler = _cluster_autoscaler(
-                [*items(at(container, "command")), *items(at(container, "args"))], account_name
-            )
+            autoscaler = _cluster_autoscaler(_words(container), account_name)
             own_keys = items(at(container, "envFrom")) or any(
                 at(entry, "name") in (UNKNOWN, *_OWN_KEYS) for entry in items(at(container, "env"))
             )
@@ -55,25 +52,28 @@ def autoscaler_of(pod: Any) -> Autoscaler | None:
 
 def idle_of(pod: Any) -> IdleTime | None:
     """How long the cluster autoscaler in this pod, of any cloud, leaves idle nodes; ``None`` where it does not say."""
-    for container in items(at(pod, "containers")):
-        image = at(container, "image")
-        if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
-            words = [*items(at(container, "command")), *items(at(container, "args"))]
-            last_values = {name: values[-1] if values else "true" for name, values in _flags(words).items()}
-            return idle_of_flags(last_values)
+    for flags in _all_flags(pod):
+        return idle_of_flags({name: values[-1] if values else "true" for name, values in flags.items()})
     return None
 
 
 def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
     """The minimums of groups from this cluster autoscaler's flags: ``--nodes=min:max:name``."""
+    for spec in (spec for flags in _all_flags(pod) for spec in flags.get("nodes", [])):
+        least, _, rest = spec.partition(":")
+        yield Minimum(what, amount(least), rest.partition(":")[2], where=f"--nodes={spec}", resource=resource)
+
+
+def _all_flags(pod: Any) -> Iterator[dict[str, list[str]]]:
+    """The flags of each container with the cluster autoscaler."""
     for container in items(at(pod, "containers")):
         image = at(container, "image")
         if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
-            words = [*items(at(container, "command")), *items(at(container, "args"))]
-            for spec in _flags(words).get("nodes", []):
-                least, _, rest = spec.partition(":")
-                name = rest.partition(":")[2]
-                yield Minimum(what, amount(least), name, where=f"--nodes={spec}", resource=resource)
+            yield _flags(_words(container))
+
+
+def _words(container: Any) -> list[Any]:
+    return [*items(at(container, "command")), *items(at(container, "args"))]
 
 
 def minimums_of_chart(values: Any, what: str, resource: str) -> Iterator[Minimum]:
@@ -104,7 +104,7 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     listed = [at(entry, "name") for entry in items(at(values, "autoscalingGroups"))]
     extra = at(values, "extraArgs", "node-group-auto-discovery")
     if cluster is UNKNOWN or UNKNOWN in (values, extra, *tags):
-        return Autoscaler(_first(account, name, default), rights, UNKNOWN, UNKNOWN)
+        return Autoscaler(coalesce(account, name, default), rights, UNKNOWN, UNKNOWN)
     tag_sets: list[Mapping[str, str]] = []
     if cluster is not None:
         tag_list = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
@@ -112,14 +112,14 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     if extra is not None:
         tag_sets.append(_tags(str(extra).partition("tag=")[2]))
     groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)
-    return Autoscaler(_first(account, name, default), rights, tuple(tag_sets), groups)
+    return Autoscaler(coalesce(account, name, default), rights, tuple(tag_sets), groups)
 
 
 def of_karpenter_chart(values: Any, release: str) -> Autoscaler:
     """The same for Karpenter's chart: https://github.com/aws/karpenter-provider-aws/tree/main/charts/karpenter."""
     account, name = text(at(values, "serviceAccount", "name")), text(at(values, "fullnameOverride"))
     default = release if "karpenter" in release else f"{release}-karpenter"
-    return Autoscaler(_first(account, name, default), _RIGHTS_ON_MACHINES)
+    return Autoscaler(coalesce(account, name, default), _RIGHTS_ON_MACHINES)
 
 
 def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler | None:
@@ -168,10 +168,6 @@ def _tags(listed: str) -> Mapping[str, str]:
 
 def _templated(tag: str, cluster: str) -> str:
     return re.sub(r"\{\{\s*\.Values\.autoDiscovery\.clusterName\s*\}\}", cluster, tag)
-
-
-def _first(*names: Maybe[str | None]) -> Maybe[str]:
-    return next(name for name in names if name is not None)
 
 
 def _settings_of_azure(container: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, amount, at, text, whole
-from policies.readers.kubernetes.workloads import affinity_of, gpus_of, selector_of, tolerations_of
+from facts.concepts.unknown import UNKNOWN, amount, at, known_text, known_texts, whole
+from policies.readers.kubernetes.workloads import affinity_of, gpus_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
@@ -57,7 +57,7 @@ def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
         kind="CapacityBuffer",
         gpus=gpus_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
-        node_selector=selector_of(at(pod, "nodeSelector")),
+        node_selector=known_texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         always=amount(at(spec, "replicas"), 1),
         keeps_room=True,
@@ -102,10 +102,9 @@ def _pod_of(source: Declared) -> Any:
 def _scaler(declared: Declared, least: str, default: int) -> Iterable[PodScaler]:
     spec = declared.properties.get("spec")
     target = at(spec, "scaleTargetRef")
-    kind, name = text(at(target, "kind")), text(at(target, "name"))
-    if isinstance(name, str):
+    if (name := known_text(at(target, "name"))) is not None:
         yield PodScaler(
-            kind=kind if isinstance(kind, str) else "Deployment",
+            kind=known_text(at(target, "kind")) or "Deployment",
             namespace=declared.namespace,
             name=name,
             least=amount(at(spec, least), default),

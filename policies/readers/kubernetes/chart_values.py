@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from facts.concepts.declared import UnknownReason, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, at, items
+from facts.concepts.unknown import UNKNOWN, at, items, known_texts
 from policies.readers.kubernetes.objects import read_custom_resource, read_object, whole_objects
-from policies.readers.kubernetes.workloads import affinity_of, selector_of, tolerations_of
+from policies.readers.kubernetes.workloads import affinity_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
 
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
@@ -41,7 +41,7 @@ def placed(values: Any, release: str, namespace: str, resource: str, known: Iter
         where = ".".join(path[1:])
         if f"{where}.tolerations".lstrip(".") in known:
             continue
-        tolerations, selector = tolerations_of(placement.get("tolerations")), selector_of(placement.get("nodeSelector"))
+        tolerations, selector = tolerations_of(placement.get("tolerations")), known_texts(placement.get("nodeSelector"))
         if tolerations is UNKNOWN or selector is UNKNOWN:
             continue
         yield Workload(
@@ -97,7 +97,7 @@ def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[I
 
 
 def parsed(value: Any) -> Any:
-    """Values that are written as a text, in YAML or JSON; ``None`` for a text that is neither."""
+    """Values that are written as a text, in YAML or JSON; ``UNKNOWN`` for a text that is neither."""
     if not isinstance(value, str):
         return value
     import yaml  # 0.1 s that few programs need to spend
@@ -105,7 +105,7 @@ def parsed(value: Any) -> Any:
     try:
         return yaml.safe_load(value)
     except yaml.YAMLError:
-        return None
+        return UNKNOWN
 
 
 def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
@@ -131,14 +131,9 @@ def _structured(value: Any) -> Any:
 def _asks(value: Any) -> bool:
     """Whether the value requests GPUs anywhere."""
     if isinstance(value, Mapping):
-        return any(key in _ASKING and GPU_RESOURCE in _keys(part) for key, part in value.items()) or any(
-            _asks(part) for part in value.values()
-        )
+        sections = [value[key] for key in _ASKING if isinstance(value.get(key), Mapping)]
+        return any(GPU_RESOURCE in section for section in sections) or any(_asks(part) for part in value.values())
     return isinstance(value, (list, tuple)) and any(_asks(part) for part in value)
-
-
-def _keys(value: Any) -> Iterable[str]:
-    return value if isinstance(value, Mapping) else ()
 
 
 GENERIC: Final = (read_addon, read_flux, read_argo)

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from facts.concepts.declared import GpuSharing, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
-from facts.concepts.unknown import UNKNOWN, at, items, mapping, text
-from policies.readers.eks.roles import role_of_account, roles_among
-from policies.readers.kubernetes.autoscalers import (
-    idle_of_chart,
-    minimums_of_chart,
-    of_cluster_autoscaler_chart,
-    of_karpenter_chart,
-)
-from policies.readers.kubernetes.chart_values import over, placed
+from facts.concepts.unknown import UNKNOWN, at, items, known_text, known_texts, mapping
+from policies.readers.eks.roles import role_of_account, roles_from
+from policies.readers.kubernetes import autoscalers
+from policies.readers.kubernetes.chart_values import over, parsed, placed
 from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
 from policies.readers.kubernetes.placeholders import placeholders
 from policies.readers.kubernetes.sharing import replicated
-from policies.readers.kubernetes.workloads import selector_of, tolerations_of
+from policies.readers.kubernetes.workloads import tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
 
 _GPU: Final = Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule")
@@ -33,7 +28,10 @@ _NFD: Final = (Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),)
 
 
 # Charts of node autoscalers; both bring a PodDisruptionBudget for their own pods.
-_AUTOSCALERS: Final = {"cluster-autoscaler": of_cluster_autoscaler_chart, "karpenter": of_karpenter_chart}
+_AUTOSCALERS: Final = {
+    "cluster-autoscaler": autoscalers.of_cluster_autoscaler_chart,
+    "karpenter": autoscalers.of_karpenter_chart,
+}
 # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/charts/karpenter/values.yaml; the other chart has none.
 _AUTOSCALERS_TOLERATE: Final = {"karpenter": (Toleration("CriticalAddonsOnly", "Exists"),)}
 _SERVICE_ACCOUNTS: Final = (("rbac", "serviceAccount"), ("serviceAccount",))
@@ -88,9 +86,8 @@ def read_release(declared: Declared) -> Iterable[Item]:
     for each in objects:
         yield from read_object(each, declared)
     missing = None if complete else UNKNOWN
-    release, namespace = declared.named("name"), text(inputs.get("namespace"))
-    space = namespace if isinstance(namespace, str) else "default"
-    for daemon, facts in _CHARTS.get(_chart(inputs), {}).items():
+    chart, release, space = _chart(inputs), declared.named("name"), known_text(inputs.get("namespace")) or "default"
+    for daemon, facts in _CHARTS.get(chart, {}).items():
         if facts.switch and at(values, *facts.switch) is False:
             continue
         tolerations = _value_at(values, facts.tolerations, missing)
@@ -99,42 +96,37 @@ def read_release(declared: Declared) -> Iterable[Item]:
             namespace=space,
             kind="DaemonSet",
             tolerations=facts.default if tolerations is None else tolerations_of(tolerations),
-            node_selector=selector_of(_value_at(values, facts.node_selector, missing)) if facts.node_selector else {},
+            node_selector=known_texts(_value_at(values, facts.node_selector, missing)) if facts.node_selector else {},
             device_plugin=True,
             resource=declared.urn,
         )
-    if _chart(inputs) in _AUTOSCALERS:
+    if chart in _AUTOSCALERS:
         tolerated = _value_at(values, ("tolerations",), missing)
         yield Workload(
             name=release,
             namespace=space,
             kind="Deployment",
-            tolerations=_AUTOSCALERS_TOLERATE.get(_chart(inputs), ())
-            if tolerated is None
-            else tolerations_of(tolerated),
-            node_selector=selector_of(at(values, "nodeSelector")),
+            tolerations=_AUTOSCALERS_TOLERATE.get(chart, ()) if tolerated is None else tolerations_of(tolerated),
+            node_selector=known_texts(at(values, "nodeSelector")),
             safe_to_evict=True,
             scales_nodes=True,
-            idle=idle_of_chart(values if complete else UNKNOWN) if _chart(inputs) == "cluster-autoscaler" else None,
-            autoscaler=(scaler := _AUTOSCALERS[_chart(inputs)](UNKNOWN if not complete else values, release)),
+            idle=autoscalers.idle_of_chart(values if complete else UNKNOWN) if chart == "cluster-autoscaler" else None,
+            autoscaler=(scaler := _AUTOSCALERS[chart](UNKNOWN if not complete else values, release)),
             resource=declared.urn,
         )
-        if _chart(inputs) == "cluster-autoscaler":
-            yield from minimums_of_chart(values, f"Helm release '{release}'", declared.urn)
+        if chart == "cluster-autoscaler":
+            yield from autoscalers.minimums_of_chart(values, f"Helm release '{release}'", declared.urn)
         if scaler is not None:
-            annotations = [at(values, *place, "annotations") for place in _SERVICE_ACCOUNTS]
-            for tolerations in annotations:
-                yield from role_of_account(declared, tolerations, space, scaler.service_account)
-    metadata = {"name": release, "namespace": space}
-    asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
+            for place in _SERVICE_ACCOUNTS:
+                annotations = at(values, *place, "annotations")
+                yield from role_of_account(declared, annotations, space, scaler.service_account)
+    asking = replace(declared, properties={"metadata": {"name": release, "namespace": space}})
     yield from (workload for workload in embedded_workloads(values, "Release", asking) if workload.gpus != 0)
-    if _chart(inputs) not in _AUTOSCALERS:
-        read_above = [".".join(facts.tolerations) for facts in _CHARTS.get(_chart(inputs), {}).values()]
+    if chart not in _AUTOSCALERS:
+        read_above = [".".join((chart, *facts.tolerations)) for facts in _CHARTS.get(chart, {}).values()]
         # A chart's own name may say that it is a DaemonSet: promtail, node-exporter.
-        yield from placed(
-            {_chart(inputs): values}, release, space, declared.urn, [f"{_chart(inputs)}.{one}" for one in read_above]
-        )
-    yield from placeholders(_chart(inputs), values, release, space, declared.urn)
+        yield from placed({chart: values}, release, space, declared.urn, read_above)
+    yield from placeholders(chart, values, release, space, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
 
@@ -155,27 +147,18 @@ def _values(inputs: Mapping[str, Any]) -> tuple[Any, bool]:
     merged: dict[str, Any] = {}
     complete = True
     for file in items(inputs.get("valueYamlFiles")):
-        content = getattr(file, "text", None)  # of a StringAsset; the files of others are not where the gate runs
-        if isinstance(content, str):
-            import yaml  # 0.1 s that few programs need to spend
-
-            try:
-                parsed = mapping(yaml.safe_load(content))
-            except yaml.YAMLError:
-                parsed = UNKNOWN
-            complete = complete and parsed is not UNKNOWN
-            merged = merged if parsed is UNKNOWN else over(parsed, merged)
-        else:
-            complete = False
+        written = getattr(file, "text", None)  # of a StringAsset; the files of others are not where the gate runs
+        content = mapping(parsed(written)) if isinstance(written, str) else UNKNOWN
+        complete = complete and content is not UNKNOWN
+        merged = merged if content is UNKNOWN else over(content, merged)
     own = mapping(inputs.get("values"))
     return (UNKNOWN if own is UNKNOWN else over(own, merged)), complete
 
 
 def _chart(inputs: Mapping[str, Any]) -> str:
     """The chart's name without its repository or file: ``oci://…/gpu-operator``, ``./gpu-operator-v25.3.0.tgz``."""
-    chart = text(inputs.get("chart"))
-    name = chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) else ""
-    return _PACKAGED.sub("", name)
+    chart = known_text(inputs.get("chart")) or ""
+    return _PACKAGED.sub("", chart.rstrip("/").rpartition("/")[2])
 
 
 READERS: Final[Mapping[str, Reader]] = {
@@ -185,7 +168,5 @@ READERS: Final[Mapping[str, Reader]] = {
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     "kubernetes:helm.sh/v4:Chart": Referrer(refers=lambda _: True, finds=children),
-    "kubernetes:helm.sh/v3:Release": Referrer(
-        refers=lambda _: False, finds=lambda declared, everything: roles_among(declared, "values", everything)
-    ),
+    "kubernetes:helm.sh/v3:Release": roles_from("values"),
 }

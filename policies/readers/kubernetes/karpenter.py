@@ -16,7 +16,7 @@ from facts.catalog.gpu_machines import GpuMachine, gpu_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.eks.template import pods_reach
@@ -241,22 +241,17 @@ def _candidate(machine: GpuMachine) -> Candidate:
 
 def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
     # https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools: sizes with GPUs are those of family N.
-    counts: list[int] = []
-    for count in range(1, _MOST_PER_NODE + 1):
-        machine = {"sku-family": "N", "sku-gpu-manufacturer": "nvidia", "sku-gpu-count": str(count)}
-        answer = _admits(requirements, {**machine, "kubernetes.io/os": "linux", "sku-name": "Standard_N"})
-        if answer is UNKNOWN:
-            return UNKNOWN
-        if answer:
-            counts.append(count)
-    return tuple(counts)
+    size = {"sku-family": "N", "sku-gpu-manufacturer": "nvidia", "kubernetes.io/os": "linux", "sku-name": "Standard_N"}
+    answers = {
+        count: _admits(requirements, {**size, "sku-gpu-count": str(count)}) for count in range(1, _MOST_PER_NODE + 1)
+    }
+    return (
+        UNKNOWN if UNKNOWN in answers.values() else tuple(count for count, answer in answers.items() if answer is True)
+    )
 
 
 def _admits(requirements: Sequence[Any], machine: Candidate) -> Maybe[bool]:
-    answers = [_meets(requirement, machine) for requirement in requirements]
-    if False in answers:
-        return False
-    return UNKNOWN if UNKNOWN in answers else True
+    return both(_meets(requirement, machine) for requirement in requirements)
 
 
 def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:

@@ -14,17 +14,9 @@ from typing import Any, Final
 
 from facts.concepts.declared import Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, text
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, text
 from policies.readers.kubernetes.parts import never_ends
-from policies.readers.kubernetes.workloads import (
-    affinity_of,
-    container_gpus,
-    gpus_of,
-    makes_way,
-    runtime_class,
-    selector_of,
-    tolerations_of,
-)
+from policies.readers.kubernetes.workloads import affinity_of, container_gpus, gpus_of, makes_way, tolerations_of
 from policies.readers.reading import read
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
@@ -128,19 +120,18 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         gpus = gpus_of(pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
         placement = pod_at.pod if pod_at.whole else pod_at.placement
         missing = None if pod_at.whole else UNKNOWN  # the operator may add its own
-        priority = text(placement.get("priorityClassName"))
         yield Workload(
             name="/".join((declared.object_name, *pod_at.path)),
             namespace=declared.namespace,
             kind=kind,
             gpus=gpus,
             tolerations=tolerations_of(placement.get("tolerations", missing)),
-            node_selector=selector_of(placement.get("nodeSelector", missing)),
+            node_selector=known_texts(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
             always=_always(kind, pod_at),
-            runtime_class=runtime_class(pod_at.pod),
+            runtime_class=known_text(at(pod_at.pod, "runtimeClassName")),
             keeps_room=makes_way(placement.get("priority")) if pod_at.whole else False,
-            priority_class=priority if isinstance(priority, str) else None,
+            priority_class=known_text(placement.get("priorityClassName")),
             resource=declared.urn,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from facts.concepts.declared import DisruptionBudget
@@ -58,11 +58,6 @@ def safe_to_evict(metadata: Any) -> Maybe[bool | None]:
     """What the pod's annotation for the cluster autoscaler says."""
     annotation = at(metadata, "annotations", SAFE_TO_EVICT)
     return annotation if annotation in (UNKNOWN, None) else str(annotation).lower() == "true"
-
-
-def labels(metadata: Any) -> Maybe[Mapping[str, str]]:
-    """The pod's labels."""
-    return known_texts(at(metadata, "labels"))
 
 
 def read_budget(declared: Declared) -> Iterable[Item]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from facts.concepts.declared import Workload
-from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, items, mapping, whole
-from policies.readers.kubernetes.workloads import container_gpus, selector_of, tolerations_of
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, items, known_texts, mapping, whole
+from policies.readers.kubernetes.workloads import container_gpus, tolerations_of
 
 
 def placeholders(chart: str, values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
@@ -58,7 +58,7 @@ def _pods(placement: Any, gpus: Maybe[int], count: Any, named: tuple[str, str, s
         kind="Deployment",
         gpus=gpus,
         tolerations=UNKNOWN if shown is UNKNOWN else tolerations_of(shown.get("tolerations")),
-        node_selector=UNKNOWN if shown is UNKNOWN else selector_of(shown.get("nodeSelector")),
+        node_selector=UNKNOWN if shown is UNKNOWN else known_texts(shown.get("nodeSelector")),
         always=UNKNOWN if replicas is None else replicas,
         keeps_room=True,
         resource=resource,

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from facts.concepts.declared import Credential, GpuSharing, Minimum, Workload
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, Effect, Toleration
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_texts, mapping, text, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, coalesce, items, known_text, known_texts, mapping, whole
 from policies.readers.durations import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
@@ -61,7 +61,6 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     kind = declared.type.rpartition(":")[2].removesuffix("Patch")
     pod = at(declared.properties, *_POD_PATHS[kind])
     template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
-    priority = text(at(pod, "priorityClassName"))
     if isinstance(node := at(pod, "nodeName"), str) and kind in _REPLICATED:
         # The scheduler, and with it every taint, is left out.
         yield Minimum(f"{kind} '{declared.name}'", 1, where="spec.nodeName", node=node, resource=declared.urn)
@@ -71,20 +70,20 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         kind=kind,
         gpus=gpus_of(pod, declared.references),
         tolerations=tolerations_of(at(pod, "tolerations")),
-        node_selector=selector_of(at(pod, "nodeSelector")),
+        node_selector=known_texts(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
         always=_always(kind, declared.properties.get("spec"), pod),
         keeps_room=makes_way(at(pod, "priority")),
-        priority_class=priority if isinstance(priority, str) else None,
-        pod_labels=parts.labels(template),
+        priority_class=known_text(at(pod, "priorityClassName")),
+        pod_labels=known_texts(at(template, "labels")),
         safe_to_evict=parts.safe_to_evict(template),
         device_plugin=parts.device_plugin(pod),
         scales_nodes=parts.scales_nodes(pod),
         autoscaler=autoscaler_of(pod),
         idle=idle_of(pod),
         config_maps=parts.config_maps(pod),
-        runtime_class=runtime_class(pod),
+        runtime_class=known_text(at(pod, "runtimeClassName")),
     )
     yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
@@ -109,16 +108,10 @@ def makes_way(priority: Any) -> Maybe[bool]:
     return UNKNOWN if value is UNKNOWN else value < 0
 
 
-def runtime_class(pod: Any) -> str | None:
-    """The RuntimeClass that the pod names."""
-    name = text(at(pod, "runtimeClassName"))
-    return name if isinstance(name, str) else None
-
-
 def read_runtime_class(declared: Declared) -> Iterable[Item]:
     """A RuntimeClass: https://kubernetes.io/docs/concepts/containers/runtime-class/#scheduling."""
     scheduling = declared.properties.get("scheduling")
-    tolerations, selector = tolerations_of(at(scheduling, "tolerations")), selector_of(at(scheduling, "nodeSelector"))
+    tolerations, selector = tolerations_of(at(scheduling, "tolerations")), known_texts(at(scheduling, "nodeSelector"))
     yield AddedPlacement("RuntimeClass", declared.object_name, tolerations, selector)
 
 
@@ -136,8 +129,7 @@ def read_namespace(declared: Declared) -> Iterable[Item]:
 def read_config_map(declared: Declared) -> Iterable[Item]:
     """A ConfigMap: it must not contain a key, and may hold a device plugin's configuration."""
     if (replicas := replicated(declared.properties.get("data"))) is not None:
-        own_name = text(at(declared.properties, "metadata", "name"))
-        name = own_name if isinstance(own_name, str) else None
+        name = known_text(at(declared.properties, "metadata", "name"))
         yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn, name)
     if _holds_key(declared.properties.get("data")):
         yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
@@ -264,8 +256,8 @@ def _claimed(request: Any) -> Maybe[int]:
     https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
     """
     exact = coalesce(at(request, "exactly"), request)
-    device, count = text(at(exact, "deviceClassName")), whole(at(exact, "count"), default=1)
-    if isinstance(device, str) and not _GPU_CLASS.search(device):
+    device, count = known_text(at(exact, "deviceClassName")), whole(at(exact, "count"), default=1)
+    if device is not None and not _GPU_CLASS.search(device):
         return 0
     known = device == "gpu.nvidia.com" and at(exact, "allocationMode") in (None, "ExactCount")
     return count if known and count is not None else UNKNOWN
@@ -301,11 +293,6 @@ def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
             )
         )
     return tuple(tolerations)
-
-
-def selector_of(value: Any) -> Maybe[dict[str, str]]:
-    """A pod's ``nodeSelector``."""
-    return known_texts(value)
 
 
 def affinity_of(value: Any) -> Maybe[Mapping[str, Any] | None]:

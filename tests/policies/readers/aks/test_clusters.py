@@ -11,9 +11,9 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
-from policies.readers.aks.clusters import parse_taint
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.resource import Declared, Item
+from policies.readers.taints import parse_taint
 from policies.rules.security import control_plane_access, no_local_accounts
 
 POOL: dict[str, Any] = {
