@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -51,9 +51,11 @@ def declared_rule(id: str, row: Properties) -> ServerRule[Any]:
     cases = row["refuses"]
     paths = (path for case in cases for part in (*_parts(case), case.get("each", "").split()) for path in part)
     reads = tuple(row.get("reads") or dict.fromkeys(paths))
-    return ServerRule(
-        id, row["source"], reads, lambda inputs, _: next(filter(None, (refusal(c, inputs) for c in cases)), None)
-    )
+
+    def check(inputs: Properties, cloud: Any) -> str | None:
+        return next(filter(None, (refusal(case, inputs, cloud) for case in cases)), None)
+
+    return ServerRule(id, row["source"], reads, check)
 
 
 def _parts(case: Properties) -> list[Properties]:
@@ -61,7 +63,7 @@ def _parts(case: Properties) -> list[Properties]:
     return [*(when if isinstance(when, list) else [when]), case.get("unless") or {}, case.get("permits") or {}]
 
 
-def refusal(case: Properties, inputs: Properties) -> str | None:
+def refusal(case: Properties, inputs: Properties, cloud: Any) -> str | None:
     """The ``message`` about inputs that a row of a table refuses, ``None`` if it does not.
 
     It refuses inputs that are as one of ``when`` says, and not as ``unless`` says. With ``permits`` it refuses of these
@@ -72,12 +74,13 @@ def refusal(case: Properties, inputs: Properties) -> str | None:
     """
     if "each" in case:
         rest = {key: value for key, value in case.items() if key != "each"}
-        return next(filter(None, (refusal(rest, {**inputs, **item}) for item in at(inputs, case["each"]) or ())), None)
+        items = ({**inputs, **item} for item in at(inputs, case["each"]) or ())
+        return next(filter(None, (refusal(rest, item, cloud) for item in items)), None)
     *when, unless, permits = _parts(case)
-    if not any(_holds(each, inputs) for each in when) or (unless and _holds(unless, inputs)):
+    if not any(_holds(each, inputs, cloud) for each in when) or (unless and _holds(unless, inputs, cloud)):
         return None
     values = {path: at(inputs, path) for path in permits}
-    bad = [path for path, value in values.items() if value is not None and not _is(value, permits[path], inputs)]
+    bad = [path for path, value in values.items() if value is not None and not _is(value, permits[path], inputs, cloud)]
     if permits and not bad:
         return None
     named = {"path": bad[0], "value": values[bad[0]]} if bad else {}
@@ -90,23 +93,36 @@ def refusal(case: Properties, inputs: Properties) -> str | None:
     return _FIELD.sub(field, case["message"])
 
 
-def _holds(tests: Properties, inputs: Properties) -> bool:
-    return all(_is(at(inputs, path), test, inputs) for path, test in tests.items())
+def _holds(tests: Properties, inputs: Properties, cloud: Any) -> bool:
+    return all(_is(at(inputs, path), test, inputs, cloud) for path, test in tests.items())
 
 
-def _is(value: Any, test: Any, inputs: Properties) -> bool:
+def _is(value: Any, test: Any, inputs: Properties, cloud: Any) -> bool:
     if isinstance(test, bool):
         return bool(value) is test
     if isinstance(test, list):
         return value in test
     if isinstance(test, dict):
-        return all(_TESTS[name](value, each, inputs) for name, each in test.items())
+        return all(_TESTS[name](value, each, inputs, cloud) for name, each in test.items())
     return bool(value == test)
 
 
 def _bound(test: Any, inputs: Properties) -> float:
     """A number, or what is at a path; nothing there is 0."""
     return float(at(inputs, test) or 0) if isinstance(test, str) else float(test)
+
+
+def _matches(pattern: str, text: str, inputs: Properties) -> bool:
+    filled = _FIELD.sub(lambda field: re.escape(str(at(inputs, field[1]))), pattern)
+    return re.fullmatch(filled, text) is not None
+
+
+def _sold(name: Any, what: str, catalog: Any) -> bool:
+    """``what``: ``region``, ``machine``, ``machine with GPUs`` or ``machine without GPUs``."""
+    if what == "region":
+        return name in catalog.regions
+    machine = catalog.machines.get(str(name))
+    return machine is not None and what in ("machine", f"machine with{'' if machine.gpus else 'out'} GPUs")
 
 
 def _is_network(text: str, smallest: int, largest: int) -> bool:
@@ -123,28 +139,33 @@ def _distinct(items: Sequence[Any], keys: Sequence[str]) -> bool:
 
 
 _FIELD: Final = re.compile(r"\{([a-zA-Z][\w.|]*)\}")
-_TESTS: Final[Mapping[str, Callable[[Any, Any, Properties], bool]]] = {
-    "given": lambda value, test, _: (value is not None) is test,
-    "not": lambda value, test, inputs: not _is(value, test, inputs),
-    "pattern": lambda value, test, _: value is not None and re.fullmatch(test, str(value)) is not None,
+_TESTS: Final[Mapping[str, Callable[[Any, Any, Properties, Any], bool]]] = {
+    "given": lambda value, test, *_: (value is not None) is test,
+    "not": lambda value, test, inputs, cloud: not _is(value, test, inputs, cloud),
+    # A regular expression, which may name inputs as a message does.
+    "pattern": lambda value, test, inputs, _: value is not None and _matches(test, str(value), inputs),
     # A number, or the path of one.
-    "least": lambda value, test, inputs: float(value or 0) >= _bound(test, inputs),
-    "most": lambda value, test, inputs: float(value or 0) <= _bound(test, inputs),
-    "shortest": lambda value, test, _: len(value or ()) >= test,
-    "longest": lambda value, test, _: len(value or ()) <= test,
+    "least": lambda value, test, inputs, _: float(value or 0) >= _bound(test, inputs),
+    "most": lambda value, test, inputs, _: float(value or 0) <= _bound(test, inputs),
+    "shortest": lambda value, test, *_: len(value or ()) >= test,
+    "longest": lambda value, test, *_: len(value or ()) <= test,
     # Of a list: tests of an item, the keys in which items differ (none: they differ themselves), one that is there, the
-    # pattern of all.
-    "any": lambda value, test, inputs: any(_holds(test, {**inputs, **item}) for item in value or ()),
-    "distinct": lambda value, test, _: _distinct(value or (), test),
-    "has": lambda value, test, _: test in (value or ()),
-    "items": lambda value, test, _: all(re.fullmatch(test, each) for each in value or ()),
+    # path of one that is not, what all are.
+    "any": lambda value, test, inputs, cloud: any(_holds(test, {**inputs, **each}, cloud) for each in value or ()),
+    "distinct": lambda value, test, *_: _distinct(value or (), test),
+    "has": lambda value, test, *_: test in (value or ()),
+    "without": lambda value, test, inputs, _: at(inputs, test) not in (value or ()),
+    "items": lambda value, test, inputs, cloud: all(_is(each, test, inputs, cloud) for each in value or ()),
     # Address ranges, with these lengths of an IPv4 prefix.
-    "networks": lambda value, test, _: all(
+    "networks": lambda value, test, *_: all(
         _is_network(each, *test) for each in (value if isinstance(value, list) else [value]) if each
     ),
-    # Of a map: the pattern of all keys, and that of all values.
-    "keys": lambda value, test, _: all(re.fullmatch(test, key) for key in value or ()),
-    "values": lambda value, test, _: all(re.fullmatch(test, each) for each in (value or {}).values()),
+    # Of a map: the pattern of all keys, that of all values, and the keys of which it has exactly one.
+    "keys": lambda value, test, *_: all(re.fullmatch(test, key) for key in value or ()),
+    "values": lambda value, test, *_: all(re.fullmatch(test, each) for each in (value or {}).values()),
+    "one_of": lambda value, test, *_: sum(bool((value or {}).get(key)) for key in test) == 1,
+    # What the catalogue has of that name (``_sold``).
+    "sold": lambda value, test, _, cloud: _sold(value, test, cloud.catalog),
 }
 
 
@@ -176,11 +197,26 @@ _LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])
 _LABEL_PREFIX: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
 
 
-def bad_label(what: str, key: str, value: str) -> str | None:
-    """The error in a key or value, ``None`` if both are valid; ``what`` is ``label`` or ``taint``.
+def bad_labels(labels: Mapping[str, str]) -> str | None:
+    """The first error in labels, ``None`` if all are valid."""
+    return next(filter(None, (_bad_label("label", key, value) for key, value in labels.items())), None)
 
-    https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/
-    """
+
+def bad_taints(taints: Iterable[Mapping[str, Any]]) -> str | None:
+    """The first error in taints, which differ in key or effect; ``None`` if all are valid."""
+    known: set[tuple[str, str]] = set()
+    for taint in taints:
+        key, effect = taint["key"], taint["effect"]
+        if (key, effect) in known:
+            return f"Duplicate taint: key '{key}' with effect {effect} appears twice."
+        known.add((key, effect))
+        if problem := _bad_label("taint", key, taint.get("value") or ""):
+            return problem
+    return None
+
+
+def _bad_label(what: str, key: str, value: str) -> str | None:
+    """https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/"""
     prefix, slash, name = key.rpartition("/")
     if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_PREFIX.fullmatch(prefix)):
         return f"Invalid {what} key '{key}': it must be [prefix/]name of letters, digits, '-', '_' and '.'."

@@ -19,16 +19,6 @@ def inline_pools(cluster: Properties) -> list[Properties]:
     return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
 
 
-@TABLE.check("cluster", "cluster-location")
-def _location(cluster: Properties, cloud: Subscription) -> str | None:
-    if cluster.get("location") in cloud.catalog.regions:
-        return None
-    return (
-        f"The provided location '{cluster.get('location')}' is not available for resource type "
-        "'Microsoft.ContainerService/managedClusters' in this rehearsal."
-    )
-
-
 @TABLE.check("cluster", "version-offered")
 def _version(cluster: Properties, cloud: Subscription) -> str | None:
     version = cluster.get("kubernetesVersion")
@@ -37,18 +27,6 @@ def _version(cluster: Properties, cloud: Subscription) -> str | None:
     if version is None or resolve(version):
         return None
     return f"Managed cluster is on version {version}, which is not supported: this rehearsal offers {OFFERED}."
-
-
-@TABLE.check("cluster", "private-zone-form")
-def _private_zone(cluster: Properties, cloud: Subscription) -> str | None:
-    access = cluster.get("apiServerAccessProfile") or {}
-    zone, region = access.get("privateDNSZone") or "system", cluster["location"]
-    if zone == "none" and access.get("enablePrivateClusterPublicFQDN") is False:
-        return "apiServerAccessProfile: privateDNSZone none needs enablePrivateClusterPublicFQDN."
-    suffix = f"privatelink.{region}.azmk8s.io"
-    if zone in ("system", "none") or f".{zone.rpartition('/')[2]}".endswith(f".{suffix}"):
-        return None
-    return f"apiServerAccessProfile.privateDNSZone: the zone's name must end with {suffix}."
 
 
 @TABLE.check("cluster", "network-ranges")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rehearsal.providers.aks.agent_pool import CLUSTER
-from rehearsal.providers.aks.cloud import TABLE, Subscription
+from rehearsal.providers.aks.cloud import Subscription
 from rehearsal.providers.aks.nodes import renews_images
 from rehearsal.providers.base import Properties
 from rehearsal.providers.values import at
@@ -13,29 +13,6 @@ from rehearsal.simulation import Night
 
 MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
 IMAGES_WINDOW: Final = "aksManagedNodeOSUpgradeSchedule"
-# The types of schedule that a configuration's window may have; only weeks for AKS's own releases.
-SCHEDULES: Final = ("absoluteMonthly", "daily", "relativeMonthly", "weekly")
-
-
-@TABLE.check("maintenance", "release-hours")
-def _hours(inputs: Properties, cloud: Subscription) -> str | None:
-    for each in inputs.get("timeInWeek") or ():
-        if not each.get("day") or not all(0 <= hour <= 23 for hour in each.get("hourSlots") or (-1,)):
-            return "timeInWeek needs a day and hourSlots of 0 to 23."
-    return None
-
-
-@TABLE.check("maintenance", "window-one-schedule")
-def _schedule(inputs: Properties, cloud: Subscription) -> str | None:
-    schedule = at(inputs, "maintenanceWindow.schedule")
-    if schedule is None:
-        return None
-    kinds = [kind for kind in SCHEDULES if schedule.get(kind)]
-    if len(kinds) != 1:
-        return f"maintenanceWindow.schedule needs exactly one of {', '.join(SCHEDULES)}."
-    if inputs["configName"] == "default" and kinds != ["weekly"]:
-        return "maintenanceWindow.schedule of configuration 'default' must be weekly."
-    return None
 
 
 def night(cloud: Subscription) -> Night | None:

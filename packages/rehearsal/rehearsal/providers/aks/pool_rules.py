@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from rehearsal.providers.aks.cloud import TABLE, Subscription
-from rehearsal.providers.aks.nodes import can_mig
+from rehearsal.providers.aks.nodes import PREFIX, SPOT_KEY, can_mig, taint
 from rehearsal.providers.aks.versions import OFFERED, resolve
 from rehearsal.providers.base import Properties
-from rehearsal.providers.rules import bad_label
+from rehearsal.providers.rules import bad_labels, bad_taints
 from rehearsal.providers.values import at
 
 RANGE_ERROR: Final = "https://github.com/Azure/AKS/issues/3513"
 
-TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)")
-# Of the prefix that AKS keeps for itself, what users may set.
-ALLOWED: Final = ("kubernetes.azure.com/scalesetpriority",)
+TAINT: Final = re.compile(r"[^=:]+(=[^:]*)?:(NoSchedule|PreferNoSchedule|NoExecute)")
 
 
 def pool_name(pool: Properties) -> str:
@@ -28,16 +27,6 @@ def pool_name(pool: Properties) -> str:
 def is_system(pool: Properties) -> bool:
     """Whether the pool runs AKS's own pods."""
     return pool.get("mode") == "System"
-
-
-@TABLE.check("pool", "vm-size-exists")
-def _size(pool: Properties, cloud: Subscription) -> str | None:
-    size = pool.get("vmSize")
-    if size is None:
-        return f"Agent pool '{pool_name(pool)}': vmSize is required."
-    if cloud.catalog.machines.get(size) is not None:
-        return None
-    return f"The VM size of {size} is not allowed in your subscription in this location. See https://aka.ms/aks/quotas."
 
 
 @TABLE.check("pool", "system-pool-size")
@@ -60,14 +49,6 @@ def _mig(pool: Properties, cloud: Subscription) -> str | None:
     return f"GPU instance profile {profile} is not supported on VM size {machine.type}: its GPUs cannot be partitioned."
 
 
-@TABLE.check("pool", "gpu-profile-needs-gpus")
-def _gpu_profile(pool: Properties, cloud: Subscription) -> str | None:
-    machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
-    if not pool.get("gpuProfile") or machine is None or machine.gpus:
-        return None
-    return f"Agent pool '{pool_name(pool)}': gpuProfile is for VM sizes with GPUs, {machine.type} has none."
-
-
 @TABLE.check("pool", "linux-gpu-image")
 def _image(pool: Properties, cloud: Subscription) -> str | None:
     windows = str(pool.get("osSKU") or "").startswith("Windows")
@@ -80,44 +61,25 @@ def _image(pool: Properties, cloud: Subscription) -> str | None:
     return None
 
 
-@TABLE.check("pool", "secure-boot-signed-driver")
-def _secure_boot(pool: Properties, cloud: Subscription) -> str | None:
-    """Azure takes it, and no node has a GPU: AKS's driver for Ubuntu is not signed."""
-    machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
-    driven = machine is not None and machine.gpus and at(pool, "gpuProfile.driver") != "None"
-    if driven and at(pool, "securityProfile.enableSecureBoot") and (pool.get("osSKU") or "Ubuntu") == "Ubuntu":
-        return f"Agent pool '{pool_name(pool)}': with secure boot on Ubuntu AKS's GPU driver does not load."
-    return None
-
-
 @TABLE.check("pool", "labels-valid")
 def _labels(pool: Properties, cloud: Subscription) -> str | None:
-    for key, value in (pool.get("nodeLabels") or {}).items():
-        problem = bad_label("label", key, value)
-        if problem:
-            return problem
-        if key.startswith("kubernetes.azure.com/") and key not in ALLOWED:
-            return f"Label key '{key}' is reserved: AKS sets labels with the prefix kubernetes.azure.com/ itself."
-    return None
+    labels = pool.get("nodeLabels") or {}
+    return bad_labels(labels) or _reserved("Label", labels)
 
 
 @TABLE.check("pool", "taints-valid")
 def _taints(pool: Properties, cloud: Subscription) -> str | None:
-    unique: set[tuple[str, str]] = set()
-    for text in pool.get("nodeTaints") or []:
-        match = TAINT.fullmatch(text)
-        if match is None:
-            return f"Taint '{text}' is invalid: write key=value:NoSchedule, PreferNoSchedule or NoExecute."
-        key, effect = match["key"], text.rpartition(":")[2]
-        if (key, effect) in unique:
-            return f"Taint key '{key}' with effect {effect} appears twice."
-        unique.add((key, effect))
-        problem = bad_label("taint", key, match["value"] or "")
-        if problem:
-            return problem
-        if key.startswith("kubernetes.azure.com/") and key not in ALLOWED:
-            return f"Taint key '{key}' is reserved: AKS sets taints with the prefix kubernetes.azure.com/ itself."
-    return None
+    taints = pool.get("nodeTaints") or []
+    unread = next((text for text in taints if not TAINT.fullmatch(text)), None)
+    if unread is not None:
+        return f"Taint '{unread}' is invalid: write key=value:NoSchedule, PreferNoSchedule or NoExecute."
+    parsed = [taint(text) for text in taints]
+    return bad_taints(parsed) or _reserved("Taint", [each["key"] for each in parsed])
+
+
+def _reserved(what: str, keys: Iterable[str]) -> str | None:
+    key = next((key for key in keys if key.startswith(PREFIX) and key != SPOT_KEY), None)
+    return key and f"{what} key '{key}' is reserved: AKS sets {what.lower()}s with the prefix {PREFIX} itself."
 
 
 @TABLE.check("pool", "pool-version-offered")

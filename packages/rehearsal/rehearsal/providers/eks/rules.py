@@ -10,7 +10,7 @@ from rehearsal.providers.base import CheckFailure, Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import architecture, instance_type
 from rehearsal.providers.eks.base.row import TABLE
-from rehearsal.providers.rules import bad_label, tag_rules
+from rehearsal.providers.rules import bad_labels, bad_taints, tag_rules
 from rehearsal.providers.values import at
 
 DEFAULT_VERSION: Final = "1.34"
@@ -133,9 +133,7 @@ def _reserved(inputs: Properties, account: Account) -> str | None:
 
 @TABLE.check("node-group", "labels-valid")
 def _labels(inputs: Properties, account: Account) -> str | None:
-    return next(
-        (bad for key, value in (inputs.get("labels") or {}).items() if (bad := _bad("label", key, value))), None
-    )
+    return _bad(bad_labels(inputs.get("labels") or {}))
 
 
 @TABLE.check("node-group", "taints-valid")
@@ -143,21 +141,11 @@ def _taints(inputs: Properties, account: Account) -> str | None:
     taints = inputs.get("taints") or []
     if len(taints) > _MOST_TAINTS:
         return f"InvalidParameterException: {len(taints)} taints are more than {_MOST_TAINTS}"
-    unique: set[tuple[str, str]] = set()
-    for taint in taints:
-        identity = taint["key"], taint["effect"]
-        if identity in unique:
-            return f"InvalidParameterException: Duplicate taint: key {taint['key']} with effect {taint['effect']}"
-        unique.add(identity)
-        bad = _bad("taint", taint["key"], taint.get("value") or "")
-        if bad:
-            return bad
-    return None
+    return _bad(bad_taints(taints))
 
 
-def _bad(what: str, key: str, value: str) -> str | None:
-    problem = bad_label(what, key, value)
-    return f"InvalidParameterException: {problem}" if problem else None
+def _bad(problem: str | None) -> str | None:
+    return problem and f"InvalidParameterException: {problem}"
 
 
 _KEY: Final = 128

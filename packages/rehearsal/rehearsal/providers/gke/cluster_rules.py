@@ -47,13 +47,6 @@ def _node_locations(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return zones_outside(region_of(location), cluster.get("nodeLocations") or [], cloud)
 
 
-@TABLE.check("cluster", "node-locations-exclude-primary")
-def _primary_zone(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    if cluster.get("location") in (cluster.get("nodeLocations") or []):
-        return "when using a multi-zonal cluster, node_locations should not contain the original 'zone'"
-    return None
-
-
 @TABLE.check("cluster", "version-offered")
 def _version(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     version = cluster.get("minMasterVersion")
@@ -86,14 +79,6 @@ def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
                 return f"Requested CIDR {text} overlaps with {other}."
         earlier.append((text, network))
     return None
-
-
-@TABLE.check("cluster", "workload-pool")
-def _workload_pool(cluster: Properties, cloud: SimulatedCloud) -> str | None:
-    pool = at(cluster, "workloadIdentityConfig.workloadPool")
-    if pool is None or pool == f"{cluster['project']}.svc.id.goog":
-        return None
-    return f"workload_pool '{pool}' is not supported: use '{cluster['project']}.svc.id.goog'."
 
 
 @TABLE.check("cluster", "encryption-key")

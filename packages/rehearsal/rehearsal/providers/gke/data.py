@@ -33,14 +33,6 @@ def _bucket_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return f"The specified location constraint is not valid: {location}"
 
 
-@TABLE.check("repository", "repository-location")
-def _repository_location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
-    location = inputs.get("location")
-    if location in cloud.catalog.regions or location in ("asia", "europe", "us"):
-        return None
-    return f"Location {location} is not found or access is unauthorized."
-
-
 def _available(pending: Pending[SimulatedCloud]) -> None:
     if pending.before is None and pending.id in TAKEN:
         message = (

@@ -9,8 +9,8 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke.cloud import TABLE
-from rehearsal.providers.gke.nodes import gpu_called
-from rehearsal.providers.rules import bad_label
+from rehearsal.providers.gke.nodes import EFFECTS, gpu_called
+from rehearsal.providers.rules import bad_labels, bad_taints
 from rehearsal.providers.values import at
 
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
@@ -32,14 +32,6 @@ SSD_COUNTS: Final = (
     "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount",
     "nodeConfig.localNvmeSsdBlockConfig.localSsdCount",
 )
-
-
-@TABLE.check("node-pool", "machine-exists")
-def _machine(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    type_ = at(pool, "nodeConfig.machineType")
-    if type_ is None or cloud.catalog.machines.get(type_) is not None:
-        return None
-    return f"Machine type '{type_}' is not known to this rehearsal, whose catalogue of machine types is not Google's."
 
 
 @TABLE.check("node-pool", "machine-on-demand")
@@ -91,8 +83,7 @@ def _surge(pool: Properties, cloud: SimulatedCloud) -> str | None:
 
 @TABLE.check("node-pool", "labels-valid")
 def _labels(pool: Properties, cloud: SimulatedCloud) -> str | None:
-    labels = at(pool, "nodeConfig.labels") or {}
-    return next(filter(None, (bad_label("label", key, value) for key, value in labels.items())), None)
+    return bad_labels(at(pool, "nodeConfig.labels") or {})
 
 
 @TABLE.check("node-pool", "labels-length")
@@ -106,18 +97,10 @@ def _labels_length(pool: Properties, cloud: SimulatedCloud) -> str | None:
 @TABLE.check("node-pool", "taints-valid")
 def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
     taints: list[dict[str, Any]] = at(pool, "nodeConfig.taints") or []
-    unique: set[tuple[str, str]] = set()
     for taint in taints:
-        identity = (taint.get("key", ""), taint.get("effect", ""))
-        if identity in unique:
-            return f"Duplicate taint: key '{identity[0]}' with effect {identity[1]} appears twice."
-        unique.add(identity)
-        if taint.get("effect") not in ("NO_SCHEDULE", "PREFER_NO_SCHEDULE", "NO_EXECUTE"):
-            return (
-                f"Taint '{identity[0]}' has effect '{identity[1]}'; use NO_SCHEDULE, PREFER_NO_SCHEDULE or NO_EXECUTE."
-            )
-    bad = (bad_label("taint", taint.get("key", ""), taint.get("value", "")) for taint in taints)
-    return next(filter(None, bad), None)
+        if taint["effect"] not in EFFECTS:
+            return f"Taint '{taint['key']}' has effect '{taint['effect']}'; use {', '.join(EFFECTS)}."
+    return bad_taints(taints)
 
 
 @TABLE.check("node-pool", "max-run-duration")
