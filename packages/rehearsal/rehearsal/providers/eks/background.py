@@ -51,7 +51,11 @@ class Background:
             if self._autoscaler is not None and type.startswith(_DECIDES):
                 if type == NODE_GROUP:
                     self._groups.changed()
-                    self._settle(self._autoscaler)
+                    try:
+                        self._autoscaler.refresh()
+                    except Exception as error:
+                        # Its thread looks again; a group's own failure has been reported by the call that made it.
+                        _log.info("the autoscaler's view of the node groups: %s", error)
                 else:
                     self._wake_soon()
 
@@ -100,10 +104,3 @@ class Background:
                 self._timer = threading.Timer(_QUIET_SECONDS, self._groups.changed)
                 self._timer.daemon = True
                 self._timer.start()
-
-    def _settle(self, autoscaler: AutoscalerSimulation) -> None:
-        try:
-            autoscaler.refresh()
-        except Exception as error:
-            # Its thread looks again; a group's own failure has been reported by the call that made it.
-            _log.info("the autoscaler's view of the node groups: %s", error)

@@ -73,15 +73,12 @@ def _inline_pools(cluster: Properties) -> Iterator[NestedResource]:
     shared = {"project": cluster.get("project"), "location": cluster.get("location"), "cluster": cluster.get("name")}
     pools: Any = cluster.get("nodePools")
     if not isinstance(pools, list) or not pools:
-        pools = [{"name": DEFAULT_POOL, **_default_pool(cluster)}]
+        default = {"nodeConfig": cluster.get("nodeConfig"), "nodeCount": cluster.get("initialNodeCount")}
+        pools = [{"name": DEFAULT_POOL, **without_none(default)}]
     for index, pool in enumerate(pools):
         if isinstance(pool, dict):
             inputs = {"name": f"pool-{index}", **copy.deepcopy(pool), **shared}
             yield NestedResource(POOL, inputs, recorded=cluster.get("removeDefaultNodePool") is not True)
-
-
-def _default_pool(cluster: Properties) -> Properties:
-    return without_none({"nodeConfig": cluster.get("nodeConfig"), "nodeCount": cluster.get("initialNodeCount")})
 
 
 def _require_ranges(inputs: Properties, subnetwork: Record) -> None:
@@ -186,10 +183,6 @@ def _access(inputs: Properties) -> tuple[Any, Any]:
     return at(inputs, "privateClusterConfig.enablePrivateEndpoint"), at(inputs, f"{_BY_NAME}.allowExternalTraffic")
 
 
-def _stop(cloud: SimulatedCloud, cluster: Record) -> None:
-    cloud.machines().delete_cluster(cluster.inputs["name"])
-
-
 def _unprotected(cloud: SimulatedCloud, cluster: Record) -> None:
     if cluster.inputs.get("deletionProtection"):
         raise ProviderError(PROTECTED)
@@ -219,7 +212,9 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         requires=_require,
         nested=_inline_pools,
         require_deletable=_unprotected,
-        lifecycle=Lifecycle("cluster", _start, _stop),
+        lifecycle=Lifecycle(
+            "cluster", _start, lambda cloud, cluster: cloud.machines().delete_cluster(cluster.inputs["name"])
+        ),
     ),
 )
 

@@ -6,7 +6,7 @@ import re
 import zlib
 from typing import Any, Final
 
-from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.cloud import SimulatedCloud, last_part
 from rehearsal.providers.gke.cloud import TABLE, in_region
 from rehearsal.providers.gke.errors import bad_request, not_found
 from rehearsal.providers.gke.functions import project_number
@@ -55,10 +55,6 @@ def _known_member(pending: Pending[SimulatedCloud]) -> None:
     require_pool(pending.cloud, pending.inputs["member"])
 
 
-def _account_number(pending: Pending[SimulatedCloud]) -> str:
-    return str(10**20 + zlib.crc32(pending.id.rpartition("/")[2].encode()))
-
-
 def _grant(token: str, **code: Any) -> SimulatedResource[SimulatedCloud]:
     return TABLE.row(token, **{"requires": _known_member, "idempotent": lambda _: True, **code})
 
@@ -100,7 +96,7 @@ def require_customer_key(cloud: SimulatedCloud, project: str, key: str | None, s
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         ACCOUNT,
-        outputs={"uniqueId": _account_number},
+        outputs={"uniqueId": lambda pending: str(10**20 + zlib.crc32(last_part(pending.id).encode()))},
         idempotent=lambda inputs: bool(inputs.get("createIgnoreAlreadyExists")),
     ),
     _grant("gcp:projects/iAMMember:IAMMember"),

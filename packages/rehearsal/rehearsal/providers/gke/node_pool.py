@@ -197,10 +197,6 @@ def _managers(pending: Pending[SimulatedCloud]) -> list[str]:
     return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(pending)]
 
 
-def _groups(pending: Pending[SimulatedCloud]) -> list[str]:
-    return [url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(pending)]
-
-
 def _node_config(pending: Pending[SimulatedCloud]) -> Properties:
     """The pool's configuration with the taint that GKE adds when a pool joins, and never later."""
     cloud, cluster, config = pending.cloud, _cluster_of(pending.cloud, pending.id), _config(pending)
@@ -258,7 +254,9 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
         outputs={
             "autoscaling": _autoscaling,
             "instanceGroupUrls": _managers,
-            "managedInstanceGroupUrls": _groups,
+            "managedInstanceGroupUrls": lambda pending: [
+                url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(pending)
+            ],
             "nodeConfig": _node_config,
             "nodeLocations": lambda pending: list(_zones(pending)),
             "version": lambda pending: (

@@ -86,8 +86,3 @@ Table = Mapping[tuple[str, str], Needs]
 def only(action: str) -> Needs:
     """The right to an action that takes no resource."""
     return lambda _: (Right(action),)
-
-
-def none(_: Operation) -> Iterable[Right]:
-    """For what everybody may do."""
-    return ()

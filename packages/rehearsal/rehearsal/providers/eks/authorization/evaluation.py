@@ -51,12 +51,12 @@ class Evaluation:
         what = f"User: {caller.arn} is not authorized to perform: {right.action} on resource: {right.resource}"
         if role is None:
             return AccessDenied(right, f"{what} because the role {caller.role} does not exist any more", False)
-        documents = {"identity-based policy": tuple(role.policies.values())}
+        documents = [("an", "identity-based policy", tuple(role.policies.values()))]
         if role.boundary is not None:
-            documents["permissions boundary"] = (role.boundary,)
-        for kind, document in documents.items():
+            documents.append(("a", "permissions boundary", (role.boundary,)))
+        for article, kind, document in documents:
             if denies(document, call) is True:
-                return AccessDenied(right, f"{what} with an explicit deny in {_a(kind)}", True)
+                return AccessDenied(right, f"{what} with an explicit deny in {article} {kind}", True)
             if allows(document, call) is not True:
                 odd = unevaluated_operators(document, call)
                 because = f"no {kind} allows the {right.action} action"
@@ -91,7 +91,3 @@ def needed(request: Operation, service: str, operation: str) -> list[Right] | No
         return None
     region = {"aws:RequestedRegion": request.account.region}
     return [Right(right.action, right.resource, {**region, **right.context}) for right in needs(request)]
-
-
-def _a(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

@@ -19,7 +19,7 @@ from typing import Any, Final
 import yaml
 
 from facts.concepts.iam import Value, request_tags, resource_tags
-from rehearsal.providers.eks.authorization.callers import Needs, Operation, Right, Table, none, only
+from rehearsal.providers.eks.authorization.callers import Needs, Operation, Right, Table, only
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 
@@ -111,21 +111,17 @@ def launch(
     if spot:
         yield from _made(operation, "RunInstances", "spot-instances-request", tags)
     yield from _passed_role(operation, data.get("IamInstanceProfile") or {})
+    # EC2 asks for them as its caller: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html
     for key in disk_keys(data):
-        yield from _uses_key(key)
+        for action in ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo"):
+            yield Right(f"kms:{action}", key)
+        yield Right("kms:CreateGrant", key, {"kms:GrantIsForAWSResource": "true"})
 
 
 def disk_keys(data: Mapping[str, Any]) -> list[str]:
     """The customer's keys on the disks of a launch template's data, each once."""
     named = [(each.get("Ebs") or {}).get("KmsKeyId") for each in data.get("BlockDeviceMappings") or ()]
     return list(dict.fromkeys(key for key in named if key))
-
-
-def _uses_key(key: str) -> Iterator[Right]:
-    """EC2 asks for them as its caller: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html"""
-    for action in ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo"):
-        yield Right(f"kms:{action}", key)
-    yield Right("kms:CreateGrant", key, {"kms:GrantIsForAWSResource": "true"})
 
 
 def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -235,9 +231,9 @@ def _profile(operation: str) -> Needs:
         instance_profile = _look_up(request, "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name)
         path = str(instance_profile.get("Path") or request.params.get("Path") or "/")
         arn = request.arn("iam", f"instance-profile{path}{name}", everywhere=True)
-        yield Right(
-            f"iam:{operation}", arn, {**resource_tags(_as_mapping(instance_profile.get("Tags"))), **_requested(request)}
-        )
+        tags, requested = _as_mapping(instance_profile.get("Tags")), _as_mapping(request.params.get("Tags"))
+        context = {**resource_tags(tags), **(request_tags(requested) if requested else {})}
+        yield Right(f"iam:{operation}", arn, context)
         if operation == "AddRoleToInstanceProfile":
             role = _look_up(request, "GetRole", "Role", RoleName=request.params.get("RoleName"))
             if role:
@@ -285,21 +281,12 @@ def _queue(operation: str) -> Needs:
     return needs
 
 
-def _zonal_shift(request: Operation) -> Iterator[Right]:
-    yield Right("arc-zonal-shift:GetManagedResource", str(request.params.get("resourceIdentifier") or "*"))
-
-
 def _look_up(request: Operation, operation: str, key: str, **params: Any) -> Mapping[str, Any]:
     try:
         description: Mapping[str, Any] = request.account.call("iam", operation, **params)[key]
     except AwsError:
         return {}
     return description
-
-
-def _requested(request: Operation) -> Mapping[str, Any]:
-    tags = _as_mapping(request.params.get("Tags"))
-    return request_tags(tags) if tags else {}
 
 
 TABLE: Final[Table] = {
@@ -318,6 +305,9 @@ TABLE: Final[Table] = {
     ("eks", "DescribeCluster"): _describe_cluster,
     ("ssm", "GetParameter"): _get_parameter,
     **{("sqs", name): _queue(name) for name in _TABLE["queue"].split()},
-    ("sts", "GetCallerIdentity"): none,
-    ("arc-zonal-shift", "GetManagedResource"): _zonal_shift,
+    # Everybody may.
+    ("sts", "GetCallerIdentity"): lambda _: (),
+    ("arc-zonal-shift", "GetManagedResource"): lambda request: [
+        Right("arc-zonal-shift:GetManagedResource", str(request.params.get("resourceIdentifier") or "*"))
+    ],
 }

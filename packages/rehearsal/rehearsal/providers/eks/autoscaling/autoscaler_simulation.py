@@ -52,7 +52,7 @@ class Observer:
             installation,
             self._role(cluster, installation),
             cluster_autoscaler.priorities(config_maps, installation.namespace),
-            self._context(cluster),
+            {"aws:RequestedRegion": self._account.region, "aws:PrincipalTag/eks-cluster-name": cluster},
         )
 
     def nodes_by_group(self) -> Counter[str]:
@@ -112,9 +112,6 @@ class Observer:
             self._known[key] = read()
         value: _T = self._known[key]
         return value
-
-    def _context(self, cluster: str) -> dict[str, str]:
-        return {"aws:RequestedRegion": self._account.region, "aws:PrincipalTag/eks-cluster-name": cluster}
 
     def _warn_of_version(self, installation: Installation, cluster: str) -> None:
         warning = discovery.strays(installation.minor, str(self._cluster(cluster).get("version") or ""))
@@ -182,7 +179,8 @@ class AutoscalerSimulation:
                 self._reported = dict.fromkeys(self._reported)
                 self._account_read = -_ACCOUNT_SECONDS
             if time.monotonic() - self._account_read >= _ACCOUNT_SECONDS:
-                self._read_account()
+                self._declared = self._groups.list()
+                self._observer.forget()
                 self._account_read = time.monotonic()
             decided = list(self._decisions())
             names = {(group.cluster, group.base.name) for group in self._declared}
@@ -203,10 +201,6 @@ class AutoscalerSimulation:
                 _log.debug("autoscaler simulation: %s", error, exc_info=True)
             self._stopped.wait(_REST_SECONDS)
             self._look.wait(_PERIOD_SECONDS - _REST_SECONDS)
-
-    def _read_account(self) -> None:
-        self._declared = self._groups.list()
-        self._observer.forget()
 
     def _decisions(self) -> Iterator[SimulatedNodeGroup]:
         deployments = self._fleet.list_objects(DEPLOYMENTS)

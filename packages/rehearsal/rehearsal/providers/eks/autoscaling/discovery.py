@@ -150,7 +150,7 @@ class Installation:
 
 def cluster_autoscaler(deployments: Iterable[Mapping[str, Any]]) -> Installation | None:
     """The Deployment that runs cluster-autoscaler, by its image, in any namespace; one with ready pods first."""
-    return _first(installations(deployments, _IMAGE))
+    return max(installations(deployments, _IMAGE), key=lambda each: each.ready > 0, default=None)
 
 
 def installations(deployments: Iterable[Mapping[str, Any]], image: re.Pattern[str]) -> list[Installation]:
@@ -238,7 +238,3 @@ def _missing(required: Mapping[str, str], tags: Mapping[str, str]) -> list[str]:
         for key, value in required.items()
         if key not in tags or (value and tags[key] != value)
     ]
-
-
-def _first(candidates: list[Installation]) -> Installation | None:
-    return max(candidates, key=lambda each: each.ready > 0, default=None)

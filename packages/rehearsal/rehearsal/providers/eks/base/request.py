@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from rehearsal.providers.base import Properties
@@ -57,10 +58,6 @@ def pairs(tags: Mapping[str, str], key: str = "Key", value: str = "Value") -> li
     return [{key: name, value: text} for name, text in tags.items()]
 
 
-def _kms_pairs(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    return pairs(tags, "TagKey", "TagValue")
-
-
 class _Tagging(NamedTuple):
     """How a service tags: the parameters for the resource, for the tags (and their form) and for removed keys, and
     the operations' noun. ``{noun}`` is the type's (``Role``)."""
@@ -78,7 +75,7 @@ _TAGGING: Final = {
     "eks": _Tagging("resourceArn", "tags", dict, "tagKeys"),
     "events": _Tagging("ResourceARN", "Tags", pairs, "TagKeys"),
     "iam": _Tagging("{noun}Name", "Tags", pairs, "TagKeys", "{noun}"),
-    "kms": _Tagging("KeyId", "Tags", _kms_pairs, "TagKeys"),
+    "kms": _Tagging("KeyId", "Tags", partial(pairs, key="TagKey", value="TagValue"), "TagKeys"),
     "logs": _Tagging("resourceArn", "tags", dict, "tagKeys"),
     "sqs": _Tagging("QueueUrl", "Tags", dict, "TagKeys", "Queue"),
 }

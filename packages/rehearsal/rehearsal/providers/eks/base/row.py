@@ -160,25 +160,24 @@ def _asks(*, request: str, at: str = "", where: Mapping[str, Any] | None = None,
         values = {**inputs, "id": id}
         answer = send(account, request, params, values)
         answered = answer.get(at) if at else answer
-        permitted = {key: filled(each, values) for key, each in (where or {}).items()}
-        for each in answered if isinstance(answered, list) else [answered]:
-            if each is not None and all(each.get(key) in values for key, values in _lists(permitted).items()):
+        permitted = {key: _listed(filled(each, values)) for key, each in (where or {}).items()}
+        for each in _listed(answered):
+            if each is not None and all(each.get(key) in allowed for key, allowed in permitted.items()):
                 return each
         return None
 
     return describe
 
 
-def _lists(permitted: Mapping[str, Any]) -> dict[str, list[Any]]:
-    return {key: each if isinstance(each, list) else [each] for key, each in permitted.items()}
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _sends(*, request: str, **params: Any) -> Remove:
-    return lambda account, id, inputs: _ignore(send(account, request, params, {**inputs, "id": id}))
+    def remove(account: Account, id: str, inputs: Properties) -> None:
+        send(account, request, params, {**inputs, "id": id})
 
-
-def _ignore(_: Any) -> None:
-    """The answer."""
+    return remove
 
 
 def _attribute(

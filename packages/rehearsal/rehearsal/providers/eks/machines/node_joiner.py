@@ -201,26 +201,19 @@ class NodeJoiner(threading.Thread):
     def look(self) -> None:
         """Look once, unless nothing can have changed since."""
         now = time.monotonic()
-        state = self._state()
+        state = "/".join(str(self._account.writes(service)) for service in ("ec2", "iam", "eks"))
         if state == self._looked_at and now < self._again:
             return
-        self._again = now + (_PERIOD_SECONDS if self._boots() else 5.0)
-        running = {each.id: each for each in self._instances()}
+        boots = any(not each.joined for each in self._known.values())
+        self._again = now + (_PERIOD_SECONDS if boots else 5.0)
+        regions = {str(each.outputs["region"]) for each in self._account.store.all(CLUSTER)}
+        accounts = [replace(self._account, region=region) for region in sorted(regions)]
+        running = {each.id: each for account in accounts for each in instances(account)}
         for instance in running.values():
             self._follow(instance, now)
         for id in [id for id in self._known if id not in running]:
             self._deleted(id)
         self._looked_at = state
-
-    def _state(self) -> str:
-        return "/".join(str(self._account.writes(service)) for service in ("ec2", "iam", "eks"))
-
-    def _boots(self) -> bool:
-        return any(not each.joined for each in self._known.values())
-
-    def _instances(self) -> list[Instance]:
-        regions = {str(each.outputs["region"]) for each in self._account.store.all(CLUSTER)}
-        return [each for region in sorted(regions) for each in instances(replace(self._account, region=region))]
 
     def _follow(self, instance: Instance, now: float) -> None:
         if instance.state in _RUNS:

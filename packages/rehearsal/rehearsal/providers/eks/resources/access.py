@@ -179,10 +179,6 @@ def _identity_requires(pending: Pending[Account]) -> None:
         raise refused(POD_IDENTITY, "ResourceInUseException", f"Association already exists: {where}")
 
 
-def _identity_id(pending: Pending[Account]) -> str:
-    return f"a-{random.getrandbits(68):017x}"
-
-
 ROWS: Final = (
     TABLE.row(
         ADDON,
@@ -192,5 +188,5 @@ ROWS: Final = (
     ),
     TABLE.row(ACCESS_ENTRY, outputs={"accessEntryArn": _entry_arn}, requires=_entry_requires),
     TABLE.row(POLICY_ASSOCIATION, requires=_association_requires),
-    TABLE.row(POD_IDENTITY, make=_identity_id, requires=_identity_requires),
+    TABLE.row(POD_IDENTITY, make=lambda _: f"a-{random.getrandbits(68):017x}", requires=_identity_requires),
 )

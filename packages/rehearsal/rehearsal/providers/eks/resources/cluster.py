@@ -251,10 +251,6 @@ def _access(pending: Pending[Account]) -> Properties:
     return {**usual, **(pending.inputs.get("accessConfig") or {})}
 
 
-def _identities(pending: Pending[Account]) -> Any:
-    return [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}]
-
-
 def _network(pending: Pending[Account]) -> Properties:
     network = pending.answer["resourcesVpcConfig"]
     return {**pending.inputs["vpcConfig"], **{key: network.get(key, "") for key in ("clusterSecurityGroupId", "vpcId")}}
@@ -275,7 +271,7 @@ ROWS: Final = (
             "accessConfig": _access,
             "certificateAuthority": _since_start("certificateAuthority"),
             "endpoint": _since_start("endpoint"),
-            "identities": _identities,
+            "identities": lambda pending: [{"oidcs": [{"issuer": pending.answer["identity"]["oidc"]["issuer"]}]}],
             "vpcConfig": _network,
         },
         requires=_requires,

@@ -69,10 +69,6 @@ def _remove_rule(account: Account, id: str, inputs: Properties) -> None:
     account.call("events", "DeleteRule", Name=id)
 
 
-def _of_rule(inputs: Properties, target: dict[str, Any]) -> dict[str, Any]:
-    return {"Rule": inputs["rule"], "Targets": [target]}
-
-
 def _with_attributes(inputs: Properties, params: dict[str, Any]) -> dict[str, Any]:
     return {**params, "Attributes": _attributes(inputs)}
 
@@ -105,7 +101,7 @@ def _attributes(inputs: Properties) -> dict[str, str]:
 ROWS: Final = (
     TABLE.row(LOG_GROUP, remove=_remove_log_group),
     TABLE.row(RULE, remove=_remove_rule),
-    TABLE.row(TARGET, wrap=_of_rule),
+    TABLE.row(TARGET, wrap=lambda inputs, target: {"Rule": inputs["rule"], "Targets": [target]}),
     TABLE.row(QUEUE, wrap=_with_attributes, change=_change_queue),
     TABLE.row(QUEUE_POLICY, wrap=_with_attributes, describe=_policy_of),
 )

@@ -68,20 +68,15 @@ def attached_policies(account: Account, role: str) -> frozenset[str]:
     return frozenset(policy["PolicyArn"] for policy in attached)
 
 
-def require_role(account: Account, arn: str, principal: str | None = None) -> str:
-    """The name of the role that ``arn`` means; with ``principal``, if that service may assume it.
+def require_role(account: Account, arn: str, principal: str) -> str:
+    """The name of the role that ``arn`` means, which the service ``principal`` may assume.
 
     Raises ApiError: no such role in this account, or its trust policy does not name the service.
     """
-    name = arn.rpartition("/")[2]
-    role = account.call("iam", "GetRole", RoleName=name)["Role"]
-    if role["Arn"] != arn:
-        raise AwsError("iam", "GetRole", "NoSuchEntity", f"The role {arn} cannot be found.")
-    document = role["AssumeRolePolicyDocument"]
-    if principal and principal not in trusted(document if isinstance(document, str) else json.dumps(document)):
+    if principal not in _trusted_by(account, arn):
         reason = f"Role with arn: {arn}, could not be assumed because it does not exist or does not trust {principal}"
         raise AwsError("iam", "PassRole", "InvalidParameterException", reason)
-    return name
+    return arn.rpartition("/")[2]
 
 
 def require_role_of_pods(account: Account, arn: str) -> None:
@@ -90,11 +85,18 @@ def require_role_of_pods(account: Account, arn: str) -> None:
     https://github.com/hashicorp/terraform-provider-aws/issues/41483, https://github.com/aws/aws-cdk/issues/31522 Raises
     ApiError: no such role in this account, or Pod Identity may not assume it.
     """
-    name = require_role(account, arn)
-    document = account.call("iam", "GetRole", RoleName=name)["Role"]["AssumeRolePolicyDocument"]
-    if _PODS not in trusted(document if isinstance(document, str) else json.dumps(document)):
+    if _PODS not in _trusted_by(account, arn):
         reason = "Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue."
         raise AwsError("eks", "CreatePodIdentityAssociation", "InvalidParameterException", reason)
+
+
+def _trusted_by(account: Account, arn: str) -> frozenset[str]:
+    """The services that may assume a role of this account."""
+    role = account.call("iam", "GetRole", RoleName=arn.rpartition("/")[2])["Role"]
+    if role["Arn"] != arn:
+        raise AwsError("iam", "GetRole", "NoSuchEntity", f"The role {arn} cannot be found.")
+    document = role["AssumeRolePolicyDocument"]
+    return trusted(document if isinstance(document, str) else json.dumps(document))
 
 
 def _offer(account: Account, arn: str) -> None:
@@ -132,10 +134,6 @@ def _schedule_deletion(account: Account, id: str, inputs: Properties) -> None:
     account.call("kms", "ScheduleKeyDeletion", KeyId=id, PendingWindowInDays=days)
 
 
-def _target_arn(pending: Pending[Account]) -> str:
-    return pending.cloud.arn("kms", f"key/{pending.answer['TargetKeyId']}")
-
-
 def _make_grant(pending: Pending[Account]) -> str:
     """A key of this account has to exist; another's is taken to, and to let this account make grants."""
     key = pending.inputs["keyId"]
@@ -145,10 +143,6 @@ def _make_grant(pending: Pending[Account]) -> str:
         digest if foreign else pending.cloud.call("kms", "CreateGrant", **parameters(GRANT, pending.inputs))["GrantId"]
     )
     return f"{key}:{grant}"
-
-
-def _grant(account: Account, id: str, inputs: Properties) -> Properties | None:
-    return {"GrantId": id.rpartition(":")[2]}
 
 
 def _revoke(account: Account, id: str, inputs: Properties) -> None:
@@ -169,7 +163,10 @@ def may_use(account: Account, key: str, principal: str, operations: frozenset[st
 ROWS: Final = (
     TABLE.row(ROLE, requires=_bounded, remove=_remove_role),
     TABLE.row(ATTACHMENT, requires=_offered),
-    TABLE.row(GRANT, make=_make_grant, describe=_grant, remove=_revoke),
+    TABLE.row(GRANT, make=_make_grant, describe=lambda _, id, __: {"GrantId": id.rpartition(":")[2]}, remove=_revoke),
     TABLE.row(KEY, remove=_schedule_deletion),
-    TABLE.row(ALIAS, outputs={"targetKeyArn": _target_arn}),
+    TABLE.row(
+        ALIAS,
+        outputs={"targetKeyArn": lambda pending: pending.cloud.arn("kms", f"key/{pending.answer['TargetKeyId']}")},
+    ),
 )

@@ -233,14 +233,6 @@ def _minor(version: str) -> int:
     return int(version.split(".")[1])
 
 
-def _image_type(pending: Pending[Account]) -> str:
-    return str(pending.answer["amiType"]) if pending.inputs.get("amiType") else DEFAULT_AMI_TYPE
-
-
-def _release(pending: Pending[Account]) -> str:
-    return pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"
-
-
 def _resources(pending: Pending[Account]) -> Any:
     group = pending.answer["resources"]["autoScalingGroups"][0]["name"]
     return [{"autoscalingGroups": [{"name": group}], "remoteAccessSecurityGroupId": ""}]
@@ -255,9 +247,11 @@ ROWS: Final = (
         remove=_remove,
         live=_live,
         outputs={
-            "amiType": _image_type,
+            "amiType": lambda pending: pending.answer["amiType"] if pending.inputs.get("amiType") else DEFAULT_AMI_TYPE,
             "instanceTypes": lambda pending: list(types_of(pending.inputs)),
-            "releaseVersion": _release,
+            "releaseVersion": lambda pending: (
+                pending.inputs.get("releaseVersion") or f"{pending.answer['version']}.0-20261101"
+            ),
             "resources": _resources,
         },
         requires=_requires,

@@ -207,13 +207,9 @@ def live(account: Account, cluster: str, node_group: str) -> Any:
 
 def _require(account: Account, name: str) -> None:
     """Raise AWS's error if there is no such group; a whole description takes longer than all else about a tag."""
-    if not _has_tag(account, name, _OWN_TAG):
+    filters = [{"Name": "auto-scaling-group", "Values": [name]}, {"Name": "key", "Values": [_OWN_TAG]}]
+    if not account.call("autoscaling", "DescribeTags", Filters=filters)["Tags"]:
         raise _not_found(name)
-
-
-def _has_tag(account: Account, group: str, key: str) -> bool:
-    filters = [{"Name": "auto-scaling-group", "Values": [group]}, {"Name": "key", "Values": [key]}]
-    return bool(account.call("autoscaling", "DescribeTags", Filters=filters)["Tags"])
 
 
 def _not_found(name: str) -> AwsError:
