@@ -27,9 +27,10 @@ class _Thread(threading.Thread):
         self._closed.set()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, if it was started."""
         self.stop()
-        self.join()
+        if self.is_alive():
+            self.join()
 
 
 class PollingThread(_Thread, ABC):
@@ -41,15 +42,20 @@ class PollingThread(_Thread, ABC):
 
     @abstractmethod
     def look(self) -> None:
-        """One look. If the API server fails it, the next one comes as usual."""
+        """One look."""
+
+    def failed(self, error: Exception) -> None:
+        """What a look raised. The next one comes as usual, unless this raises it: if not the API server failed."""
+        if not isinstance(error, _BUSY_OR_STOPPING):
+            raise error
 
     def run(self) -> None:
         """The thread's loop."""
         while not self._closed.wait(self._seconds):
             try:
                 self.look()
-            except _BUSY_OR_STOPPING:
-                continue
+            except Exception as error:
+                self.failed(error)
 
 
 class WatchingThread(_Thread, ABC):

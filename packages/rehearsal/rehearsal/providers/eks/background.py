@@ -16,7 +16,7 @@ from rehearsal.providers.eks.aws_api.pod_identity import AUDIENCE
 from rehearsal.providers.eks.aws_api.server import AwsServer
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
-from rehearsal.providers.eks.resources.groups import NODE_GROUP, NodeGroups
+from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.simulation import Injection
 
@@ -34,7 +34,6 @@ class Background:
     def __init__(self, account: Account, server: AwsServer | None) -> None:
         self._account = account
         self._server = server
-        self._groups = NodeGroups(account)
         self._autoscaler: AutoscalerSimulation | None = None
         self._node_joiner: NodeJoiner | None = None
         self._lock = threading.Lock()
@@ -50,14 +49,14 @@ class Background:
             self.start()
             if self._autoscaler is not None and type.startswith(_DECIDES):
                 if type == NODE_GROUP:
-                    self._groups.changed()
+                    self._autoscaler.wake()
                     try:
                         self._autoscaler.refresh()
                     except Exception as error:
                         # Its thread looks again; a group's own failure has been reported by the call that made it.
                         _log.info("the autoscaler's view of the node groups: %s", error)
                 else:
-                    self._wake_soon()
+                    self._wake_soon(self._autoscaler)
 
     def start(self) -> None:
         """Start the threads if there is a cluster."""
@@ -67,7 +66,7 @@ class Background:
             clusters = self._account.store.all(CLUSTER)
             if clusters:
                 account = replace(self._account, region=clusters[0].outputs["region"])
-                self._autoscaler = AutoscalerSimulation(account, self._groups)
+                self._autoscaler = AutoscalerSimulation(account)
                 self._autoscaler.start()
                 self._node_joiner = NodeJoiner(account)
                 self._node_joiner.start()
@@ -95,12 +94,12 @@ class Background:
             return Injection(environment)
         return Injection(environment, AUDIENCE, _TOKEN_FILE)
 
-    def _wake_soon(self) -> None:
-        """Wake the autoscaler simulation after a pause in the changes: a program declares many tags at once."""
+    def _wake_soon(self, autoscaler: AutoscalerSimulation) -> None:
+        """Wake it after a pause in the changes: a program declares many tags at once."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
             if not self._stopped:
-                self._timer = threading.Timer(_QUIET_SECONDS, self._groups.changed)
+                self._timer = threading.Timer(_QUIET_SECONDS, autoscaler.wake)
                 self._timer.daemon = True
                 self._timer.start()

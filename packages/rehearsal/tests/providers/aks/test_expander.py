@@ -13,7 +13,7 @@ from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.providers.aks.cloud import Subscription
 from rehearsal.providers.aks.expander import NAME, NAMESPACE, parse
 from rehearsal.providers.aks.nodes import scale_set
-from rehearsal.providers.aks.ranking import Ranking, Ranks
+from rehearsal.providers.aks.ranking import Ranking
 from rehearsal.providers.store import Store
 
 PRIORITY = {"expander": "priority"}
@@ -132,7 +132,7 @@ def test_a_changed_expander_reorders_the_pools(azure: Microsoft) -> None:
 
 def test_only_a_cluster_with_priorities_is_watched(azure: Microsoft) -> None:
     def watching() -> bool:
-        return any(isinstance(thread, Ranks) for thread in threading.enumerate())
+        return any(isinstance(thread, Ranking) for thread in threading.enumerate())
 
     created = azure.cluster()
     assert not watching()
@@ -144,17 +144,19 @@ def test_only_a_cluster_with_priorities_is_watched(azure: Microsoft) -> None:
     assert not watching()
 
 
-def test_the_watch_outlives_an_error() -> None:
+def test_the_watch_outlives_an_error(azure: Microsoft) -> None:
     looks: list[int] = []
     twice = threading.Event()
 
-    def look() -> None:
-        looks.append(1)
-        if len(looks) == 2:
-            twice.set()
-        raise RuntimeError("the API server is busy")
+    class Failing(Ranking):
+        def look(self) -> None:
+            looks.append(1)
+            if len(looks) == 2:
+                twice.set()
+            raise RuntimeError("the API server is busy")
 
-    watch = Ranks(look, seconds=0.01)
+    watch = Failing(ranking(azure)._cloud)  # pyright: ignore[reportPrivateUsage]
+    watch._seconds = 0.01  # pyright: ignore[reportPrivateUsage]
     watch.start()
     assert twice.wait(PATIENCE)
     watch.close()

@@ -11,7 +11,7 @@ from packages.rehearsal.tests.providers.eks import account as eks
 from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
-from rehearsal.providers.eks.resources.groups import NodeGroups
+from rehearsal.providers.eks.resources.groups import declared_groups, is_leaving
 
 
 def asg_of(amazon: eks.Amazon, group: Created) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_a_declared_tag_is_on_the_auto_scaling_group(amazon: eks.Amazon) -> None
 def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.node_group()
-    (group,) = NodeGroups(amazon.account).list()
+    (group,) = declared_groups(amazon.account)
     machine, catalogued = group.base.machine, of("eks").machines.get("g4dn.xlarge")
     assert catalogued is not None
     assert (machine.type, machine.gpus, machine.cpu) == ("g4dn.xlarge", 1, catalogued.vcpus)
@@ -69,14 +69,14 @@ def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: eks.Amazon) -> 
 def test_no_gpu_taint_unless_it_is_declared(amazon: eks.Amazon) -> None:
     amazon.cluster()
     amazon.node_group(taints=[])
-    assert NodeGroups(amazon.account).list()[0].base.taints == ()
+    assert declared_groups(amazon.account)[0].base.taints == ()
 
 
 @cases
 def test_who_advertises_the_gpus_is_the_images_doing(amazon: eks.Amazon, ami: str, types: list[str], by: str) -> None:
     amazon.cluster()
     amazon.node_group(amiType=ami, instanceTypes=types)
-    assert NodeGroups(amazon.account).list()[0].base.gpus_advertised_by == by
+    assert declared_groups(amazon.account)[0].base.gpus_advertised_by == by
 
 
 def test_a_group_with_nodes_gets_them_at_once(amazon: eks.Amazon) -> None:
@@ -125,7 +125,7 @@ def test_machines_that_do_not_leave_keep_the_group(amazon: eks.Amazon) -> None:
     amazon.fleet.fail = "delete_group"
     with pytest.raises(ProviderError, match=r"waiting for EKS Node Group \(gpu-dev:admin\) delete: no machines left"):
         amazon.delete(eks.NODE_GROUP, group)
-    assert NodeGroups(amazon.account).is_leaving("gpu-dev", "admin")
+    assert is_leaving(amazon.account, "gpu-dev", "admin")
     amazon.fleet.fail = ""
     amazon.delete(eks.NODE_GROUP, group)
     assert amazon.read(eks.NODE_GROUP, group.id, group.inputs).id == ""

@@ -16,7 +16,7 @@ from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery
 from rehearsal.providers.eks.autoscaling.discovery import Installation
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources import scaling_group
-from rehearsal.providers.eks.resources.groups import DeclaredGroup, NodeGroups
+from rehearsal.providers.eks.resources.groups import DeclaredGroup, declared_groups, is_leaving
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
 
 Objects = list[dict[str, Any]]
@@ -136,11 +136,10 @@ class AutoscalerSimulation:
     is logged and tried again.
     """
 
-    def __init__(self, account: Account, groups: NodeGroups) -> None:
+    def __init__(self, account: Account) -> None:
         assert account.fleet is not None
         self._account = account
         self._fleet: Fleet = account.fleet
-        self._groups = groups
         self._observer = Observer(account, self._fleet)
         self._look = threading.Event()
         self._woken = threading.Event()
@@ -150,7 +149,6 @@ class AutoscalerSimulation:
         self._reported: dict[tuple[str, str], SimulatedNodeGroup | None] = {}
         self._account_read = -_ACCOUNT_SECONDS
         self._declared: list[DeclaredGroup] = []
-        groups.subscribe(self.wake)
 
     def start(self) -> None:
         """Start the thread; once is enough."""
@@ -179,7 +177,7 @@ class AutoscalerSimulation:
                 self._reported = dict.fromkeys(self._reported)
                 self._account_read = -_ACCOUNT_SECONDS
             if time.monotonic() - self._account_read >= _ACCOUNT_SECONDS:
-                self._declared = self._groups.list()
+                self._declared = declared_groups(self._account)
                 self._observer.forget()
                 self._account_read = time.monotonic()
             decided = list(self._decisions())
@@ -187,7 +185,7 @@ class AutoscalerSimulation:
             for group in decided:
                 key = group.cluster, group.name
                 # A deletion may have begun since the decision.
-                if key not in names or not self._groups.is_leaving(*key):
+                if key not in names or not is_leaving(self._account, *key):
                     self._tell(group)
             self._resize({(group.cluster, group.name) for group in decided if group.autoscaled})
             self._withdraw(names | {(group.cluster, group.name) for group in decided})

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import yaml
+from typing_extensions import override
 
+from rehearsal.cluster.threads import PollingThread
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, node_image, user_data
@@ -171,33 +172,24 @@ class _Known:
     because: str = ""
 
 
-class NodeJoiner(threading.Thread):
+class NodeJoiner(PollingThread):
     """One thread per account. It evaluates instances when EC2, IAM or EKS changed, and while an instance boots."""
 
     def __init__(self, account: Account) -> None:
-        super().__init__(name="machines", daemon=True)
+        super().__init__("machines", _PERIOD_SECONDS)
         self._account = account
         self._fleet: Fleet = account.machines()
-        self._closed = threading.Event()
         self._known: dict[str, _Known] = {}
         self._looked_at = ""
         self._again = 0.0
 
-    def close(self) -> None:
-        """End the thread."""
-        self._closed.set()
-        if self.is_alive() and self is not threading.current_thread():
-            self.join()
+    @override
+    def failed(self, error: Exception) -> None:
+        # The next look decides; a request may have been in the middle of a change.
+        self._looked_at = ""
+        _log.info("the instances: %r", error)
 
-    def run(self) -> None:
-        """The thread's loop."""
-        while not self._closed.wait(_PERIOD_SECONDS):
-            try:
-                self.look()
-            except Exception as error:  # the next look decides; a request may have been in the middle of a change
-                self._looked_at = ""
-                _log.info("the instances: %r", error)
-
+    @override
     def look(self) -> None:
         """Look once, unless nothing can have changed since."""
         now = time.monotonic()

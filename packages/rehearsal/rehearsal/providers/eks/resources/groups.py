@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -161,38 +161,23 @@ class DeclaredGroup:
     leaving: bool = False
 
 
-class NodeGroups:
-    """Every node group that exists; what is known of them is in the account's store and outlives the process."""
+def declared_groups(account: Account) -> list[DeclaredGroup]:
+    """Every node group as it is now, oldest first. ``desired`` is the Auto Scaling group's."""
+    groups: list[DeclaredGroup] = []
+    with account.store.held():
+        records = account.store.all(NODE_GROUP)
+        for region in dict.fromkeys(record.outputs["region"] for record in records):
+            here = {asg_name(each): each for each in records if each.outputs["region"] == region}
+            there = replace(account, region=region)
+            for name, group in scaling_group.describe_all(there, list(here)).items():
+                groups.append(declared_group(there, here[name], group))
+    return groups
 
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        self._callbacks: list[Callable[[], None]] = []
 
-    def list(self) -> list[DeclaredGroup]:
-        """The groups as they are now, oldest first. ``desired`` is the Auto Scaling group's."""
-        groups: list[DeclaredGroup] = []
-        with self._account.store.held():
-            records = self._account.store.all(NODE_GROUP)
-            for region in dict.fromkeys(record.outputs["region"] for record in records):
-                here = {asg_name(each): each for each in records if each.outputs["region"] == region}
-                there = replace(self._account, region=region)
-                for name, group in scaling_group.describe_all(there, list(here)).items():
-                    groups.append(declared_group(there, here[name], group))
-        return groups
-
-    def is_leaving(self, cluster: str, name: str) -> bool:
-        """Whether the group's deletion has begun, or it is gone."""
-        record = self._account.store.get(NODE_GROUP, f"{cluster}:{name}")
-        return record is None or record.outputs.get("status") == DELETING
-
-    def subscribe(self, callback: Callable[[], None]) -> None:
-        """Have ``callback`` called after a group, its Auto Scaling tags or an identity changed; it must not block."""
-        self._callbacks.append(callback)
-
-    def changed(self) -> None:
-        """Tell every subscriber."""
-        for callback in list(self._callbacks):
-            callback()
+def is_leaving(account: Account, cluster: str, name: str) -> bool:
+    """Whether the group's deletion has begun, or it is gone."""
+    record = account.store.get(NODE_GROUP, f"{cluster}:{name}")
+    return record is None or record.outputs.get("status") == DELETING
 
 
 def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -> DeclaredGroup:

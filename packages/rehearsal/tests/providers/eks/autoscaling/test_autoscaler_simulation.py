@@ -19,7 +19,7 @@ from rehearsal.providers.eks.autoscaling.autoscaler_simulation import Autoscaler
 from rehearsal.providers.eks.background import Background
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources.functions import get_scaling_group
-from rehearsal.providers.eks.resources.groups import NodeGroups
+from rehearsal.providers.eks.resources.groups import declared_groups
 from rehearsal.simulation import SimulatedNodeGroup
 from tests import recorder
 from tests.components import eks_specs
@@ -44,7 +44,7 @@ class Stage:
         self.fleet = NotingFleet()
         self.fleet.objects = copy.deepcopy(dict(self.objects))
         account = replace(self.account, fleet=self.fleet)
-        self.autoscaler = AutoscalerSimulation(account, NodeGroups(account))
+        self.autoscaler = AutoscalerSimulation(account)
 
     def groups(self) -> dict[str, SimulatedNodeGroup]:
         """What the fleet has after a look at everything."""
@@ -152,7 +152,7 @@ def test_an_autoscaler_that_is_not_ready_scales_nothing(stage: Stage, ready: int
 
 
 def test_a_tag_that_is_missing_hides_a_label_once_the_group_has_had_a_node(stage: Stage) -> None:
-    asg = next(group.asg_name for group in NodeGroups(stage.account).list() if group.name == "t4-1")
+    asg = next(group.asg_name for group in declared_groups(stage.account) if group.name == "t4-1")
     key = "k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.present"
     tag = {"ResourceId": asg, "ResourceType": "auto-scaling-group", "Key": key}
     stage.account.call("autoscaling", "DeleteTags", Tags=[tag])
@@ -221,7 +221,7 @@ def sizes(stage: Stage) -> dict[str, int]:
     stage.groups()
     return {
         group.name: get_scaling_group(stage.account, {"name": group.asg_name})["desiredCapacity"]
-        for group in NodeGroups(stage.account).list()
+        for group in declared_groups(stage.account)
     }
 
 
