@@ -10,18 +10,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
-from typing_extensions import override
-
 from facts.catalog import of
 from facts.catalog.plugins import plugin_version
-from facts.concepts.pool import Pool
 from rehearsal.providers import check
 from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import CallContext, CheckFailure, Properties, Provider, ProviderError
 from rehearsal.providers.resource import CloudT, Pending, Reference, SimulatedResource
 from rehearsal.providers.rules import ServerRule
 from rehearsal.providers.store import Record, Store
-from rehearsal.simulation import Fleet, Night, UserInfo
+from rehearsal.simulation import Fleet
 from schemas import Schema, schema
 
 if TYPE_CHECKING:
@@ -52,10 +49,6 @@ class CloudErrors:
     exists: Callable[[Any, Any, str], ProviderError] = lambda cloud, row, id: ProviderError(f"{id} exists")
 
 
-def _ignore_pools(account: Any, pools: Collection[Any]) -> None:
-    """Nothing."""
-
-
 def auto_named(form: re.Pattern[str], stem: str, name: str) -> bool:
     """Whether the provider generated ``name``, so that a replacement may exist beside its predecessor."""
     match = form.fullmatch(name)
@@ -81,14 +74,6 @@ class Vendor(Provider, Generic[CloudT]):
     stable: ClassVar[Collection[str] | None] = None
     """Outputs that the preview of an update takes from before; ``None``: all that the row does not renew."""
     make_cloud: ClassVar[Callable[..., Any]]
-    find_principals: ClassVar[Callable[[Any], dict[str, UserInfo]]]
-    """An account → principals with access to its cluster besides the creator, by their names in a stack file."""
-    find_night: ClassVar[Callable[[Any], Night | None]]
-    """An account → when and how its cloud maintains nodes."""
-    add_reservations: ClassVar[Callable[[Any, Sequence[Pool]], None]] = _ignore_pools
-    """An account, pools: create the reservations that they name, if the cloud records reservations."""
-    exhaust_capacity: ClassVar[Callable[[Any, Collection[str]], None]] = _ignore_pools
-    """An account, pools: exhaust the capacity of these and restore that of others, if machines are not the fleet's."""
     ids_are_paths: ClassVar[bool] = True
     """Whether deleting a resource deletes everything below its id."""
 
@@ -96,25 +81,9 @@ class Vendor(Provider, Generic[CloudT]):
         self.version = plugin_version(self.name)
         self._cloud: CloudT = self.new_cloud(directory, fleet, lambda: catalog or of(self.cloud_name))
 
-    @override
-    def principals(self) -> dict[str, UserInfo]:
-        return type(self).find_principals(self._cloud)
-
-    @override
-    def maintain(self) -> Night | None:
-        return type(self).find_night(self._cloud)
-
     def limit(self, account_limits: AccountLimits) -> None:
         """Limit the account's quotas, reservations, keys and permissions from now on."""
         self._cloud = replace(self._cloud, account_limits=account_limits)
-
-    @override
-    def reserve(self, pools: Sequence[Pool]) -> None:
-        type(self).add_reservations(self._cloud, pools)
-
-    @override
-    def exhaust(self, pools: Collection[str]) -> None:
-        type(self).exhaust_capacity(self._cloud, pools)
 
     @cached_property
     def schema(self) -> Schema:

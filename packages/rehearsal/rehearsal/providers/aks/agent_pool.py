@@ -21,7 +21,7 @@ from rehearsal.providers.aks.cloud import TABLE, Subscription, require, same
 from rehearsal.providers.aks.cluster_rules import inline_pools
 from rehearsal.providers.aks.errors import api_error, bad_request
 from rehearsal.providers.aks.expander import rank_of
-from rehearsal.providers.aks.identity import CONTRIBUTORS, IDENTITY, NETWORKERS, has_role
+from rehearsal.providers.aks.identity import CONTRIBUTORS, NETWORKERS, has_role, principals_of
 from rehearsal.providers.aks.network import NETWORK, SUBNET
 from rehearsal.providers.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
 from rehearsal.providers.aks.pool_rules import count_at_creation, is_system, pool_name
@@ -158,8 +158,7 @@ def require_role(
 
     Azure's words for it are not quoted anywhere.
     """
-    users = at(cluster, "identity.userAssignedIdentities") or []
-    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    known = principals_of(cloud, cluster)
     if resource and scope and not any(has_role(cloud, principal, scope, roles) for principal in known):
         message = f"The cluster's identity does not have authorization to perform action '{action}' over '{resource}'."
         raise api_error(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
@@ -239,17 +238,15 @@ def _stop(cloud: Subscription, pool: Record) -> None:
         cloud.store.remove(POOL, pool.id)
 
 
-def _pods(pending: Pending[Subscription]) -> int:
-    return max_pods(require(pending.cloud, cluster_of(pending.id), CLUSTER).inputs, pending.inputs)
-
-
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(
         POOL,
         outputs={
             "count": lambda pending: 1 if pending.inputs.get("count") is None else pending.inputs["count"],
             "currentOrchestratorVersion": _runs,
-            "maxPods": _pods,
+            "maxPods": lambda pending: max_pods(
+                require(pending.cloud, cluster_of(pending.id), CLUSTER).inputs, pending.inputs
+            ),
             "nodeImageVersion": lambda pending: f"AKS{pending.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
             "nodeLabels": lambda pending: effective_labels(pending.inputs, new=pending.before is None) or None,
             "nodeTaints": lambda pending: effective_taints(pending.inputs) or None,

@@ -10,6 +10,7 @@ from typing import Final
 from typing_extensions import override
 
 from rehearsal.providers.aks.errors import not_found
+from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.store import Record
 from rehearsal.providers.table import Table
@@ -65,5 +66,8 @@ def require(cloud: Subscription, id: str, type: str) -> Record:
 
 TABLE: Final[Table[Subscription]] = Table(Path(__file__).parent)
 GROUP: Final = "azure-native:resources:ResourceGroup"
-GROUP_ID: Final = TABLE.id(GROUP)
-"""The template of a resource group's id, with which most ids begin."""
+
+
+def id_of(cloud: Subscription, type: str, inputs: Properties) -> str:
+    """The id of the resource of a type that ``inputs`` name, or a function's arguments."""
+    return TABLE.id(type).format_map({**inputs, "subscription": cloud.subscription})

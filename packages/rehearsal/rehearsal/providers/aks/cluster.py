@@ -30,13 +30,14 @@ from rehearsal.providers.aks.expander import uses_priorities
 from rehearsal.providers.aks.identity import (
     IDENTITY,
     NETWORKERS,
+    OPERATORS,
     RBAC_CLUSTER_ADMIN,
     READERS,
     ROLE_ASSIGNMENT,
     ZONE_KEEPERS,
     has_role,
     identity_outputs,
-    may_assign,
+    principals_of,
 )
 from rehearsal.providers.aks.network import ADDRESS, NAT, NETWORK, ROUTE_TABLE, SUBNET
 from rehearsal.providers.aks.pool_rules import count_at_creation
@@ -217,7 +218,7 @@ def _require_kubelet_identity(cloud: Subscription, inputs: Properties) -> None:
         return
     identity = require(cloud, kubelet, IDENTITY)
     user = require(cloud, inputs["identity"]["userAssignedIdentities"][0], IDENTITY)
-    if not may_assign(cloud, user.outputs["principalId"], identity.id):
+    if not has_role(cloud, user.outputs["principalId"], identity.id, OPERATORS):
         raise bad_request(
             f"The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
             f"assign kubelet identity. You can grant it on {identity.id}.",
@@ -261,8 +262,7 @@ def _require_link(cloud: Subscription, inputs: Properties) -> None:
             f"Create or update private dns zone failed. Resource 'privatelink.{inputs['location']}.azmk8s.io' was "
             "disallowed by policy.",
         )
-    users = at(inputs, "identity.userAssignedIdentities") or []
-    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    known = principals_of(cloud, inputs)
     if not own and not any(has_role(cloud, principal, zone, ZONE_KEEPERS) for principal in known):
         # https://learn.microsoft.com/azure/aks/private-clusters#configuration-options-for-private-dns
         raise api_error(
@@ -346,14 +346,6 @@ def _require_way_back(cloud: Subscription, inputs: Properties, gateway: str) -> 
                 f"{address}, the nodes' own.",
                 "K8SAPIServerConnFailVMExtensionError",
             )
-
-
-def find_cluster(cloud: Subscription, group: str, name: str) -> Record:
-    """The cluster of that name in a resource group; 404 if it does not exist."""
-    path = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}"
-    id = f"{path}/providers/Microsoft.ContainerService/managedClusters/{name}"
-    cluster = next((each for each in cloud.store.all(CLUSTER) if same(each.id, id)), None)
-    return cluster or require(cloud, id, CLUSTER)
 
 
 ROWS: Final[tuple[SimulatedResource[Any], ...]] = (

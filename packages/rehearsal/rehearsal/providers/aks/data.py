@@ -8,7 +8,7 @@ import zlib
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP_ID, TABLE, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, id_of, identifier, require, same
 from rehearsal.providers.aks.errors import api_error, bad_request, not_found
 from rehearsal.providers.aks.network import SUBNET, prefixes
 from rehearsal.providers.base import Properties
@@ -20,7 +20,6 @@ ACCOUNT: Final = "azure-native:storage:StorageAccount"
 CONTAINER: Final = "azure-native:storage:BlobContainer"
 ENDPOINT: Final = "azure-native:network:PrivateEndpoint"
 _LEAST_PREMIUM: Final = 100
-_ACCOUNT_ID: Final = TABLE.id(ACCOUNT)
 TAKEN_REGISTRIES: Final = ("checkpoints", "images", "models", "registry", "training")
 """Names that other accounts own: NAME.azurecr.io is globally unique
 (https://learn.microsoft.com/azure/container-registry/container-registry-get-started-azure-cli)."""
@@ -48,8 +47,7 @@ def _account_available(pending: Pending[Subscription]) -> None:
 def _public(pending: Pending[Subscription]) -> None:
     """https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-prevent"""
     inputs = pending.inputs
-    id = _ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
-    account = pending.cloud.find(id, ACCOUNT)
+    account = pending.cloud.find(id_of(pending.cloud, ACCOUNT, inputs), ACCOUNT)
     if account is None or inputs.get("publicAccess") in (None, "None"):
         return
     if not at(account.inputs, "allowBlobPublicAccess"):
@@ -69,8 +67,7 @@ def _account_can(pending: Pending[Subscription]) -> None:
     Azure takes such a share; volumes with TLS (``encryptInTransit``) are not simulated.
     """
     inputs = pending.inputs
-    id = _ACCOUNT_ID.format_map({**inputs, "subscription": pending.cloud.subscription})
-    account = require(pending.cloud, id, ACCOUNT).inputs
+    account = require(pending.cloud, id_of(pending.cloud, ACCOUNT, inputs), ACCOUNT).inputs
     premium = account.get("kind") == "FileStorage"
     if inputs.get("enabledProtocols") == "NFS" and not premium:
         raise bad_request("NFS shares need a storage account of kind FileStorage.", "FeatureNotSupportedForAccount")
@@ -100,8 +97,7 @@ def _interfaces(pending: Pending[Subscription]) -> list[Any]:
 
 def get_network_interface(cloud: Subscription, args: Properties) -> Properties:
     """``network.getNetworkInterface``: that of an endpoint; 404 for any other."""
-    folder = GROUP_ID.format_map({**args, "subscription": cloud.subscription})
-    id = f"{folder}/providers/Microsoft.Network/networkInterfaces/{args['networkInterfaceName']}"
+    id = f"{id_of(cloud, GROUP, args)}/providers/Microsoft.Network/networkInterfaces/{args['networkInterfaceName']}"
     for each in cloud.store.all(ENDPOINT):
         if any(same(its["id"], id) for its in each.outputs["networkInterfaces"]):
             address = _address(cloud, each.id, each.inputs)

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.providers.aks.agent_pool import POOL, live, pools_of
-from rehearsal.providers.aks.cloud import TABLE, Subscription, identifier, require
-from rehearsal.providers.aks.cluster import endpoint_path, find_cluster
+from rehearsal.providers.aks.agent_pool import CLUSTER, POOL, live, pools_of
+from rehearsal.providers.aks.cloud import Subscription, id_of, identifier, require
+from rehearsal.providers.aks.cluster import endpoint_path
 from rehearsal.providers.aks.data import get_network_interface
 from rehearsal.providers.aks.identity import get_key, get_vault
 from rehearsal.providers.aks.network import NETWORK, ROUTE_TABLE, subnets_of
@@ -36,18 +36,16 @@ def get_client_config(cloud: Subscription, args: Properties) -> Properties:
 
 def get_virtual_network(cloud: Subscription, args: Properties) -> Properties:
     """``network.getVirtualNetwork``: a network with its subnets, however they were declared."""
-    group, name = args["resourceGroupName"], args["virtualNetworkName"]
-    folder = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}/providers/Microsoft.Network"
-    network = require(cloud, f"{folder}/virtualNetworks/{name}", NETWORK)
+    network = require(cloud, id_of(cloud, NETWORK, args), NETWORK)
     subnets = [
         {**each.state, "id": each.id, "name": each.inputs["subnetName"]} for each in subnets_of(cloud, network.id)
     ]
-    return {**network.state, "id": network.id, "name": name, "subnets": subnets}
+    return {**network.state, "id": network.id, "name": args["virtualNetworkName"], "subnets": subnets}
 
 
 def get_route_table(cloud: Subscription, args: Properties) -> Properties:
     """``network.getRouteTable``: a route table with its routes."""
-    table = require(cloud, TABLE.id(ROUTE_TABLE).format_map({**args, "subscription": cloud.subscription}), ROUTE_TABLE)
+    table = require(cloud, id_of(cloud, ROUTE_TABLE, args), ROUTE_TABLE)
     return {**table.state, "id": table.id, "name": args["routeTableName"]}
 
 
@@ -90,7 +88,7 @@ def _cluster(cloud: Subscription, args: Properties) -> Record:
     for key in ("resourceGroupName", "resourceName"):
         if not args.get(key):
             raise ProviderError(f"missing required property '{key}'")
-    return find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    return require(cloud, id_of(cloud, CLUSTER, args), CLUSTER)
 
 
 def _kubeconfig(cloud: Subscription, inputs: Properties, endpoint: Properties) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, TABLE, Subscription, identifier, require, same
+from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, id_of, identifier, require, same
 from rehearsal.providers.aks.errors import api_error, bad_request, not_found
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.cloud import last_part
@@ -23,13 +23,10 @@ FEDERATED: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 ENCRYPTION_SET: Final = "azure-native:compute:DiskEncryptionSet"
 
 # https://learn.microsoft.com/azure/role-based-access-control/built-in-roles
-OPERATOR_ROLES: Final = {
-    "f1a07417-d97a-45cb-824c-7a7467783830": "Managed Identity Operator",
-    "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
-    "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
-}
-CONTRIBUTORS: Final = tuple(OPERATOR_ROLES)[1:]
-"""Roles with every permission to change resources in their scope."""
+CONTRIBUTORS: Final = ("b24988ac-6180-42a0-ab88-20f7382dd24c", "8e3af657-a8ff-443c-a75c-2fe8c4bcb635")
+"""Contributor and Owner: roles with every permission to change resources in their scope."""
+OPERATORS: Final = ("f1a07417-d97a-45cb-824c-7a7467783830", *CONTRIBUTORS)
+"""Roles that may give a user-assigned identity to machines: Managed Identity Operator first."""
 ZONE_KEEPERS: Final = ("b12aa53e-6015-4669-85d0-8515ebb3ae7f", *CONTRIBUTORS)
 """Roles that may write a private DNS zone."""
 NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
@@ -132,9 +129,10 @@ RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 """All of Kubernetes' rights: https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers"""
 
 
-def may_assign(cloud: Subscription, principal: str, identity: str) -> bool:
-    """Whether a principal may give a user-assigned identity to machines."""
-    return has_role(cloud, principal, identity, OPERATOR_ROLES)
+def principals_of(cloud: Subscription, cluster: Properties) -> list[str]:
+    """The principals of a cluster's user-assigned identities; 404 if one does not exist."""
+    users = at(cluster, "identity.userAssignedIdentities") or []
+    return [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
 
 
 def has_role(cloud: Subscription, principal: str, resource: str, roles: Collection[str]) -> bool:
@@ -167,7 +165,7 @@ def require_scope(cloud: Subscription, scope: str) -> None:
 
 def get_vault(cloud: Subscription, args: Properties) -> Properties:
     """``keyvault:getVault``: a vault that AKS can use, where its resource group is; 404 if the group does not exist."""
-    group = require(cloud, GROUP_ID.format_map({**args, "subscription": cloud.subscription}), GROUP)
+    group = require(cloud, id_of(cloud, GROUP, args), GROUP)
     properties = {"enablePurgeProtection": True, "enableRbacAuthorization": True, "publicNetworkAccess": "Enabled"}
     return {"name": args["vaultName"], "location": group.inputs["location"], "properties": properties}
 
@@ -181,9 +179,8 @@ def get_key(cloud: Subscription, args: Properties) -> Properties:
 
 
 def _no_key(url: str) -> ProviderError:
-    return api_error(
-        HTTPStatus.NOT_FOUND, "KeyNotFound", f"A key with (name/id) {url} was not found in this key vault."
-    )
+    message = f"A key with (name/id) {url} was not found in this key vault."
+    return api_error(HTTPStatus.NOT_FOUND, "KeyNotFound", message)
 
 
 def _key_there(pending: Pending[Subscription]) -> None:

@@ -119,7 +119,9 @@ def node_group(
         raise ValueError(f"pool {name}: no machine {pool['vmSize']}")
     region = cluster["location"]
     zones = zones_of(region, pool)
-    autoscaled, count = bool(pool.get("enableAutoScaling")), _count(pool)
+    autoscaled = bool(pool.get("enableAutoScaling"))
+    count = 1 if pool.get("count") is None else int(pool["count"])
+    slices = pool.get("gpuInstanceProfile")
     low = int(pool.get("minCount") or 0) if autoscaled else count
     return SimulatedNodeGroup(
         name=name,
@@ -138,7 +140,7 @@ def node_group(
         hourly_usd=min(cloud.hourly_usd(machine, region, spot=each) for each in {is_spot(pool), False}),
         rank=rank,
         gpus_advertised_by=_advertiser(machine, pool),
-        offered_gpus=_offered(machine, pool),
+        offered_gpus=machine.gpus * MIG_SLICES[slices] if slices else None,
         reservation=pool.get("capacityReservationGroupID") or "",
         packing=_packing(cluster) if autoscaled else None,
         renewal=_renewal(pool) if renews_images(cluster) else "",
@@ -176,11 +178,6 @@ def taint(text: str) -> dict[str, str]:
     return {"key": key, "effect": effect, **({"value": value} if value else {})}
 
 
-def _count(pool: Mapping[str, Any]) -> int:
-    count = pool.get("count")
-    return 1 if count is None else int(count)
-
-
 def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
     allocatable = cloud.catalog.allocatable(machine)
     whole_mib = int(1024 * machine.memory_gib)
@@ -205,8 +202,3 @@ def _advertiser(machine: Machine, pool: Mapping[str, Any]) -> Advertiser:
     # The driver is in the image unless the user brings it; the device plugin always is the user's.
     # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
     return "daemonset" if at(pool, "gpuProfile.driver") == "None" else "device-plugin"
-
-
-def _offered(machine: Machine, pool: Mapping[str, Any]) -> int | None:
-    profile = pool.get("gpuInstanceProfile")
-    return machine.gpus * MIG_SLICES[profile] if profile else None

@@ -14,7 +14,7 @@ from typing_extensions import override
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.aks import agent_pool, cluster, data, errors, identity, maintenance, network
 from rehearsal.providers.aks.agent_pool import Operations
-from rehearsal.providers.aks.cloud import GROUP, GROUP_ID, TABLE, Subscription
+from rehearsal.providers.aks.cloud import GROUP, TABLE, Subscription, id_of
 from rehearsal.providers.aks.functions import FUNCTIONS
 from rehearsal.providers.aks.ranking import Ranking
 from rehearsal.providers.base import CallContext, Created, Previous, Properties
@@ -26,7 +26,7 @@ from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at, has_unknown
 from rehearsal.providers.vendor import Action, CloudErrors
-from rehearsal.simulation import Fleet
+from rehearsal.simulation import Fleet, Night, UserInfo
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
@@ -73,8 +73,6 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     # keeps the location as well, an input here.
     stable = ("name",)
     make_cloud = Subscription
-    find_principals = cluster.find_principals
-    find_night = maintenance.night
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)
@@ -89,6 +87,14 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     @override
     def close(self) -> None:
         self._ranks.close()
+
+    @override
+    def principals(self) -> dict[str, UserInfo]:
+        return cluster.find_principals(self._cloud)
+
+    @override
+    def maintain(self) -> Night | None:
+        return maintenance.night(self._cloud)
 
     @override
     def current(self, row: SimulatedResource[Subscription], record: Record) -> Record:
@@ -136,8 +142,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         location: Any = self._cloud.config.get("location")
         name = inputs.get("resourceGroupName")
         if location is None and name is not None and row.token != GROUP:
-            id = GROUP_ID.format(subscription=self._cloud.subscription, resourceGroupName=name)
-            group = None if name is UNKNOWN else self._cloud.find(id, GROUP)
+            group = None if name is UNKNOWN else self._cloud.find(id_of(self._cloud, GROUP, inputs), GROUP)
             # A group that is created by the same update decides later.
             location = group.inputs["location"] if group else UNKNOWN
         return {**inputs, "location": location}

@@ -7,13 +7,14 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from typing_extensions import override
 
+from facts.concepts.pool import Pool
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Previous, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
@@ -36,7 +37,7 @@ from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Record, Store
 from rehearsal.providers.values import at
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
-from rehearsal.simulation import Fleet, Night
+from rehearsal.simulation import Fleet, Night, UserInfo
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
@@ -67,9 +68,6 @@ class AwsProvider(SimulatedProvider[Account]):
     rows = TABLE.rows(data, network, iam, events, cluster, access, node_group, scaling_group)
     rules_for_all_types = TAGS
     functions = FUNCTIONS
-    find_principals = access.find_principals
-    add_reservations = capacity.reserve
-    exhaust_capacity = capacity.exhaust
     settings = ("region",)
     words = InputMessages(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""
@@ -130,6 +128,18 @@ class AwsProvider(SimulatedProvider[Account]):
     @override
     def inventory(self) -> list[str]:
         return leftovers(self._cloud, moto_backend.regions(self._cloud.id))
+
+    @override
+    def principals(self) -> dict[str, UserInfo]:
+        return access.find_principals(self._cloud)
+
+    @override
+    def reserve(self, pools: Sequence[Pool]) -> None:
+        capacity.reserve(self._cloud, pools)
+
+    @override
+    def exhaust(self, pools: Collection[str]) -> None:
+        capacity.exhaust(self._cloud, pools)
 
     @override
     def reclaim(self, node: str) -> bool:

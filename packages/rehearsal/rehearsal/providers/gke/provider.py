@@ -20,6 +20,7 @@ from rehearsal.providers.resource import Reference, SimulatedResource
 from rehearsal.providers.rules import tag_rules
 from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.vendor import Action, CloudErrors, auto_named
+from rehearsal.simulation import Night, UserInfo
 
 # Of labels on clusters and machines: https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels
 TAGS: Final = tag_rules(
@@ -70,8 +71,14 @@ class GcpProvider(SimulatedProvider[SimulatedCloud]):
         exists=lambda cloud, row, id: errors.already_exists(id),
     )
     make_cloud = SimulatedCloud
-    find_principals = cluster.find_principals
-    find_night = cluster.night
+
+    @override
+    def principals(self) -> dict[str, UserInfo]:
+        return cluster.find_principals(self._cloud)
+
+    @override
+    def maintain(self) -> Night:
+        return cluster.night(self._cloud)
 
     @override
     def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:
