@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from facts.concepts.counts import counted
-from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from rehearsal.checks.workloads import why
 from rehearsal.scenario.check import NOT_REACHED, Check, Pools
@@ -218,7 +217,8 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     for key, value in pool.labels.items():
         if node.labels.get(key) != value:
             yield f"has label {key}={node.labels.get(key, '(none)')}, declared {value}"
-    lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
+    declared = (f"{taint.key}={taint.value or ''}:{taint.effect}" for taint in pool.taints)
+    lacking = [text for text in declared if text not in node.taints]
     if lacking:
         yield f"has no taint {', '.join(lacking)}"
     bought, expected = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
@@ -228,7 +228,3 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
         yield f"is {bought}, declared {pool.capacity_type}"
     if node.gpus_ready_at is not None and node.most_gpus != pool.allocatable_gpus:
         yield f"has {node.most_gpus} allocatable GPUs, declared {pool.allocatable_gpus}"
-
-
-def _text(taint: Taint) -> str:
-    return f"{taint.key}={taint.value or ''}:{taint.effect}"

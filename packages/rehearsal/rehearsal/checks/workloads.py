@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from facts.concepts.counts import counted
@@ -72,12 +72,8 @@ def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
     """The burst filled its pool; the next pod waited, or ran on the fallback pool."""
     burst = scenario.burst
     full = timeline.peak(burst.pool) >= burst.nodes and played.pool_full is not None
-    astray = [
-        detail
-        for one in _submitted(played, burst.fill)
-        for ok, detail in [_placed(timeline, one, _runs(one))]
-        if not ok
-    ]
+    filling = [one for one in played.submitted if one.submission in burst.fill]
+    astray = [detail for ok, detail in (_placed(timeline, one, _runs(one)) for one in filling) if not ok]
     detail = f"{counted(timeline.peak(burst.pool), 'node')} at once, maximum {burst.max_nodes}"
     if astray:
         detail += "; " + "; ".join(astray[:3])
@@ -102,10 +98,6 @@ def _extra_check(timeline: Timeline, played: Played, id: str, pool: str) -> Chec
     reason = _of_full_pool(reasons[-1]) if reasons else "no reason was reported"
     full = f"still Pending {played.extra_waited_until - one.at:.1f} s after submission, pool full ({reason})"
     return Check("waits-at-max", title, ran and bool(reasons), f"{full}; after another pod ended it {where}")
-
-
-def _submitted(played: Played, submissions: Sequence[object]) -> list[Submitted]:
-    return [one for one in played.submitted if one.submission in submissions]
 
 
 def _runs(one: Submitted) -> RunsOn:

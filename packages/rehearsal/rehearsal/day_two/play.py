@@ -88,8 +88,8 @@ class DayTwo:
         ends = any(self._effects[edit.id].job == "ends" for edit in edits)
         if ends:
             # The watch shows changes to nodes a moment later.
-            self._wait(lambda: not _survived(self._now(pod)), PATIENCE_SECONDS)
-        return judged(self._now(pod), _ended(planned), ends=ends)
+            self._wait(lambda: not _survived(self._by(pod.uid)), PATIENCE_SECONDS)
+        return judged(self._by(pod.uid), _ended(planned), ends=ends)
 
     def _running(self, job: Submission) -> PodRecord | None:
         """The job's pod, recreated if it has ended."""
@@ -105,9 +105,6 @@ class DayTwo:
             self._user.create(job.manifest)
             self._wait(lambda: alive() is not None, PATIENCE_SECONDS)
         return alive()
-
-    def _now(self, pod: PodRecord) -> PodRecord:
-        return self._by(pod.uid)
 
     def _by(self, uid: str) -> PodRecord:
         return next(each for each in self._timeline.pods if each.uid == uid)

@@ -123,9 +123,7 @@ class Engine:
             passphrase=passphrase or secrets.token_urlsafe(24),
             on_step=on_step,
         )
-        created = engine._run(["stack", "init", stack, "--no-select"], cwd=own)
-        if created.returncode != 0:
-            raise EngineError(f"`pulumi stack init {stack}` failed: {(created.stderr or created.stdout).strip()}")
+        engine._run(f"stack init {stack}", "--no-select", cwd=own)
         return engine
 
     def preview(self, gate: PolicyPack | None = None) -> CommandResult:
@@ -163,18 +161,15 @@ class Engine:
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets in the clear. Raises ``EngineError``."""
-        done = self._run(["stack", "output", "--json", "--show-secrets", "--stack", self.stack])
-        if done.returncode != 0:
-            raise EngineError(f"`pulumi stack output` failed: {done.stderr.strip()}")
-        parsed: dict[str, Any] = json.loads(done.stdout)
+        parsed: dict[str, Any] = json.loads(
+            self._run("stack output", "--json", "--show-secrets", "--stack", self.stack)
+        )
         return parsed
 
     def set_secret(self, key: str, value: str) -> None:
         """Encrypt ``value`` into the copy of the stack file. Raises ``EngineError``."""
-        where = ["--stack", self.stack, "--config-file", str(self.stack_file)]
-        done = self._run(["config", "set", "--secret", key, *where], text=value)
-        if done.returncode != 0:
-            raise EngineError(f"`pulumi config set --secret {key}` failed: {done.stderr.strip()}")
+        where = ("--stack", self.stack, "--config-file", str(self.stack_file))
+        self._run(f"config set --secret {key}", *where, text=value)
 
     def output_of(self, type_token: str, name: str) -> Any:
         """An output of the only resource of that type, in the clear. Raises ``EngineError``."""
@@ -191,10 +186,8 @@ class Engine:
         return outliving(self._state())
 
     def _state(self, *flags: str) -> list[dict[str, Any]]:
-        done = self._run(["stack", "export", "--stack", self.stack, *flags])
-        if done.returncode != 0:
-            raise EngineError(f"`pulumi stack export` failed: {done.stderr.strip()}")
-        resources: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources") or []
+        state = json.loads(self._run("stack export", "--stack", self.stack, *flags))
+        resources: list[dict[str, Any]] = state["deployment"].get("resources") or []
         return resources
 
     def environment(self) -> dict[str, str]:
@@ -221,11 +214,10 @@ class Engine:
             "PYTHONDONTWRITEBYTECODE": "",
         }
 
-    def _run(
-        self, arguments: Sequence[str], cwd: Path | None = None, *, text: str = ""
-    ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+    def _run(self, command: str, *flags: str, cwd: Path | None = None, text: str = "") -> str:
+        """The output of a command that reads ``text``. Raises ``EngineError``."""
+        done = subprocess.run(
+            ["pulumi", *command.split(), *flags, "--non-interactive", "--color", "never"],
             cwd=cwd or self.project,
             env=self.environment(),
             input=text,
@@ -233,6 +225,9 @@ class Engine:
             text=True,
             check=False,
         )
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi {command}` failed: {(done.stderr or done.stdout).strip()}")
+        return done.stdout
 
     def _operation(self, name: str, arguments: Sequence[str]) -> CommandResult:
         log, events = self.run_dir / f"{name}.log", self.run_dir / f"{name}.events.jsonl"

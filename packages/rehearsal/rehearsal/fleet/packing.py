@@ -98,7 +98,9 @@ class Packer(PollingThread):
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
         for each in nodes:
             if now - self._unneeded.get(each.name, now) >= _UNNEEDED_SECONDS and self._still_may_go(each.name):
-                self._remove(each)
+                for claim in self._api.list(claim_path()):
+                    if claim.get("status", {}).get("nodeName") == each.name:
+                        self._api.delete(claim_path(claim["metadata"]["name"]))
                 # Its pods may move to the other nodes.
                 self._unneeded.clear()
                 return

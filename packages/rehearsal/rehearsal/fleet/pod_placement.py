@@ -15,7 +15,10 @@ Spec = Mapping[str, Any]
 def refusal(pod_spec: Spec, node: Spec) -> str | None:
     """The reasons as a sentence fragment; ``None`` if nothing keeps the pod off the node."""
     reasons = [
-        *(f"does not tolerate the taint {_text(taint)}" for taint in _untolerated(pod_spec, node)),
+        *(
+            f"does not tolerate the taint {taint['key']}={taint.get('value', '')}:{taint['effect']}"
+            for taint in _untolerated(pod_spec, node)
+        ),
         *_unselected(pod_spec, node["metadata"].get("labels", {})),
     ]
     return " and ".join(reasons) or None
@@ -76,10 +79,6 @@ def _matches(expression: Spec, labels: Mapping[str, str]) -> bool:
         case "Lt":
             return value is not None and value.isdigit() and int(value) < int(values[0])
     raise ValueError(f"node affinity has an unknown operator: {expression['operator']}")
-
-
-def _text(taint: Spec) -> str:
-    return f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
 
 
 def _text_of(expression: Spec) -> str:

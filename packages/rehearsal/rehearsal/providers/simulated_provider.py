@@ -22,7 +22,15 @@ from rehearsal.providers.base import (
     ProviderError,
 )
 from rehearsal.providers.differences import Comparison, diff
-from rehearsal.providers.resource import CloudT, NestedResource, Pending, Reference, SimulatedResource, values_at
+from rehearsal.providers.resource import (
+    CloudT,
+    NestedResource,
+    Pending,
+    Reference,
+    SimulatedResource,
+    Tie,
+    values_at,
+)
 from rehearsal.providers.rules import broken
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import without_none
@@ -79,7 +87,9 @@ class SimulatedProvider(Vendor[CloudT]):
     @override
     def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
         row = self.row(request.type)
-        input_diff = diff(self._compared(row), before.inputs, news, ignored)
+        replaces = (*self.address(row), *self.replacing(row), *row.replaces)
+        compared = Comparison(replaces, row.links, row.unordered, row.absent)
+        input_diff = diff(compared, before.inputs, news, ignored)
         more = (
             path
             for path, must in row.replaces_if.items()
@@ -171,10 +181,6 @@ class SimulatedProvider(Vendor[CloudT]):
         """The inputs that say where a resource is."""
         known = self.schema.inputs(row.token).properties
         return tuple(name for name in row.address if name in known)
-
-    def _compared(self, row: SimulatedResource[CloudT]) -> Comparison:
-        replaces = (*self.address(row), *self.replacing(row), *row.replaces)
-        return Comparison(replaces, row.links, row.unordered, row.absent)
 
     def _enforce(self, row: SimulatedResource[CloudT], inputs: Properties) -> None:
         """Raise the first broken rule; rules about values that are not known yet wait for the update."""
@@ -302,21 +308,15 @@ class SimulatedProvider(Vendor[CloudT]):
         parts += [each for each in self._tied(record, "part") if each not in parts]
         yield from sorted(parts, key=lambda each: each.id.count("/"), reverse=True)
 
-    def _tied(self, record: Record, tie: str) -> Iterator[Record]:
+    def _tied(self, record: Record, tie: Tie) -> Iterator[Record]:
         """The resources that name ``record`` in an input of that tie."""
         for other in self._cloud.store.everything():
             row = self.rows.get(other.type)
             for path, references in row.references.items() if row else ():
-                if (references.token, references.tie) == (record.type, tie) and self._names(
-                    other, path, references, record
-                ):
+                values = values_at(other.inputs, path) if references == Reference(record.type, tie) else ()
+                named = (self.target(path, references, value, other.inputs).lower() for value in values)
+                if record.id.lower() in named:
                     yield other
-
-    def _names(self, other: Record, path: str, references: Reference, record: Record) -> bool:
-        return any(
-            self.target(path, references, value, other.inputs).lower() == record.id.lower()
-            for value in values_at(other.inputs, path)
-        )
 
 
 @contextmanager

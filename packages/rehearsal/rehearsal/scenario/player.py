@@ -103,7 +103,7 @@ class Player:
         self._wait_running([scenario.gpu_limit_only])
         self._jobs(scenario)
         self._burst(scenario.burst)
-        self._reasons(scenario)
+        self._until(lambda: all(self._considered(one) for one in scenario.unschedulable))
         self._scale_down()
         self._again(scenario)
         if scenario.shortage is not None:
@@ -146,9 +146,6 @@ class Player:
             self.played.extra_waited_until = self._timeline.now()
         self._delete(burst.fill[:1])
         self._wait_running([extra])
-
-    def _reasons(self, scenario: Scenario) -> None:
-        self._until(lambda: all(self._considered(one) for one in scenario.unschedulable))
 
     def _scale_down(self) -> None:
         self._while_scaled_up()

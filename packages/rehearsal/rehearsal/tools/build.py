@@ -44,13 +44,9 @@ class Go:
 
     def folder(self, variable: str) -> Path:
         """The folder that ``go env`` reports for ``variable``, e.g. ``GOCACHE``."""
-        return Path(self._env(variable, Path.cwd()))
-
-    def _env(self, variable: str, directory: Path) -> str:
         command = [self.command, "env", variable]
-        return subprocess.run(
-            command, cwd=directory, env=self.environ, check=True, text=True, capture_output=True
-        ).stdout.strip()
+        answer = subprocess.run(command, env=self.environ, check=True, text=True, capture_output=True)
+        return Path(answer.stdout.strip())
 
 
 def find_go(modules: Sequence[Module], folder: Path, environ: Mapping[str, str], progress: Progress) -> Go:

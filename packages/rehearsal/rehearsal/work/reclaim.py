@@ -6,7 +6,7 @@ for them. No program runs in its containers: so handling of SIGTERM and checkpoi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -130,7 +130,7 @@ def _played(
     if len(before) == job.workers:
         reclaim_machine(taken)
         # A Job that has ended starts no further pod.
-        wait(lambda: len(_others(running(), lost)) == job.workers or ended(api, job), PATIENCE_SECONDS)
+        wait(lambda: sum(pod.uid not in lost for pod in running()) == job.workers or ended(api, job), PATIENCE_SECONDS)
     after = _read(api, running())
     for pod in after:
         annotations = {"metadata": {"annotations": {SECONDS: _ENDED_SECONDS}}}
@@ -139,10 +139,6 @@ def _played(
     status = api.get(job_path(job.namespace, job.name)).get("status") or {}
     ends = [pod.disrupted for pod in timeline.pods_of(job.name, job.namespace) if pod.uid in lost]
     return ReclaimOutcome(taken, before, ends, after, status, notice)
-
-
-def _others(pods: Iterable[PodRecord], lost: Collection[str]) -> list[PodRecord]:
-    return [pod for pod in pods if pod.uid not in lost]
 
 
 def _read(api: Api, pods: Iterable[PodRecord]) -> list[Object]:

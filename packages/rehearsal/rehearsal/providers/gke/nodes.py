@@ -96,13 +96,14 @@ def node_labels(pool: str, config: Mapping[str, Any], machine: Machine, gpus: Gp
     https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus and …/docs/concepts/spot-vms.
     """
     image = str(config.get("imageType") or "COS_CONTAINERD").split("_")[0]
+    provisioning = "spot" if config.get("spot") else "preemptible" if config.get("preemptible") else "standard"
     labels = {
         f"{PREFIX}gke-boot-disk": config.get("diskType") or "pd-balanced",
         f"{PREFIX}gke-container-runtime": "containerd",
         f"{PREFIX}gke-logging-variant": config.get("loggingVariant") or "DEFAULT",
         f"{PREFIX}gke-nodepool": pool,
         f"{PREFIX}gke-os-distribution": OS_DISTRIBUTIONS.get(image, image.lower()),
-        f"{PREFIX}gke-provisioning": _provisioning(config),
+        f"{PREFIX}gke-provisioning": provisioning,
         f"{PREFIX}machine-family": machine.family,
     }
     if config.get("flexStart"):
@@ -217,12 +218,6 @@ def choice_rank(config: Mapping[str, Any], usd: float) -> float:
     if affinity.get("consumeReservationType") == "SPECIFIC_RESERVATION" and not any("/" in name for name in names):
         return 0
     return 1 + 1 / (1 + usd) if config.get("spot") or config.get("preemptible") else 2
-
-
-def _provisioning(config: Mapping[str, Any]) -> str:
-    if config.get("spot"):
-        return "spot"
-    return "preemptible" if config.get("preemptible") else "standard"
 
 
 def _gpu_labels(gpus: Gpus) -> dict[str, str]:

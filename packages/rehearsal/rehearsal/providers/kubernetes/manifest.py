@@ -112,13 +112,15 @@ def with_name(manifest: Properties, olds: Properties, resource_name: str, seed: 
         return manifest
     if current.get("generateName") not in (None, ""):
         raise ProviderError("metadata.generateName does not work with server-side apply; leave it out or write a name")
-    old_name = metadata(olds).get("name")
-    if is_true(olds, AUTONAMED) and old_name:
-        name = old_name
-    else:
-        name = f"{resource_name}-{hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)}"
+    name = metadata(olds).get("name") if is_true(olds, AUTONAMED) else None
+    name = name or auto_name(resource_name, seed)
     annotations = _with(current.get("annotations"), {AUTONAMED: "true"})
     return {**manifest, "metadata": {**current, "name": name, "annotations": annotations}}
+
+
+def auto_name(resource_name: str, seed: bytes) -> str:
+    """A name that the program does not give: ``<resource name>-<8 hex digits>``, the same for the same ``seed``."""
+    return f"{resource_name}-{hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)}"
 
 
 def with_namespace(manifest: Properties, namespace: str | None) -> Properties:
@@ -142,7 +144,10 @@ def normal(manifest: Properties) -> Properties:
     plain = cleaned.get("stringData")
     if cleaned.get("kind") == "Secret" and isinstance(plain, dict):
         del cleaned["stringData"]
-        encoded = {key: value if value is UNKNOWN else _base64(value) for key, value in plain.items()}
+        encoded = {
+            key: value if value is UNKNOWN else base64.b64encode(str(value).encode()).decode()
+            for key, value in plain.items()
+        }
         cleaned["data"] = _with(cleaned.get("data"), encoded)
     return cleaned
 
@@ -195,10 +200,6 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nulls(each) for each in value]
     return value
-
-
-def _base64(value: Any) -> str:
-    return base64.b64encode(str(value).encode()).decode()
 
 
 def decode_yaml(text: str) -> list[Properties]:

@@ -29,11 +29,6 @@ Rule = Callable[[Properties, ObjectClient], "str | None"]
 """What is still missing, to follow "waiting for"; ``None`` when the object is ready. Raises ``NeverReadyError``."""
 
 
-def rule_for(kind: Kind) -> Rule | None:
-    """The rule of ``kind``, or ``None``: ready at once. Patches are never waited for."""
-    return None if kind.patch else _RULES.get(str(kind))
-
-
 def _deployment(live: Properties, cluster: ObjectClient) -> str | None:
     status, replicas = _status(live), _spec(live).get("replicas", 1)
     if not _observed(live):
@@ -231,12 +226,12 @@ def until_ready(
     cancelled: threading.Event,
     rule: Rule | None = None,
 ) -> Properties:
-    """The object once it is ready, by ``rule`` or else by the rule of its kind.
+    """The object once it is ready, by ``rule`` or else by the rule of its kind. Patches are never waited for.
 
     Raises ``NotReadyError`` with what is missing, the pods' problems and the events.
     """
-    rule = rule or rule_for(kind)
-    if rule is None:
+    rule = rule or _RULES.get(str(kind))
+    if rule is None or kind.patch:
         return live
     place, missing = live["metadata"], "the first answer"
     started = time.monotonic()
@@ -343,9 +338,5 @@ def _warnings(cluster: ObjectClient, kind: Kind, live: Properties) -> list[str]:
     names: dict[str, str] = {place["uid"]: f"{kind.kind} {place['name']}"}
     names |= {pod["metadata"]["uid"]: f"pod {pod['metadata']['name']}" for pod in _pods(cluster, kind, live)}
     events = cluster.list(_EVENT, place.get("namespace"), fieldSelector="type=Warning")
-    uid_of: Callable[[Properties], str] = lambda event: (event.get("involvedObject") or {}).get("uid", "")  # noqa: E731
-    return [
-        f"{names[uid_of(event)]}: [{event.get('reason')}] {event.get('message')}"
-        for event in events
-        if uid_of(event) in names
-    ]
+    about = ((names.get((event.get("involvedObject") or {}).get("uid", "")), event) for event in events)
+    return [f"{name}: [{event.get('reason')}] {event.get('message')}" for name, event in about if name]

@@ -5,9 +5,7 @@ https://github.com/pulumi/pulumi-kubernetes/blob/v4.34.2/provider/pkg/provider/h
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path as FilePath
@@ -20,6 +18,7 @@ from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, P
 from rehearsal.providers.differences import MISSING, Path, differences, format_path
 from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
 from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
+from rehearsal.providers.kubernetes.manifest import auto_name
 from rehearsal.providers.values import has_unknown, merged, split_id
 
 _log = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ class Releases:
             CheckFailure(key, reason) for key, reason in _REFUSED.items() if news.get(key) not in (None, False, UNKNOWN)
         ]
         inputs = {key: value for key, value in news.items() if value is not None and key not in _OUTPUTS}
-        inputs.setdefault("name", olds.get("name") or _auto_name(request))
+        inputs.setdefault("name", olds.get("name") or auto_name(request.name, request.random_seed))
         inputs.setdefault("namespace", coalesce(self._namespace(), "default"))
         if inputs.get("skipAwait") in (None, False):
             inputs.setdefault("timeout", _TIMEOUT_SECONDS)
@@ -217,8 +216,3 @@ def _state(inputs: Properties, live: Live) -> Properties:
 
 def _preview(inputs: Properties) -> Properties:
     return {**inputs, "resourceNames": UNKNOWN, "status": UNKNOWN}
-
-
-def _auto_name(request: CallContext) -> str:
-    seed = request.random_seed
-    return f"{request.name}-{hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)}"
