@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -52,7 +52,7 @@ class SandboxFacts:
         kubeconfig = raw.get("kubeconfig")
         return cls(
             pid=int(raw["pid"]),
-            pids=tuple(int(pid) for pid in _values(raw.get("pids", ()))),
+            pids=tuple(raw["pids"].values()),
             plugins=Path(raw["plugins"]),
             pulumi_home=Path(raw["pulumi_home"]),
             kubeconfig=Path(kubeconfig) if kubeconfig else None,
@@ -140,11 +140,12 @@ class SandboxHandle:
 
     def inventory(self) -> tuple[str, ...]:
         """What exists in the simulated account now, in words. Raises ``SandboxError``."""
-        return tuple(self._account()["resources"])
+        return tuple(self._ask("inventory")["resources"])
 
     def people(self) -> dict[str, UserInfo]:
         """Whom the simulated account lets into the cluster now, besides its maker. Raises ``SandboxError``."""
-        return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
+        people = self._ask("inventory")["people"]
+        return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in people.items()}
 
     def exhaust(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
@@ -159,10 +160,6 @@ class SandboxHandle:
         answer = self._ask("maintain")
         night = answer["night"]
         return None if night is None else Night(**night), answer["nodes"]
-
-    def _account(self) -> Mapping[str, Any]:
-        inventory: Mapping[str, Any] = self._ask("inventory")
-        return inventory
 
     def _ask(self, request: str, *words: str) -> Any:
         """What the sandbox writes into ``<request>.json`` when it has read the line."""
@@ -225,10 +222,6 @@ def stop_left_behind(root: Path) -> list[Path]:
         _kill(running)
         stopped.append(run_dir)
     return stopped
-
-
-def _values(pids: object) -> Iterable[Any]:
-    return pids.values() if isinstance(pids, Mapping) else pids if isinstance(pids, (list, tuple)) else ()
 
 
 def _running(facts: SandboxFacts, run_dir: Path) -> list[psutil.Process]:
