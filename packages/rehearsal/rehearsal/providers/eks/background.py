@@ -20,7 +20,6 @@ from rehearsal.providers.eks.resources.groups import NODE_GROUP
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.simulation import Injection
 
-_QUIET_SECONDS: Final = 0.5
 _log = logging.getLogger(__name__)
 
 _TOKEN_FILE: Final = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
@@ -38,7 +37,6 @@ class Background:
         self._node_joiner: NodeJoiner | None = None
         self._lock = threading.Lock()
         self._stopped = False
-        self._timer: threading.Timer | None = None
 
     @contextmanager
     def around(self, type: str) -> Iterator[None]:
@@ -49,14 +47,13 @@ class Background:
             self.start()
             if self._autoscaler is not None and type.startswith(_DECIDES):
                 if type == NODE_GROUP:
-                    self._autoscaler.wake()
                     try:
                         self._autoscaler.refresh()
                     except Exception as error:
                         # Its thread looks again; a group's own failure has been reported by the call that made it.
                         _log.info("the autoscaler's view of the node groups: %s", error)
                 else:
-                    self._wake_soon(self._autoscaler)
+                    self._autoscaler.wake()
 
     def start(self) -> None:
         """Start the threads if there is a cluster."""
@@ -77,12 +74,8 @@ class Background:
         """End the threads."""
         with self._lock:
             self._stopped = True
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._autoscaler is not None:
-                self._autoscaler.stop()
-            if self._node_joiner is not None:
-                self._node_joiner.close()
+            for thread in filter(None, (self._autoscaler, self._node_joiner)):
+                thread.close()
 
     def _injection(self, namespace: str, service_account: str) -> Injection:
         """What EKS's webhook adds to a pod, and the address of the simulated AWS API."""
@@ -93,13 +86,3 @@ class Background:
         if environment.pop(_TOKEN_FILE, None) is None:
             return Injection(environment)
         return Injection(environment, AUDIENCE, _TOKEN_FILE)
-
-    def _wake_soon(self, autoscaler: AutoscalerSimulation) -> None:
-        """Wake it after a pause in the changes: a program declares many tags at once."""
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-            if not self._stopped:
-                self._timer = threading.Timer(_QUIET_SECONDS, autoscaler.wake)
-                self._timer.daemon = True
-                self._timer.start()

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from typing_extensions import override
+
+from rehearsal.cluster.threads import PollingThread
 from rehearsal.providers.eks.authorization import identity
 from rehearsal.providers.eks.authorization.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
 from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery
@@ -121,15 +124,15 @@ class Observer:
 
 
 _PERIOD_SECONDS: Final = 0.5
-_REST_SECONDS: Final = 0.2
-"""Least time between two evaluations, however many changes arrive: a program declares dozens of tags at once."""
+_QUIET_SECONDS: Final = 0.5
+"""A pause in the changes: a program declares dozens of tags at once."""
 
 _ACCOUNT_SECONDS: Final = 5.0
 """Changes of node groups, tags and identities are reported; the rest of the account is polled."""
 
 
-class AutoscalerSimulation:
-    """A thread that decides about every group when something changed, and every half second.
+class AutoscalerSimulation(PollingThread):
+    """Decides about every group each half second.
 
     The fleet hears of a group when the decision differs from the one before, and whenever someone else may have told
     it something (``wake``). A look that fails (a request that is in the middle of a change, an API server that stops)
@@ -137,42 +140,38 @@ class AutoscalerSimulation:
     """
 
     def __init__(self, account: Account) -> None:
-        assert account.fleet is not None
+        super().__init__("autoscaler-simulation", _PERIOD_SECONDS)
         self._account = account
-        self._fleet: Fleet = account.fleet
+        self._fleet: Fleet = account.machines()
         self._observer = Observer(account, self._fleet)
-        self._look = threading.Event()
-        self._woken = threading.Event()
-        self._stopped = threading.Event()
+        self._woken: float | None = None
         self._turn = threading.Lock()
-        self._thread: threading.Thread | None = None
         self._reported: dict[tuple[str, str], SimulatedNodeGroup | None] = {}
         self._account_read = -_ACCOUNT_SECONDS
         self._declared: list[DeclaredGroup] = []
 
-    def start(self) -> None:
-        """Start the thread; once is enough."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="autoscaler-simulation", daemon=True)
-            self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread, and return when it has ended."""
-        self._stopped.set()
-        self._look.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-
     def wake(self) -> None:
-        """Look at once, at the account too; returns before that."""
-        self._woken.set()
-        self._look.set()
+        """``refresh`` after a pause in the changes."""
+        self._woken = time.monotonic()
+
+    @override
+    def look(self) -> None:
+        woken = self._woken
+        self._decide(anew=woken is not None and time.monotonic() - woken >= _QUIET_SECONDS)
+
+    @override
+    def failed(self, error: Exception) -> None:
+        # The next look decides; nothing depends on this one.
+        _log.debug("autoscaler simulation: %s", error, exc_info=True)
 
     def refresh(self) -> None:
-        """Look and decide now, in this thread. Raises what the look raises."""
+        """Look now, in this thread, at the account too, and tell the fleet again. Raises what the look raises."""
+        self._decide(anew=True)
+
+    def _decide(self, *, anew: bool) -> None:
         with self._turn:
-            if self._woken.is_set():
-                self._woken.clear()
+            if anew:
+                self._woken = None
                 # The change of a group may already have updated the fleet: report everything again.
                 self._reported = dict.fromkeys(self._reported)
                 self._account_read = -_ACCOUNT_SECONDS
@@ -189,16 +188,6 @@ class AutoscalerSimulation:
                     self._tell(group)
             self._resize({(group.cluster, group.name) for group in decided if group.autoscaled})
             self._withdraw(names | {(group.cluster, group.name) for group in decided})
-
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            self._look.clear()
-            try:
-                self.refresh()
-            except Exception as error:  # the next look decides; nothing depends on this one
-                _log.debug("autoscaler simulation: %s", error, exc_info=True)
-            self._stopped.wait(_REST_SECONDS)
-            self._look.wait(_PERIOD_SECONDS - _REST_SECONDS)
 
     def _decisions(self) -> Iterator[SimulatedNodeGroup]:
         deployments = self._fleet.list_objects(DEPLOYMENTS)

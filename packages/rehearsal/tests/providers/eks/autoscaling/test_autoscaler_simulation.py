@@ -48,7 +48,6 @@ class Stage:
 
     def groups(self) -> dict[str, SimulatedNodeGroup]:
         """What the fleet has after a look at everything."""
-        self.autoscaler.wake()
         self.autoscaler.refresh()
         return self.fleet.groups
 
@@ -200,10 +199,10 @@ def test_the_fleet_hears_only_what_is_new(stage: Stage) -> None:
     applied: list[str] = []
     apply = stage.fleet.apply_group
     stage.fleet.apply_group = lambda group: (applied.append(group.name), apply(group))[1]
-    stage.autoscaler.refresh()
+    stage.autoscaler.look()
     assert applied == []
     stage.remove("Deployment", "cluster-autoscaler")
-    stage.autoscaler.refresh()
+    stage.autoscaler.look()
     assert set(applied) == {"t4-1", "t4-4-spot", "cpu"}, "the admin pool's size is fixed"
 
 
@@ -303,4 +302,4 @@ def test_the_thread_notices_by_itself(stage: Stage) -> None:
         stage.remove("Deployment", "cluster-autoscaler")
         assert noticed.wait(PATIENCE)
     finally:
-        stage.autoscaler.stop()
+        stage.autoscaler.close()
