@@ -5,7 +5,7 @@ The API server validates the pods without creating them (``dryRun``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,12 +15,10 @@ from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PRIORITY_CLASSES
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.scenario.check import Check
+from rehearsal.scenario.user import Wait
 
 # A quota is enforced once its controller has counted existing pods, some seconds after its creation.
 _PATIENCE_SECONDS: Final = 240.0
-
-Wait = Callable[[Callable[[], bool], float], bool]
-"""Waits until a condition holds, at most for so many seconds; whether it does."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from rehearsal.scenario.check import Check
 from rehearsal.scenario.plan import Scenario, Submission
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import PodRecord, Timeline
-from rehearsal.scenario.user import User
+from rehearsal.scenario.user import User, Wait
 
 _ENDING: Final = ("replace", "delete")
 _LISTED: Final = 3
@@ -33,7 +33,7 @@ class DayTwo:
         gate: PolicyPack | None,
         user: User,
         timeline: Timeline,
-        wait: Callable[[Callable[[], bool], float], bool],
+        wait: Wait,
         *,
         version: str,
         effects: Effects,

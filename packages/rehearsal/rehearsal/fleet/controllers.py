@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from rehearsal.cluster.api import Object
 from rehearsal.cluster.control_plane import ControlPlane
@@ -15,7 +16,7 @@ from rehearsal.fleet.groups import Groups
 from rehearsal.fleet.idle_time import IdleTimeWatcher
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
-from rehearsal.fleet.proportional import Proportional, ScaledDeployment, targets
+from rehearsal.fleet.proportional import Proportional, targets
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.simulation import Injector, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
@@ -48,17 +49,8 @@ class Controllers:
         )
         self._kubelet = Kubelet(host, programs(tools))
         self._kubelet.start()
-        api = control_plane.api
-        self._makers: Mapping[type[Watcher], Callable[[], Watcher]] = {
-            Drivers: lambda: Drivers(api, groups.report_missing),
-            IdleTimeWatcher: lambda: IdleTimeWatcher(api),
-            NodeWatch: lambda: NodeWatch(api, self._late_of, groups.note_node),
-            Packer: lambda: Packer(api, groups.template),
-            Proportional: lambda: Proportional(api, self._scaled),
-            StuckPods: lambda: StuckPods(api, groups.templates),
-        }
-        self._scaled: Sequence[ScaledDeployment] = ()
-        self._watchers: dict[type[Watcher], Watcher] = {}
+        self._api = control_plane.api
+        self._watchers: dict[Callable[..., Watcher], Watcher] = {}
 
     def autoscaler(self) -> KarpenterSupervisor:
         """The simulation's autoscaler, installed with the first group that it scales: a stack may deploy its own."""
@@ -70,30 +62,29 @@ class Controllers:
 
     def serve_system(self, objects: Sequence[Object]) -> None:
         """Start what scales the cluster's own Deployments, if something does."""
-        self._scaled = tuple(targets(objects))
-        if self._scaled:
-            self._start(Proportional)
+        if scaled := tuple(targets(objects)):
+            self._start(Proportional, scaled)
 
     def serve_group(self, group: SimulatedNodeGroup) -> None:
         """Start the controllers that the group's nodes and pods need."""
         if group.gpus_advertised_by != "cloud" and group.gpus:
-            self._start(Drivers)
+            self._start(Drivers, self._groups.report_missing)
         if group.autoscaled:
             self.watch_nodes()
         if group.autoscaled and group.packing is not None:
-            self._start(Packer)
+            self._start(Packer, self._groups.template)
         if group.not_scaled_because:
-            self._start(StuckPods)
+            self._start(StuckPods, self._groups.templates)
 
     def serve_machine(self, node: Node) -> None:
         """Start the controllers that a machine needs that joins by itself."""
         if node.gpus and node.gpus_advertised_by != "cloud":
-            self._start(Drivers)
+            self._start(Drivers, self._groups.report_missing)
         self._start(IdleTimeWatcher)
 
     def watch_nodes(self) -> None:
         """Watch new nodes from now on."""
-        self._start(NodeWatch)
+        self._start(NodeWatch, self._late_of, self._groups.note_node)
 
     def wait(self) -> None:
         """Return when the autoscaler knows every group."""
@@ -112,9 +103,9 @@ class Controllers:
         with ThreadPoolExecutor() as closing:  # each may wait for a reply of the API server
             list(closing.map(lambda each: each.close(), running))
 
-    def _start(self, kind: type[Watcher]) -> None:
+    def _start(self, kind: Callable[..., Watcher], *arguments: Any) -> None:
         if kind not in self._watchers:
-            watcher = self._watchers[kind] = self._makers[kind]()
+            watcher = self._watchers[kind] = kind(self._api, *arguments)
             watcher.start()
 
     def _late_of(self, name: str) -> Late:

@@ -120,18 +120,11 @@ class Packer(PollingThread):
 
     def _budgets_allow(self, used: Used) -> bool:
         """Whether the API server, which knows the disruption budgets, would evict every pod."""
-        for pod in filter(moves, used.pods):
-            name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-            eviction = {
-                "apiVersion": "policy/v1",
-                "kind": "Eviction",
-                "metadata": {"name": name, "namespace": namespace},
-                "deleteOptions": {"dryRun": ["All"]},
-            }
-            try:
-                self._api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", eviction)
-            except ApiError:
-                return False
+        try:
+            for pod in filter(moves, used.pods):
+                evict(self._api, pod, dryRun=["All"])
+        except ApiError:
+            return False
         return True
 
     def _remove(self, used: Used) -> None:
@@ -164,6 +157,13 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
         return False
     free = {each.name: dict(each.free) for each in others}
     return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
+
+
+def evict(api: Api, pod: Object, **options: Any) -> None:
+    """Evict the pod; ``options`` are DeleteOptions. Raises ApiError: 429 if a disruption budget does not allow it."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+    api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", {**eviction, "deleteOptions": options})
 
 
 def moves(pod: Object) -> bool:

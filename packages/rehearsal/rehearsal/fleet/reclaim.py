@@ -21,7 +21,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GPUS, PODS_ENDED_BY, RENEWAL
-from rehearsal.fleet.packing import moves
+from rehearsal.fleet.packing import evict, moves
 
 _NODES: Final = "/api/v1/nodes"
 _NOTICE_SECONDS: Final = 15.0
@@ -45,7 +45,7 @@ def reclaim(api: Api, name: str) -> bool:
     api.merge_if_there(f"{_NODES}/{name}", {"spec": {"unschedulable": True}})
     by_kubelet = node["metadata"].get("annotations", {}).get(PODS_ENDED_BY) == "kubelet"
     for pod in pods_to_end(api, name):
-        _shut_down(api, pod) if by_kubelet else evict(api, pod)
+        _shut_down(api, pod) if by_kubelet else _evict(api, pod)
     deadline = time.monotonic() + _NOTICE_SECONDS
     while pods_to_end(api, name) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -79,12 +79,10 @@ def pods_to_end(api: Api, node: str) -> list[Object]:
     ]
 
 
-def evict(api: Api, pod: Object) -> None:
-    """Evict the pod; a disruption budget may prevent that until the machine stops."""
-    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-    metadata = {"name": name, "namespace": namespace}
+def _evict(api: Api, pod: Object) -> None:
+    """A disruption budget may prevent it until the machine stops."""
     try:
-        api.create(f"{_path(pod)}/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
+        evict(api, pod)
     except ApiError as error:
         if error.status not in (404, 429):
             raise
@@ -146,7 +144,7 @@ def _drained(api: Api, name: str) -> bool:
     deadline = time.monotonic() + _DRAIN_SECONDS
     while pods := pods_to_end(api, name):
         for pod in pods:
-            evict(api, pod)
+            _evict(api, pod)
         if time.monotonic() > deadline:
             return False
         time.sleep(_RETRY_SECONDS)

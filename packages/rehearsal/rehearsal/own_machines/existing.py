@@ -21,7 +21,7 @@ from rehearsal.lab.specs import MachineSpec, SpecError
 from rehearsal.own_machines.lab_rehearsal import LabRehearsal, Stopped, client_key
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.somebody_else import PLUGIN, SomebodyElse
-from rehearsal.own_machines.stack_file import PREFIX, device_id
+from rehearsal.own_machines.stack_file import PREFIX, gpus_of, write_config
 from rehearsal.run.options import Options
 
 _SECRET: Final = f"{PREFIX}kubeconfig"
@@ -38,8 +38,7 @@ def specs(settings: Settings) -> list[MachineSpec]:
         raise SpecError(f"{', '.join(unnamed)}: only nodes that a stack file names are rehearsed; write machines: […]")
     rows = {_CONTROL_PLANE: (0, "")}
     for pool in (settings.admin_pool, *settings.pools):
-        gpus = (pool.gpus_per_node, device_id(pool.gpus.type)) if pool.gpus_per_node else (0, "")
-        rows |= dict.fromkeys(own.machines.get(pool.name, ()), gpus)
+        rows |= dict.fromkeys(own.machines.get(pool.name, ()), gpus_of(pool))
     return [MachineSpec(name, f"{_NETWORK}{_FIRST + index}", *gpus) for index, (name, gpus) in enumerate(rows.items())]
 
 
@@ -114,14 +113,11 @@ class ExistingRehearsal(LabRehearsal):
         self._untouched("plugin-untouched", other, nodes, objects)
 
     def _write(self, path: Path, *, drivers: str = "") -> None:
-        """The stack file, with other ``drivers`` of its GPU pools; what the engine keeps in the file stays."""
+        """The stack file, with other ``drivers`` of its GPU pools."""
         content = yaml.safe_load(self._stack.file.read_text(encoding="utf-8"))
         for pool in content["config"][f"{PREFIX}gpuPools"]:
             pool |= {"drivers": drivers} if drivers else {}
-        existing = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        secret = {key: value for key, value in (existing.get("config") or {}).items() if key == _SECRET}
-        config = {**content["config"], **secret}
-        path.write_text(yaml.safe_dump({**existing, "config": config}, sort_keys=False), encoding="utf-8")
+        write_config(path, content["config"], _SECRET)
 
     def _refused(self, id: str, title: str, preview: CommandResult, *words: str) -> None:
         text = preview.log.read_text(errors="replace")

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api
 from rehearsal.lab.software import WORKLOAD_IMAGE
 from rehearsal.own_machines.look import GPU, NotSeen
 
+_CONTAINER: Final = {"name": "gpu", "image": WORKLOAD_IMAGE, "imagePullPolicy": "Never", "command": ["gpu-job"]}
+
 
 def manifest(name: str, pods: int, tolerations: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
     """A Job of so many pods with a GPU each."""
-    container = {
-        "name": "gpu",
-        "image": WORKLOAD_IMAGE,
-        "imagePullPolicy": "Never",
-        "command": ["gpu-job"],
-        "resources": {"limits": {GPU: 1}, "requests": {"cpu": "10m"}},
-    }
+    container = {**_CONTAINER, "resources": {"limits": {GPU: 1}, "requests": {"cpu": "10m"}}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container], "tolerations": [*tolerations]}}
     return {
         "apiVersion": "batch/v1",
@@ -32,13 +28,7 @@ def manifest(name: str, pods: int, tolerations: Sequence[Mapping[str, str]] = ()
 
 def without_gpu(name: str, node: str) -> dict[str, Any]:
     """A pod on ``node`` that asks for all GPUs as the images of CUDA do, and has no limit of them."""
-    container = {
-        "name": "gpu",
-        "image": WORKLOAD_IMAGE,
-        "imagePullPolicy": "Never",
-        "command": ["gpu-job"],
-        "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
-    }
+    container = {**_CONTAINER, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
     spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 

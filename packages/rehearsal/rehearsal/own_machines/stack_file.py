@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from components.settings import Settings
+from facts.concepts.pool import Pool
 from rehearsal.lab.specs import MachineSpec
 
 PREFIX: Final = "gpucluster:"
@@ -26,20 +27,23 @@ _ANY_DEVICE: Final = "0x2330"
 def machines(settings: Settings) -> list[MachineSpec]:
     """The machines of a stack, as a lab makes them."""
     own: Any = settings.own
-    specs = []
-    for pool in (settings.admin_pool, *settings.pools):
-        gpu = pool.gpus.type if pool.gpus_per_node else ""
-        device = device_id(gpu) if gpu else ""
-        specs += [
-            MachineSpec(machine.name, machine.address, pool.gpus_per_node, device)
-            for machine in own.machines[pool.name]
-        ]
-    return specs
+    return [
+        MachineSpec(machine.name, machine.address, *gpus_of(pool))
+        for pool in (settings.admin_pool, *settings.pools)
+        for machine in own.machines[pool.name]
+    ]
 
 
-def device_id(gpu: str) -> str:
-    """The PCI id of a GPU type."""
-    return _DEVICE_IDS.get(gpu, _ANY_DEVICE)
+def gpus_of(pool: Pool) -> tuple[int, str]:
+    """How many GPUs a machine of the pool has, and their PCI id."""
+    return (pool.gpus_per_node, _DEVICE_IDS.get(pool.gpus.type, _ANY_DEVICE)) if pool.gpus_per_node else (0, "")
+
+
+def write_config(path: Path, config: Mapping[str, Any], secret: str) -> None:
+    """Write a stack file; what the engine keeps in the same file stays: its salt and the key ``secret``, encrypted."""
+    existing = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    encrypted = {key: value for key, value in (existing.get("config") or {}).items() if key == secret}
+    path.write_text(yaml.safe_dump({**existing, "config": {**config, **encrypted}}, sort_keys=False), encoding="utf-8")
 
 
 class LabStackFile:
@@ -79,10 +83,7 @@ class LabStackFile:
         gpus = sum(pool.get("gpusPerNode", 1) * len(pool["machines"]) for pool in config[f"{PREFIX}gpuPools"])
         for team in config.get(f"{PREFIX}teams") or []:
             team["gpus"] = min(team["gpus"], gpus)
-        existing = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        # The engine keeps its salt and the encrypted key in the same file.
-        secret = {key: value for key, value in (existing.get("config") or {}).items() if key.endswith("sshPrivateKey")}
-        path.write_text(yaml.safe_dump({**existing, "config": {**config, **secret}}, sort_keys=False), encoding="utf-8")
+        write_config(path, config, f"{PREFIX}sshPrivateKey")
 
     @staticmethod
     def _lists(config: Mapping[str, Any]) -> Iterator[list[dict[str, Any]]]:

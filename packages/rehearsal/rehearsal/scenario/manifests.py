@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from facts.concepts.kubernetes import gpu_limit
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import PodRecord, Timeline
-from rehearsal.scenario.user import SubmissionReply
+from rehearsal.scenario.user import SubmissionReply, Wait
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _FIRST: Final = ("CustomResourceDefinition", "Namespace", "PriorityClass", "ServiceAccount", "ConfigMap", "Secret")
@@ -101,9 +101,7 @@ def read(folder: Path) -> list[Object]:
     return sorted(manifests, key=lambda each: _FIRST.index(each["kind"]) if each["kind"] in _FIRST else len(_FIRST))
 
 
-def apply(
-    api: Api, manifests: Sequence[Object], wait: Callable[[Callable[[], bool], float], bool]
-) -> tuple[Applied, ...]:
+def apply(api: Api, manifests: Sequence[Object], wait: Wait) -> tuple[Applied, ...]:
     """Apply them in order, as ``kubectl apply`` does; ``wait`` waits for a condition with a timeout in seconds."""
     done = []
     for manifest in manifests:
@@ -119,7 +117,7 @@ def apply(
     return tuple(done)
 
 
-def settle(applied: Sequence[Applied], timeline: Timeline, wait: Callable[[Callable[[], bool], float], bool]) -> None:
+def settle(applied: Sequence[Applied], timeline: Timeline, wait: Wait) -> None:
     """Wait until each pod runs or has a reported reason, and no further pod is created."""
 
     def still() -> bool:

@@ -16,6 +16,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 _SECONDS: Final = 240.0
 
 Wait = Callable[[Callable[[], bool], float], bool]
+"""Waits until a condition holds, at most for so many seconds; whether it does."""
 
 _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 

@@ -15,7 +15,11 @@ from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
 from rehearsal.providers.values import at
 
 KEY: Final = re.compile(r"projects/[^/]+/locations/([^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
-RANGE_BLOCKS: Final = ("clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
+RANGE_BLOCKS: Final = (
+    "ipAllocationPolicy.clusterIpv4CidrBlock",
+    "ipAllocationPolicy.servicesIpv4CidrBlock",
+    "privateClusterConfig.masterIpv4CidrBlock",
+)
 
 
 def cluster_zones(cluster: Properties, cloud: SimulatedCloud) -> tuple[str, ...]:
@@ -69,7 +73,9 @@ def _extended(cluster: Properties, cloud: SimulatedCloud) -> str | None:
 @TABLE.check("cluster", "cluster-ranges-valid")
 def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     earlier: list[tuple[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = []
-    for text in explicit_ranges(cluster):
+    for text in filter(None, (at(cluster, path) for path in RANGE_BLOCKS)):
+        if text.startswith("/"):  # Google chooses
+            continue
         try:
             network = ipaddress.ip_network(text)
         except ValueError as error:
@@ -147,13 +153,6 @@ def _exclusions(cluster: Properties, cloud: SimulatedCloud) -> str | None:
         if not 0 < (end - start).total_seconds() <= 90 * 24 * 3600:
             return f"Maintenance exclusion '{each.get('exclusionName')}' of scope NO_UPGRADES: at most 90 days."
     return None
-
-
-def explicit_ranges(cluster: Properties) -> list[str]:
-    """Address blocks given as ``A.B.C.D/N`` (``/N`` alone: Google chooses)."""
-    candidates = [at(cluster, f"ipAllocationPolicy.{key}") for key in RANGE_BLOCKS]
-    candidates.append(at(cluster, "privateClusterConfig.masterIpv4CidrBlock"))
-    return [text for text in candidates if text and not text.startswith("/")]
 
 
 def zones_outside(region: str, zones: list[str], cloud: SimulatedCloud) -> str | None:

@@ -50,9 +50,9 @@ from rehearsal.providers.kubernetes.replacement import replacing
 from rehearsal.providers.kubernetes.settings import (
     IDENTITY,
     ObjectClient,
-    ProviderSettings,
     active_cluster,
     failures,
+    is_on,
     kubeconfig_of,
     unknown_identity,
 )
@@ -83,12 +83,11 @@ class SimulatedKubernetes(Provider):
         self._path = tuple(path)
         self._tools = tools
         self._config: Properties = {}
-        self._settings = ProviderSettings()
         self._known_cluster: ObjectClient | None = None
         self._connecting = threading.Lock()
         self._cancelled = threading.Event()
         helm = Helm(tools, lambda: kubeconfig_of(self._config), self._path, self._cancelled)
-        self._releases = Releases(helm, lambda: self._settings.namespace)
+        self._releases = Releases(helm, lambda: text(self._config.get("namespace")))
 
     def instance(self) -> SimulatedKubernetes:
         """A provider of its own: each has another kubeconfig."""
@@ -113,7 +112,6 @@ class SimulatedKubernetes(Provider):
     def configure(self, config: Properties) -> None:
         """Take the configuration; the cluster is contacted by the first call that needs it."""
         self._config = config
-        self._settings = ProviderSettings.parse(config)
         self._known_cluster = None
 
     def cancel(self) -> None:
@@ -151,8 +149,8 @@ class SimulatedKubernetes(Provider):
             kind,
             changes,
             immutable=bool(before.inputs.get("immutable")),
-            mutable_secrets=self._settings.mutable_secrets,
-            mutable_config_maps=self._settings.mutable_config_maps,
+            mutable_secrets=is_on(self._config, "enableSecretMutable"),
+            mutable_config_maps=is_on(self._config, "enableConfigMapMutable"),
         )
         place, old_place = metadata(news), metadata(before.state)
         same_name = (place.get("name"), place.get("namespace")) == (old_place.get("name"), old_place.get("namespace"))
@@ -195,7 +193,7 @@ class SimulatedKubernetes(Provider):
         try:
             live = self._cluster.get(kind, name, namespace)
         except UnreachableError as error:
-            if self._settings.delete_unreachable:
+            if is_on(self._config, "deleteUnreachable"):
                 return Created("", {})
             raise ProviderError(f"{error}{_UNREACHABLE_REMEDY}") from error
         except ApiError as error:
@@ -247,7 +245,7 @@ class SimulatedKubernetes(Provider):
             if not is_true(inputs, SKIP_AWAIT):
                 until_gone(self._cluster, kind, name, namespace, _timeout(timeout, inputs), self._cancelled)
         except UnreachableError as error:
-            if not self._settings.delete_unreachable:
+            if not is_on(self._config, "deleteUnreachable"):
                 raise ProviderError(f"{error}{_UNREACHABLE_REMEDY}") from error
         except NotReadyError as error:
             raise ProviderError(str(error)) from error
@@ -279,7 +277,7 @@ class SimulatedKubernetes(Provider):
         if not self._cluster.resource(kind).namespaced:
             return with_namespace(manifest, None)
         own = text(metadata(manifest).get("namespace"))
-        return with_namespace(manifest, coalesce(own, self._settings.namespace, self._cluster.namespace))
+        return with_namespace(manifest, coalesce(own, text(self._config.get("namespace")), self._cluster.namespace))
 
     def _create(self, kind: Kind, manifest: Properties, manager: str, preview: bool) -> Properties:
         for pause in _PAUSES_SECONDS:
@@ -293,7 +291,7 @@ class SimulatedKubernetes(Provider):
 
     def _create_once(self, kind: Kind, manifest: Properties, manager: str, preview: bool) -> Properties:
         placed = self._placed(kind, manifest)
-        if not kind.patch and not self._settings.upsert:
+        if not kind.patch and not is_on(self._config, "upsertExistingObjects"):
             self._refuse_existing(kind, placed)
         return self._cluster.apply(kind, placed, manager=manager, force=self._forced(placed), dry_run=preview)
 
@@ -313,7 +311,7 @@ class SimulatedKubernetes(Provider):
         )
 
     def _forced(self, manifest: Properties) -> bool:
-        return self._settings.patch_force or is_true(manifest, PATCH_FORCE)
+        return is_on(self._config, "enablePatchForce") or is_true(manifest, PATCH_FORCE)
 
     def _ready(self, kind: Kind, live: Properties, inputs: Properties, manager: str, timeout: float) -> Properties:
         """The object once it is ready; otherwise an error that keeps it in the state, so that the next run goes on."""

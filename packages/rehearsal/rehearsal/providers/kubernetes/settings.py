@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from facts.concepts.unknown import UNKNOWN, Maybe, text
+from facts.concepts.unknown import UNKNOWN
 from rehearsal.cluster.api import Api, ApiResource
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.providers.base import CheckFailure, Properties, ProviderError
@@ -23,34 +22,10 @@ _NOT_SIMULATED: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class ProviderSettings:
-    """Optional behaviour of the provider; the defaults are the real provider's."""
-
-    namespace: Maybe[str | None] = None
-    delete_unreachable: bool = False
-    patch_force: bool = False
-    upsert: bool = False
-    mutable_config_maps: bool = False
-    mutable_secrets: bool = False
-
-    @classmethod
-    def parse(cls, config: Mapping[str, Any]) -> ProviderSettings:
-        """Read the configuration, whose booleans may be strings."""
-        return cls(
-            namespace=text(config.get("namespace")),
-            delete_unreachable=_flag(config, "deleteUnreachable"),
-            patch_force=_flag(config, "enablePatchForce"),
-            upsert=_flag(config, "upsertExistingObjects"),
-            mutable_config_maps=_flag(config, "enableConfigMapMutable"),
-            mutable_secrets=_flag(config, "enableSecretMutable"),
-        )
-
-
 def failures(config: Properties) -> list[CheckFailure]:
     """All errors in the known inputs of the provider."""
-    problems = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if _flag(config, key)]
-    if "enableServerSideApply" in config and not _flag(config, "enableServerSideApply"):
+    problems = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if is_on(config, key)]
+    if "enableServerSideApply" in config and not is_on(config, "enableServerSideApply"):
         problems.append(CheckFailure("enableServerSideApply", "only server-side apply is simulated; leave it out"))
     if not unknown_identity(config) and config.get("kubeconfig"):
         try:
@@ -101,7 +76,8 @@ def active_cluster(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return None
 
 
-def _flag(config: Mapping[str, Any], key: str) -> bool:
+def is_on(config: Mapping[str, Any], key: str) -> bool:
+    """Whether an optional behaviour of the provider is on, such as ``enablePatchForce``; the value may be a string."""
     value = config.get(key)
     return str(value).lower() not in ("none", "false", "")
 

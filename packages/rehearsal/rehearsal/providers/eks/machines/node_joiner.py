@@ -20,14 +20,13 @@ from rehearsal.providers.eks.machines.instance import Instance, image_name, inst
 from rehearsal.providers.eks.machines.node import NodeProblem, node
 from rehearsal.providers.eks.machines.user_data import Bootstrap, UserDataError, bootstrap
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
-from rehearsal.providers.eks.resources.iam import attached_policies
+from rehearsal.providers.eks.resources.iam import WORKER_POLICIES, is_workers
 from rehearsal.providers.eks.resources.network import CLUSTER, subnet
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 from rehearsal.simulation import Fleet, Node
 
 _ENTRY_TYPES: Final = ("EC2_LINUX", "EC2")
-_WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
 _API_SERVER_PORT: Final = 443
 _EVERYWHERE: Final = "0.0.0.0/0"
 _CONFIG_MAPS: Final = "/api/v1/namespaces/kube-system/configmaps"
@@ -50,9 +49,8 @@ def _identity(account: Account, cluster: Record, instance: Instance) -> str:
     if not roles:
         return f"its instance profile {name} has no role"
     role = str(roles[0]["Arn"])
-    policies = {arn.rpartition("/")[2] for arn in attached_policies(account, str(roles[0]["RoleName"]))}
-    if not policies & {*_WORKER_POLICIES}:
-        return f"its role {role} has no policy {_WORKER_POLICIES[0]}"
+    if not is_workers(account, str(roles[0]["RoleName"])):
+        return f"its role {role} has no policy {WORKER_POLICIES[0]}"
     entry = account.store.get(ACCESS_ENTRY, f"{cluster.id}:{role}")
     if entry is not None:
         kind = str(entry.inputs.get("type") or "STANDARD")

@@ -62,10 +62,13 @@ def _offered(pending: Pending[Account]) -> None:
         _offer(pending.cloud, pending.inputs["policyArn"])
 
 
-def attached_policies(account: Account, role: str) -> frozenset[str]:
-    """ARNs of the managed policies of a role; AWS's error if there is no such role."""
+WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
+
+
+def is_workers(account: Account, role: str) -> bool:
+    """Whether a role has a managed policy for nodes; AWS's error if there is no such role."""
     attached = account.call("iam", "ListAttachedRolePolicies", RoleName=role)["AttachedPolicies"]
-    return frozenset(policy["PolicyArn"] for policy in attached)
+    return any(policy["PolicyArn"].rpartition("/")[2] in WORKER_POLICIES for policy in attached)
 
 
 def require_role(account: Account, arn: str, principal: str) -> str:

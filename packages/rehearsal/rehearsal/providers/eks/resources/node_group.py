@@ -14,7 +14,7 @@ from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.access import installed
 from rehearsal.providers.eks.resources.cluster import require_cluster
 from rehearsal.providers.eks.resources.groups import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
-from rehearsal.providers.eks.resources.iam import TO_START, attached_policies, may_use, require_role
+from rehearsal.providers.eks.resources.iam import TO_START, WORKER_POLICIES, is_workers, may_use, require_role
 from rehearsal.providers.eks.resources.network import subnets
 from rehearsal.providers.eks.resources.scaling_group import types_of
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE
@@ -22,7 +22,6 @@ from rehearsal.providers.resource import Lifecycle, Pending
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
-_WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
 # An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as
 # https://awslabs.github.io/cdk-eks-blueprints/api/classes/GenericClusterPropsV2Constraints.html reads it.
 GROUPS_PER_CLUSTER: Final = 30
@@ -123,10 +122,9 @@ def _stop(account: Account, record: Record) -> None:
 
 def _check_role(account: Account, inputs: Properties) -> None:
     role = require_role(account, inputs["nodeRoleArn"], "ec2.amazonaws.com")
-    attached = {arn.rpartition("/")[2] for arn in attached_policies(account, role)}
-    if not attached & {*_WORKER_POLICIES}:
+    if not is_workers(account, role):
         # EKS itself notices only when the nodes cannot join, after many minutes.
-        reason = f"Instances failed to join the kubernetes cluster: role {role} has no {_WORKER_POLICIES[0]}"
+        reason = f"Instances failed to join the kubernetes cluster: role {role} has no {WORKER_POLICIES[0]}"
         raise refused(NODE_GROUP, "NodeCreationFailure", reason)
 
 
