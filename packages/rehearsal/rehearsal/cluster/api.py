@@ -316,6 +316,17 @@ def _error(status: int, data: bytes) -> ApiError:
     return ApiError(status, reason, message)
 
 
+def condition(item: Mapping[str, Any], kind: str) -> bool:
+    """Whether the object's condition ``kind`` is True."""
+    conditions = (item.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == kind and each["status"] == "True" for each in conditions)
+
+
+def pod_path(pod: Object) -> str:
+    """The path of a pod that is known."""
+    return resource_path("v1", "pods", pod["metadata"]["name"], pod["metadata"]["namespace"])
+
+
 def warning(about: Mapping[str, Any], reason: str, message: str, labels: Mapping[str, str] | None = None) -> Object:
     """A Warning about a Node or a Pod, to be created in that object's namespace (a Node's are in ``default``).
 

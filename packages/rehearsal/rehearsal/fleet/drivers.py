@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, Object, warning
+from rehearsal.cluster.api import Api, Object, condition, warning
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.gpu_software import PLUGIN, PluginError, installer_problem, plugin_problem, replicas
-from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, LATE_TAINT, condition
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, LATE_TAINT
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path
 from rehearsal.fleet.node_pools import claim_path
-from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate, condition
+from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate
 
 _NODES: Final = "/api/v1/nodes"
 _READY_SECONDS: Final = 240.0
@@ -115,7 +115,7 @@ def _drain(api: Api, node: str) -> None:
     """Cordon the node and delete its pods: a cloud's drain in compressed time."""
     _patch_node(api, node, {"spec": {"unschedulable": True}})
     for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
-        api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}")
+        api.delete(pod_path(pod))
 
 
 def _patch_node(api: Api, name: str, body: Object) -> None:

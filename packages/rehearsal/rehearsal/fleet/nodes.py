@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.machine_types import allocatable, capacity
@@ -125,9 +125,3 @@ class NodeTemplate:
 def _taint(taint: Mapping[str, str]) -> dict[str, str]:
     # Karpenter's schema allows a missing value but not an empty one.
     return {key: value for key, value in taint.items() if value}
-
-
-def condition(node: Mapping[str, Any], kind: str) -> bool:
-    """Whether the node's condition ``kind`` is True."""
-    conditions = node.get("status", {}).get("conditions", [])
-    return any(each["type"] == kind and each["status"] == "True" for each in conditions)

@@ -18,11 +18,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from facts.concepts.kubernetes import SAFE_TO_EVICT, pod_requests, quantity
-from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path
 from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.machine_types import GPU
 from rehearsal.fleet.node_pools import claim_path
-from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate, condition
+from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import Packing
 
@@ -161,9 +161,9 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
 
 def evict(api: Api, pod: Object, **options: Any) -> None:
     """Evict the pod; ``options`` are DeleteOptions. Raises ApiError: 429 if a disruption budget does not allow it."""
-    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
-    api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", {**eviction, "deleteOptions": options})
+    metadata = {key: pod["metadata"][key] for key in ("name", "namespace")}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options}
+    api.create(f"{pod_path(pod)}/eviction", eviction)
 
 
 def moves(pod: Object) -> bool:

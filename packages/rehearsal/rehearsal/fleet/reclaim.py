@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, Object, pod_path
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GPUS, PODS_ENDED_BY, RENEWAL
 from rehearsal.fleet.packing import evict, moves
@@ -67,7 +67,7 @@ def lose_pods(api: Api, node: str) -> None:
     for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
         if pod.get("status", {}).get("phase") not in _TERMINAL:
             _fail(api, pod, "DeletionByPodGC", {"message": "PodGC: node no longer exists"})
-        api.delete(_path(pod), gracePeriodSeconds=0)
+        api.delete(pod_path(pod), gracePeriodSeconds=0)
 
 
 def pods_to_end(api: Api, node: str) -> list[Object]:
@@ -102,16 +102,12 @@ def _fail(api: Api, pod: Object, reason: str, cause: Mapping[str, str]) -> None:
     target = known or {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": now}
     ended = [_ended(each, now) for each in status.get("containerStatuses", [])]
     body = {"status": {"phase": "Failed", **cause, "conditions": [*others, target], "containerStatuses": ended}}
-    api.merge_if_there(f"{_path(pod)}/status", body)
+    api.merge_if_there(f"{pod_path(pod)}/status", body)
 
 
 def _ended(container: Mapping[str, Any], now: str) -> Object:
     terminated = {"exitCode": _SIGTERM, "reason": "Error", "finishedAt": now}
     return {**container, "ready": False, "started": False, "state": {"terminated": terminated}}
-
-
-def _path(pod: Object) -> str:
-    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
 
 
 def renew_nodes(api: Api) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.concepts.kubernetes import gpu_limit
@@ -20,15 +19,6 @@ _PATIENCE_SECONDS: Final = 3.0
 """Seconds of waiting before a pod counts as stuck: an autoscaler starts a node within about two seconds."""
 
 
-@dataclass(frozen=True)
-class _Reported:
-    """The event already reported for a pod, so that it is reported once."""
-
-    uid: str
-    group: str
-    reason: str
-
-
 class StuckPods(PollingThread):
     """Watches the pods that wait for a GPU; ``templates`` are those of all groups."""
 
@@ -37,7 +27,7 @@ class StuckPods(PollingThread):
         self._api = api
         self._templates = templates
         self._since: dict[str, float] = {}
-        self._result_text: set[_Reported] = set()
+        self._reported: set[tuple[str, str, str]] = set()
 
     def look(self) -> None:
         """Report the pods that have waited long enough."""
@@ -54,14 +44,14 @@ class StuckPods(PollingThread):
                     self._tell(pod, each.group)
 
     def _tell(self, pod: Object, group: SimulatedNodeGroup) -> None:
-        report = _Reported(pod["metadata"]["uid"], group.name, group.not_scaled_because)
-        if report in self._result_text:
+        report = pod["metadata"]["uid"], group.name, group.not_scaled_because
+        if report in self._reported:
             return
         message = f"node group {group.name} fits this pod, but no autoscaler may start its nodes: "
         # Readers that know no groups identify the pool by the labels.
         event = warning(pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
         self._api.create(resource_path("v1", "events", namespace=pod["metadata"]["namespace"]), event)
-        self._result_text.add(report)
+        self._reported.add(report)
 
 
 def would_fit(pod_spec: Mapping[str, Any], template: NodeTemplate) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
+from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError, condition
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import LabMachine
 
@@ -58,7 +58,7 @@ class ClusterView:
         if sorted(nodes) != sorted(names):
             return f"the nodes are {', '.join(sorted(nodes)) or 'none'}"
         for name, node in sorted(nodes.items()):
-            if not is_ready(node):
+            if not condition(node, "Ready"):
                 return f"{name} is not ready"
             offered = int(node["status"]["allocatable"].get(GPU, 0))
             if offered != gpus.get(name, 0):
@@ -82,11 +82,6 @@ class ClusterView:
         """Names of the secrets with tokens by which machines join."""
         secrets = self.api.list("/api/v1/namespaces/kube-system/secrets")
         return [each["metadata"]["name"] for each in secrets if each["type"] == "bootstrap.kubernetes.io/token"]
-
-
-def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether the node's condition says so."""
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"]["conditions"])
 
 
 def _why(pod: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 from rich.console import Console
 
 from facts.concepts.counts import counted
-from rehearsal.cluster.api import Api, ApiError
+from rehearsal.cluster.api import Api, ApiError, condition
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import Stack
@@ -155,7 +155,11 @@ class OwnRehearsal(LifeRehearsal):
         name = self._workers[0]
         machine = lab.machine(name)
         machine.power_cut()
-        self._observe("power-cut", "A machine without power is seen", lambda: _while_ready(cluster, name))
+        self._observe(
+            "power-cut",
+            "A machine without power is seen",
+            lambda: f"{name} still counts as ready" if condition(cluster.nodes()[name], "Ready") else "",
+        )
         machine.power_on()
         machine.wait_for_ssh()
         self._ready("power-on", "With power it comes back by itself, GPUs included", cluster, list(self._gpus))
@@ -188,10 +192,6 @@ def _secret_words(lab: Lab, engine: Engine) -> dict[str, str]:
     admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
     key = next(line for line in lab.private_key.read_text().splitlines()[1:] if len(line) > 40)
     return {"the private key": key, "the administrator's key": client_key(admin)}
-
-
-def _while_ready(cluster: ClusterView, name: str) -> str:
-    return f"{name} still counts as ready" if look.is_ready(cluster.nodes()[name]) else ""
 
 
 def _counts(logins: dict[str, int]) -> str:

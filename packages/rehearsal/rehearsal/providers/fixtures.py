@@ -14,9 +14,7 @@ from rehearsal.providers.base import CallContext, Created, Properties, Provider,
 
 
 def create_fixtures(stack_file: Path, provider: Provider) -> None:
-    """Create the network, the reservations and so on that ``stack_file`` names, in the cloud of
-
-    ``provider``.
+    """Create the network, the reservations and so on that ``stack_file`` names, in the cloud of ``provider``.
 
     A cloud's ``fixtures.resources`` yields the resources; each ``send`` returns the created one. Raises ProviderError:
     the cloud refuses it.

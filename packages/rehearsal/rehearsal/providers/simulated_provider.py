@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -273,10 +272,14 @@ class SimulatedProvider(Vendor[CloudT]):
         """Start what does not run yet: the resource itself, and what is declared inside it."""
         if row.lifecycle is None:
             return self._inside(row, record)
-        with _retained(record, self.failure_prefix(row.lifecycle.what, record.id, action)):
+        try:
             started = row.lifecycle.start(self._cloud, record, before)
             self._cloud.store.put(started)
             return self._inside(row, started)
+        except Exception as error:
+            # The API made the resource before its start failed; the provider keeps it in its state too.
+            message = f"{self.failure_prefix(row.lifecycle.what, record.id, action)}: {error}"
+            raise ProviderError(message, partial=Created(record.id, record.state)) from error
 
     def _inside(self, row: SimulatedResource[CloudT], record: Record) -> Record:
         for each in row.nested(record.inputs):
@@ -317,12 +320,3 @@ class SimulatedProvider(Vendor[CloudT]):
                 named = (self.target(path, references, value, other.inputs).lower() for value in values)
                 if record.id.lower() in named:
                     yield other
-
-
-@contextmanager
-def _retained(record: Record, action: str) -> Iterator[None]:
-    """The API made the resource before its start failed; the provider keeps it in its state too."""
-    try:
-        yield
-    except Exception as error:
-        raise ProviderError(f"{action}: {error}", partial=Created(record.id, record.state)) from error

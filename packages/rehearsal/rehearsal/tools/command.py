@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 LAST_LINES: Final = 20
@@ -39,9 +39,6 @@ def run(command: Sequence[str], what: str, advice: str) -> None:
 
 def explanation(what: str, command: str, lines: Sequence[str], advice: str) -> str:
     """A failure in four parts, for the terminal."""
-    return "\n".join([f"{what}.", f"  command: {command}", *_indent(lines), f"  what to try: {advice}"])
-
-
-def _indent(lines: Sequence[str]) -> Iterable[str]:
-    yield "  its last lines:" if lines else "  it printed nothing"
-    yield from (f"    {line}" for line in lines[-LAST_LINES:])
+    heading = "  its last lines:" if lines else "  it printed nothing"
+    last = [f"    {line}" for line in lines[-LAST_LINES:]]
+    return "\n".join([f"{what}.", f"  command: {command}", heading, *last, f"  what to try: {advice}"])

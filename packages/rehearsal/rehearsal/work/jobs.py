@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from facts.concepts.offer import Offer
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.cluster import collection, job_path
-from rehearsal.cluster.api import Api
+from rehearsal.cluster.api import Api, condition
 from rehearsal.scenario.plan import SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.scenario.user import Wait, let_in
 
 
@@ -38,9 +36,11 @@ def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: W
 
 def ended(api: Api, job: TrainingJobSpec) -> bool:
     """Whether the Job is complete or failed."""
-    return holds(api.get(job_path(job.namespace, job.name)).get("status") or {}, "Complete", "Failed")
+    live = api.get(job_path(job.namespace, job.name))
+    return condition(live, "Complete") or condition(live, "Failed")
 
 
-def holds(status: Mapping[str, Any], *conditions: str) -> bool:
-    """Whether a Job's status has one of these conditions."""
-    return any(each["type"] in conditions and each["status"] == "True" for each in status.get("conditions") or ())
+def running(timeline: Timeline, job: TrainingJobSpec) -> list[PodRecord]:
+    """Its pods that run, and that nothing ends."""
+    pods = timeline.pods_of(job.name, job.namespace)
+    return [pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.deleted is None]

@@ -23,7 +23,7 @@ from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.scenario.user import Wait
 from rehearsal.simulation import Night
-from rehearsal.work.jobs import ended, image, submit
+from rehearsal.work.jobs import ended, image, running, submit
 
 _NAME: Final = "maintained"
 _SETTLE_SECONDS: Final = 10.0
@@ -50,12 +50,8 @@ def play(
     except ApiError as refusal:
         return check([f"refused by the API server: {refusal}"])
 
-    def running(job: TrainingJobSpec) -> list[PodRecord]:
-        pods = timeline.pods_of(job.name, job.namespace)
-        return [pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.deleted is None]
-
-    wait(lambda: all(map(running, jobs)), PATIENCE_SECONDS)
-    before = [pod for job in jobs for pod in running(job)]
+    wait(lambda: all(running(timeline, job) for job in jobs), PATIENCE_SECONDS)
+    before = [pod for job in jobs for pod in running(timeline, job)]
     if len(before) < len(jobs):
         return check([f"{len(before)} of {len(jobs)} jobs ran before the maintenance"])
     for pod, job in list(zip(before, jobs, strict=True))[1:]:
@@ -63,8 +59,8 @@ def play(
         wait(lambda job=job: ended(api, job), PATIENCE_SECONDS)
     night, nodes = maintain()
     if "announced" in nodes.values():
-        wait(lambda: not running(jobs[0]), _SETTLE_SECONDS)
-    after = running(jobs[0])
+        wait(lambda: not running(timeline, jobs[0]), _SETTLE_SECONDS)
+    after = running(timeline, jobs[0])
     wrong = problems(before, after, night, nodes, declared)
     for job in jobs:
         developer.delete(job_path(job.namespace, job.name))

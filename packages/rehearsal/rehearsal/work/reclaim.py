@@ -16,13 +16,13 @@ from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
 from facts.jobs.plan import JobRequest, place, training_job
 from gpu.cluster import job_path, pod_path
-from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, Object, condition
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.plan import HELD, SECONDS
 from rehearsal.scenario.player import PATIENCE_SECONDS
 from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.scenario.user import Wait
-from rehearsal.work.jobs import ended, holds, image, namespace, submit
+from rehearsal.work.jobs import ended, image, namespace, running, submit
 
 NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"
@@ -75,7 +75,7 @@ def problems(outcome: ReclaimOutcome, workers: int) -> list[str]:
         errors.append(f"its grace period is {grace} s after SIGTERM, but the cloud gives {outcome.notice} s")
     if failed := outcome.status.get("failed"):
         errors.append(f"the Job counts {counted(failed, 'failure')}")
-    if not holds(outcome.status, "Complete"):
+    if not condition({"status": outcome.status}, "Complete"):
         conditions = [f"{each['type']}: {each.get('message', '')}" for each in outcome.status.get("conditions") or ()]
         errors.append(f"the Job is not complete ({'; '.join(conditions) or 'no condition'})")
     after = {_index(pod): pod for pod in outcome.after}
@@ -119,19 +119,20 @@ def _played(
     reclaim_machine: Callable[[str], None],
     notice: int | None,
 ) -> ReclaimOutcome:
-    def running() -> tuple[PodRecord, ...]:
-        pods = timeline.pods_of(job.name, job.namespace)
-        return tuple(pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.deleted is None)
-
-    wait(lambda: len(running()) == job.workers, PATIENCE_SECONDS)
-    before = _read(api, running())
+    wait(lambda: len(running(timeline, job)) == job.workers, PATIENCE_SECONDS)
+    before = _read(api, running(timeline, job))
     taken = before[-1]["spec"]["nodeName"] if before else ""
     lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
         reclaim_machine(taken)
+
         # A Job that has ended starts no further pod.
-        wait(lambda: sum(pod.uid not in lost for pod in running()) == job.workers or ended(api, job), PATIENCE_SECONDS)
-    after = _read(api, running())
+        def is_replaced() -> bool:
+            others = [pod for pod in running(timeline, job) if pod.uid not in lost]
+            return len(others) == job.workers or ended(api, job)
+
+        wait(is_replaced, PATIENCE_SECONDS)
+    after = _read(api, running(timeline, job))
     for pod in after:
         annotations = {"metadata": {"annotations": {SECONDS: _ENDED_SECONDS}}}
         api.merge(pod_path(job.namespace, pod["metadata"]["name"]), annotations)

@@ -14,7 +14,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from facts.concepts.rest import resource_path
-from rehearsal.cluster.api import Api, ApiError, Object, warning
+from rehearsal.cluster.api import Api, ApiError, Object, pod_path, warning
 from rehearsal.cluster.images import Image, ImageBinary
 from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
@@ -137,6 +137,7 @@ class Container(threading.Thread):
         super().__init__(name=f"pod-{pod['metadata']['name']}", daemon=True)
         self._host = host
         self._pod = pod
+        self._path = pod_path(pod)
         self._container = container
         self._program = program
         self._ending = threading.Event()
@@ -178,11 +179,6 @@ class Container(threading.Thread):
     @property
     def _where(self) -> str:
         return f"{self._pod['metadata']['namespace']}/{self._pod['metadata']['name']}"
-
-    @property
-    def _path(self) -> str:
-        metadata = self._pod["metadata"]
-        return resource_path("v1", "pods", metadata["name"], metadata["namespace"])
 
     def _begin(self) -> bool:
         """Start the process; ``False`` if that is not possible yet, with the reason in the pod's status."""

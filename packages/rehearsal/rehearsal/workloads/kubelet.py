@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from rehearsal.cluster.api import Object
+from rehearsal.cluster.api import Object, pod_path
 from rehearsal.cluster.images import KARPENTER, ImageBinary, carried
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.tools.modules import KARPENTER_AWS
@@ -68,8 +68,7 @@ class Kubelet(WatchingThread):
             known.end(grace=float(pod["metadata"].get("deletionGracePeriodSeconds") or 0))
         elif pod["spec"].get("nodeName") and any(carried(each["image"]) for each in pod["spec"]["containers"]):
             # It was deleted before its program could start.
-            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-            self._host.api.delete(path, gracePeriodSeconds=0)
+            self._host.api.delete(pod_path(pod), gracePeriodSeconds=0)
 
 
 def programs(tools: Path) -> Mapping[str, ImageBinary]:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, ZONES, events, nodes
-from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.api import Api, Object, condition
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.fleet.nodes import condition
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 TOLERATIONS = [{"key": "nvidia.com/gpu", "operator": "Exists"}]

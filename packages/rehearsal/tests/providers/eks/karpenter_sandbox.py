@@ -18,10 +18,9 @@ from components.driver_daemon_set import config_map, daemon_set
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.eks.answers import answers
 from packages.rehearsal.tests.simulated_cluster import PODS, eventually, tools
-from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.api import Api, Object, condition
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.fleet.nodes import condition
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.values import merged
 from tests import recorder
