@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from facts.concepts.counts import counted
-from rehearsal.cluster.api import Api, ApiError, Object, condition, pod_path
+from rehearsal.cluster.api import Api, Object, condition, pod_path
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate
 
@@ -57,7 +57,7 @@ def update_nodes(api: Api, before: NodeTemplate, after: NodeTemplate) -> None:
     for node in nodes_of(api, after.group.name):
         retained = [each for each in node["spec"].get("taints", []) if (each["key"], each["effect"]) not in dropped]
         body = {"metadata": {"labels": changed}, "spec": {"taints": [*retained, *after.taints]}}
-        _patch_node(api, node["metadata"]["name"], body)
+        api.merge_if_there(f"{_NODES}/{node['metadata']['name']}", body)
 
 
 def remove_nodes(api: Api, group: str) -> None:
@@ -113,15 +113,6 @@ def _made_by_karpenter(node: Mapping[str, Any]) -> bool:
 
 def _drain(api: Api, node: str) -> None:
     """Cordon the node and delete its pods: a cloud's drain in compressed time."""
-    _patch_node(api, node, {"spec": {"unschedulable": True}})
+    api.merge_if_there(f"{_NODES}/{node}", {"spec": {"unschedulable": True}})
     for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
         api.delete(pod_path(pod))
-
-
-def _patch_node(api: Api, name: str, body: Object) -> None:
-    """Merge ``body`` into a node, unless the autoscaler has just removed it."""
-    try:
-        api.merge(f"{_NODES}/{name}", body)
-    except ApiError as error:
-        if error.status != 404:
-            raise

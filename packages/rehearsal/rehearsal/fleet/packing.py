@@ -127,11 +127,6 @@ class Packer(PollingThread):
             return False
         return True
 
-    def _remove(self, used: Used) -> None:
-        for claim in self._api.list(claim_path()):
-            if claim.get("status", {}).get("nodeName") == used.name:
-                self._api.delete(claim_path(claim["metadata"]["name"]))
-
 
 def used_nodes(nodes: Sequence[Object], pods: Sequence[Object]) -> list[Used]:
     """Every node with its pods."""

@@ -8,14 +8,13 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from rehearsal.cluster.processes import Processes
 from rehearsal.lab import images, isolation, leftovers
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.machine import LabMachine, Site, new_key
-from rehearsal.lab.network import Lan
+from rehearsal.lab.network import bridge, repository_url
 from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec, free_address, lan
 
@@ -40,7 +39,7 @@ class Lab:
         software: Software,
         progress: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._lan = Lan(lan(machines), software.repository)
+        self._lan = lan(machines)
         self._folder, self._root = folder.resolve(), root
         self._specs = tuple(machines)
         self._software = software
@@ -57,22 +56,13 @@ class Lab:
     @property
     def repository_url(self) -> str:
         """Where machines reach the package sources."""
-        return self._lan.url
+        return repository_url(self._lan)
 
     def machine(self, name: str) -> LabMachine:
         """The machine of that name."""
         return self._machines[name]
 
     def __enter__(self) -> Lab:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
         """Power on all machines and return when their SSH servers answer; after an error nothing is left."""
         isolation.require()
         if not isolation.isolated():
@@ -85,11 +75,10 @@ class Lab:
             logs, disks = self._folder / "logs", self._folder / leftovers.DISKS
             held.callback(shutil.rmtree, disks, ignore_errors=True)
             layer = self._layer(disks / "layer")
-            self._lan.start()
-            held.callback(self._lan.stop)
+            held.enter_context(bridge(self._lan, self._software.repository))
             names = {spec.name: spec.address for spec in self._specs}
             processes = held.enter_context(Processes(logs))
-            site = Site(lab, logs, (layer, self._root), self._lan.interface, names)
+            site = Site(lab, logs, (layer, self._root), self._lan, names)
 
             def new_machine(spec: MachineSpec) -> LabMachine:
                 machine = LabMachine(spec, disks / spec.name, site, processes)
@@ -104,6 +93,12 @@ class Lab:
                     images.share(store, machine.containerd)
             self.power_on()
             self._held = held.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove all machines, their disks, cgroups and the LAN; logs and keys stay."""
+        self._held.close()
+        self._machines.clear()
 
     def power_on(self) -> None:
         """Power on all machines that are off and wait for their SSH servers."""
@@ -120,15 +115,10 @@ class Lab:
         if self._store is not None:
             images.share(self._store, folder)
 
-    def stop(self) -> None:
-        """Remove all machines, their disks, cgroups and the LAN; logs and keys stay. Safe to call twice."""
-        self._held.close()
-        self._machines.clear()
-
     def _image_store(self, new_machine: Callable[[MachineSpec], LabMachine]) -> Path | None:
         if not self._software.images:
             return None
-        spec = MachineSpec("image-store", str(free_address(self._specs, self._lan.interface.ip)))
+        spec = MachineSpec("image-store", str(free_address(self._specs, self._lan.ip)))
         return images.store(self._software.images, lambda: new_machine(spec), self._progress)
 
     def _layer(self, folder: Path) -> Path:

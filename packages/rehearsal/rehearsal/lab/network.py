@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import ipaddress
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,34 +16,24 @@ BRIDGE: Final = "lab0"
 REPOSITORY_PORT: Final = 8080
 
 
-class Lan:
-    """The bridge with ``interface``'s address, and the folder ``repository`` at port 8080 of it."""
+def repository_url(interface: ipaddress.IPv4Interface) -> str:
+    """Where machines reach their package sources."""
+    return f"http://{interface.ip}:{REPOSITORY_PORT}"
 
-    def __init__(self, interface: ipaddress.IPv4Interface, repository: Path) -> None:
-        self.interface = interface
-        self._repository = repository
-        self._server: http.server.ThreadingHTTPServer | None = None
 
-    @property
-    def url(self) -> str:
-        """Where machines reach the repository."""
-        return f"http://{self.interface.ip}:{REPOSITORY_PORT}"
-
-    def start(self) -> None:
-        """Make the bridge and serve. Call when isolated."""
-        _ip("link", "add", BRIDGE, "type", "bridge")
-        _ip("address", "add", str(self.interface), "dev", BRIDGE)
-        _ip("link", "set", BRIDGE, "up")
-        handler = functools.partial(_Quiet, directory=str(self._repository))
-        self._server = http.server.ThreadingHTTPServer((str(self.interface.ip), REPOSITORY_PORT), handler)
-        threading.Thread(name="lab-repository", target=self._server.serve_forever, daemon=True).start()
-
-    def stop(self) -> None:
-        """End the server and remove the bridge."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
+@contextlib.contextmanager
+def bridge(interface: ipaddress.IPv4Interface, repository: Path) -> Iterator[None]:
+    """The bridge with ``interface``'s address, and ``repository`` at port 8080 of it. Enter when isolated."""
+    _ip("link", "add", BRIDGE, "type", "bridge")
+    _ip("address", "add", str(interface), "dev", BRIDGE)
+    _ip("link", "set", BRIDGE, "up")
+    handler = functools.partial(_Quiet, directory=str(repository))
+    with http.server.ThreadingHTTPServer((str(interface.ip), REPOSITORY_PORT), handler) as server:
+        threading.Thread(name="lab-repository", target=server.serve_forever, daemon=True).start()
+        try:
+            yield
+        finally:
+            server.shutdown()
             _ip("link", "delete", BRIDGE)
 
 

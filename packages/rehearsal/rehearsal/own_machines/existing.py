@@ -9,20 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from rich.console import Console
 
 from components.settings import Settings
 from facts.concepts.kubernetes import tolerations
 from rehearsal.engine.engine import CommandResult, Engine
-from rehearsal.engine.stack import Stack
 from rehearsal.lab.lab import Lab
-from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec, SpecError
 from rehearsal.own_machines.lab_rehearsal import LabRehearsal, Stopped, client_key
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.somebody_else import PLUGIN, SomebodyElse
 from rehearsal.own_machines.stack_file import PREFIX, gpus_of, write_config
-from rehearsal.run.options import Options
 
 _SECRET: Final = f"{PREFIX}kubeconfig"
 _NETWORK: Final = "10.99.0."
@@ -45,9 +41,7 @@ def specs(settings: Settings) -> list[MachineSpec]:
 class ExistingRehearsal(LabRehearsal):
     """The program comes to a cluster of somebody else, and goes."""
 
-    def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
-        """Nothing is started yet; ``root`` and ``software`` are what machines are made of."""
-        super().__init__(stack, options, root, software, console, specs(stack.settings))
+    specs_of = staticmethod(specs)
 
     def _stages(self, held: ExitStack) -> None:
         with self._stage("start the machines"):

@@ -18,6 +18,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.markup import escape
 
+from components.settings import Settings
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, UnreachableError
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
@@ -70,23 +71,15 @@ class Stopped(Exception):
 class LabRehearsal(ABC):
     """Runs one stack once, in this process's own namespaces (``lab.isolation``)."""
 
-    def __init__(
-        self,
-        stack: Stack,
-        options: Options,
-        root: Path,
-        software: Software,
-        console: Console,
-        specs: Sequence[MachineSpec],
-    ) -> None:
-        """Nothing is started yet; ``root`` and ``software`` are what the machines ``specs`` are made of."""
+    def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
+        """Nothing is started yet; ``root`` and ``software`` are what the machines are made of."""
         self._stack, self._options, self._console = stack, options, console
         self._root, self._software = root, software
         self._record = _Record(stack.name)
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
         self.run_dir = (self._folder / "runs" / f"{stamp}-{getpid()}").absolute()
-        self._specs = specs
+        self._specs = self.specs_of(stack.settings)
         self._gpus = {spec.name: spec.gpus for spec in self._specs}
         self._workers = [spec.name for spec in self._specs[1:]]
         self._started = time.monotonic()
@@ -123,6 +116,11 @@ class LabRehearsal(ABC):
             self._console.print_exception()
         self._report()
         return not record.reasons
+
+    @staticmethod
+    @abstractmethod
+    def specs_of(settings: Settings) -> list[MachineSpec]:
+        """The machines that the rehearsal of a stack needs. Raises SpecError."""
 
     @abstractmethod
     def _stages(self, held: ExitStack) -> None:

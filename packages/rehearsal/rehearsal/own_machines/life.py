@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
-from rehearsal.cluster.api import Object
 from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.software import LATER
@@ -83,7 +81,7 @@ class LifeRehearsal(LabRehearsal):
         self._ready("upgrade-ready", "All nodes are ready again, GPUs included", cluster, list(self._gpus))
         versions = {name: node["status"]["nodeInfo"]["kubeletVersion"] for name, node in cluster.nodes().items()}
         server = cluster.api.get("/version")["gitVersion"]
-        cordoned = [name for name, node in cluster.nodes().items() if node["spec"].get("unschedulable")]
+        cordoned = cluster.cordoned()
         held = all("kubelet" in lab.machine(name).run(["apt-mark", "showhold"]) for name in self._gpus)
         everywhere = {server, *versions.values()} == {LATER} and not cordoned and held
         detail = f"API server {server}, {versions}; cordoned: {cordoned or 'none'}; packages held: {held}"
@@ -124,14 +122,10 @@ def _job_state(cluster: ClusterView, phase: str = "") -> str:
 def _end_job_of_drained_node(lab: Lab, cluster: ClusterView, name: str) -> str:
     """What the job is some seconds after the node takes no more pods; then it is told to end."""
     try:
-        look.wait(lambda: "" if _unschedulable(cluster.nodes()[name]) else "it takes pods", _UPGRADE_SECONDS)
+        look.wait(lambda: "" if name in cluster.cordoned() else "it takes pods", _UPGRADE_SECONDS)
         time.sleep(_JOB_GOES_ON_SECONDS)
         return _job_state(cluster)
     except NotSeen as missing:
         return f"never drained: {missing}"
     finally:
         lab.machine(name).run(["sh", "-c", _END_JOB])
-
-
-def _unschedulable(node: Mapping[str, Any] | Object) -> bool:
-    return bool(node["spec"].get("unschedulable"))

@@ -52,6 +52,10 @@ class ClusterView:
         """Node name → node."""
         return {node["metadata"]["name"]: node for node in self.api.list("/api/v1/nodes")}
 
+    def cordoned(self) -> list[str]:
+        """Names of the nodes that take no pods."""
+        return [name for name, node in self.nodes().items() if node["spec"].get("unschedulable")]
+
     def not_ready(self, names: Sequence[str], gpus: Mapping[str, int]) -> str:
         """What is missing until exactly these nodes are ready with their GPUs; empty if nothing is."""
         nodes = self.nodes()

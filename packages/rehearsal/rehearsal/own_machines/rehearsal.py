@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final
-
-from rich.console import Console
 
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, condition
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine
-from rehearsal.engine.stack import Stack
 from rehearsal.lab.lab import USER, Lab
-from rehearsal.lab.software import WORKLOAD_IMAGE, Software
+from rehearsal.lab.software import WORKLOAD_IMAGE
 from rehearsal.own_machines import job, look
 from rehearsal.own_machines.lab_rehearsal import client_key
 from rehearsal.own_machines.life import LifeRehearsal
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.stack_file import LabStackFile, machines
-from rehearsal.run.options import Options
 
 _ADMINISTRATORS: Final[Sequence[Mapping[str, str]]] = (
     {"verb": "delete", "resource": "nodes"},
@@ -34,9 +29,7 @@ _ADMINISTRATORS: Final[Sequence[Mapping[str, str]]] = (
 class OwnRehearsal(LifeRehearsal):
     """Machines become a cluster and are given back."""
 
-    def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
-        """Nothing is started yet; ``root`` and ``software`` are what machines are made of."""
-        super().__init__(stack, options, root, software, console, machines(stack.settings))
+    specs_of = staticmethod(machines)
 
     def _stages(self, held: ExitStack) -> None:
         with self._stage("start the machines"):

@@ -51,6 +51,7 @@ class _NothingHappened(Exception):
     """Nothing happened within the time limit."""
 
 
+@dataclass(frozen=True)
 class Player:
     """Plays one scenario, once.
 
@@ -60,39 +61,28 @@ class Player:
     that no pod requested, ends the scenario. ``played`` records the steps.
     """
 
-    def __init__(
-        self,
-        user: User,
-        timeline: Timeline,
-        say: Callable[[str], None],
-        alive: Callable[[], None],
-        while_scaled_up: Callable[[], None],
-        exhaust: Callable[[Collection[str]], None],
-        fail_fast: bool = False,
-        played: Played | None = None,
-    ) -> None:
-        self._user = user
-        self._timeline = timeline
-        self._say = say
-        self._alive = alive
-        self._while_scaled_up = while_scaled_up
-        self._exhaust = exhaust
-        self._fail_fast = fail_fast
-        self.played = played or Played()
+    user: User
+    timeline: Timeline
+    say: Callable[[str], None]
+    alive: Callable[[], None]
+    while_scaled_up: Callable[[], None]
+    exhaust: Callable[[Collection[str]], None]
+    fail_fast: bool = False
+    played: Played = field(default_factory=Played)
 
     def play(self, scenario: Scenario) -> Played:
         """From zero GPU nodes to many and back; also returns the record of an incomplete scenario."""
         with suppress(_NothingHappened):
             self._play(scenario)
-        self.played.ended = self._timeline.now()
+        self.played.ended = self.timeline.now()
         return self.played
 
     def _play(self, scenario: Scenario) -> None:
         self._cpu(scenario)
-        self.played.cpu_done = self._timeline.now()
+        self.played.cpu_done = self.timeline.now()
         if self.played.first_gpu_submission is None:
             self.played.first_gpu_submission = self.played.cpu_done
-        if self._fail_fast and self._timeline.gpu_nodes_now():
+        if self.fail_fast and self.timeline.gpu_nodes_now():
             raise _NothingHappened
         # Before there is a free node that would take them.
         for one in scenario.fallback_order:
@@ -132,7 +122,7 @@ class Player:
         for one in burst.fill:
             self._submit(one)
         if self._wait_running(burst.fill):
-            self.played.pool_full = self._timeline.now()
+            self.played.pool_full = self.timeline.now()
         if burst.extra is not None:
             self._overflow(burst, burst.extra)
 
@@ -143,17 +133,17 @@ class Player:
             self._submit(burst.fallback)
             self._wait_running([burst.fallback])
         if not self._running(extra):
-            self.played.extra_waited_until = self._timeline.now()
+            self.played.extra_waited_until = self.timeline.now()
         self._delete(burst.fill[:1])
         self._wait_running([extra])
 
     def _scale_down(self) -> None:
-        self._while_scaled_up()
-        self._say("deleting all workloads, then waiting until the GPU nodes are deleted")
+        self.while_scaled_up()
+        self.say("deleting all workloads, then waiting until the GPU nodes are deleted")
         self._delete([one.submission for one in self.played.submitted if one.reply.ok])
-        self.played.all_deleted = self._timeline.now()
-        if self._until(lambda: not self._timeline.gpu_nodes_now()):
-            self.played.back_to_zero = self._timeline.now()
+        self.played.all_deleted = self.timeline.now()
+        if self._until(lambda: not self.timeline.gpu_nodes_now()):
+            self.played.back_to_zero = self.timeline.now()
 
     def _again(self, scenario: Scenario) -> None:
         """Scale from zero again: autoscalers remember nodes, and a pod may need a whole node."""
@@ -164,45 +154,45 @@ class Player:
         self._delete(jobs)
 
     def _shortage(self, shortage: CapacityShortage) -> None:
-        self._say(
+        self.say(
             f"waiting until the GPU nodes are deleted; then no capacity for {', '.join(shortage.pools)} in the cloud"
         )
-        if not self._until(lambda: not self._timeline.gpu_nodes_now()):
+        if not self._until(lambda: not self.timeline.gpu_nodes_now()):
             return
-        self._exhaust(shortage.pools)
+        self.exhaust(shortage.pools)
         try:
             self._submit(shortage.fallback_pod)
             self._wait_running([shortage.fallback_pod])
         finally:
-            self._exhaust(())
+            self.exhaust(())
         self._delete([shortage.fallback_pod])
 
     def _free(self, pool: str) -> Mapping[str, float]:
         """Allocatable resources of the pool's nodes that their agents leave free: the lowest observed."""
-        nodes = [node for node in self._timeline.nodes if node.pool == pool and node.gpus_ready_at is not None]
+        nodes = [node for node in self.timeline.nodes if node.pool == pool and node.gpus_ready_at is not None]
         left = []
         for node in nodes:
-            agents = [pod for pod in self._timeline.pods if pod.node == node.name and pod.owner in NODE_AGENTS]
+            agents = [pod for pod in self.timeline.pods if pod.node == node.name and pod.owner in NODE_AGENTS]
             taken = {name: sum(pod.requests.get(name, 0.0) for pod in agents) for name in node.allocatable}
             left.append({name: amount - taken[name] for name, amount in node.allocatable.items()})
         return min(left, key=lambda free: (free.get("cpu", 0.0), free.get("memory", 0.0)), default={})
 
     def _submit(self, submission: Submission) -> None:
         idle = self._idle_larger(submission)
-        at = self._timeline.now()
-        reply = self._user.create(submission.manifest)
+        at = self.timeline.now()
+        reply = self.user.create(submission.manifest)
         self.played.submitted.append(Submitted(submission, at, reply, idle))
         answer = "accepted" if reply.ok else f"refused: {short_message(reply.message)}"
-        self._say(f"{submission.workload}: {submission.title}: {answer}")
+        self.say(f"{submission.workload}: {submission.title}: {answer}")
         for warning in reply.warnings:
-            self._say(f"{submission.workload}: warning: {short_message(warning)}")
+            self.say(f"{submission.workload}: warning: {short_message(warning)}")
 
     def _delete(self, submissions: Sequence[Submission]) -> None:
         for one in submissions:
-            self._user.delete(one.kind, one.workload)
+            self.user.delete(one.kind, one.workload)
 
     def _pods(self, submission: Submission) -> tuple[PodRecord, ...]:
-        return self._timeline.pods_of(submission.workload)
+        return self.timeline.pods_of(submission.workload)
 
     def _running(self, submission: Submission) -> bool:
         pods = self._pods(submission)
@@ -213,7 +203,7 @@ class Player:
         return bool(pods) and all(pod.finished is not None for pod in pods)
 
     def _considered(self, submission: Submission) -> bool:
-        return any(self._timeline.considered(pod.name) for pod in self._pods(submission))
+        return any(self.timeline.considered(pod.name) for pod in self._pods(submission))
 
     def _wait_running(self, submissions: Sequence[Submission]) -> bool:
         accepted = {one.submission.id for one in self.played.submitted if one.reply.ok}
@@ -224,12 +214,12 @@ class Player:
 
     def _give_time(self, condition: Callable[[], bool]) -> None:
         """Wait for an optional event: the cluster may have no autoscaler."""
-        self._timeline.wait_until(condition, CHANCE_SECONDS, self._alive)
+        self.timeline.wait_until(condition, CHANCE_SECONDS, self.alive)
 
     def _until(self, condition: Callable[[], bool]) -> bool:
-        quiet = CHANCE_SECONDS if self._fail_fast else PATIENCE_SECONDS
-        came = self._timeline.wait_until(condition, quiet, self._alive)
-        if self._fail_fast and not came:
+        quiet = CHANCE_SECONDS if self.fail_fast else PATIENCE_SECONDS
+        came = self.timeline.wait_until(condition, quiet, self.alive)
+        if self.fail_fast and not came:
             raise _NothingHappened
         return came
 
@@ -237,13 +227,13 @@ class Player:
         """Idle GPU nodes that would fit the workload, of pools that it must not use."""
         if not isinstance(submission.expect, RunsOn):
             return ()
-        busy = busy_nodes(self._timeline)
+        busy = busy_nodes(self.timeline)
         # A node that has just become ready for another pod is free but not idle: an idle node has finished a pod.
-        served = {pod.node for pod in self._timeline.pods if pod.gpus and pod.finished is not None}
+        served = {pod.node for pod in self.timeline.pods if pod.gpus and pod.finished is not None}
         allowed = submission.expect.pools
         return tuple(
             node.name
-            for node in self._timeline.gpu_nodes_now()
+            for node in self.timeline.gpu_nodes_now()
             if node.gpus > 0 and node.pool not in allowed and node.name in served and node.name not in busy
         )
 

@@ -355,7 +355,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
             "azurePortalFQDN": lambda pending: f"{_prefix(pending)}.portal.hcp.{pending.inputs['location']}.azmk8s.io",
             "currentKubernetesVersion": _runs,
             "fqdn": _host,
-            "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id),
+            "identity": identity_outputs,
             "identityProfile": lambda pending: {"kubeletidentity": _kubelet(pending)},
             "kubernetesVersion": lambda pending: pending.inputs.get("kubernetesVersion") or _runs(pending),
             "nodeResourceGroup": _made_in,

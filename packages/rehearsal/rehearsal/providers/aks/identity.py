@@ -97,16 +97,17 @@ def _caller(pending: Pending[Subscription]) -> str:
     return identifier("caller", pending.cloud.subscription)
 
 
-def identity_outputs(cloud: Subscription, declared: Properties | None, id: str) -> Properties | None:
+def identity_outputs(pending: Pending[Subscription]) -> Properties | None:
     """A resource's own ``identity`` as Azure answers, with the ids of every identity in it."""
+    declared: Properties | None = pending.inputs.get("identity")
     if not declared:
         return None
     answer = {key: value for key, value in declared.items() if key != "userAssignedIdentities"}
     if "SystemAssigned" in str(declared.get("type")):
-        answer |= {"principalId": identifier("principal", id), "tenantId": cloud.tenant}
+        answer |= {"principalId": identifier("principal", pending.id), "tenantId": pending.cloud.tenant}
     users = {}
     for each in declared.get("userAssignedIdentities") or []:
-        state = require(cloud, each, IDENTITY).outputs
+        state = require(pending.cloud, each, IDENTITY).outputs
         users[each] = {"clientId": state["clientId"], "principalId": state["principalId"]}
     return {**answer, "userAssignedIdentities": users} if users else answer
 
@@ -208,9 +209,7 @@ ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     TABLE.row(FEDERATED, requires=_one_subject),
     TABLE.row(
         ENCRYPTION_SET,
-        outputs={
-            "identity": lambda pending: identity_outputs(pending.cloud, pending.inputs.get("identity"), pending.id)
-        },
+        outputs={"identity": identity_outputs},
         requires=_key_there,
     ),
 )

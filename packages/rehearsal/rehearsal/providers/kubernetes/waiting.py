@@ -219,18 +219,13 @@ class NotReadyError(Exception):
 
 
 def until_ready(
-    cluster: ObjectClient,
-    kind: Kind,
-    live: Properties,
-    timeout: float,
-    cancelled: threading.Event,
-    rule: Rule | None = None,
+    cluster: ObjectClient, kind: Kind, live: Properties, timeout: float, cancelled: threading.Event
 ) -> Properties:
-    """The object once it is ready, by ``rule`` or else by the rule of its kind. Patches are never waited for.
+    """The object once it is ready, by the rule of its kind. Patches are never waited for.
 
     Raises ``NotReadyError`` with what is missing, the pods' problems and the events.
     """
-    rule = rule or _RULES.get(str(kind))
+    rule = _RULES.get(str(kind))
     if rule is None or kind.patch:
         return live
     place, missing = live["metadata"], "the first answer"

@@ -36,11 +36,13 @@ class ScheduledEvent:
 class Supply:
     """Switches of one account; thread-safe, as each change replaces what others may be reading."""
 
+    vcpus: dict[Market, int] = field(default_factory=dict)
+    """The account's quotas of vCPUs: one for all types, where AWS has one for each group of families."""
+    announced: dict[str, ScheduledEvent] = field(default_factory=dict)
+    """Instance (id) → a scheduled event that its status shows; nothing else happens."""
     _dry: frozenset[tuple[str, str, str]] = frozenset()
-    _vcpus: Mapping[Market, int] = field(default_factory=dict)
     _reservations: Mapping[str, CapacityReservation] = field(default_factory=dict)
     _used_up: frozenset[str] = frozenset()
-    _announced: Mapping[str, ScheduledEvent] = field(default_factory=dict)
 
     def exhaust(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
         """Exhaust the capacity for new instances of the type in the zone and market."""
@@ -54,14 +56,6 @@ class Supply:
         """Whether a new instance would fail for want of capacity."""
         offering = (zone, instance_type, market)
         return any(all(a in (ANY, b) for a, b in zip(dry, offering, strict=True)) for dry in self._dry)
-
-    def limit_vcpus(self, market: Market, most: int) -> None:
-        """The account's quota of vCPUs: one for all types, where AWS has one for each group of families."""
-        self._vcpus = {**self._vcpus, market: most}
-
-    def vcpu_limit(self, market: Market) -> int | None:
-        """The quota, ``None`` if unlimited."""
-        return self._vcpus.get(market)
 
     def reserve(self, reservation: CapacityReservation) -> None:
         """Add a reservation, or change the one of that id."""
@@ -79,11 +73,3 @@ class Supply:
         """All of them."""
         used_up = self._used_up
         return tuple(replace(each, count=0) if each.id in used_up else each for each in self._reservations.values())
-
-    def announce(self, instance: str, maintenance: ScheduledEvent) -> None:
-        """Announce a scheduled event of the instance (id). Its status shows it; nothing else happens."""
-        self._announced = {**self._announced, instance: maintenance}
-
-    def announced(self, instance: str) -> ScheduledEvent | None:
-        """The scheduled event of the instance, ``None`` if there is none."""
-        return self._announced.get(instance)

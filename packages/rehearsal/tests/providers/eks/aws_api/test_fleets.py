@@ -118,7 +118,7 @@ def test_without_capacity_the_next_zone_and_then_the_next_type_is_tried(karpente
 @pytest.mark.parametrize(("spot", "code"), [(True, "MaxSpotInstanceCountExceeded"), (False, "VcpuLimitExceeded")])
 def test_the_quota_counts_what_runs_in_the_market(karpenter: Karpenter, ec2: Any, spot: bool, code: str) -> None:
     supply = karpenter.controller.amazon.account.supply
-    supply.limit_vcpus("spot" if spot else "on-demand", 8)
+    supply.vcpus["spot" if spot else "on-demand"] = 8
     template = karpenter.template(ec2)
     answer = karpenter.fleet(ec2, template, spot=spot, count=3)
     assert len(answer["Instances"][0]["InstanceIds"]) == 2
@@ -234,7 +234,7 @@ def test_announced_maintenance_is_in_the_status_of_that_instance_alone(karpenter
     template = karpenter.template(ec2)
     first, second = (karpenter.fleet(ec2, template)["Instances"][0]["InstanceIds"][0] for _ in range(2))
     day = datetime(2030, 1, 1, tzinfo=timezone.utc)
-    karpenter.controller.amazon.account.supply.announce(first, ScheduledEvent("instance-reboot", day))
+    karpenter.controller.amazon.account.supply.announced[first] = ScheduledEvent("instance-reboot", day)
 
     def having(name: str, value: str) -> set[str]:
         statuses = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]

@@ -192,7 +192,7 @@ def test_an_announced_reboot_waits_for_the_job_that_the_program_gives(sandbox: K
     node = node_of(sandbox, "long")
     pod = running_pod(sandbox, "long")
     in_two_weeks = datetime.now(timezone.utc) + timedelta(days=14)
-    sandbox.account.supply.announce(instance_of(sandbox, node), ScheduledEvent("instance-reboot", in_two_weeks))
+    sandbox.account.supply.announced[instance_of(sandbox, node)] = ScheduledEvent("instance-reboot", in_two_weeks)
     if not program:
         assert node_of(sandbox, "long", but=node)
         return

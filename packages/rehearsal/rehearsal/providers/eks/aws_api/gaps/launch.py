@@ -174,7 +174,7 @@ def _require_keys_of_spot(account: Account, plan: LaunchPlan) -> None:
 
 
 def _check_quota(account: Account, plan: LaunchPlan, kind: str) -> None:
-    most = account.supply.vcpu_limit(plan.market)
+    most = account.supply.vcpus.get(plan.market)
     if most is None:
         return
     running = account.instances(Filters=_LIVE)

@@ -72,7 +72,7 @@ def _status(request: GapRequest, instance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _events(request: GapRequest, instance: str) -> list[dict[str, Any]]:
-    announced = request.account.supply.announced(instance)
+    announced = request.account.supply.announced.get(instance)
     if announced is None:
         return []
     event = f"instance-event-{instance.removeprefix('i-')}"
