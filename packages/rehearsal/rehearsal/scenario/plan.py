@@ -152,7 +152,7 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
     burst = _burst(pools, jobs)
     return Scenario(
         cpu=_cpu(admin_vcpus),
-        gpu_limit_only=_gpu_limit_only("gpu-pod", "a pod that only sets a GPU limit", load("gpu-pod"), pools),
+        gpu_limit_only=_gpu_limit_only(pools),
         unschedulable=_unschedulable(pools),
         refused=_refused(pools),
         fallback_order=_fallback_order(pools, jobs),
@@ -201,10 +201,10 @@ def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
     return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
 
 
-def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[Mapping[str, str]] = ()) -> Object:
+def gpu_pod(name: str, gpus: int, *, tolerations: Sequence[Mapping[str, str]] = ()) -> Object:
     """The pod that only sets a GPU limit, with this name and ``gpus`` GPUs."""
     pod = load("gpu-pod")
-    pod["metadata"] = {"name": name, "annotations": {SECONDS: seconds}}
+    pod["metadata"] = {"name": name, "annotations": {SECONDS: "3"}}
     pod["spec"]["containers"][0]["resources"]["limits"][GPU_RESOURCE] = gpus
     if tolerations:
         pod["spec"]["tolerations"] = [dict(toleration) for toleration in tolerations]
@@ -229,12 +229,10 @@ def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:
     )
 
 
-def _gpu_limit_only(id: str, title: str, manifest: Object, pools: Sequence[Pool]) -> Submission:
+def _gpu_limit_only(pools: Sequence[Pool]) -> Submission:
     reachable = gpu_limit_pools(pools)
-    expect: Expectation = RunsOn(reachable)
-    if not reachable:
-        expect = StaysPending(("tolerat",))
-    return Submission(id, title, manifest, expect)
+    expect: Expectation = RunsOn(reachable) if reachable else StaysPending(("tolerat",))
+    return Submission("gpu-pod", "a pod that only sets a GPU limit", load("gpu-pod"), expect)
 
 
 def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:

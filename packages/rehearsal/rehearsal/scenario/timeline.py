@@ -173,17 +173,14 @@ class Timeline:
 
     def observe(self, kind: Kind, change: str, item: Mapping[str, Any]) -> None:
         """Record one watch event: ``change`` is ADDED, MODIFIED or DELETED, ``item`` the object."""
-        moment = self.now()
+        moment, key = self.now(), str(item["metadata"]["uid"])
         with self._lock:
             if kind == "Node":
-                key = str(item["metadata"]["uid"])
                 self._record(self._nodes, key, _node(self._nodes.get(key), change, item, moment))
             elif kind == "Pod":
-                key = str(item["metadata"]["uid"])
                 self._record(self._pods, key, _pod(self._pods.get(key), change, item, moment))
             elif change != "DELETED":
-                event = _event(item, moment)
-                self._events[str(item["metadata"]["uid"])] = event
+                self._events[key] = _event(item, moment)
 
     def _record(self, records: dict[str, _Record], key: str, record: _Record) -> None:
         if records.get(key) != record:

@@ -42,6 +42,13 @@ def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: eks.Amazon
     amazon.delete(eks.VPC, vpc)
 
 
+def test_what_does_not_exist_is_nothing_where_it_is_only_looked_up(amazon: eks.Amazon) -> None:
+    vpc = amazon.create(eks.VPC, {"cidrBlock": "10.0.0.0/16"})
+    (known,) = amazon.account.look_up("ec2", "DescribeVpcs", "Vpcs", VpcIds=[vpc.id])
+    assert known["CidrBlock"] == "10.0.0.0/16"
+    assert amazon.account.look_up("ec2", "DescribeVpcs", "Vpcs", VpcIds=["vpc-none"]) is None
+
+
 def test_a_refused_request_leaves_nothing_behind(amazon: eks.Amazon) -> None:
     amazon.cluster()
     before = amazon.account.call("autoscaling", "DescribeAutoScalingGroups")["AutoScalingGroups"]

@@ -176,28 +176,18 @@ def has_oidc_provider(account: Account, issuer: str) -> bool:
     return bool(host) and any(each["Arn"].endswith(f":oidc-provider/{host}") for each in listed)
 
 
-def cluster(account: Account, name: str) -> Mapping[str, Any] | None:
-    """What EKS's DescribeCluster answers, ``None`` if there is no such cluster."""
-    try:
-        description: Mapping[str, Any] = account.call("eks", "DescribeCluster", name=name)["cluster"]
-    except AwsError:
-        return None
-    return description
-
-
 def reachable_node_role(account: Account, cluster_name: str, node_group: str, *, host_network: bool) -> str | None:
     """ARN of a node group's instance role if a pod can get at it through the metadata service, else ``None``.
 
     A launch template with a hop limit of 1 keeps it from pods that are not on the host's network:
     https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html
     """
-    try:
-        group = account.call("eks", "DescribeNodegroup", clusterName=cluster_name, nodegroupName=node_group)
-    except AwsError:
+    names = {"clusterName": cluster_name, "nodegroupName": node_group}
+    group = account.look_up("eks", "DescribeNodegroup", "nodegroup", **names)
+    if group is None:
         return None
-    node_group_record = group["nodegroup"]
-    hops = _POD_HOPS if host_network else _hop_limit(account, node_group_record.get("launchTemplate") or {})
-    return str(node_group_record["nodeRole"]) if hops >= _POD_HOPS else None
+    hops = _POD_HOPS if host_network else _hop_limit(account, group.get("launchTemplate") or {})
+    return str(group["nodeRole"]) if hops >= _POD_HOPS else None
 
 
 def _policies(account: Account, role_name: str) -> dict[str, Document]:

@@ -21,7 +21,6 @@ import yaml
 from facts.concepts.iam import Value, request_tags, resource_tags
 from rehearsal.providers.eks.authorization.callers import Needs, Operation, Right, Table, only
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
 
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
@@ -130,10 +129,7 @@ def launch_template(account: Account, specification: Mapping[str, Any]) -> Mappi
     identifiers = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
     if not identifiers:
         return {}
-    try:
-        templates = account.call("ec2", "DescribeLaunchTemplates", **identifiers)["LaunchTemplates"]
-    except AwsError:
-        return {}
+    templates = account.look_up("ec2", "DescribeLaunchTemplates", "LaunchTemplates", **identifiers)
     return templates[0] if templates else {}
 
 
@@ -203,13 +199,7 @@ def _passed_role(operation: Operation, profile: Mapping[str, Any]) -> Iterator[R
     name = profile.get("Name") or str(profile.get("Arn") or "").rpartition("/")[2]
     if not name:
         return
-    try:
-        instance_profile = operation.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)[
-            "InstanceProfile"
-        ]
-    except AwsError:
-        return
-    for role in instance_profile["Roles"]:
+    for role in _instance_profile(operation.account, name).get("Roles") or ():
         yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
 
 
@@ -228,14 +218,14 @@ def _profile(operation: str) -> Needs:
 
     def needs(request: Operation) -> Iterator[Right]:
         name = str(request.params.get("InstanceProfileName") or "")
-        instance_profile = _look_up(request, "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name)
+        instance_profile = _instance_profile(request.account, name)
         path = str(instance_profile.get("Path") or request.params.get("Path") or "/")
         arn = request.arn("iam", f"instance-profile{path}{name}", everywhere=True)
         tags, requested = _as_mapping(instance_profile.get("Tags")), _as_mapping(request.params.get("Tags"))
         context = {**resource_tags(tags), **(request_tags(requested) if requested else {})}
         yield Right(f"iam:{operation}", arn, context)
         if operation == "AddRoleToInstanceProfile":
-            role = _look_up(request, "GetRole", "Role", RoleName=request.params.get("RoleName"))
+            role = _role(request)
             if role:
                 yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
 
@@ -248,19 +238,15 @@ def _list_profiles(request: Operation) -> Iterator[Right]:
 
 
 def _get_role(request: Operation) -> Iterator[Right]:
-    name = request.params.get("RoleName")
-    iam_role = _look_up(request, "GetRole", "Role", RoleName=name)
-    arn = str(iam_role.get("Arn") or request.arn("iam", f"role/{name}", everywhere=True))
+    iam_role = _role(request)
+    arn = str(iam_role.get("Arn") or request.arn("iam", f"role/{request.params.get('RoleName')}", everywhere=True))
     yield Right("iam:GetRole", arn, resource_tags(_as_mapping(iam_role.get("Tags"))))
 
 
 def _describe_cluster(request: Operation) -> Iterator[Right]:
     name = request.params.get("name")
-    try:
-        tags = request.account.call("eks", "DescribeCluster", name=name)["cluster"].get("tags") or {}
-    except AwsError:
-        tags = {}
-    yield Right("eks:DescribeCluster", request.arn("eks", f"cluster/{name}"), resource_tags(tags))
+    cluster = request.account.look_up("eks", "DescribeCluster", "cluster", name=name) or {}
+    yield Right("eks:DescribeCluster", request.arn("eks", f"cluster/{name}"), resource_tags(cluster.get("tags") or {}))
 
 
 def _get_parameter(request: Operation) -> Iterator[Right]:
@@ -281,12 +267,12 @@ def _queue(operation: str) -> Needs:
     return needs
 
 
-def _look_up(request: Operation, operation: str, key: str, **params: Any) -> Mapping[str, Any]:
-    try:
-        description: Mapping[str, Any] = request.account.call("iam", operation, **params)[key]
-    except AwsError:
-        return {}
-    return description
+def _instance_profile(account: Account, name: str) -> Mapping[str, Any]:
+    return account.look_up("iam", "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name) or {}
+
+
+def _role(request: Operation) -> Mapping[str, Any]:
+    return request.account.look_up("iam", "GetRole", "Role", RoleName=request.params.get("RoleName")) or {}
 
 
 TABLE: Final[Table] = {

@@ -105,7 +105,8 @@ class Observer:
         return None
 
     def _cluster(self, name: str) -> Mapping[str, Any]:
-        return self._once(("cluster", name), lambda: identity.cluster(self._account, name) or {})
+        read = partial(self._account.look_up, "eks", "DescribeCluster", "cluster", name=name)
+        return self._once(("cluster", name), read) or {}
 
     def _role_called(self, arn: str) -> Role | None:
         return self._once(("role", arn), lambda: identity.role(self._account, arn))

@@ -84,6 +84,13 @@ class Account(SimulatedCloud):
             raise AwsError(service, operation, "ValidationError", str(error)) from error
         return answer
 
+    def look_up(self, service: str, operation: str, key: str, **params: Any) -> Any:
+        """What ``call`` answers at ``key``; ``None`` if AWS refuses the request, as of what does not exist."""
+        try:
+            return self.call(service, operation, **params)[key]
+        except AwsError:
+            return None
+
     def instances(self, **params: Any) -> list[dict[str, Any]]:
         """EC2's instances, as ``DescribeInstances`` answers it, from all pages."""
         instances: list[dict[str, Any]] = []

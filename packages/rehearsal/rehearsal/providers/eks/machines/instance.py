@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
 
 BOTTLEROCKET: Final = "1.52.0"
 Family = Literal["al2023", "bottlerocket"]
@@ -108,10 +107,7 @@ def user_data(account: Account, id: str) -> str:
 
 def image_name(account: Account, id: str) -> str | None:
     """The name of an image, ``None`` if there is no such image."""
-    try:
-        images = account.call("ec2", "DescribeImages", ImageIds=[id])["Images"]
-    except AwsError:
-        return None
+    images = account.look_up("ec2", "DescribeImages", "Images", ImageIds=[id])
     return str(images[0].get("Name") or "") if images else None
 
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.policy_documents import document_problem, named_roles
 from rehearsal.providers.eks.base.request import pairs, parameters, part
 from rehearsal.providers.eks.base.row import TABLE, refused
@@ -147,11 +146,7 @@ def _exists(account: Account, role: str) -> bool:
     """Resources of other accounts are unknown."""
     if not role.startswith(account.arn("iam", "role/", everywhere=True)):
         return True
-    try:
-        account.call("iam", "GetRole", RoleName=role.rpartition("/")[2])
-    except AwsError:
-        return False
-    return True
+    return account.look_up("iam", "GetRole", "Role", RoleName=role.rpartition("/")[2]) is not None
 
 
 ROWS: Final = (
