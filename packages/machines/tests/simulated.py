@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import functools
 import json
 import shlex
 import time
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec
+from typing import Any
 
 import asyncssh
 
 from machines.resources import MachineResources
 
-P = ParamSpec("P")
 CORDONED = "gpucluster-machines/cordoned"
 CA_HASH = "sha256:" + "a" * 64
 TOKEN = "abcdef.0123456789abcdef"
@@ -37,17 +33,6 @@ FACTS: dict[str, Any] = {
     "notHeld": "", "foreignSources": "", "foreignDriver": "", "conflicts": "", "firewall": "none", "joined": "",
     "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
 }  # fmt: skip
-
-
-def asynchronous(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A coroutine as a test, in a thread of its own: it takes the event loop of its thread away."""
-
-    @functools.wraps(test)
-    def to_its_end(*args: P.args, **kwargs: P.kwargs) -> None:
-        with ThreadPoolExecutor(1) as apart:
-            apart.submit(asyncio.run, asyncio.wait_for(test(*args, **kwargs), 60)).result()
-
-    return to_its_end
 
 
 class Lines:

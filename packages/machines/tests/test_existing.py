@@ -19,7 +19,7 @@ from machines.existing.resources import ExistingResources
 from machines.inputs import EXISTING_CLUSTER, NODES, configuration_problems, problems_of
 from machines.resources import MachineResources
 from machines.wire import UNKNOWN
-from packages.machines.tests.simulated import Lines, asynchronous
+from packages.machines.tests.simulated import Lines
 from rehearsal.cluster.control_plane import ControlPlane
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
@@ -177,7 +177,6 @@ def test_a_kubeconfig_that_cannot_be_used_is_refused_without_quoting_it(content:
     assert configuration_problems({"kubeconfig": content}) == []
 
 
-@asynchronous
 async def test_a_kubeconfig_that_is_not_known_yet_is_no_problem_in_a_preview() -> None:
     resources = MachineResources()
     resources.configure({"kubeconfig": UNKNOWN})

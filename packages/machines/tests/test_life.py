@@ -16,7 +16,6 @@ from packages.machines.tests.simulated import (
     CORDONED,
     SimulatedMachine,
     Site,
-    asynchronous,
     control_plane,
     worker,
 )
@@ -29,7 +28,6 @@ def upgraded(inputs: dict[str, Any], version: str) -> dict[str, Any]:
     return news
 
 
-@asynchronous
 async def test_a_control_plane_is_upgraded_before_its_own_kubelet_and_gives_a_new_kubeconfig() -> None:
     plane = SimulatedMachine("cp1")
     async with Site(plane) as site:
@@ -53,7 +51,6 @@ async def test_a_control_plane_is_upgraded_before_its_own_kubelet_and_gives_a_ne
     assert state["kubernetesVersion"] == "v1.35.0"
 
 
-@asynchronous
 async def test_a_worker_is_drained_for_its_upgrade_and_serves_again() -> None:
     async with joined() as up:
         state = await up.update(**upgraded(up.inputs, "1.34.5"))
@@ -64,7 +61,6 @@ async def test_a_worker_is_drained_for_its_upgrade_and_serves_again() -> None:
     assert state["kubernetesVersion"] == "v1.34.5"
 
 
-@asynchronous
 async def test_workers_are_upgraded_one_after_the_other() -> None:
     plane, *workers = machines = [SimulatedMachine("cp1"), SimulatedMachine("gpu1"), SimulatedMachine("gpu2")]
     async with Site(*machines) as site:
@@ -82,7 +78,6 @@ async def test_workers_are_upgraded_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("broken", ["upgrade", "prepare"], ids=["before it has ended", "after it"])
-@asynchronous
 async def test_an_interrupted_upgrade_goes_on_and_leaves_no_node_cordoned(broken: str) -> None:
     async with joined() as up:
         news = upgraded(up.inputs, "1.34.5")
@@ -96,7 +91,6 @@ async def test_an_interrupted_upgrade_goes_on_and_leaves_no_node_cordoned(broken
     assert CORDONED not in up.plane.nodes["gpu1"]["metadata"]["annotations"]
 
 
-@asynchronous
 async def test_a_killed_command_leaves_no_node_cordoned() -> None:
     async with joined() as up:
         up.plane.nodes["gpu1"]["metadata"]["annotations"] = {CORDONED: "yes"}
@@ -104,7 +98,6 @@ async def test_a_killed_command_leaves_no_node_cordoned() -> None:
     assert CORDONED not in up.plane.nodes["gpu1"]["metadata"]["annotations"]
 
 
-@asynchronous
 async def test_the_version_of_an_upgraded_control_plane_is_known_after_a_failure() -> None:
     plane = SimulatedMachine("cp1")
     async with Site(plane) as site:
@@ -119,7 +112,6 @@ async def test_the_version_of_an_upgraded_control_plane_is_known_after_a_failure
             site.resources.diff(CONTROL_PLANE, news, state, inputs)
 
 
-@asynchronous
 async def test_certificates_that_end_are_drift_and_renewed() -> None:
     plane = SimulatedMachine("cp1")
     async with Site(plane) as site:

@@ -18,7 +18,6 @@ from packages.machines.tests.simulated import (
     TOKEN,
     SimulatedMachine,
     Site,
-    asynchronous,
     control_plane,
     preflight,
     software,
@@ -71,7 +70,6 @@ async def joined(**more: Any) -> AsyncIterator[Up]:
         yield up
 
 
-@asynchronous
 async def test_a_control_plane_is_prepared_then_initialised() -> None:
     plane = SimulatedMachine("cp1")
     async with Site(plane) as site:
@@ -87,7 +85,6 @@ async def test_a_control_plane_is_prepared_then_initialised() -> None:
 @pytest.mark.parametrize(
     ("answer", "reported"), [(TimeoutError(), True), (OSError("no route"), True), (ConnectionRefusedError(), False)]
 )
-@asynchronous
 async def test_an_api_server_that_does_not_answer_is_reported_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, answer: Exception, reported: bool
 ) -> None:
@@ -103,7 +100,6 @@ async def test_an_api_server_that_does_not_answer_is_reported_with_what_to_do(
     assert ("ssh -N -L 127.0.0.1:6443:127.0.0.1:6443" in text) is reported
 
 
-@asynchronous
 async def test_a_worker_gets_its_driver_before_it_joins_and_its_token_is_gone_afterwards() -> None:
     plane, machine = two(gpus=2)
     async with Site(plane, machine) as site:
@@ -122,7 +118,6 @@ async def test_a_worker_gets_its_driver_before_it_joins_and_its_token_is_gone_af
 
 
 @pytest.mark.parametrize("error", ["kubeadm join failed", None], ids=["an error", "a lost connection"])
-@asynchronous
 async def test_no_token_is_left_when_the_join_fails_and_the_next_run_continues(error: str | None) -> None:
     plane, machine = two()
     async with Site(plane, machine) as site:
@@ -137,7 +132,6 @@ async def test_no_token_is_left_when_the_join_fails_and_the_next_run_continues(e
     assert machine.facts["joined"] == CA_HASH
 
 
-@asynchronous
 async def test_a_machine_that_has_joined_already_joins_without_a_token() -> None:
     plane, machine = two(joined=CA_HASH)
     async with Site(plane, machine) as site:
@@ -148,7 +142,6 @@ async def test_a_machine_that_has_joined_already_joins_without_a_token() -> None
 
 
 @pytest.mark.parametrize(("system", "fingerprint"), [("debian 12", "A" * 40), ("debian 13", "B" * 40)])
-@asynchronous
 async def test_the_key_is_that_of_the_machines_release(system: str, fingerprint: str) -> None:
     plane, machine = two(gpus=2, os=system)
     async with Site(plane, machine) as site:
@@ -159,7 +152,6 @@ async def test_the_key_is_that_of_the_machines_release(system: str, fingerprint:
     assert ("13.pub" in dict(machine.phases)["driver"]["NVIDIA_KEY_URL"]) == (system == "debian 13")
 
 
-@asynchronous
 async def test_preflight_looks_for_other_sources_of_the_repositories_that_a_machine_gets() -> None:
     plane, machine = two(gpus=2)
     async with Site(plane, machine) as site:
@@ -168,7 +160,6 @@ async def test_preflight_looks_for_other_sources_of_the_repositories_that_a_mach
     assert len(dict(machine.phases)["facts"]["SOURCES"].split()) == 3
 
 
-@asynchronous
 async def test_a_reboot_is_waited_for_and_the_driver_phase_goes_on() -> None:
     plane, machine = two(gpus=2)
     machine.reboot_needed = True
@@ -179,7 +170,6 @@ async def test_a_reboot_is_waited_for_and_the_driver_phase_goes_on() -> None:
     assert drivers == ["no", "yes"]
 
 
-@asynchronous
 async def test_a_machine_of_an_earlier_version_of_the_plugin_is_brought_in_order_undrained() -> None:
     async with joined(nvidia={"driver": "580"}, gpus=2) as up:
         earlier = {key: value for key, value in up.state.items() if key != "scripts"}
@@ -191,7 +181,6 @@ async def test_a_machine_of_an_earlier_version_of_the_plugin_is_brought_in_order
     assert after == up.state
 
 
-@asynchronous
 async def test_labels_change_on_the_control_plane_alone() -> None:
     async with joined() as up:
         after = await up.update(labels={"team": "vision"})
@@ -201,7 +190,6 @@ async def test_labels_change_on_the_control_plane_alone() -> None:
     assert after["kubernetesVersion"] == "v1.34.4"
 
 
-@asynchronous
 async def test_another_driver_is_installed_on_a_drained_node() -> None:
     async with joined(nvidia={"driver": "575"}, gpus=2) as up:
         await up.update(nvidia={"driver": "580"})
@@ -211,7 +199,6 @@ async def test_another_driver_is_installed_on_a_drained_node() -> None:
     assert up.machine.facts["driverVersion"] == "580.95.05"
 
 
-@asynchronous
 async def test_a_refresh_of_an_unchanged_machine_changes_nothing_and_only_looks() -> None:
     async with joined() as up:
         assert await up.read() == up.state
@@ -233,7 +220,6 @@ async def test_a_refresh_of_an_unchanged_machine_changes_nothing_and_only_looks(
         ({"joined": ""}, "is in no cluster any more"),
     ],
 )
-@asynchronous
 async def test_drift_of_the_machine_is_one_sentence_and_up_mends_it(facts: dict[str, Any], sentence: str) -> None:
     async with joined(nvidia={"driver": "580"}, gpus=2) as up:
         up.machine.facts |= facts
@@ -244,7 +230,6 @@ async def test_drift_of_the_machine_is_one_sentence_and_up_mends_it(facts: dict[
     assert up.machine.names.count("prepare") == 1
 
 
-@asynchronous
 async def test_a_label_and_a_node_that_are_gone_are_drift() -> None:
     async with joined() as up:
         up.plane.nodes["gpu1"]["metadata"]["labels"].clear()
@@ -257,7 +242,6 @@ async def test_a_label_and_a_node_that_are_gone_are_drift() -> None:
     assert [each["RESTART"] for name, each in up.machine.phases if name == "join"] == ["yes"]
 
 
-@asynchronous
 async def test_a_deleted_worker_is_drained_reset_and_restored() -> None:
     async with joined() as up:
         await up.delete()
@@ -265,7 +249,6 @@ async def test_a_deleted_worker_is_drained_reset_and_restored() -> None:
     assert up.node_actions() == ["remove"]
 
 
-@asynchronous
 async def test_a_machine_that_is_off_stops_refresh_and_delete_by_its_name_unless_it_is_skipped() -> None:
     async with joined() as up:
         await up.site.resources.close()
@@ -282,7 +265,6 @@ async def test_a_machine_that_is_off_stops_refresh_and_delete_by_its_name_unless
     assert any("Clean it by hand" in line for line in up.site.log.lines)
 
 
-@asynchronous
 async def test_another_machine_at_the_same_address_is_left_alone() -> None:
     async with joined() as up:
         up.machine.facts["machineId"] = "id-other"
@@ -292,7 +274,6 @@ async def test_another_machine_at_the_same_address_is_left_alone() -> None:
     assert up.machine.names == []
 
 
-@asynchronous
 async def test_a_cancelled_command_ends_the_running_phase_and_starts_no_other() -> None:
     plane = SimulatedMachine("cp1", slow=asyncio.Event())
     async with Site(plane) as site:
@@ -308,7 +289,6 @@ async def test_a_cancelled_command_ends_the_running_phase_and_starts_no_other() 
     assert plane.names == ["prepare"]
 
 
-@asynchronous
 async def test_preflight_reports_all_problems_of_all_machines_and_changes_nothing() -> None:
     plane = SimulatedMachine("cp1", {"ports": "22 6443", "addresses": "10.244.3.1/24"})
     no_sudo = SimulatedMachine("gpu1", sudo=False)
@@ -339,7 +319,6 @@ async def test_preflight_reports_all_problems_of_all_machines_and_changes_nothin
     assert all(machine.names == [] for machine in machines)
 
 
-@asynchronous
 async def test_preflight_of_an_added_machine_opens_a_session_on_that_machine_alone() -> None:
     plane, first = two()
     second = SimulatedMachine("gpu2", {"hostname": "gpu1"})

@@ -12,7 +12,7 @@ from machines import ssh
 from machines.errors import OperationError, Unreachable
 from machines.scripts import FACTS, NODE, PREPARE, Phase, compose
 from machines.ssh import Sessions, SshAccess, SshMachine
-from packages.machines.tests.simulated import SimulatedMachine, Site, asynchronous
+from packages.machines.tests.simulated import SimulatedMachine, Site
 
 
 async def refused(machine: dict[str, object], private_key: str | None, **config: object) -> str:
@@ -23,7 +23,6 @@ async def refused(machine: dict[str, object], private_key: str | None, **config:
     return str(failure.value)
 
 
-@asynchronous
 async def test_a_host_key_that_is_not_the_pinned_one_is_refused() -> None:
     gpu1, other = SimulatedMachine("gpu1"), SimulatedMachine("other")
     async with Site(gpu1, other) as site:
@@ -32,7 +31,6 @@ async def test_a_host_key_that_is_not_the_pinned_one_is_refused() -> None:
     assert gpu1.phases == []
 
 
-@asynchronous
 async def test_a_key_that_the_machine_does_not_know_is_refused_and_not_shown() -> None:
     gpu1 = SimulatedMachine("gpu1")
     stranger = asyncssh.generate_private_key("ssh-ed25519").export_private_key().decode()
@@ -42,14 +40,12 @@ async def test_a_key_that_the_machine_does_not_know_is_refused_and_not_shown() -
     assert "PRIVATE" not in text
 
 
-@asynchronous
 async def test_without_a_key_and_an_agent_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     gpu1 = SimulatedMachine("gpu1")
     assert "needs an SSH key" in await refused({**gpu1.property, "port": 22}, None)
 
 
-@asynchronous
 async def test_an_agent_is_used_where_there_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_AUTH_SOCK", "/nonexistent/agent")
     gpu1 = SimulatedMachine("gpu1")
@@ -68,7 +64,6 @@ async def test_an_agent_is_used_where_there_is_no_key(monkeypatch: pytest.Monkey
         (asyncssh.ConnectionLost("x"), "ended the SSH handshake"),
     ],
 )
-@asynchronous
 async def test_what_the_network_does(monkeypatch: pytest.MonkeyPatch, error: Exception, text: str) -> None:
     async def connect(*_: object, **__: object) -> None:
         raise error
@@ -80,7 +75,6 @@ async def test_what_the_network_does(monkeypatch: pytest.MonkeyPatch, error: Exc
     assert text in message
 
 
-@asynchronous
 async def test_sudo_with_a_password_is_named() -> None:
     gpu1 = SimulatedMachine("gpu1", sudo=False)
     async with Site(gpu1) as site:
@@ -89,7 +83,6 @@ async def test_sudo_with_a_password_is_named() -> None:
     assert "NOPASSWD" in text
 
 
-@asynchronous
 async def test_a_phase_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
     async with Site(gpu1) as site:
@@ -101,7 +94,6 @@ async def test_a_phase_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyP
         await sessions.close()
 
 
-@asynchronous
 async def test_writing_phases_of_one_machine_run_one_after_the_other_and_looks_at_once() -> None:
     gpu1 = SimulatedMachine("gpu1", slow=asyncio.Event())
     async with Site(gpu1) as site:
@@ -119,7 +111,6 @@ async def test_writing_phases_of_one_machine_run_one_after_the_other_and_looks_a
     assert gpu1.names == ["prepare", "prepare"]
 
 
-@asynchronous
 async def test_a_session_through_a_jump_host() -> None:
     jump, gpu1 = SimulatedMachine("jump"), SimulatedMachine("gpu1")
     async with Site(jump, gpu1) as site:
