@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from facts.catalog.plugins import plugin_version
-from packages.rehearsal.tests.engine_project import Outcome, Project
+from packages.rehearsal.tests.engine_project import Project
 from policies.bundle import bundle
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Previous, Properties, Provider
 from rehearsal.providers.server import serve
@@ -92,10 +92,11 @@ def rewrite(project: Project, program: str, **values: Any) -> None:
     project.write(**values)
 
 
-def gated(project: Project, *command: str, config: Mapping[str, Any] | None = None) -> Outcome:
+def gated(project: Project, *command: str, config: Mapping[str, Any] | None = None, refused: bool = False) -> str:
     """A command of the engine with the gate, by ``config`` or the configuration of the stack ``dev``."""
     file = project.directory / "policies" / "policies" / "config" / "dev.json"
     if config is not None:
         file = project.directory / "own.json"
         file.write_text(json.dumps(config))
-    return project.run(*command, "--stack=test", "--policy-pack", "policies", "--policy-pack-config", str(file))
+    gate = ("--stack=test", "--policy-pack", "policies", "--policy-pack-config", str(file))
+    return project.run(*command, *gate, refused=refused)
