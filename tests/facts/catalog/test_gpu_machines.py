@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from collections.abc import Callable
 from importlib.resources import files
 
 import pytest
 
 from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines
+from facts.concepts.unknown import Maybe
+from policies.readers.aks.facts import gpus_of_size
+from policies.readers.eks.facts import gpus_of
 
 WITH_OTHERS = ("eks", "aks")
 
@@ -34,6 +38,16 @@ def test_the_other_machines_are_listed_once_and_no_stack_file_offers_them(cloud:
     assert [name for name, times in Counter(name.lower() for name in others(cloud)).items() if times > 1] == []
     assert [name for name in others(cloud) if catalog.machine(cloud, name)] == []
     assert all(gpu_machines(cloud)[name].gpus > 0 for name in others(cloud))
+
+
+@pytest.mark.parametrize(("cloud", "count"), [("eks", gpus_of), ("aks", gpus_of_size)])
+def test_the_gate_counts_the_gpus_of_every_machine_that_a_stack_file_may_name(
+    cloud: str, count: Callable[[str], Maybe[int]]
+) -> None:
+    machines = catalog.of(cloud).machines
+    known = [machine for name in machines.types if (machine := machines.get(name))]
+    assert len(known) == len(machines.types)
+    assert [machine.type for machine in known if count(machine.type) != machine.gpus] == []
 
 
 def test_kubernetes_sees_a_part_of_a_gpu_as_one() -> None:

@@ -99,3 +99,26 @@ def test_unknown_prices_are_none(
     cloud: str, region: str, machine: str, gpu: str | None, count: int, spot: bool
 ) -> None:
     assert catalog.price_per_hour(cloud, region, machine, gpu, count, spot=spot) is None
+
+
+@pytest.mark.parametrize(
+    ("cloud", "region", "gib"), [("eks", "mars-north-1", 100), ("aks", "mars-north", 100), ("aks", "eastus", 1025)]
+)
+def test_unknown_prices_of_disks_are_none(cloud: str, region: str, gib: int) -> None:
+    assert catalog.of(cloud).prices.disk(region, gib) is None
+
+
+@pytest.mark.parametrize(("cloud", "gpu"), [(cloud, gpu) for cloud, gpu in GPUS if cloud != "eks"])
+def test_more_gpus_cost_more_and_spot_costs_less(cloud: str, gpu: str) -> None:
+    """On EKS a family's machines are compared, and spot has no list price: ``test_eks.py``."""
+    known = catalog.of(cloud)
+    for region in known.regions if cloud == "aks" else ("us-central1",):
+        cheapest = []
+        for count in known.machines.gpu_counts(gpu):
+            prices = []
+            for machine in catalog.machines_for(cloud, gpu, count)[: 1 if cloud == "gke" else None]:
+                full, spot = (known.prices.machine(region, machine, spot=spot) for spot in (False, True))
+                prices += [full.usd] if full else []
+                assert full is None or spot is None or spot.usd < full.usd
+            cheapest += [min(prices)] if prices else []
+        assert cheapest == sorted(cheapest)
