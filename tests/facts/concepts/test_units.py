@@ -1,4 +1,4 @@
-"""Kubernetes' quantities mean what the API server takes them for."""
+"""Kubernetes' quantities and Go's durations mean what their readers take them for; a count agrees with its noun."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from facts.concepts.counts import counted
+from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import pod_requests, quantity
 
 
@@ -43,3 +45,27 @@ def test_a_pod_requests_its_containers_together_or_its_largest_init_container() 
     }
     assert pod_requests(spec) == {"cpu": 3, "memory": 1024**3, "nvidia.com/gpu": 2}
     assert pod_requests({"containers": [{}]}) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("30s", 30),
+        ("10m", 600),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("500ms", 0.5),
+        ("0", 0),
+        ("Never", None),
+        ("", None),
+        ("10", None),
+        ("1h 30m", None),
+        ("-1h", None),
+    ],
+)
+def test_seconds(text: str, value: float | None) -> None:
+    assert seconds(text) == value
+
+
+def test_one_is_singular_and_everything_else_is_not() -> None:
+    assert [counted(count, "GPU node") for count in (0, 1, 2)] == ["0 GPU nodes", "1 GPU node", "2 GPU nodes"]
