@@ -1,4 +1,4 @@
-"""No input, however odd, makes the gate fall over: it reads what it can, and names the resource that it cannot read.
+"""No input, however odd or unknown, makes the gate fail: it reads what it can, and names what it cannot read.
 
 ``--hypothesis-profile=long`` tries for minutes what ``make test`` tries for seconds.
 """
@@ -20,8 +20,8 @@ from policies.readers import linked, read, read_stack, reading, waits
 from policies.readers.resource import Declared
 from policies.readers.tags import tags_of
 from policies.rules.table import RULES
-from tests.policies.corpus.case import Case, declared_by
-from tests.policies.test_corpus import ALLOWED, BLOCKED
+from tests.policies.corpus.case import Case, blockers, declared_by
+from tests.policies.test_corpus import ALLOWED, BLOCKED, UNJUDGED
 
 _CASES = [*BLOCKED, *ALLOWED]
 _TEXTS = ("", " ", "x", "0", "-1", "a=b", "a:b", "${a", "/")
@@ -81,6 +81,14 @@ def test_every_program_is_read_and_judged(case: Case) -> None:
             [stack] if rule.scope == "stack" else [item for item in read_items if isinstance(item, rule.subjects)]
         ):
             rule.check(subject, {**rule.limits(), **rule.example_limits})
+
+
+@pytest.mark.parametrize("case", [*_CASES, *UNJUDGED], ids=lambda case: case.id)
+def test_any_part_may_be_unknown(case: Case) -> None:
+    for index, (token, name, properties) in enumerate(case.resources):
+        for path in _places(properties):
+            changed = (token, name, _with(properties, path, UNKNOWN))
+            blockers(replace(case, resources=(*case.resources[:index], changed, *case.resources[index + 1 :])))
 
 
 def test_what_no_reader_can_read_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
