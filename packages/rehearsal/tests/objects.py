@@ -7,16 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import (
-    ADMIN_POOL_NAME,
-    POOL_LABEL,
-    Pool,
-    PoolGpus,
-    admin_pool_labels,
-    gpu_pool_labels,
-    gpu_pool_taints,
-)
+from facts.concepts.pool import POOL_LABEL, Pool, admin_pool_labels, gpu_pool_labels
 from rehearsal.scenario.timeline import Timeline
+from tests.components import specs
 
 
 @dataclass
@@ -118,42 +111,14 @@ class Cluster:
         self.timeline.observe("Event", "ADDED", event)
 
 
-def gpu_pool(name: str, size: int, *, smallest: int = 1, most: int = 3, **changes: Any) -> Pool:
+def gpu_pool(name: str, size: int, *, most: int = 3, **changes: Any) -> Pool:
     """A GPU pool as settings would resolve it."""
-    return Pool(
-        **{
-            "name": name,
-            "role": "gpu",
-            "gpu_part": PoolGpus(type="nvidia-t4", accelerator="nvidia-tesla-t4", per_node=size),
-            "machine_types": ("n1-standard-4",),
-            "image": "cos",
-            "disk_gb": 100,
-            "max_nodes": most,
-            "spot": True,
-            "zones": ("us-central1-a",),
-            "labels": gpu_pool_labels(name, "nvidia-t4", size, {}),
-            "taints": gpu_pool_taints(size, smallest, ()),
-            "hourly_usd": 0.36 * size,
-            **changes,
-        }
-    )
+    return specs.gpu_pool(name, size=size, **{"max_nodes": most, "hourly_usd": 0.36 * size, **changes})
 
 
 def admin_pool() -> Pool:
     """The admin pool with one node."""
-    return Pool(
-        name=ADMIN_POOL_NAME,
-        role="admin",
-        machine_types=("e2-custom-2-10240",),
-        image="cos",
-        disk_gb=50,
-        min_nodes=1,
-        max_nodes=1,
-        autoscaled=False,
-        zones=("us-central1-a",),
-        labels=admin_pool_labels(),
-        hourly_usd=0.09,
-    )
+    return specs.admin_pool(hourly_usd=0.09)
 
 
 def job_yaml(pool: Pool) -> str:

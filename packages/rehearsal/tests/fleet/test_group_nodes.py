@@ -1,8 +1,8 @@
-"""The end of a group's nodes, with an API server that answers from a list."""
+"""Nodes of groups and of machines that join by themselves, with an API server that answers from a list."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
@@ -10,7 +10,9 @@ import pytest
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet import group_nodes
 from rehearsal.fleet.group_nodes import FleetError
+from rehearsal.fleet.machine_nodes import manifest
 from rehearsal.fleet.nodes import GROUP_LABEL
+from rehearsal.simulation import Node
 
 
 @dataclass
@@ -60,3 +62,18 @@ def test_nodes_that_stay_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_nodes, "_DRAIN_SECONDS", 0.0)
     with pytest.raises(FleetError, match="node group t4-1: nodes not deleted after 0 s: stays"):
         wait(Cluster(["stays"], stuck=True))
+
+
+SIZE = {"cpu": "4", "memory": "15518720Ki", "pods": "110"}
+NODE = Node("ip-10-0-0-7", "demo", "aws:///us-west-2a/i-1", {}, (), SIZE, {**SIZE, "cpu": "3920m"}, "v1.34.0", "Linux")
+
+
+def test_a_node_has_its_size_from_its_first_moment() -> None:
+    """Karpenter learns a machine type's memory from a node that has just registered, and remembers the smallest."""
+    status = manifest(NODE)["status"]
+    assert status == {"capacity": SIZE, "allocatable": {**SIZE, "cpu": "3920m"}}
+
+
+def test_its_gpus_come_later() -> None:
+    status = manifest(replace(NODE, gpus=4))["status"]
+    assert status["capacity"]["nvidia.com/gpu"] == status["allocatable"]["nvidia.com/gpu"] == "0"

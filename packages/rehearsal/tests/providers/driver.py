@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import pytest
 import yaml
 
 from facts.concepts.unknown import UNKNOWN
@@ -136,6 +137,18 @@ class Account:
         created = self.provider.create(self.request(type, name), accepted, 0)
         self.made.append((type, Created(created.id, created.state, accepted)))
         return self.made[-1][1]
+
+    def refuses(self, type: str, inputs: Properties, words: str) -> None:
+        """A creation fails with what matches ``words``."""
+        with pytest.raises(ProviderError, match=words):
+            self.create(type, inputs)
+
+    def takes(self, type: str, inputs: Properties, refusal: str | None) -> None:
+        """A creation succeeds, or fails with what matches ``refusal`` if there is one."""
+        if refusal is None:
+            assert self.create(type, inputs).id
+        else:
+            self.refuses(type, inputs, refusal)
 
     def preview(self, type: str, inputs: Properties) -> Properties:
         accepted = self.check(type, inputs)

@@ -251,8 +251,7 @@ def test_what_is_named_must_exist(
     case = before(cloud, step, tmp_path)
     others = case.others()
     # Some services refuse the name itself, before they look anything up.
-    with pytest.raises(ProviderError, match=f"{cloud.missing}|does not match"):
-        case.account.create(step.type, inputs)
+    case.account.refuses(step.type, inputs, f"{cloud.missing}|does not match")
     assert case.others() == others
 
 
@@ -323,8 +322,7 @@ def test_without_a_fleet_clusters_are_only_previewed(account: Account) -> None:
     account.stop()
     account.provider = account.new_provider()
     account.preview(steps[0].type, steps[0].inputs)
-    with pytest.raises(ProviderError, match="without a control plane"):
-        account.create(steps[0].type, steps[0].inputs)
+    account.refuses(steps[0].type, steps[0].inputs, "without a control plane")
 
 
 def test_instances_have_their_own_configuration(account: Account) -> None:

@@ -21,8 +21,7 @@ def test_google_wants_its_agent_to_have_the_key_and_the_key_in_its_region(tmp_pa
     google = Google(tmp_path)
     pool = cpu_pool(cluster=google.cluster().id)
     encrypted = {**pool, "nodeConfig": {**pool["nodeConfig"], "bootDiskKmsKey": GOOGLES}}
-    with pytest.raises(ProviderError, match=r"useToEncrypt.*compute-system"):
-        google.create(POOL, encrypted)
+    google.refuses(POOL, encrypted, r"useToEncrypt.*compute-system")
     member = {"cryptoKeyId": GOOGLES, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": AGENT}
     google.create("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", member)
     elsewhere = GOOGLES.replace("us-central1", "europe-west4")

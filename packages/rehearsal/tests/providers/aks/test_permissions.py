@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from packages.rehearsal.tests.providers.aks import account as aks
-from packages.rehearsal.tests.providers.aks.test_references import missing
-from rehearsal.providers.base import ProviderError
 
 CONTRIBUTOR = f"{aks.ROLES}/b24988ac-6180-42a0-ab88-20f7382dd24c"
 
@@ -31,17 +29,13 @@ def test_nodes_join_the_subnet_by_right(
         azure.create(
             aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=principal, roleDefinitionId=f"{aks.ROLES}/{granted}")
         )
-    if allowed:
-        assert azure.create(aks.CLUSTER, aks.cluster()).id
-    else:
-        with pytest.raises(ProviderError, match=r"AuthorizationFailed.*subnets/join/action"):
-            azure.create(aks.CLUSTER, aks.cluster())
+    azure.takes(aks.CLUSTER, aks.cluster(), None if allowed else r"AuthorizationFailed.*subnets/join/action")
 
 
 def test_a_pool_joins_its_own_subnet_by_right(azure: aks.Microsoft) -> None:
     azure.cluster()
     other = azure.create(aks.SUBNET, aks.subnet(subnetName="more", addressPrefix="10.0.16.0/20"))
-    missing(azure, aks.POOL, aks.gpu_pool(vnetSubnetID=other.id), "AuthorizationFailed")
+    azure.refuses(aks.POOL, aks.gpu_pool(vnetSubnetID=other.id), "AuthorizationFailed")
 
 
 @pytest.mark.parametrize(
@@ -57,10 +51,7 @@ def test_the_route_table_of_the_subnet_is_changed_by_right(azure: aks.Microsoft,
     principal = azure.identity().state["principalId"]
     if scope == table:
         azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=principal))
-    if scope == table:
-        assert azure.create(aks.CLUSTER, aks.cluster()).id
-    else:
-        missing(azure, aks.CLUSTER, aks.cluster(), "AuthorizationFailed")
+    azure.takes(aks.CLUSTER, aks.cluster(), None if scope == table else "AuthorizationFailed")
 
 
 @pytest.mark.parametrize(
@@ -82,11 +73,8 @@ def test_the_control_plane_uses_a_disk_encryption_set_that_it_may_read(
         azure.create(
             aks.ROLE_ASSIGNMENT, aks.role(scope=disks, principalId=principal, roleDefinitionId=f"{aks.ROLES}/{granted}")
         )
-    if allowed:
-        assert azure.create(aks.CLUSTER, aks.cluster(diskEncryptionSetID=disks)).id
-    else:
-        with pytest.raises(ProviderError, match=r"AuthorizationFailed.*diskEncryptionSets/read"):
-            azure.create(aks.CLUSTER, aks.cluster(diskEncryptionSetID=disks))
+    refusal = None if allowed else r"AuthorizationFailed.*diskEncryptionSets/read"
+    azure.takes(aks.CLUSTER, aks.cluster(diskEncryptionSetID=disks), refusal)
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -98,7 +86,7 @@ def test_a_pool_is_in_a_reservation_where_the_control_plane_is_contributor(azure
     regular = {key: value for key, value in aks.gpu_pool().items() if key not in spot}
     group = f"/subscriptions/{aks.SUBSCRIPTION}/resourceGroups/gpus"
     reservation = f"{group}/providers/Microsoft.Compute/capacityReservationGroups/june"
-    missing(azure, aks.POOL, {**regular, "capacityReservationGroupID": reservation}, "AuthorizationFailed")
+    azure.refuses(aks.POOL, {**regular, "capacityReservationGroupID": reservation}, "AuthorizationFailed")
     assert azure.create(aks.POOL, regular).id
     azure.create("azure-native:resources:ResourceGroup", {"resourceGroupName": "gpus", "location": "eastus"})
     scope = group if whole else f"/subscriptions/{aks.SUBSCRIPTION}"
@@ -114,9 +102,9 @@ def test_the_control_plane_may_give_nodes_their_identity_where_it_is_operator(az
     principal = azure.identity().state["principalId"]
     azure.identity("kubelet")
     inputs = aks.cluster(identityProfile={"kubeletidentity": {"resourceId": aks.KUBELET_ID}})
-    missing(azure, aks.CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
+    azure.refuses(aks.CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
     azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=principal))  # Network Contributor is not enough
-    missing(azure, aks.CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
+    azure.refuses(aks.CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
     operator = aks.role(scope=scope, principalId=principal, roleDefinitionId=aks.IDENTITY_OPERATOR)
     azure.create(aks.ROLE_ASSIGNMENT, operator, name="operator")
     assert azure.create(aks.CLUSTER, inputs).id

@@ -11,27 +11,12 @@ from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Properties, ProviderError
 
 
-def missing(azure: aks.Microsoft, type: str, inputs: Properties, code: str) -> None:
-    with pytest.raises(ProviderError, match=f'Code="{code}"'):
-        azure.create(type, inputs)
-
-
-def test_references_must_exist(azure: aks.Microsoft) -> None:
-    missing(azure, aks.NETWORK, aks.network(), "ResourceGroupNotFound")
+def test_the_subnet_of_a_clusters_nodes_must_exist(azure: aks.Microsoft) -> None:
+    """What other inputs name: ``test_contract.py``."""
+    azure.refuses(aks.NETWORK, aks.network(), "ResourceGroupNotFound")
     azure.group()
-    missing(azure, aks.SUBNET, aks.subnet(), "ResourceNotFound")
-    missing(azure, aks.NAT, aks.nat(), "ResourceNotFound")
-    missing(azure, aks.CLUSTER, aks.cluster(), "ResourceNotFound")
-    principal = azure.identity(joins=False).state["principalId"]
-    missing(azure, aks.CLUSTER, aks.cluster(), "ResourceNotFound")
-    azure.create(aks.NETWORK, aks.network())
-    missing(azure, aks.SUBNET, aks.subnet(natGateway={"id": "x"}), "ResourceNotFound")
-    azure.create(aks.SUBNET, aks.subnet())
-    missing(azure, aks.CLUSTER, aks.cluster(diskEncryptionSetID="x"), "ResourceNotFound")
-    missing(azure, aks.POOL, aks.gpu_pool(), "ResourceNotFound")
-    azure.create(aks.ROLE_ASSIGNMENT, aks.role(principalId=principal))
-    azure.create(aks.CLUSTER, aks.cluster())
-    missing(azure, aks.POOL, aks.gpu_pool(vnetSubnetID=f"{aks.SUBNET_ID}x"), "ResourceNotFound")
+    azure.identity(joins=False)
+    azure.refuses(aks.CLUSTER, aks.cluster(), "ResourceNotFound")
 
 
 @pytest.mark.parametrize(
@@ -44,11 +29,7 @@ def test_references_must_exist(azure: aks.Microsoft) -> None:
 )
 def test_subnets_are_inside_their_network_and_apart(azure: aks.Microsoft, prefix: str, code: str | None) -> None:
     azure.network()
-    inputs = aks.subnet(subnetName="other", addressPrefix=prefix)
-    if code:
-        missing(azure, aks.SUBNET, inputs, code)
-    else:
-        assert azure.create(aks.SUBNET, inputs).id
+    azure.takes(aks.SUBNET, aks.subnet(subnetName="other", addressPrefix=prefix), code)
 
 
 def test_a_network_cannot_shrink_below_its_subnets(azure: aks.Microsoft) -> None:
@@ -83,30 +64,24 @@ def test_pods_and_services_have_ranges_of_their_own(
     azure.network()
     azure.identity()
     profile = {**aks.cluster()["networkProfile"], key: cidr, "dnsServiceIP": None}
-    if other is None:
-        assert azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile)).id
-        return
-    with pytest.raises(ProviderError, match=other):
-        azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile))
+    azure.takes(aks.CLUSTER, aks.cluster(networkProfile=profile), other)
 
 
 def test_an_own_nat_gateway_must_be_on_the_subnet(azure: aks.Microsoft) -> None:
     azure.network()
     azure.identity()
     profile = {**aks.cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"}
-    with pytest.raises(ProviderError, match="has no NAT gateway"):
-        azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile))
+    azure.refuses(aks.CLUSTER, aks.cluster(networkProfile=profile), "has no NAT gateway")
     public = azure.create(aks.ADDRESS, aks.address())
     without = azure.create(aks.NAT, aks.nat(natGatewayName="without", publicIpAddresses=[]))
     azure.update(aks.SUBNET, azure.read(aks.SUBNET, aks.SUBNET_ID), aks.subnet(natGateway={"id": without.id}))
-    missing(azure, aks.CLUSTER, aks.cluster(networkProfile=profile), "VMExtensionError_OutboundConnFail")
+    azure.refuses(aks.CLUSTER, aks.cluster(networkProfile=profile), "VMExtensionError_OutboundConnFail")
     gateway = azure.create(aks.NAT, aks.nat())
     azure.update(aks.SUBNET, azure.read(aks.SUBNET, aks.SUBNET_ID), aks.subnet(natGateway={"id": gateway.id}))
     # The nodes' own address has to be among the ranges, where there are any.
     own = public.state["ipAddress"]
     for ranges in (["198.51.100.0/24"], ["198.51.100.0/24", "192.0.2.1/32"]):
-        missing(
-            azure,
+        azure.refuses(
             aks.CLUSTER,
             aks.cluster(networkProfile=profile, apiServerAccessProfile={"authorizedIPRanges": ranges}),
             "K8SAPIServerConnFailVMExtensionError",
@@ -139,10 +114,7 @@ def test_nodes_that_leave_by_a_route_table_have_a_default_route(
         )
         azure.update(aks.SUBNET, azure.read(aks.SUBNET, aks.SUBNET_ID), aks.subnet(routeTable={"id": table.id}))
     inputs = aks.cluster(networkProfile={**aks.cluster()["networkProfile"], "outboundType": "userDefinedRouting"})
-    if code:
-        missing(azure, aks.CLUSTER, inputs, code)
-    else:
-        assert azure.create(aks.CLUSTER, inputs).id
+    azure.takes(aks.CLUSTER, inputs, code)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +130,7 @@ def test_a_nat_gateway_takes_addresses_of_its_kind_and_region(
 ) -> None:
     azure.group()
     azure.create(aks.ADDRESS, aks.address(**changes))
-    with pytest.raises(ProviderError, match=words):
-        azure.create(aks.NAT, aks.nat())
+    azure.refuses(aks.NAT, aks.nat(), words)
 
 
 @pytest.mark.parametrize("elsewhere", [None, aks.SUBNET_ID.replace("virtualNetworks/net", "virtualNetworks/other")])
@@ -167,8 +138,7 @@ def test_all_pools_are_in_one_network(elsewhere: str | None, azure: aks.Microsof
     azure.cluster()
     azure.create(aks.NETWORK, aks.network(virtualNetworkName="other"))
     azure.create(aks.SUBNET, aks.subnet(virtualNetworkName="other"))
-    with pytest.raises(ProviderError, match="All or none of the agent pools"):
-        azure.create(aks.POOL, aks.gpu_pool(vnetSubnetID=elsewhere))
+    azure.refuses(aks.POOL, aks.gpu_pool(vnetSubnetID=elsewhere), "All or none of the agent pools")
 
 
 PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
@@ -194,10 +164,7 @@ def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right
         aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=azure.identity(joins=False).state["principalId"])
     )
     inputs = aks.cluster(apiServerAccessProfile=access)
-    if refused:
-        missing(azure, aks.CLUSTER, inputs, "LinkedAuthorizationFailed")
-    else:
-        assert azure.create(aks.CLUSTER, inputs).id
+    azure.takes(aks.CLUSTER, inputs, "LinkedAuthorizationFailed" if refused else None)
 
 
 ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
@@ -227,10 +194,7 @@ def test_a_landing_zone_has_the_private_zone_in_its_hub(
     if denied:
         azure.provider.limit(AccountLimits(policies=("private-dns-zones",)))
     inputs = aks.cluster(apiServerAccessProfile={**PRIVATE, "privateDNSZone": zone})
-    if refused is None:
-        assert azure.create(aks.CLUSTER, inputs).id
-    else:
-        missing(azure, aks.CLUSTER, inputs, refused)
+    azure.takes(aks.CLUSTER, inputs, refused)
 
 
 def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: aks.Microsoft) -> None:
@@ -245,15 +209,14 @@ def test_azure_answers_with_the_role_of_the_scopes_subscription(azure: aks.Micro
 
 def test_role_assignments(azure: aks.Microsoft) -> None:
     azure.network()
-    missing(azure, aks.ROLE_ASSIGNMENT, aks.role(principalId=aks.SUBSCRIPTION), "PrincipalNotFound")
+    azure.refuses(aks.ROLE_ASSIGNMENT, aks.role(principalId=aks.SUBSCRIPTION), "PrincipalNotFound")
     person = azure.create(aks.ROLE_ASSIGNMENT, aks.role(principalId=aks.SUBSCRIPTION, principalType="User"))
     assert person.id.startswith(f"{aks.SUBNET_ID}/providers/Microsoft.Authorization/roleAssignments/")
     granted = aks.role(principalId=azure.identity(joins=False).state["principalId"])
     azure.create(aks.ROLE_ASSIGNMENT, granted, name="one")
     with pytest.raises(ProviderError, match='Status=409 Code="RoleAssignmentExists"'):
         azure.create(aks.ROLE_ASSIGNMENT, granted, name="two")
-    missing(
-        azure,
+    azure.refuses(
         aks.ROLE_ASSIGNMENT,
         aks.role(scope=f"{aks.SUBNET_ID}x", principalId=aks.SUBSCRIPTION),
         "ResourceNotFound",

@@ -21,8 +21,7 @@ def test_a_new_account_is_empty(amazon: eks.Amazon, tmp_path: Path) -> None:
     amazon.stop()
     other = eks.Amazon(tmp_path)
     assert other.read(eks.VPC, vpc.id, vpc.inputs).id == ""
-    with pytest.raises(ProviderError, match=r"InvalidVpcID\.NotFound"):
-        other.create(eks.SUBNET, eks.subnet(vpc.id))
+    other.refuses(eks.SUBNET, eks.subnet(vpc.id), r"InvalidVpcID\.NotFound")
     other.stop()
 
 
@@ -30,8 +29,7 @@ def test_an_interrupted_engine_waits_no_longer(tmp_path: Path) -> None:
     amazon = eks.Amazon(tmp_path, patience=600)
     amazon.cluster()
     amazon.provider.cancel()
-    with pytest.raises(ProviderError, match="DEGRADED"):
-        amazon.create(eks.ADDON, {"clusterName": "gpu-dev", "addonName": "coredns"})
+    amazon.refuses(eks.ADDON, {"clusterName": "gpu-dev", "addonName": "coredns"}, "DEGRADED")
     amazon.stop()
 
 

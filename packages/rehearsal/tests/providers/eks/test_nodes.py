@@ -38,8 +38,7 @@ def test_a_declared_tag_is_on_the_auto_scaling_group(amazon: eks.Amazon) -> None
     created = amazon.create(eks.ASG_TAG, {"autoscalingGroupName": asg, "tag": tag})
     amazon.update(eks.ASG_TAG, created, {"autoscalingGroupName": asg, "tag": {**tag, "value": "b"}})
     assert {each["Key"]: each["Value"] for each in asg_of(amazon, group)["Tags"]}[tag["key"]] == "b"
-    with pytest.raises(ProviderError, match="not found"):
-        amazon.create(eks.ASG_TAG, {"autoscalingGroupName": "eks-none", "tag": tag})
+    amazon.refuses(eks.ASG_TAG, {"autoscalingGroupName": "eks-none", "tag": tag}, "not found")
     # The tag goes with its group; deleting it afterwards is no error.
     amazon.delete(eks.NODE_GROUP, group)
     amazon.delete(eks.ASG_TAG, created)
@@ -178,8 +177,7 @@ def test_a_gateway_needs_the_internet_and_keeps_it(amazon: eks.Amazon) -> None:
     inner = amazon.create(eks.SUBNET, eks.subnet(vpc.id))
     address = amazon.create("aws:ec2/eip:Eip", {})
     inputs = {"subnetId": inner.id, "allocationId": address.id}
-    with pytest.raises(ProviderError, match=r"Gateway\.NotAttached"):
-        amazon.create(eks.NAT, inputs)
+    amazon.refuses(eks.NAT, inputs, r"Gateway\.NotAttached")
     internet = amazon.create(eks.INTERNET_GATEWAY, {"vpcId": vpc.id})
     gateway = amazon.create(eks.NAT, inputs)
     with pytest.raises(ProviderError, match="mapped public address"):

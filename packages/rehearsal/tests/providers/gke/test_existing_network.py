@@ -49,8 +49,7 @@ def test_a_cluster_is_in_another_projects_network(google: Google) -> None:
 
 
 def test_a_network_of_its_own_project_is_not_the_hosts(google: Google) -> None:
-    with pytest.raises(ProviderError, match="404"):
-        google.create(CLUSTER, cluster())
+    google.refuses(CLUSTER, cluster(), "404")
 
 
 def test_what_a_stack_names_exists_before_it_runs(tmp_path: Path) -> None:

@@ -29,35 +29,26 @@ def test_a_refresh_sees_what_changed_behind_the_programs_back(google: gke.Google
 def test_a_pool_whose_nodes_fail_is_named(google: gke.Google) -> None:
     google.cluster()
     google.fleet.fail = "apply_group"
-    with pytest.raises(ProviderError, match=r"error creating NodePool .*t4-1: no machines left"):
-        google.create(gke.POOL, gke.gpu_pool())
+    google.refuses(gke.POOL, gke.gpu_pool(), r"error creating NodePool .*t4-1: no machines left")
 
 
-def test_references_must_exist(google: gke.Google) -> None:
-    with pytest.raises(ProviderError, match=r"Error 404: The resource 'projects/demo-project/global/networks/net' was"):
-        google.create(gke.SUBNETWORK, gke.subnetwork())
+def test_ranges_accounts_and_zones_that_are_named_must_exist(google: gke.Google) -> None:
+    """What other inputs name: ``test_contract.py``."""
     google.network()
-    with pytest.raises(ProviderError, match=r"Error 404: .*subnetworks/nowhere"):
-        google.create(gke.CLUSTER, gke.cluster(subnetwork="nowhere"))
     with pytest.raises(ProviderError, match=r"Pod secondary range 'pod' does not exist .*it has: pods, services"):
         google.create(gke.CLUSTER, gke.cluster(ipAllocationPolicy={"clusterSecondaryRangeName": "pod"}))
-    with pytest.raises(ProviderError, match="custom subnet mode"):
-        google.create(gke.CLUSTER, gke.cluster(subnetwork=None, ipAllocationPolicy=None))
-    with pytest.raises(ProviderError, match=f"Error 404: Not found: {gke.CLUSTER_ID}"):
-        google.create(gke.POOL, gke.gpu_pool())
+    google.refuses(gke.CLUSTER, gke.cluster(subnetwork=None, ipAllocationPolicy=None), "custom subnet mode")
     google.create(gke.CLUSTER, gke.cluster())
     account = f"ghost@{gke.PROJECT}.iam.gserviceaccount.com"
     with pytest.raises(ProviderError, match=f"Service account {account} does not exist"):
         google.create(gke.POOL, gke.gpu_pool(nodeConfig={"serviceAccount": account}))
-    with pytest.raises(ProviderError, match="is not a zone of region"):
-        google.create(gke.POOL, gke.gpu_pool(nodeLocations=["europe-west4-a"]))
+    google.refuses(gke.POOL, gke.gpu_pool(nodeLocations=["europe-west4-a"]), "is not a zone of region")
 
 
 def test_more_networks_of_nodes_need_a_cluster_with_several(google: gke.Google) -> None:
     more = {"networkConfig": {"additionalNodeNetworkConfigs": [{"network": "rdma", "subnetwork": "rdma"}]}}
     google.cluster()
-    with pytest.raises(ProviderError, match="enable_multi_networking"):
-        google.create(gke.POOL, gke.gpu_pool(**more))
+    google.refuses(gke.POOL, gke.gpu_pool(**more), "enable_multi_networking")
 
 
 def test_a_link_into_another_project_is_another_network(google: gke.Google) -> None:
