@@ -82,3 +82,18 @@ def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
     """Who may assume the role, and by which actions."""
     (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
     return statement["Principal"]["Service"], statement["Action"]
+
+
+def rights(recording: recorder.Recording, account: str, namespace: str = "kube-system") -> list[dict[str, Any]]:
+    """What pods of a service account may do, found as AWS finds it: association → role → its only policy."""
+    associations = [one.inputs for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")]
+    (arn,) = [
+        one["roleArn"] for one in associations if (one["serviceAccount"], one["namespace"]) == (account, namespace)
+    ]
+    role = arn.rpartition("/")[2]
+    attached = recording.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+    assert not [one for one in attached if one.inputs["role"] == role]
+    own = recording.of_type("aws:iam/rolePolicy:RolePolicy")
+    (policy,) = [one.inputs["policy"] for one in own if one.inputs["role"] == role]
+    statements: list[dict[str, Any]] = json.loads(policy)["Statement"]
+    return statements

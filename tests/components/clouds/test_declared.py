@@ -2,8 +2,9 @@
 
 There are cases of a cluster, a GPU, a CPU and the admin pool, by the sentence that they prove. A case is the usual one
 ``with`` other settings (a pool's in a ``cluster`` with other ones). ``inputs``: path in the resource's inputs, with
-spaces between its steps → exactly this value. ``lacks``: paths that are not there. ``of``: the resource's type, where
-it is another than the usual; ``template`` is the launch template of a group.
+spaces between its steps → exactly this value. ``lacks``: paths that are not there. ``ignores``: what stays as it was,
+and ``follows``: what does not. ``without``: types of which there is no resource. ``of``: the resource's type, where it
+is another than the usual; ``template`` is the launch template of a group.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import pytest
 import yaml
 
 from components.settings.cluster import AuthorizedNetworkSetting
+from components.settings.maintenance import Maintenance
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import FlexStart, Pool, TimeSharing, Upgrade
+from facts.concepts.pool import Block, FlexStart, Pool, TimeSharing, Upgrade
 from tests import recorder
 from tests.components import eks_specs, specs
 from tests.components.clouds.aks import test_cluster as aks_cluster
@@ -39,8 +41,10 @@ POOLS: dict[str, tuple[Callable[..., recorder.Recording], Specs]] = {
 }
 OBJECTS: dict[str, Callable[..., Any]] = {
     "authorized_networks": AuthorizedNetworkSetting,
+    "block": Block,
     "extra_taints": Taint,
     "flex_start": FlexStart,
+    "maintenance": Maintenance,
     "time_sharing": TimeSharing,
     "upgrade": Upgrade,
 }
@@ -63,15 +67,17 @@ def setting(key: str, value: Any) -> Any:
     return OBJECTS[key](**value) if key in OBJECTS and isinstance(value, dict) else value
 
 
-def inputs_of(cloud: str, kind: str, case: Mapping[str, Any]) -> Any:
+def declared(cloud: str, kind: str, case: Mapping[str, Any]) -> tuple[recorder.Registration, recorder.Recording]:
     changes, others = settings(case.get("with", {})), settings(case.get("cluster", {}))
     if kind == "cluster":
         module = CLUSTERS[cloud]
-        return module.run_cluster(**changes).only(case.get("of", module.CLUSTER)).inputs
+        recording = module.run_cluster(**changes)
+        return recording.only(case.get("of", module.CLUSTER)), recording
     record, makers = POOLS[cloud]
     spec = makers[kind](**changes)
-    declared = record(spec, **others)
-    return declared.named(f"{spec.name}-pool{'-template' if case.get('of') == 'template' else ''}").inputs
+    suffix = "-template" if case.get("of") == "template" else ""
+    recording = record(spec, **others)
+    return recording.named(f"{spec.name}-pool{suffix}"), recording
 
 
 def steps(path: str) -> list[str | int]:
@@ -81,17 +87,20 @@ def steps(path: str) -> list[str | int]:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_aws")
 @pytest.mark.parametrize(("cloud", "kind", "case"), CASES)
 def test_a_setting_becomes_these_inputs(cloud: str, kind: str, case: Mapping[str, Any]) -> None:
-    inputs = inputs_of(cloud, kind, case)
-    assert {*case} <= {"with", "cluster", "of", "inputs", "lacks"}
-    assert case.get("inputs") or case.get("lacks")
+    resource, recording = declared(cloud, kind, case)
+    assert {*case} <= {"with", "cluster", "of", "inputs", "lacks", "ignores", "follows", "without"}
+    assert not [each for each in recording.resources if each.type in case.get("without", ())]
+    assert case.keys() & {"inputs", "lacks", "ignores", "follows"}
+    assert {*case.get("ignores", ())} <= {*resource.ignore_changes}
+    assert not {*case.get("follows", ())} & {*resource.ignore_changes}
     for path, expected in case.get("inputs", {}).items():
-        value = inputs
+        value: Any = resource.inputs
         for step in steps(path):
             value = value[step]
         assert value == expected, path
     for path in case.get("lacks", ()):
         *parents, last = steps(path)
-        block = inputs
+        block: Any = resource.inputs
         for step in parents:
             block = block[step]
         assert last not in (range(len(block)) if isinstance(block, list) else block), path

@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from components.clouds.aks import roles
-from components.clouds.base import load_cloud
 from components.cluster import Cluster, ClusterArgs
 from components.node_pool import AdminPool, AdminPoolArgs
 from facts.concepts.kubernetes import Taint
@@ -20,7 +19,6 @@ from rehearsal.providers.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
 from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, settings
-from tests.components.test_provider_schema import problems_of
 
 AGENT_POOL = "azure-native:containerservice:AgentPool"
 ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
@@ -60,15 +58,8 @@ def admin_profile(**changes: Any) -> dict[str, Any]:
     return profile
 
 
-def test_a_gpu_pool_starts_empty_and_ends_empty() -> None:
-    pool = declared(gpu_spec(max_nodes=8))
-    assert {key: pool.inputs[key] for key in ("mode", "enableAutoScaling", "count", "minCount", "maxCount")} == {
-        "mode": "User",
-        "enableAutoScaling": True,
-        "count": 0,
-        "minCount": 0,
-        "maxCount": 8,
-    }
+def test_a_pool_makes_room_for_its_replacement_and_follows_every_input() -> None:
+    pool = declared(gpu_spec())
     assert pool.ignore_changes == ()
     assert pool.delete_before_replace
 
@@ -94,14 +85,9 @@ def test_without_a_reservation_the_control_plane_is_contributor_of_nothing() -> 
     assert not any(each.inputs["roleDefinitionId"].endswith(roles.CONTRIBUTOR) for each in grants)
 
 
-def test_pools_are_made_one_after_the_other_and_go_with_the_cluster() -> None:
-    recording = run(gpu_spec("t4-1"), gpu_spec("t4-4", size=4), cpu_spec())
-    pools = recording.of_type(AGENT_POOL)
-    assert len(pools) == 3
-    for before, after in itertools.pairwise(pools):
-        assert before.urn in after.depends_on
-        assert after.urn not in before.depends_on
-    assert {pool.deleted_with for pool in pools} == {recording.only(CLUSTER).urn}
+def test_pools_go_with_the_cluster() -> None:
+    recording = run(gpu_spec("t4-1"), cpu_spec())
+    assert {pool.deleted_with for pool in recording.of_type(AGENT_POOL)} == {recording.only(CLUSTER).urn}
 
 
 @pytest.mark.parametrize("spec", [gpu_spec(spot=True), cpu_spec()])
@@ -244,20 +230,3 @@ def test_partitioned_gpus_are_known_to_be_miscounted() -> None:
     pools = next(outputs for urn, outputs in recording.outputs.items() if urn.endswith("::autoscaler"))["pools"]
     assert "whole GPUs" in pools["a100-1"]["scaleUp"]
     assert "whole GPUs" not in pools["t4-1"]["scaleUp"]
-
-
-def test_every_property_exists_in_the_sdk() -> None:
-    key = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v/keys/k/versions/" + "0" * 32
-    recordings = (
-        run(gpu_spec(mig="1g"), gpu_spec("t4-1-spot", spot=True), cpu_spec(), admin=admin_spec(max_nodes=3)),
-        run(kms_key=key, version="1.34", private_endpoint=True, authorized_networks=(), nat_per_zone=True),
-    )
-    sent = [resource for recording in recordings for resource in recording.resources]
-    ours = [resource for resource in sent if resource.type.startswith("azure-native:")]
-    assert ours
-    assert [problem for resource in ours for problem in problems_of(resource.type, resource.inputs)] == []
-
-
-@pytest.mark.parametrize("drivers", ["managed", "none"])
-def test_only_managed_drivers_get_a_device_plugin(drivers: str) -> None:
-    assert bool(load_cloud("aks").gpu_daemons([gpu_spec(drivers=drivers)])) == (drivers == "managed")

@@ -26,33 +26,6 @@ def addons_of(recording: recorder.Recording) -> dict[str, recorder.Registration]
     return {one.inputs["addonName"]: one for one in recording.of_type(ADDON)}
 
 
-def test_what_makes_a_node_ready_is_there_before_the_first_node() -> None:
-    recording = eks_specs.everything()
-    addons = addons_of(recording)
-    for group in recording.of_type(NODE_GROUP):
-        first = {addons[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")}
-        assert first <= recording.before(group)
-
-
-def test_what_needs_a_node_waits_for_the_admin_pool() -> None:
-    recording = eks_specs.everything()
-    admin = recording.named("admin-pool").urn
-    waiting = {name for name, addon in addons_of(recording).items() if admin in addon.depends_on}
-    assert waiting == {
-        "coredns",
-        "aws-ebs-csi-driver",
-        "aws-efs-csi-driver",
-        "aws-fsx-csi-driver",
-        "amazon-cloudwatch-observability",
-    }
-
-
-def test_the_agent_comes_before_those_whose_rights_it_hands_out() -> None:
-    addons = addons_of(eks_specs.everything())
-    agent = addons["eks-pod-identity-agent"].urn
-    assert agent in addons["vpc-cni"].depends_on
-
-
 @pytest.mark.parametrize(
     ("chosen", "declared"),
     [
@@ -79,16 +52,6 @@ def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:
     assert set(used) == {
         f"gpu-test-{name}" for name in ("vpc-cni", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver")
     } | {"gpu-test-amazon-cloudwatch-observability"}
-
-
-def test_addons_with_rights_wait_for_them() -> None:
-    recording = eks_specs.everything()
-    for addon in recording.of_type(ADDON):
-        for association in addon.inputs.get("podIdentityAssociations", []):
-            role = association["roleArn"].rpartition("/")[2]
-            policies = {one.urn for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role}
-            assert policies
-            assert policies <= set(addon.depends_on)
 
 
 def test_what_add_ons_are_configured_with() -> None:

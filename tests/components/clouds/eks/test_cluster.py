@@ -9,13 +9,11 @@ import pulumi
 import pytest
 
 from components.clouds.eks import identity
-from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
 from components.settings import load
 from components.settings.cluster import AuthorizedNetworkSetting
 from tests import eks_answers, recorder
 from tests.components import eks_specs, specs
 from tests.components.settings.test_clouds import own_keys
-from tests.components.test_provider_schema import problems_of
 
 CLUSTER = "aws:eks/cluster:Cluster"
 ROLE = "aws:iam/role:Role"
@@ -39,29 +37,6 @@ def existing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The account has the cluster already; no node groups."""
     monkeypatch.setitem(eks_answers.CALLS, "aws:eks/getClusters:getClusters", {"names": ["gpu-test"]})
     monkeypatch.setitem(eks_answers.CALLS, "aws:eks/getNodeGroups:getNodeGroups", {"names": []})
-
-
-@pytest.mark.usefixtures("existing")
-@pytest.mark.parametrize(
-    "case",
-    [
-        {},
-        {"kms_key": KEY},
-        {"private_endpoint": True, "authorized_networks": (VPN,)},
-        {"zones": eks_specs.THREE_ZONES, "nat_per_zone": True, "addons": eks_specs.EVERY_ADDON},
-        {"autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES, "deletion_protection": True},
-    ],
-    ids=["usual", "key", "private", "wide", "karpenter"],
-)
-def test_every_input_is_a_property_of_the_sdk(case: dict[str, Any]) -> None:
-    pools = (
-        eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0", unneeded_minutes=7),
-        eks_specs.gpu_pool("t4-4", size=4, image="bottlerocket"),
-        eks_specs.cpu_pool(),
-    )
-    sent = [one for one in eks_specs.recorded(*pools, cluster=case).resources if one.type.startswith("aws:")]
-    assert sent
-    assert [problem for one in sent for problem in problems_of(one.type, one.inputs)] == []
 
 
 def test_a_new_cluster_that_nobody_could_reach_is_refused_with_the_way_there() -> None:
@@ -155,12 +130,6 @@ def test_the_control_plane_may_use_the_key_before_it_exists(key: str | None) -> 
     assert use.urn in cluster.depends_on
 
 
-@pytest.mark.parametrize("protected", [True, False])
-def test_a_protected_cluster_is_protected_in_the_cloud_too(protected: bool) -> None:
-    cluster = run_cluster(deletion_protection=protected).only(CLUSTER)
-    assert (cluster.protect, cluster.inputs["deletionProtection"]) == (protected, protected)
-
-
 def test_nodes_have_three_policies_and_the_network_plugin_its_own() -> None:
     recording = eks_specs.everything()
     groups = recording.of_type(NODE_GROUP)
@@ -186,36 +155,12 @@ def test_pods_get_their_rights_with_the_tags_of_their_session() -> None:
         assert actions == expected
 
 
-def test_the_cluster_waits_for_the_way_out_and_for_its_rights() -> None:
-    recording = run_cluster()
-    cluster = recording.only(CLUSTER)
-    role = cluster.inputs["roleArn"].rpartition("/")[2]
-    needs = {one.urn for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role}
-    needs |= {one.urn for one in recording.of_type("aws:ec2/route:Route")}
-    assert needs <= set(cluster.depends_on)
-
-
 @pytest.mark.parametrize("name", ["gpu-dev", "a" * 49, "a" * 50, "g" + "p" * 62])
 @pytest.mark.parametrize("purpose", ["nodes", "karpenter-nodes", "amazon-cloudwatch-observability"])
 def test_a_roles_name_is_one_that_iam_accepts(name: str, purpose: str) -> None:
     made = identity.role_name(name, purpose)
     assert len(made) <= 64
     assert made.endswith(f"-{purpose}")
-
-
-def test_the_kubeconfig_logs_in_by_plugin_at_whatever_port() -> None:
-    config = json.loads(kubeconfig("gpu-dev", "us-west-2", "https://127.0.0.1:6443", "Q0E=", ProviderLogin()))
-    assert config["clusters"][0]["cluster"] == {
-        "server": "https://127.0.0.1:6443",
-        "certificate-authority-data": "Q0E=",
-    }
-    plugin = config["users"][0]["user"]["exec"]
-    assert plugin["apiVersion"] == "client.authentication.k8s.io/v1beta1"
-    assert [plugin["command"], *plugin["args"]] == (
-        ["aws", "eks", "get-token", "--cluster-name", "gpu-dev", "--region", "us-west-2", "--output", "json"]
-    )
-    assert set(config["users"][0]["user"]) == {"exec"}
-    assert config["current-context"] == config["contexts"][0]["name"]
 
 
 PROFILE = {"aws:profile": "team-a"}
@@ -247,3 +192,32 @@ def test_a_chain_of_roles_is_refused() -> None:
     chain = {"aws:assumeRoles": json.dumps([{"roleArn": ROLE_OF_CI}, {"roleArn": ROLE_OF_CI}])}
     with pytest.raises(pulumi.RunError, match="aws:assumeRoles: 2 roles"):
         recorder.run(specs.declare_cluster(eks_specs.cluster_settings()), config=chain)
+
+
+LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
+OURS = "/aws/eks/gpu-test/cluster"
+
+
+def logs(monkeypatch: pytest.MonkeyPatch, *, exist: bool, cluster: bool) -> recorder.Recording:
+    answers = {
+        "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNames": [OURS] if exist else [f"{OURS}-of-another"]},
+        "aws:eks/getClusters:getClusters": {"names": ["gpu-test"] if cluster else []},
+        "aws:eks/getNodeGroups:getNodeGroups": {"names": []},
+    }
+    for token, answer in answers.items():
+        monkeypatch.setitem(eks_answers.CALLS, token, answer)
+    return eks_specs.run()
+
+
+@pytest.mark.parametrize(
+    ("exist", "cluster", "taken_over"), [(True, False, True), (False, False, False), (True, True, False)]
+)
+def test_a_group_that_an_earlier_cluster_left_is_taken_over(
+    monkeypatch: pytest.MonkeyPatch, exist: bool, cluster: bool, taken_over: bool
+) -> None:
+    recording = logs(monkeypatch, exist=exist, cluster=cluster)
+    group = recording.only(LOG_GROUP)
+    assert group.imported == (OURS if taken_over else "")
+    # What is taken over has to be as it is declared, or the engine refuses it.
+    assert set(group.ignore_changes) == ({"retentionInDays", "tags"} if taken_over else set())
+    assert group.urn in recording.only("aws:eks/cluster:Cluster").depends_on

@@ -17,15 +17,7 @@ ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 
 def test_load_balancers_are_rights_of_one_service_account_over_what_is_tagged() -> None:
     recording = eks_specs.recorded(cluster={"addons": ("load-balancer",)})
-    (association,) = [
-        one.inputs
-        for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
-        if one.inputs["serviceAccount"] == "aws-load-balancer-controller"
-    ]
-    assert association["namespace"] == "kube-system"
-    role = association["roleArn"].rpartition("/")[2]
-    (policy,) = [one.inputs["policy"] for one in recording.of_type(ROLE_POLICY) if one.inputs["role"] == role]
-    statements = json.loads(policy)["Statement"]
+    statements = eks_specs.rights(recording, "aws-load-balancer-controller")
     # What would let it take over nodes or another cluster's load balancers is tied to the cluster or its network.
     wide = {
         action

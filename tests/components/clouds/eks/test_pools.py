@@ -10,7 +10,7 @@ import pytest
 
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Block, Pool, TimeSharing
+from facts.concepts.pool import Pool, TimeSharing
 from tests import recorder
 from tests.components import eks_specs
 
@@ -198,21 +198,6 @@ def test_machines_and_disks_are_on_the_bill_under_the_stacks_labels() -> None:
     assert all(tags["team"] == "ml" for tags in tagged.values())
 
 
-def test_a_group_of_a_block_says_so_in_both_places() -> None:
-    block = eks_specs.gpu_pool(
-        spot=False, reservation="cr-0123456789abcdef0", block=Block(first="2099-03-01", last="2099-03-08")
-    )
-    assert template(block)["instanceMarketOptions"] == {"marketType": "capacity-block"}
-    assert template(block)["capacityReservationSpecification"] == {
-        "capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}
-    }
-    assert group(block).inputs["capacityType"] == "CAPACITY_BLOCK"
-    assert len(group(block).inputs["instanceTypes"]) == 1
-    reserved = eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0")
-    assert "instanceMarketOptions" not in template(reserved)
-    assert group(reserved).inputs["capacityType"] == "ON_DEMAND"
-
-
 def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
     sharing = TimeSharing(clients_per_gpu=6)
     data = base64.b64decode(
@@ -225,17 +210,7 @@ def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
     assert "userData" not in template(eks_specs.gpu_pool(image="al2023", time_sharing=sharing))
 
 
-@pytest.mark.parametrize(
-    ("nodes", "maximum", "scaling", "ours"),
-    [
-        (1, None, {"minSize": 3, "maxSize": 3, "desiredSize": 3}, True),
-        (2, None, {"minSize": 6, "maxSize": 6, "desiredSize": 6}, True),
-        (1, 20, {"minSize": 3, "maxSize": 20, "desiredSize": 3}, False),
-    ],
-)
-def test_the_admin_pool_never_goes_away(nodes: int, maximum: int | None, scaling: dict[str, int], ours: bool) -> None:
-    spec = eks_specs.admin_pool(nodes=nodes, max_nodes=maximum, zones=eks_specs.THREE_ZONES)
-    node_group = group(spec)
-    assert node_group.inputs["scalingConfig"] == scaling
-    assert bool(tags(spec)) is not ours
-    assert "taints" not in node_group.inputs
+@pytest.mark.parametrize("maximum", [None, 20])
+def test_the_autoscaler_is_told_of_an_admin_pool_that_it_scales(maximum: int | None) -> None:
+    spec = eks_specs.admin_pool(max_nodes=maximum, zones=eks_specs.THREE_ZONES)
+    assert bool(tags(spec)) is (maximum is not None)

@@ -44,22 +44,11 @@ def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
         assert set(accelerator.partitions.values()) <= set(PARTITION_SIZES[accelerator.name])
 
 
-@pytest.mark.parametrize("asked", [True, False])
-def test_nodes_are_close_and_images_streamed_where_a_pool_asks_for_it(asked: bool) -> None:
-    pool = declared(specs.gpu_pool(compact=asked, image_streaming=asked))
-    assert pool.inputs.get("placementPolicy") == ({"type": "COMPACT"} if asked else None)
-    assert pool.inputs["nodeConfig"].get("gcfsConfig") == ({"enabled": True} if asked else None)
-    assert {"placementPolicy", "nodeConfig.gcfsConfig"} <= set(pool.replace_on_changes)
-
-
-def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
-    assert declared(specs.gpu_pool()).delete_before_replace
-
-
-def test_pools_go_with_their_cluster() -> None:
-    declared = recording(specs.gpu_pool())
-    cluster = declared.only("gcp:container/cluster:Cluster").urn
-    assert {pool.deleted_with for pool in declared.of_type(NODE_POOL)} == {cluster}
+def test_pools_of_one_name_are_replaced_one_after_the_other_and_go_with_their_cluster() -> None:
+    recorded = recording(specs.gpu_pool())
+    assert recorded.named("t4-1-pool").delete_before_replace
+    cluster = recorded.only("gcp:container/cluster:Cluster").urn
+    assert {pool.deleted_with for pool in recorded.of_type(NODE_POOL)} == {cluster}
 
 
 def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_others() -> None:
@@ -68,6 +57,7 @@ def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_
     recreated = set(NODES_RECREATED) - {"version"}
     from_raw = {"bootDisk", "confidentialNodes", "fastSocket", "kubeletConfig", "linuxNodeConfig", "loggingVariant"}
     assert {f"nodeConfig.{key}" for key in ("diskSizeGb", *from_raw)} <= recreated
+    assert {"placementPolicy", "nodeConfig.gcfsConfig"} <= set(gpu.replace_on_changes)
     assert not {"nodeConfig.resourceManagerTags", "nodeConfig.tags"} & set(gpu.replace_on_changes)
     assert recreated <= set(gpu.replace_on_changes)
     assert not declared(specs.cpu_pool()).replace_on_changes
@@ -81,32 +71,6 @@ def test_raw_changes_what_a_pool_otherwise_keeps(path: str) -> None:
     assert at(pool.inputs, path) == raw["nodeConfig"][key]
     assert path not in pool.ignore_changes
     assert path in declared(specs.gpu_pool(image="ubuntu")).ignore_changes
-
-
-def test_what_would_replace_busy_nodes_is_for_new_pools_only() -> None:
-    pool = declared(specs.gpu_pool(machine_types=("a2-ultragpu-2g",)))
-    config = pool.inputs["nodeConfig"]
-    assert config["gvnic"] == {"enabled": True}
-    assert config["ephemeralStorageLocalSsdConfig"] == {"localSsdCount": 2}
-    assert {"nodeConfig.gvnic", "nodeConfig.ephemeralStorageLocalSsdConfig"} <= set(pool.ignore_changes)
-
-
-def test_the_admin_pool_has_a_fixed_size_that_the_stack_file_can_change() -> None:
-    pool = declared(specs.admin_pool(nodes=2))
-    assert pool.inputs["nodeCount"] == 2
-    assert "autoscaling" not in pool.inputs
-    assert "nodeCount" not in pool.ignore_changes
-
-
-def test_an_admin_pool_with_a_maximum_is_autoscaled_and_never_smaller_than_its_nodes() -> None:
-    zones = ("us-central1-a", "us-central1-b")
-    pool = declared(specs.admin_pool(nodes=2, max_nodes=9, zones=zones, spot=True))
-    limits = {"totalMinNodeCount": 4, "totalMaxNodeCount": 9, "locationPolicy": "BALANCED"}
-    assert pool.inputs["autoscaling"] == limits
-    assert pool.inputs["initialNodeCount"] == 2
-    assert "nodeCount" not in pool.inputs
-    assert {"initialNodeCount", "nodeCount"} <= set(pool.ignore_changes)
-    assert pool.inputs["nodeConfig"]["spot"] is True
 
 
 @pytest.mark.parametrize(
