@@ -144,12 +144,6 @@ def test_what_the_cluster_lacks_turns_the_groups_off_and_on_again(
     assert (group.autoscaled, group.not_scaled_because) == (True, "")
 
 
-@pytest.mark.parametrize(("ready", "scales"), [(0, False), (1, True)])
-def test_an_autoscaler_that_is_not_ready_scales_nothing(stage: Stage, ready: int, scales: bool) -> None:
-    stage.one("Deployment", "cluster-autoscaler")["status"] = {"readyReplicas": ready}
-    assert stage.groups()["t4-1"].autoscaled is scales
-
-
 def test_a_tag_that_is_missing_hides_a_label_once_the_group_has_had_a_node(stage: Stage) -> None:
     asg = next(group.asg_name for group in declared_groups(stage.account) if group.name == "t4-1")
     key = "k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.present"

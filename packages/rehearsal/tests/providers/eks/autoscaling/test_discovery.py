@@ -57,10 +57,6 @@ def test_why_it_scales_nothing(flags: tuple[str, ...], ready: int, reason: str) 
     assert reason in actual if reason else actual == ""
 
 
-def test_without_a_deployment_nothing_scales() -> None:
-    assert "no autoscaler runs" in why_idle(None)
-
-
 @cases
 def test_spellings_of_flags(words: list[str]) -> None:
     flags = parse(words)
