@@ -113,7 +113,8 @@ class Cluster:
 
 def gpu_pool(name: str, size: int, *, most: int = 3, **changes: Any) -> Pool:
     """A GPU pool as settings would resolve it."""
-    return specs.gpu_pool(name, size=size, **{"max_nodes": most, "hourly_usd": 0.36 * size, **changes})
+    usual: dict[str, Any] = {"max_nodes": most, "hourly_usd": 0.36 * size}
+    return specs.gpu_pool(name, size=size, **{**usual, **changes})
 
 
 def admin_pool() -> Pool:
