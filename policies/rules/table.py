@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
@@ -10,31 +9,46 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from policies.rules import (
+    autoscaler,
+    clusters,
+    idle,
+    kept_warm,
+    money,
+    node_groups,
+    readable,
+    regions,
+    scale_down,
+    security,
+    sharing,
+    totals,
+    unjudged,
+    workloads,
+)
 from policies.rules.rule import Rule
 
 _SUBJECTS: Final = (
-    "node_groups",
-    "clusters",
-    "workloads",
-    "autoscaler",
-    "scale_down",
-    "idle",
-    "kept_warm",
-    "sharing",
-    "security",
-    "money",
-    "totals",
-    "regions",
-    "readable",
-    "unjudged",  # last: it tells what the others leave open
+    node_groups,
+    clusters,
+    workloads,
+    autoscaler,
+    scale_down,
+    idle,
+    kept_warm,
+    sharing,
+    security,
+    money,
+    totals,
+    regions,
+    readable,
+    unjudged,  # last: it tells what the others leave open
 )
-"""The modules here that have rules."""
 
 OWN: Final = Path(__file__).resolve().parents[2] / "own_rules"
 """The folder for a user's own rules, next to the packages of the pack; each module in it is loaded like those here."""
 
 
-def _modules() -> Iterator[ModuleType]:
+def _own_subjects() -> Iterator[ModuleType]:
     for file in sorted(OWN.glob("*.py")):
         spec = importlib.util.spec_from_file_location(f"own_rules.{file.stem}", file)
         assert spec is not None, "a file of Python has a loader"
@@ -43,11 +57,10 @@ def _modules() -> Iterator[ModuleType]:
         sys.modules[module.__name__] = module
         spec.loader.exec_module(module)
         yield module
-    yield from (importlib.import_module(f"policies.rules.{name}") for name in _SUBJECTS)
 
 
 RULES: Final[tuple[Rule[...], ...]] = tuple(
-    known for module in _modules() for known in vars(module).values() if isinstance(known, Rule)
+    known for subject in (*_own_subjects(), *_SUBJECTS) for known in vars(subject).values() if isinstance(known, Rule)
 )
 
 BY_ID: Final[Mapping[str, Rule[...]]] = {rule.id: rule for rule in RULES}
