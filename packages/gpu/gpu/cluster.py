@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -118,7 +118,12 @@ class ClusterClient:
 
     def find(self, path: str) -> Object | None:
         """Like ``get``, but ``None`` if the object does not exist."""
-        return self._get_unless((404,), path)
+        try:
+            return self.get(path)
+        except ClusterError as error:
+            if error.status == 404:
+                return None
+            raise
 
     def list(self, path: str, **query: str) -> list[Object]:
         """A List's items; each may lack ``kind``."""
@@ -127,15 +132,10 @@ class ClusterClient:
 
     def list_if_allowed(self, path: str, **query: str) -> list[Object] | None:
         """Like ``list``, but ``None`` if the user may not list it, or the cluster has no such kind."""
-        answer = self._get_unless((403, 404), path, **query)
-        return None if answer is None else answer.get("items") or []
-
-    def _get_unless(self, statuses: Collection[int], path: str, **query: str) -> Object | None:
-        """Like ``get``, but ``None`` for an answer with one of these ``statuses``."""
         try:
-            return self.get(path, **query)
+            return self.list(path, **query)
         except ClusterError as error:
-            if error.status in statuses:
+            if error.status in (403, 404):
                 return None
             raise
 
