@@ -55,6 +55,6 @@ PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools, add
 
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)
-pulumi.export("autoscaling", {name: pool.as_output() for name, pool in autoscaler.pools.items()})
+pulumi.export("autoscaling", autoscaler.pools)
 for key, value in {"network": dict(cluster.handle.network), **outputs.of_settings(settings), **workloads}.items():
     pulumi.export(key, value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.clouds.base import AdminObjects, NodePools, PoolGovernance
+from components.clouds.base import AdminObjects, NodePools
 from components.cluster import Cluster
 from facts.concepts.pool import Pool
 
@@ -28,12 +28,14 @@ class ClusterAutoscaler(pulumi.ComponentResource):
     """
 
     node_pools: NodePools
-    pools: Mapping[str, PoolGovernance]
+    pools: Mapping[str, Mapping[str, str | int]]
 
     def __init__(self, name: str, args: ClusterAutoscalerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterAutoscaler", name, None, opts)
         cluster = args.cluster
         objects = AdminObjects(name=name, objects=cluster.objects, parent=self, admin_pool=args.admin_pool)
         self.node_pools = cluster.handle.autoscaler(args.pools, objects)
-        self.pools = {pool.name: cluster.cloud.governance(pool, cluster.settings) for pool in args.pools}
-        self.register_outputs({"pools": {pool: governance.as_output() for pool, governance in self.pools.items()}})
+        self.pools = {
+            pool.name: cluster.cloud.governance(pool, cluster.settings).as_output(pool) for pool in args.pools
+        }
+        self.register_outputs({"pools": self.pools})

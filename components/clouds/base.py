@@ -45,23 +45,21 @@ class GpuDaemon:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolGovernance:
-    """How one pool scales, for the stack output ``autoscaling``; counts are totals over zones."""
+    """How one pool scales, for the stack output ``autoscaling``."""
 
     governed_by: str
-    min_nodes: int
-    max_nodes: int
     location_policy: str
     choice: str
     scale_up: str
     scale_down: str
     reaches_zero: str
 
-    def as_output(self) -> dict[str, str | int]:
-        """The fields as a stack output."""
+    def as_output(self, pool: Pool) -> dict[str, str | int]:
+        """The fields as a stack output, with the limits of ``pool``, which are totals over zones."""
         return {
             "governedBy": self.governed_by,
-            "min": self.min_nodes,
-            "max": self.max_nodes,
+            "min": pool.min_nodes,
+            "max": pool.max_nodes,
             "locationPolicy": self.location_policy,
             "choice": self.choice,
             "scaleUp": self.scale_up,
@@ -172,42 +170,34 @@ class NodePools(Protocol):
 
 
 class CloudCluster(NodePools, Protocol):
-    """A declared cluster. It declares the admin pool; the result of ``autoscaler`` declares the others."""
+    """A declared cluster. It declares the admin pool; the result of ``autoscaler`` declares the others.
 
-    @property
-    def resource(self) -> pulumi.Resource:
-        """The cluster's own resource: objects inside the cluster are deleted with it, unless it ``outlives_stack``."""
-        ...
+    A cloud's class sets the first three attributes, and leaves out what its cloud has no need for.
+    """
 
-    @property
-    def outlives_stack(self) -> bool:
-        """Whether the cluster is there before and after the stack: then each object in it is deleted by itself."""
-        ...
+    resource: CustomResource
+    """The cluster's own resource: objects inside the cluster are deleted with it, unless it ``outlives_stack``."""
+    kubeconfig: pulumi.Output[str]
+    """The kubeconfig for users, marked secret; a cloud's has no static credential."""
+    authority: pulumi.Output[str]
+    """The CA of its control plane (PEM, base64), unique to the cluster and independent of the endpoint."""
+    outlives_stack: bool = False
+    """Whether the cluster is there before and after the stack: then each object in it is deleted by itself."""
+    user: Subject | None = None
+    """Whom ``kubeconfig`` logs in, if the program decides about that user's rights; ``None`` if a cloud does."""
 
     @property
     def name(self) -> pulumi.Output[str]:
-        """The cluster's name in the cloud."""
-        ...
-
-    @property
-    def kubeconfig(self) -> pulumi.Output[str]:
-        """The kubeconfig for users, marked secret; a cloud's has no static credential."""
-        ...
+        """The cluster's name in the cloud, known once it exists."""
+        return self.resource.output("name")
 
     @property
     def admin_kubeconfig(self) -> pulumi.Output[str]:
-        """The kubeconfig with which the program declares objects, marked secret."""
-        ...
+        """The kubeconfig with which the program declares objects, marked secret.
 
-    @property
-    def user(self) -> Subject | None:
-        """Whom ``kubeconfig`` logs in, if the program decides about that user's rights; ``None`` if a cloud does."""
-        ...
-
-    @property
-    def authority(self) -> pulumi.Output[str]:
-        """The CA of its control plane (PEM, base64), unique to the cluster and independent of the endpoint."""
-        ...
+        A cloud's is the users', without a credential: the program logs in to the cloud as its user.
+        """
+        return self.kubeconfig
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
@@ -217,64 +207,49 @@ class CloudCluster(NodePools, Protocol):
     @property
     def workloads(self) -> WorkloadResources:
         """The cloud's resources for jobs outside the cluster."""
-        ...
+        return WorkloadResources(registry=_refused, bucket=_refused, share=_refused, pod_identity=_refused)
 
     def basics(self, objects: AdminObjects) -> None:
         """Declare what the pools need beside what the cloud brings: StorageClasses, on own machines a pods' network."""
-        ...
 
     def volume_class(self, pool: Pool) -> str | None:
         """The StorageClass for volumes of the pool's pods; ``None`` is the default one, which all its nodes attach."""
-        ...
+        return None
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Declare the autoscaler of ``pools``: its cloud identity and its ``objects`` in the cluster; nothing where the
-        cloud runs the autoscaler itself. The result declares these pools."""
-        ...
+        cloud runs the autoscaler itself, and where nothing scales. The result declares these pools."""
+        return self
 
 
-class Cloud(Protocol):
-    """One cloud."""
+def _refused(*_: Any) -> Any:
+    raise AssertionError("settings refuse what only a cloud makes")
 
-    @property
-    def name(self) -> str:
-        """Its name in a stack file."""
-        ...
 
-    @property
-    def adds_gpu_toleration(self) -> bool:
-        """Whether the API server adds the ``nvidia.com/gpu`` toleration to pods that request a GPU."""
-        ...
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """One cloud: its ``name`` in a stack file, and functions.
 
-    @property
-    def admits_strangers(self) -> bool:
-        """Whether the group ``system:authenticated`` is more than the cluster's users: any account of the cloud."""
-        ...
+    - ``adds_gpu_toleration``: whether the API server adds the ``nvidia.com/gpu`` toleration to pods that request a GPU
+    - ``admits_strangers``: whether the group ``system:authenticated`` is more than the cluster's users: any account of
+      the cloud
+    - ``ends_running_pods``: whether the autoscaler evicts running GPU pods from a node that is less than half used
+    - ``cluster``: declares network, identity of the nodes and control plane as children of the last argument
+    - ``gpu_daemons``: DaemonSets that make the GPUs of pools usable; none where the cloud does it
+    - ``gpu_exporters``: DaemonSets that export GPU metrics of pools to Prometheus
+    - ``subject``: the subject of role bindings for an entry of ``access``
+    - ``governance``: how the cluster's autoscaler treats a pool
+    """
 
-    @property
-    def ends_running_pods(self) -> bool:
-        """Whether the autoscaler evicts running GPU pods from a node that is less than half used."""
-        ...
-
-    def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
-        """Declare the network, the identity of the nodes and the control plane as children of ``parent``."""
-        ...
-
-    def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """DaemonSets that make the GPUs of ``pools`` usable; none where the cloud does it."""
-        ...
-
-    def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """DaemonSets that export GPU metrics of ``pools`` to Prometheus."""
-        ...
-
-    def subject(self, entry: Access) -> Subject:
-        """The subject of role bindings for ``entry``."""
-        ...
-
-    def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """How the cluster's autoscaler treats ``pool``."""
-        ...
+    name: str
+    adds_gpu_toleration: bool
+    admits_strangers: bool = False
+    ends_running_pods: bool = False
+    cluster: Callable[[str, Settings, pulumi.Resource], CloudCluster]
+    gpu_daemons: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]
+    gpu_exporters: Callable[[Sequence[Pool]], Sequence[GpuDaemon]]
+    subject: Callable[[Access], Subject]
+    governance: Callable[[Pool, Settings], PoolGovernance]
 
 
 def cloud_names() -> Sequence[str]:

@@ -46,6 +46,11 @@ def device_plugin(pools: Sequence[Pool], *, by_mounts: bool = False) -> list[Gpu
     ]
 
 
+def managed_device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
+    """The same for pools with ``drivers: managed``; pools of others leave driver and plugin to their user."""
+    return device_plugin([pool for pool in pools if pool.gpus.drivers == "managed"])
+
+
 def plugin_config(pool: Pool, *, by_mounts: bool = False) -> str:
     """The plugin's configuration file, as JSON (which is YAML).
 

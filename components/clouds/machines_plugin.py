@@ -1,31 +1,25 @@
-"""How own machines and nodes are declared: resources of the provider plugin in ``packages/machines``."""
+"""What own machines and existing clusters share: the provider plugin of ``packages/machines``, and users."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, cast
+from typing import Any
 
 import pulumi
 
-from components.resources import CustomResource, Inputs
+from components.clouds.base import Subject
+from components.resources import CustomResource, Inputs, ObjectToken
+from components.settings.access import Access
 from facts.catalog import OWN_MACHINES
 
 (PLUGIN,) = {*OWN_MACHINES.values()}
 
 
-class _Declare(Protocol):
-    def __call__(
-        self,
-        token: str,
-        name: str,
-        inputs: Inputs,
-        opts: pulumi.ResourceOptions,
-        *,
-        outputs: Sequence[str] = (),
-    ) -> CustomResource: ...
-
-
-declare: Final = cast(_Declare, CustomResource)
+def declare(
+    kind: str, name: str, inputs: Inputs, opts: pulumi.ResourceOptions, *, outputs: Sequence[str] = ()
+) -> CustomResource:
+    """A resource of the plugin, of the type ``kind``."""
+    return CustomResource(ObjectToken(f"{PLUGIN}:index:{kind}"), name, inputs, opts, outputs=outputs)
 
 
 class MachinesProvider(pulumi.ProviderResource):
@@ -35,3 +29,10 @@ class MachinesProvider(pulumi.ProviderResource):
 
     def __init__(self, name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         super().__init__(PLUGIN, name, inputs, opts)
+
+
+def certificate_subject(entry: Access) -> Subject:
+    """``user:…`` and ``group:…`` as the API server names them, of a client certificate its CN and O:
+    https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates"""
+    kind, _, name = entry.who.partition(":")
+    return Subject(kind="Group" if kind == "group" else "User", name=name)

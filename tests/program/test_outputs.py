@@ -43,7 +43,7 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
         expected = outputs["autoscaling"][pool.name]
         assert (expected["min"], expected["max"]) == (pool.min_nodes, pool.max_nodes)
         assert expected["reachesZero"].startswith("no") == (pool.min_nodes > 0)
-        assert all(cloud.governance(pool, settings).as_output().values()) or pool.min_nodes == 0
+        assert all(cloud.governance(pool, settings).as_output(pool).values()) or pool.min_nodes == 0
 
 
 @each_stack

@@ -74,8 +74,6 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     minutes = settings.idle_minutes
     return PoolGovernance(
         governed_by="AKS managed cluster autoscaler, expander priority",
-        min_nodes=pool.min_nodes,
-        max_nodes=pool.max_nodes,
         location_policy="one scale set over the pool's zones; Azure chooses the zone of a node",
         choice=_CHOICE,
         scale_up=_scale_up(pool, settings),

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.clouds.aks import access, autoscaling, drivers
+from components.clouds.aks import access, autoscaling
 from components.clouds.aks.cluster import AksCluster
 from components.clouds.base import Cloud
+from components.clouds.device_plugin import managed_device_plugin
 from components.clouds.gpu_exporter import gpu_exporter
 
-
-class Aks:
-    """The ``Cloud`` of Microsoft."""
-
-    name: str = "aks"
-
+CLOUD: Final = Cloud(
+    name="aks",
     # AKS runs the ExtendedResourceToleration admission controller: https://learn.microsoft.com/azure/aks/faq
-    adds_gpu_toleration: bool = True
-
+    adds_gpu_toleration=True,
     # The profile has no threshold for GPUs, so it is the autoscaler's own half:
     # https://learn.microsoft.com/azure/aks/cluster-autoscaler
-    ends_running_pods: bool = True
-
-    admits_strangers: bool = False
-
-    cluster = AksCluster
-    # The device plugin, for pools whose driver AKS installs.
-    gpu_daemons = staticmethod(drivers.gpu_daemons)
+    ends_running_pods=True,
+    cluster=AksCluster,
+    # AKS installs the driver, the cluster offers the GPUs: https://learn.microsoft.com/azure/aks/use-nvidia-gpu
+    gpu_daemons=managed_device_plugin,
     # The runtime of the images gives it the GPUs.
-    gpu_exporters = staticmethod(gpu_exporter)
-    subject = staticmethod(access.subject)
-    governance = staticmethod(autoscaling.governance)
-
-
-CLOUD: Final[Cloud] = Aks()
+    gpu_exporters=gpu_exporter,
+    subject=access.subject,
+    governance=autoscaling.governance,
+)

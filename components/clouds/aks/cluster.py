@@ -21,8 +21,7 @@ from components.clouds.aks.workloads.bucket import bucket
 from components.clouds.aks.workloads.pod_identity import pod_identity
 from components.clouds.aks.workloads.registry import grant_pull, registry
 from components.clouds.aks.workloads.share import share
-from components.clouds.base import AdminObjects, NodePools, WorkloadResources
-from components.clouds.control_plane import ControlPlaneOutputs
+from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.raw import beside
 from components.settings import Settings
 from facts.catalog.aks.naming import dns_prefix
@@ -52,7 +51,7 @@ _UNREACHABLE: Final = (
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
 
 
-class AksCluster(ControlPlaneOutputs):
+class AksCluster(CloudCluster):
     """The ``CloudCluster`` of Azure; all its resources are children of ``parent``.
 
     Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A separate
@@ -60,6 +59,8 @@ class AksCluster(ControlPlaneOutputs):
     removes its default pool. The price: Azure never changes machine type, disk and zones of a pool
     (https://learn.microsoft.com/azure/aks/create-node-pools#limitations), so those of the admin pool are fixed, and
     Azure rejects a stack file that changes them. Its size can change.
+
+    It needs no StorageClass: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -80,12 +81,11 @@ class AksCluster(ControlPlaneOutputs):
         network = existing or Network(name, settings, group_name, parent)
         identities = ClusterIdentities(name, settings, group_name, network.subnet, network.changed, parent)
         deployer = grant_deployer(name, settings, group, parent)
-        self._node_identity = identities.nodes.id
         encryption = Encryption(name, settings, group_name, identities, parent)
         rights = [*identities.ready, *encryption.ready]
         identity = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
-        self._resource = declare(
+        self.resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
             beside(
@@ -104,28 +104,28 @@ class AksCluster(ControlPlaneOutputs):
         )
         self._context = Context(
             settings=settings,
-            control_plane=self._resource,
+            control_plane=self.resource,
             group=group_name,
             subnet=network.subnet,
             nodes=identities.nodes,
             running_pools=running_pools,
         )
         endpoint_and_authority = _endpoint_and_authority(self._context, parent)
-        self._authority = endpoint_and_authority.apply(lambda answer: answer[1])
-        self._kubeconfig = pulumi.Output.secret(
+        self.authority = endpoint_and_authority.apply(lambda answer: answer[1])
+        self.kubeconfig = pulumi.Output.secret(
             endpoint_and_authority.apply(lambda answer: kubeconfig(settings.cluster_name, *answer))
         )
-        access.grant(name, settings, self._resource, parent)
+        access.grant(name, settings, self.resource, parent)
         self._last: Sequence[pulumi.Resource] = maintenance.windows(self._context, name, parent)[-1:]
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """IDs for databases, file shares, peerings and grants of the network."""
-        issuer = self._resource.output("oidcIssuerProfile")
+        issuer = self.resource.output("oidcIssuerProfile")
         return {
             "resourceGroup": self._context.group,
             "subnetId": self._context.subnet,
-            "nodeIdentity": self._node_identity,
+            "nodeIdentity": self._context.nodes.id,
             "oidcIssuerUrl": issuer.apply(lambda profile: profile.get("issuerURL")),
         }
 
@@ -159,9 +159,6 @@ class AksCluster(ControlPlaneOutputs):
             pod_identity=partial(pod_identity, context),
             grant_pull=partial(grant_pull, context),
         )
-
-    def basics(self, objects: AdminObjects) -> None:
-        """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """The order of the pools, for the ``priority`` expander; Azure runs the autoscaler itself."""

@@ -21,8 +21,6 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     minutes = pool.unneeded_minutes or settings.idle_minutes
     return PoolGovernance(
         governed_by=_autoscaler(settings),
-        min_nodes=pool.min_nodes,
-        max_nodes=pool.max_nodes,
         location_policy=_location(pool, settings),
         choice=_CHOICE,
         scale_up="a pending pod that fits this pool's labels, taints and free capacity",

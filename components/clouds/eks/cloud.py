@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from components.clouds.base import Cloud
-from components.clouds.eks import access, autoscaling, drivers
+from components.clouds.base import Cloud, GpuDaemon
+from components.clouds.device_plugin import managed_device_plugin
+from components.clouds.eks import access, autoscaling
 from components.clouds.eks.cluster import EksCluster
 from components.clouds.gpu_exporter import gpu_exporter
+from facts.concepts.pool import Pool
 
 
-class Eks:
-    """The ``Cloud`` of Amazon."""
+def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
+    """Device plugins for Amazon Linux, whose image has the driver; Bottlerocket has its own plugin.
 
-    name: str = "eks"
+    https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
+    """
+    return managed_device_plugin([pool for pool in pools if pool.image == "al2023"])
 
+
+CLOUD: Final = Cloud(
+    name="eks",
     # EKS runs the ExtendedResourceToleration admission controller:
     # https://docs.aws.amazon.com/eks/latest/userguide/platform-versions.html
-    adds_gpu_toleration: bool = True
-
+    adds_gpu_toleration=True,
     # Karpenter takes empty GPU nodes only, and cluster-autoscaler gets a threshold of nearly 0 (cluster_autoscaler.py).
-    ends_running_pods: bool = False
-
-    admits_strangers: bool = False
-
-    cluster = EksCluster
-    # NVIDIA's device plugin, where the image does not have it.
-    gpu_daemons = staticmethod(drivers.gpu_daemons)
+    ends_running_pods=False,
+    cluster=EksCluster,
+    gpu_daemons=_gpu_daemons,
     # The runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:
     # https://github.com/bottlerocket-os/bottlerocket/issues/3992
-    gpu_exporters = staticmethod(partial(gpu_exporter, strict=("bottlerocket",)))
-    subject = staticmethod(access.subject)
-    governance = staticmethod(autoscaling.governance)
-
-
-CLOUD: Final[Cloud] = Eks()
+    gpu_exporters=partial(gpu_exporter, strict=("bottlerocket",)),
+    subject=access.subject,
+    governance=autoscaling.governance,
+)

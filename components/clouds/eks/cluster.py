@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.clouds.base import AdminObjects, NodePools, WorkloadResources
-from components.clouds.control_plane import ControlPlaneOutputs
+from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools, storage
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import log_group
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from schemas import eks
 
 
-class EksCluster(ControlPlaneOutputs):
+class EksCluster(CloudCluster):
     """The ``CloudCluster`` of Amazon; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -56,7 +55,7 @@ class EksCluster(ControlPlaneOutputs):
         role = cluster_role(name, settings, account, parent)
         key = secrets_key(name, settings, role, parent)
         logs = log_group(name, settings, parent, new=not exists)
-        self._resource = declare(
+        self.resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
             beside(
@@ -77,13 +76,13 @@ class EksCluster(ControlPlaneOutputs):
             account=account,
             network=network,
             node_role=nodes,
-            control_plane=self._resource,
+            control_plane=self.resource,
             minor=minor,
             groups=_groups(settings, exists, parent),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
-        self._authority = self._resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
-        self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
+        self.authority = self.resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
+        self.kubeconfig = _kubeconfig(settings, self.resource, self.authority)
         access.grant(name, settings, self._context.name, parent)
         self._needs: Sequence[pulumi.Resource] = [
             *nodes.ready,
@@ -103,7 +102,7 @@ class EksCluster(ControlPlaneOutputs):
             "publicSubnetIds": list(network.public_subnets.values()),
             "clusterSecurityGroupId": self._context.security_group,
             "nodeRoleArns": [context.node_role.arn, *own],
-            "oidcIssuerUrl": self._resource.output("identities").apply(_issuer),
+            "oidcIssuerUrl": self.resource.output("identities").apply(_issuer),
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:

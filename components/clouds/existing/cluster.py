@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pulumi
 
-from components.clouds.base import AdminObjects, NodePools, WorkloadResources
-from components.clouds.control_plane import ControlPlaneOutputs
+from components.clouds.base import CloudCluster
 from components.clouds.existing.rights import rights
-from components.clouds.machines_plugin import PLUGIN, MachinesProvider, declare
+from components.clouds.machines_plugin import MachinesProvider, declare
 from components.settings import Settings
 from components.settings.own.resolved import ExistingNodes
 from facts.catalog import OWN_SECRETS
@@ -22,8 +21,10 @@ _OF_NODES: Final = ("machines", "selector", "count", "gpus", "labels", "taints")
 _OUTPUTS: Final = ("server", "authority", "kubeconfig")
 
 
-class ExistingClusterHandle(ControlPlaneOutputs):
-    """A ``CloudCluster`` and the ``NodePools`` of its pools."""
+class ExistingClusterHandle(CloudCluster):
+    """The ``CloudCluster`` that exists, and the ``NodePools`` of its pools; its objects are deleted one by one."""
+
+    outlives_stack = True
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         assert isinstance(settings.own, ExistingNodes), "a stack on an existing cluster names its nodes"
@@ -33,48 +34,29 @@ class ExistingClusterHandle(ControlPlaneOutputs):
         pools = (settings.admin_pool, *settings.pools)
         inputs = {"rights": rights(settings), "pools": [self._pool(pool) for pool in pools if self._has_nodes(pool)]}
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
-        self._resource = declare(
-            f"{PLUGIN}:index:ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS
-        )
+        self.resource = declare("ExistingCluster", f"{name}-existing", inputs, options, outputs=_OUTPUTS)
         # Whatever uses it waits until the cluster was asked.
-        self._kubeconfig = pulumi.Output.secret(self._resource.output("kubeconfig"))
-        self._authority = self._resource.output("authority")
-
-    @property
-    def outlives_stack(self) -> bool:
-        """Its objects are deleted one by one."""
-        return True
+        self.kubeconfig = pulumi.Output.secret(self.resource.output("kubeconfig"))
+        self.authority = self.resource.output("authority")
 
     @property
     def name(self) -> pulumi.Output[str]:
         """The name in the stack file, known once the cluster was asked."""
-        return self._resource.output("server").apply(lambda _: self._settings.cluster_name)
+        return self.resource.output("server").apply(lambda _: self._settings.cluster_name)
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """The API server's address."""
-        return {"endpoint": self._resource.output("server")}
+        return {"endpoint": self.resource.output("server")}
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """Labels and taints on the pool's nodes; nothing for nodes that somebody else's autoscaler makes."""
         if pool.autoscaled or not self._has_nodes(pool):
-            return self._resource
-        options = pulumi.ResourceOptions(provider=self._provider, depends_on=[self._resource])
+            return self.resource
+        options = pulumi.ResourceOptions(provider=self._provider, depends_on=[self.resource])
         part = self._pool(pool)
         inputs = {"pool": pool.name, **{key: part[key] for key in _OF_NODES}}
-        return declare(f"{PLUGIN}:index:Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
-
-    @property
-    def workloads(self) -> WorkloadResources:
-        """None: settings refuse what a cloud would have to make."""
-        return WorkloadResources(registry=_refused, bucket=_refused, share=_refused, pod_identity=_refused)
-
-    def basics(self, objects: AdminObjects) -> None:
-        """Nothing: the cluster has its network and its StorageClasses."""
-
-    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
-        """Nothing: the program scales nothing there."""
-        return self
+        return declare("Nodes", name, inputs, pulumi.ResourceOptions.merge(opts, options))
 
     def _has_nodes(self, pool: Pool) -> bool:
         return pool.autoscaled or pool.name != ADMIN_POOL_NAME or pool.max_nodes > 0
@@ -102,7 +84,3 @@ def _login(own: ExistingNodes) -> dict[str, Any]:
             f"--raw | pulumi config set --secret {_NAMESPACE}:{_SECRET}"
         )
     return {"kubeconfig": kubeconfig, **({"context": own.context} if own.context else {})}
-
-
-def _refused(*_: Any) -> Any:
-    raise AssertionError("settings refuse this on an existing cluster")

@@ -36,8 +36,6 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
     profile = settings.autoscaling_profile
     return PoolGovernance(
         governed_by=f"GKE managed cluster autoscaler, profile {profile}",
-        min_nodes=pool.min_nodes,
-        max_nodes=pool.max_nodes,
         location_policy=location_policy(pool),
         choice=_CHOICE,
         scale_up="a pending pod that fits this pool's labels, taints and free capacity"

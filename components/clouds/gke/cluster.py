@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.base import AdminObjects, NodePools, WorkloadResources
-from components.clouds.control_plane import ControlPlaneOutputs
+from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
 from components.clouds.gke import access, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
@@ -43,7 +42,7 @@ _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
 _TEMPORARY_POOL_DISK_GB: Final = 20
 
 
-class GkeCluster(ControlPlaneOutputs):
+class GkeCluster(CloudCluster):
     """The ``CloudCluster`` of Google; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -54,7 +53,7 @@ class GkeCluster(ControlPlaneOutputs):
             needs.append(grant_kms_key(name, settings, settings.security.kms_key, parent))
         if settings.security.disk_key is not None:
             needs.append(grant_disk_key(name, settings, settings.security.disk_key, parent))
-        self._resource = declare(
+        self.resource = declare(
             "gcp:container/cluster:Cluster",
             f"{name}-control-plane",
             beside(_inputs(settings, network, identity), settings.raw, "raw"),
@@ -67,9 +66,9 @@ class GkeCluster(ControlPlaneOutputs):
             ),
             outputs=["endpoint", "masterAuth"],
         )
-        self._context = Context(settings=settings, control_plane=self._resource, node_account=identity.email)
-        self._authority = self._resource.output("masterAuth").apply(lambda auth: str(auth["clusterCaCertificate"]))
-        self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
+        self._context = Context(settings=settings, control_plane=self.resource, node_account=identity.email)
+        self.authority = self.resource.output("masterAuth").apply(lambda auth: str(auth["clusterCaCertificate"]))
+        self.kubeconfig = _kubeconfig(settings, self.resource, self.authority)
         access.grant(name, settings, parent)
         self._network = network
         self._first: list[pulumi.Resource] = []

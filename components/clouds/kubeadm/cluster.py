@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any, Final
 
 import pulumi
 
-from components.clouds.base import AdminObjects, NodePools, Subject, WorkloadResources
-from components.clouds.control_plane import ControlPlaneOutputs
+from components.clouds.base import AdminObjects, CloudCluster, Subject
 from components.clouds.kubeadm import add_ons, machines
 from components.clouds.kubeadm.context import Context
 from components.clouds.machines_plugin import MachinesProvider
@@ -23,7 +22,7 @@ from facts.concepts.pool import Pool
 _NAMESPACE: Final = "gpucluster"
 
 
-class KubeadmCluster(ControlPlaneOutputs):
+class KubeadmCluster(CloudCluster):
     """A ``CloudCluster`` and the ``NodePools`` of its pools: nothing scales, so there is no autoscaler.
 
     ``kubeconfig`` is that of a ``user`` with rights in people's namespaces, unless the stack file asks for more.
@@ -32,23 +31,25 @@ class KubeadmCluster(ControlPlaneOutputs):
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         assert isinstance(settings.own, OwnMachines), "a stack on own machines has machines"
         self._own = settings.own
+        # The group of the users' certificate; nobody if they have the administrator's.
+        self.user = None if settings.own.admin_kubeconfig else Subject(kind="Group", name=machines.USERS)
         for text in out_of_support(settings.own, settings.day):
             pulumi.warn(text, parent)
         provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
         self._context = Context(settings=settings, own=settings.own, options=options)
         checked = machines.preflight(self._context, f"{name}-preflight")
-        self._resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
-        self._admin = pulumi.Output.secret(self._resource.output("adminKubeconfig"))
-        user = pulumi.Output.secret(self._resource.output("userKubeconfig"))
-        self._kubeconfig = self._admin if settings.own.admin_kubeconfig else user
-        certificate = self._resource.output("caCertificate")
-        self._authority = certificate.apply(lambda pem: base64.b64encode(pem.encode()).decode())
+        self.resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
+        self._admin = pulumi.Output.secret(self.resource.output("adminKubeconfig"))
+        user = pulumi.Output.secret(self.resource.output("userKubeconfig"))
+        self.kubeconfig = self._admin if settings.own.admin_kubeconfig else user
+        certificate = self.resource.output("caCertificate")
+        self.authority = certificate.apply(lambda pem: base64.b64encode(pem.encode()).decode())
 
     @property
     def name(self) -> pulumi.Output[str]:
         """The name in the stack file, known once the cluster exists."""
-        return self._resource.output("endpoint").apply(lambda _: self._context.settings.cluster_name)
+        return self.resource.output("endpoint").apply(lambda _: self._context.settings.cluster_name)
 
     @property
     def admin_kubeconfig(self) -> pulumi.Output[str]:
@@ -56,16 +57,11 @@ class KubeadmCluster(ControlPlaneOutputs):
         return self._admin
 
     @property
-    def user(self) -> Subject | None:
-        """The group of its certificate; nobody if it is the administrator's."""
-        return None if self._own.admin_kubeconfig else Subject(kind="Group", name=machines.USERS)
-
-    @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """The control plane's address and the ranges of pods and services."""
         own = self._own
         return {
-            "endpoint": self._resource.output("endpoint"),
+            "endpoint": self.resource.output("endpoint"),
             "podCidr": own.pod_cidr,
             "serviceCidr": own.service_cidr,
         }
@@ -73,23 +69,14 @@ class KubeadmCluster(ControlPlaneOutputs):
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """The pool's machines as nodes; the admin pool is the control plane."""
         if pool.role == "admin":
-            return self._resource
-        return list(machines.workers(self._context, name, pool, self._resource, opts))[-1]
-
-    @property
-    def workloads(self) -> WorkloadResources:
-        """None: settings refuse what a cloud would have to make."""
-        return WorkloadResources(registry=_refused, bucket=_refused, share=_refused, pod_identity=_refused)
+            return self.resource
+        return list(machines.workers(self._context, name, pool, self.resource, opts))[-1]
 
     def basics(self, objects: AdminObjects) -> None:
         """The pods' network, and volumes on the machines' own disks."""
         if self._own.network_plugin == "flannel":
             add_ons.flannel(objects, self._own.pod_cidr)
         add_ons.local_path(objects)
-
-    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
-        """Nothing: the machines are there."""
-        return self
 
 
 def out_of_support(own: OwnMachines, day: date) -> Iterator[str]:
@@ -121,7 +108,3 @@ def _login(own: OwnMachines) -> dict[str, Any]:
     if ssh.skip_unreachable:
         inputs["skipUnreachable"] = list(ssh.skip_unreachable)
     return inputs
-
-
-def _refused(*_: Any) -> Any:
-    raise AssertionError("settings refuse this on own machines")

@@ -9,14 +9,12 @@ import pulumi
 
 from components.clouds.kubeadm import configuration
 from components.clouds.kubeadm.context import Context
-from components.clouds.machines_plugin import PLUGIN, declare
+from components.clouds.machines_plugin import declare
 from components.resources import CustomResource
 from components.settings.own.resolved import OwnMachines
 from components.settings.own.sections import MachineSetting, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES, Repository
 from facts.concepts.pool import Pool
-
-_TOKENS: Final = f"{PLUGIN}:index"
 
 USERS: Final = "gpucluster:users"
 """The user of the output ``kubeconfig``, and the group of its certificate."""
@@ -42,7 +40,7 @@ def preflight(context: Context, name: str) -> CustomResource:
         "serviceCidr": own.service_cidr,
         "software": _software(own),
     }
-    return declare(f"{_TOKENS}:Preflight", name, inputs, context.options)
+    return declare("Preflight", name, inputs, context.options)
 
 
 def control_plane(context: Context, name: str, after: pulumi.Resource) -> CustomResource:
@@ -59,7 +57,7 @@ def control_plane(context: Context, name: str, after: pulumi.Resource) -> Custom
     }
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[after]))
     outputs = ("endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig", "kubernetesVersion")
-    return declare(f"{_TOKENS}:ControlPlane", name, inputs, options, outputs=outputs)
+    return declare("ControlPlane", name, inputs, options, outputs=outputs)
 
 
 def workers(
@@ -84,7 +82,7 @@ def workers(
         }
         if (branch := own.driver.get(pool.name)) is not None:
             inputs["nvidia"] = {"driver": branch}
-        yield declare(f"{_TOKENS}:Worker", f"{name}-{machine.name}", inputs, options)
+        yield declare("Worker", f"{name}-{machine.name}", inputs, options)
 
 
 def machine_input(machine: MachineSetting) -> dict[str, Any]:

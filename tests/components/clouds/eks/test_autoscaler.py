@@ -224,5 +224,5 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
     ],
 )
 def test_governance_says_what_was_declared(pool: Pool, cluster: dict[str, Any], phrase: str) -> None:
-    rows = autoscaling.governance(pool, eks_specs.cluster_settings(**cluster)).as_output()
+    rows = autoscaling.governance(pool, eks_specs.cluster_settings(**cluster)).as_output(pool)
     assert any(phrase in str(value) for value in rows.values())

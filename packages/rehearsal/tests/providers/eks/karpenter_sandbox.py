@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import yaml
 
-from components.clouds.eks.drivers import gpu_daemons
+from components.clouds.base import load_cloud
 from components.driver_daemon_set import config_map, daemon_set
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.eks.answers import answers
@@ -170,7 +170,7 @@ def karpenter_sandbox(folder: Path, *pools: Any, **cluster: Any) -> Iterator[Kar
                 sandbox.releases[each.inputs["name"]] = each.inputs.get("values", {})
             elif each.type.startswith("kubernetes:"):
                 objects.append({key: value for key, value in each.inputs.items() if not key.startswith("__")})
-        plugins = gpu_daemons([each for each in pools if each.role == "gpu"])
+        plugins = load_cloud("eks").gpu_daemons([each for each in pools if each.role == "gpu"])
         objects += [made(each) for each in plugins for made in (config_map, daemon_set)]
         ours = [each for each in objects if "karpenter" in each["apiVersion"]]
         fleet.apply_objects([each for each in objects if each not in ours])
