@@ -6,7 +6,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import pulumi
@@ -16,20 +16,23 @@ from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
 from components.users import bind_user, people_namespace
-from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, DEFAULT_NAMESPACE, uninterrupted_budget
+from facts.concepts.kubernetes import (
+    CLUSTER_RESOURCE_RULES,
+    DEFAULT_NAMESPACE,
+    RBAC,
+    USER_ROLES,
+    manifest,
+    role_binding,
+    uninterrupted_budget,
+)
 from facts.concepts.notifier import NOTIFIER, notifier_account
 
 _VIEWER: Final = "cluster-resource-viewer"
 _FORMER_VIEWER: Final = "surroundings"
-_API: Final = "rbac.authorization.k8s.io"
-_ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
-
-CLUSTER_RESOURCE_VIEWER: Final[dict[str, Any]] = {
-    "apiVersion": f"{_API}/v1",
-    "kind": "ClusterRole",
-    "metadata": {"name": f"gpucluster:{_VIEWER}"},
-    "rules": [*CLUSTER_RESOURCE_RULES],
-}
+CLUSTER_RESOURCE_VIEWER: Final = manifest(
+    f"{RBAC}/v1", "ClusterRole", f"gpucluster:{_VIEWER}", rules=[*CLUSTER_RESOURCE_RULES]
+)
+_VIEWER_ROLE: Final = {"kind": "ClusterRole", "name": f"gpucluster:{_VIEWER}"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,15 +70,14 @@ class Access(pulumi.ComponentResource):
         for namespace in (DEFAULT_NAMESPACE, *self.namespaces):
             after = [each for each in (self.namespaces.get(namespace),) if each is not None]
             objects.declare(f"{name}-budget-{namespace}", uninterrupted_budget(namespace), self, *after)
-            for manifest in notifier_account(namespace):
-                kind = manifest["kind"].lower()
-                after.append(objects.declare(f"{name}-{NOTIFIER}-{namespace}-{kind}", manifest, self, *after))
+            for part in notifier_account(namespace):
+                kind = part["kind"].lower()
+                after.append(objects.declare(f"{name}-{NOTIFIER}-{namespace}-{kind}", part, self, *after))
         if args.entries or args.cluster.handle.user is not None:
             viewer = objects.declare(
                 f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"
             )
-            role = {"kind": "ClusterRole", "name": CLUSTER_RESOURCE_VIEWER["metadata"]["name"]}
-            bind_user(args.cluster, role, self, viewer)
+            bind_user(args.cluster, _VIEWER_ROLE, self, viewer)
             for entry in args.entries:
                 for binding in bindings(entry, cloud.subject(entry)):
                     namespace = self.namespaces.get(binding["metadata"].get("namespace", ""))
@@ -94,23 +96,12 @@ def namespaces(entries: Sequence[AccessSetting], teams: Sequence[Team] = ()) -> 
 
 def bindings(entry: AccessSetting, subject: Subject) -> Iterator[dict[str, Any]]:
     """The entry's role bindings. Each name contains the role, because a binding's ``roleRef`` is immutable."""
-    role = _ROLES[entry.role]
-    for namespace in entry.namespaces:
-        yield _binding(f"gpucluster:{entry.name}:{role}", role, subject, namespace)
-    if not entry.namespaces:
-        yield _binding(f"gpucluster:{entry.name}:{role}", role, subject)
+    role, subjects = USER_ROLES[entry.role], [asdict(subject)]
+    for namespace in entry.namespaces or (None,):
+        reference = {"kind": "ClusterRole", "name": role}
+        yield role_binding(f"gpucluster:{entry.name}:{role}", reference, subjects, namespace)
     if entry.role != "admin":
-        yield _binding(f"gpucluster:{entry.name}:{_VIEWER}", CLUSTER_RESOURCE_VIEWER["metadata"]["name"], subject)
-
-
-def _binding(name: str, role: str, subject: Subject, namespace: str | None = None) -> dict[str, Any]:
-    return {
-        "apiVersion": f"{_API}/v1",
-        "kind": "ClusterRoleBinding" if namespace is None else "RoleBinding",
-        "metadata": {"name": name, **({} if namespace is None else {"namespace": namespace})},
-        "roleRef": {"apiGroup": _API, "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": _API, "kind": subject.kind, "name": subject.name}],
-    }
+        yield role_binding(f"gpucluster:{entry.name}:{_VIEWER}", _VIEWER_ROLE, subjects)
 
 
 def _suffix(binding: Mapping[str, Any]) -> str:

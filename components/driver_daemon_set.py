@@ -11,8 +11,8 @@ import pulumi
 from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
 from components.resources import CustomResource
-from facts.concepts.kubernetes import tolerations
-from facts.concepts.pool import POOL_LABEL, Pool
+from facts.concepts.kubernetes import manifest
+from facts.concepts.pool import Pool, placement
 
 NAMESPACE: Final = "kube-system"
 VARIANT_LABEL: Final = "gpucluster.dev/driver"
@@ -46,12 +46,7 @@ class DriverDaemonSet(pulumi.ComponentResource):
 
 def config_map(daemon: GpuDaemon) -> dict[str, Any]:
     """The files that the DaemonSet's pods mount."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": daemon.name, "namespace": NAMESPACE, "labels": _labels(daemon)},
-        "data": dict(daemon.files),
-    }
+    return manifest("v1", "ConfigMap", daemon.name, NAMESPACE, labels=_labels(daemon), data=dict(daemon.files))
 
 
 def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
@@ -59,33 +54,19 @@ def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
 
     A ``critical`` pod preempts others on a full node; any other waits until a job ends there.
     """
-    labels = _labels(daemon)
-    only_these_pools = {"key": POOL_LABEL, "operator": "In", "values": [pool.name for pool in daemon.pools]}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": daemon.name, "namespace": NAMESPACE, "labels": labels},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "updateStrategy": {"type": "RollingUpdate"},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    **daemon.pod,
-                    **({"priorityClassName": "system-node-critical"} if critical else {}),
-                    "automountServiceAccountToken": False,
-                    "affinity": {
-                        "nodeAffinity": {
-                            "requiredDuringSchedulingIgnoredDuringExecution": {
-                                "nodeSelectorTerms": [{"matchExpressions": [only_these_pools]}]
-                            }
-                        }
-                    },
-                    "tolerations": tolerations(taint for pool in daemon.pools for taint in pool.taints),
-                },
-            },
-        },
+    labels, pools = _labels(daemon), [pool.name for pool in daemon.pools]
+    pod = {
+        **daemon.pod,
+        **({"priorityClassName": "system-node-critical"} if critical else {}),
+        "automountServiceAccountToken": False,
+        **placement(pools, [taint for pool in daemon.pools for taint in pool.taints]),
     }
+    spec = {
+        "selector": {"matchLabels": labels},
+        "updateStrategy": {"type": "RollingUpdate"},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    return manifest("apps/v1", "DaemonSet", daemon.name, NAMESPACE, labels=labels, spec=spec)
 
 
 def _labels(daemon: GpuDaemon) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from facts.catalog.model import Resources
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint, node_taints
 from facts.concepts.pool import GPU_LABEL, GPU_TAINT, ROLE_LABEL, Pool, gpus_per_pod
 
 
@@ -76,8 +76,4 @@ def _most_gpus_of_smaller(pool: Pool, pools: Sequence[Pool]) -> int:
 
 
 def _repelling(pool: Pool, implied: set[Taint]) -> list[dict[str, str]]:
-    return [
-        {"key": taint.key, "value": taint.value or "", "effect": taint.effect}
-        for taint in pool.taints
-        if taint.effect != "PreferNoSchedule" and taint not in implied
-    ]
+    return node_taints(each for each in pool.taints if each.effect != "PreferNoSchedule" and each not in implied)

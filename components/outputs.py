@@ -13,7 +13,7 @@ from components.settings import Settings
 from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, manifest, tolerations
 from facts.concepts.pool import KIND_LABELS, POOL_LABEL, Pool
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
@@ -87,29 +87,25 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
             "limits": {GPU_RESOURCE: gpus_per_pod},
         },
     }
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT), "namespace": "default"},
-        "spec": {
-            "parallelism": pods,
-            "completions": pods,
-            # A spot node may be reclaimed while the pod runs; that is not the job's failure.
-            "backoffLimit": _RETRIES_ON_SPOT if spec.spot else 0,
-            "template": {
-                "metadata": {
-                    **({} if spec.spot else {"labels": {UNINTERRUPTED: "true"}}),
-                    "annotations": _undisturbed(spec, autoscaler),
-                },
-                "spec": {
-                    "restartPolicy": "Never",
-                    "nodeSelector": {key: spec.labels[key] for key in (POOL_LABEL, *KIND_LABELS)},
-                    "tolerations": tolerations(spec.taints),
-                    "containers": [container],
-                },
+    job = {
+        "parallelism": pods,
+        "completions": pods,
+        # A spot node may be reclaimed while the pod runs; that is not the job's failure.
+        "backoffLimit": _RETRIES_ON_SPOT if spec.spot else 0,
+        "template": {
+            "metadata": {
+                **({} if spec.spot else {"labels": {UNINTERRUPTED: "true"}}),
+                "annotations": _undisturbed(spec, autoscaler),
+            },
+            "spec": {
+                "restartPolicy": "Never",
+                "nodeSelector": {key: spec.labels[key] for key in (POOL_LABEL, *KIND_LABELS)},
+                "tolerations": tolerations(spec.taints),
+                "containers": [container],
             },
         },
     }
+    return manifest("batch/v1", "Job", shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT), "default", spec=job)
 
 
 def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from components.cluster import Cluster
 from components.settings import Settings
 from facts import catalog
 from facts.catalog.model import Resources
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE, pod_requests
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, RBAC, manifest, pod_requests, role_binding
 from facts.concepts.offer import (
     CONFIG_MAP,
     NAMESPACE,
@@ -27,7 +27,6 @@ from facts.concepts.offer import (
 )
 from facts.concepts.pool import Pool, gpus_per_pod
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _MIB: Final = 1024 * 1024
 _RESERVE: Final = Resources(milli_cpu=200, memory_mib=256)
 """Reserve on each node, in addition to the catalogue's requests of system pods: clouds publish no complete list of
@@ -54,12 +53,16 @@ class PublishedOffer(pulumi.ComponentResource):
         def config_map(addresses: Mapping[str, str]) -> dict[str, Any]:
             return to_config_map(offer(settings, args.pools, daemons, addresses))
 
-        manifest = config_map({})
+        pools = config_map({})
         if args.addresses:
-            manifest["data"] = pulumi.Output.all(**args.addresses).apply(lambda known: config_map(known)["data"])
-        objects.declare(f"{name}-pools", manifest, self)
-        role = objects.declare(f"{name}-reader", _role(), self)
-        objects.declare(f"{name}-readers", _binding(_readers(cloud, settings)), self, role)
+            pools["data"] = pulumi.Output.all(**args.addresses).apply(lambda known: config_map(known)["data"])
+        objects.declare(f"{name}-pools", pools, self)
+        rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
+        reader = manifest(f"{RBAC}/v1", "Role", CONFIG_MAP, NAMESPACE, rules=[rule])
+        readers = [asdict(subject) for subject in _readers(cloud, settings)]
+        binding = role_binding(CONFIG_MAP, {"kind": "Role", "name": CONFIG_MAP}, readers, NAMESPACE)
+        role = objects.declare(f"{name}-reader", reader, self)
+        objects.declare(f"{name}-readers", binding, self, role)
         self.register_outputs({"configMap": CONFIG_MAP, "namespace": NAMESPACE})
 
 
@@ -167,29 +170,9 @@ def _request(pod: Mapping[str, Any]) -> Resources:
     return Resources(milli_cpu=round(1000 * amounts["cpu"]), memory_mib=round(amounts["memory"] / _MIB))
 
 
-def _role() -> dict[str, Any]:
-    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "Role",
-        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
-        "rules": [rule],
-    }
-
-
 def _readers(cloud: Cloud, settings: Settings) -> list[Subject]:
     """All users; where strangers are in that group, pods and the principals of ``access``. Principals whom the cloud
     itself permits to read ConfigMaps need no binding."""
     if not cloud.admits_strangers:
         return [Subject(kind="Group", name="system:authenticated")]
     return [Subject(kind="Group", name="system:serviceaccounts"), *map(cloud.subject, settings.access)]
-
-
-def _binding(readers: Sequence[Subject]) -> dict[str, Any]:
-    return {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
-        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": CONFIG_MAP},
-        "subjects": [{"apiGroup": _RBAC, "kind": each.kind, "name": each.name} for each in readers],
-    }

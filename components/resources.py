@@ -136,12 +136,8 @@ class ClusterObjects:
         longer declared.
         """
         options = self._options(parent, after, owns_cloud_resources, retained)
-        if as_made:
-            options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=list(as_made)))
-        if renamed_from is not None:
-            options = pulumi.ResourceOptions.merge(
-                options, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=renamed_from)])
-            )
+        options.ignore_changes = list(as_made)
+        options.aliases = [] if renamed_from is None else [pulumi.Alias(name=renamed_from)]
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def namespace(

@@ -14,7 +14,7 @@ import pulumi
 
 from components.cluster import Cluster
 from components.settings.teams import Priority, Team
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE, manifest
 from facts.concepts.offer import PRIORITY_CLASSES
 
 # Above and below the priority of a pod without a class. Autoscalers start no node for pods below -10:
@@ -44,26 +44,26 @@ class Teams(pulumi.ComponentResource):
     def __init__(self, name: str, args: TeamsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Teams", name, None, opts)
         objects = args.cluster.objects
-        for manifest in priority_classes() if args.teams else ():
-            objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self)
+        for each in priority_classes() if args.teams else ():
+            objects.declare(f"{name}-{each['metadata']['name']}", each, self)
         for team in args.teams:
-            for manifest in manifests(team):
-                kind, its = manifest["kind"].lower(), manifest["metadata"]["name"]
-                objects.declare(f"{name}-{team.name}-{kind}-{its}", manifest, self, args.namespaces[team.name])
+            for each in manifests(team):
+                kind, its = each["kind"].lower(), each["metadata"]["name"]
+                objects.declare(f"{name}-{team.name}-{kind}-{its}", each, self, args.namespaces[team.name])
         self.register_outputs({"teams": [team.name for team in args.teams]})
 
 
 def priority_classes() -> Iterator[dict[str, Any]]:
     """PriorityClasses: they order pending pods and never preempt a running job."""
     for priority, value in _VALUES.items():
-        yield {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": PRIORITY_CLASSES[priority]},
-            "value": value,
-            "preemptionPolicy": "Never",
-            "description": f"For pods of teams whose priority is {priority}.",
-        }
+        yield manifest(
+            "scheduling.k8s.io/v1",
+            "PriorityClass",
+            PRIORITY_CLASSES[priority],
+            value=value,
+            preemptionPolicy="Never",
+            description=f"For pods of teams whose priority is {priority}.",
+        )
 
 
 def manifests(team: Team) -> Iterator[dict[str, Any]]:
@@ -72,17 +72,13 @@ def manifests(team: Team) -> Iterator[dict[str, Any]]:
     hard |= {f"requests.{_MIG}{profile}": str(count) for profile, count in team.mig_slices.items()}
     limits = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}
     hard |= {f"requests.{resource}": most for resource, most in limits.items() if most is not None}
-    yield _object("v1", "ResourceQuota", "team", team, {"hard": hard})
+    yield manifest("v1", "ResourceQuota", "team", team.name, spec={"hard": hard})
     defaults = {resource: _DEFAULT_REQUESTS[resource] for resource, most in limits.items() if most is not None}
     if defaults:
-        yield _object("v1", "LimitRange", "team", team, {"limits": [{"type": "Container", "defaultRequest": defaults}]})
-    yield _object(
-        "v1",
-        "ResourceQuota",
-        "priority",
-        team,
-        {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [_forbidden(team.priority)]}},
-    )
+        spec = {"limits": [{"type": "Container", "defaultRequest": defaults}]}
+        yield manifest("v1", "LimitRange", "team", team.name, spec=spec)
+    refused = {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [_forbidden(team.priority)]}}
+    yield manifest("v1", "ResourceQuota", "priority", team.name, spec=refused)
 
 
 def _forbidden(priority: Priority) -> dict[str, Any]:
@@ -92,8 +88,3 @@ def _forbidden(priority: Priority) -> dict[str, Any]:
         return {**classes, "operator": "NotIn", "values": [PRIORITY_CLASSES["low"]]}
     above = () if priority == "high" else (PRIORITY_CLASSES["high"],)
     return {**classes, "operator": "In", "values": [*above, *_SYSTEM_CLASSES]}
-
-
-def _object(version: str, kind: str, name: str, team: Team, spec: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": team.name}
-    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec)}

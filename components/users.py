@@ -8,12 +8,13 @@ https://kubernetes.io/docs/concepts/security/rbac-good-practices/#workload-creat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import pulumi
 
 from components.cluster import Cluster
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, RBAC, manifest, role_binding
 
 # Warnings reach the author of a Job or Deployment; what is refused is only its pods.
 # https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces
@@ -21,8 +22,6 @@ POD_SECURITY: Final[Mapping[str, str]] = {
     f"pod-security.kubernetes.io/{mode}": "baseline" for mode in ("enforce", "warn")
 }
 """Labels of a namespace that admits no privileged pod. Pods get GPUs from a device plugin, without a privilege."""
-
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def people_namespace(
@@ -62,14 +61,18 @@ def open_tool(
     ]
     if secrets:
         rules.append({"apiGroups": [""], "resources": ["secrets"], "resourceNames": [*secrets], "verbs": ["get"]})
-    metadata = {"name": "gpucluster:users", "namespace": namespace}
-    manifest = {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
-    role = cluster.objects.declare(f"users-role-in-{namespace}", manifest, parent, space)
-    bind_user(cluster, {"kind": "Role", "name": metadata["name"]}, parent, role, namespace=namespace)
+    name = "gpucluster:users"
+    role = manifest(f"{RBAC}/v1", "Role", name, namespace, rules=rules)
+    declared = cluster.objects.declare(f"users-role-in-{namespace}", role, parent, space)
+    bind_user(cluster, {"kind": "Role", "name": name}, parent, declared, namespace=namespace)
 
 
 def bind_user(
-    cluster: Cluster, role: Mapping[str, str], parent: pulumi.Resource, *after: pulumi.Resource, namespace: str = ""
+    cluster: Cluster,
+    role: Mapping[str, str],
+    parent: pulumi.Resource,
+    *after: pulumi.Resource,
+    namespace: str | None = None,
 ) -> None:
     """Bind ``role`` (kind, name) to the user of the output ``kubeconfig``, if the program decides about its rights.
 
@@ -79,13 +82,7 @@ def bind_user(
     if user is None:
         return
     short = role["name"].rpartition(":")[2]
-    manifest = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "RoleBinding" if namespace else "ClusterRoleBinding",
-        # No entry of ``access`` has a binding of such a name: those have three parts.
-        "metadata": {"name": f"gpucluster:users-{short}", **({"namespace": namespace} if namespace else {})},
-        "roleRef": {"apiGroup": _RBAC, **role},
-        "subjects": [{"apiGroup": _RBAC, "kind": user.kind, "name": user.name}],
-    }
-    suffix = f"{short}-in-{namespace}" if namespace else short
-    cluster.objects.declare(f"users-{suffix}", manifest, parent, *after)
+    # No entry of ``access`` has a binding of such a name: those have three parts.
+    binding = role_binding(f"gpucluster:users-{short}", role, [asdict(user)], namespace)
+    suffix = short if namespace is None else f"{short}-in-{namespace}"
+    cluster.objects.declare(f"users-{suffix}", binding, parent, *after)

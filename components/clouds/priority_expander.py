@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import Pool
 
 CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
@@ -51,12 +52,8 @@ def priority_config_map(priorities: Mapping[int, Sequence[str]]) -> dict[str, An
     """The ConfigMap of the expander, which rereads it on changes; other groups come last."""
     all_groups = {**priorities, **_REST}
     best_first = {number: list(all_groups[number]) for number in sorted(all_groups, reverse=True)}
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
-        "data": {"priorities": yaml.safe_dump(best_first, sort_keys=False)},
-    }
+    data = {"priorities": yaml.safe_dump(best_first, sort_keys=False)}
+    return manifest("v1", "ConfigMap", CONFIG_MAP, NAMESPACE, data=data)
 
 
 def _rank(pool: Pool) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ import pulumi
 from components.cluster import Cluster
 from components.resources import Chart, CustomResource
 from facts.catalog.model import Resources
+from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import ROLE_LABEL
 
 ON_ADMIN: Final = {ROLE_LABEL: "admin"}
@@ -49,10 +50,5 @@ def password(
     """
     content = {**keys, "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
     data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": space},
-        "data": pulumi.Output.secret(data),
-    }
-    return cluster.objects.declare(f"{space}-{name}", manifest, parent, *after, as_made=("data",))
+    secret = manifest("v1", "Secret", name, space, data=pulumi.Output.secret(data))
+    return cluster.objects.declare(f"{space}-{name}", secret, parent, *after, as_made=("data",))

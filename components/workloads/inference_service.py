@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,10 +14,11 @@ from components.published_offer import offer
 from components.settings import Settings
 from components.settings.services import InferenceService as InferenceServiceSetting
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
-from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE, manifest
 from facts.concepts.offer import Offer
+from facts.concepts.pool import placement
 from facts.jobs.fit import Fit, PodRequest
-from facts.jobs.job import CHECKPOINTS, placement
+from facts.jobs.job import CHECKPOINTS
 from facts.jobs.plan import NothingFits, place
 
 _APP: Final = "app.kubernetes.io/name"
@@ -64,13 +65,13 @@ class InferenceService(pulumi.ComponentResource):
         account = "" if bucket is None else bucket.service_account.partition("/")[2]
         pods = _deployment(service, fit, _pod(service, fit, stack_offer, args.checkpoints, account))
         deployment = objects.declare(f"{name}-pods", pods, self, *args.after, as_made=("spec.replicas",))
-        for suffix, manifest in {
+        for suffix, each in {
             "target": _pods_service(service),
             "service": _service(service),
             "budget": _budget(service),
             "route": _route(service),
         }.items():
-            objects.declare(f"{name}-{suffix}", manifest, self, *args.after)
+            objects.declare(f"{name}-{suffix}", each, self, *args.after)
         objects.declare(f"{name}-scaling", _scaling(service), self, deployment)
         self.register_outputs({"address": self.address})
 
@@ -143,8 +144,7 @@ def _deployment(service: InferenceServiceSetting, fit: Fit, pod: dict[str, Any])
         "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
         "template": pod,
     }
-    metadata = {**_metadata(service), "annotations": _NOT_AWAITED}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+    return _object(service, "apps/v1", "Deployment", spec, annotations=_NOT_AWAITED)
 
 
 def _pods_service(service: InferenceServiceSetting) -> dict[str, Any]:
@@ -152,20 +152,19 @@ def _pods_service(service: InferenceServiceSetting) -> dict[str, Any]:
     ports = [{"name": "http", "port": _HTTP_PORT, "targetPort": "http"}]
     spec = {"selector": {_APP: service.name}, "ports": ports}
     # With no replica there is no endpoint, which Pulumi would wait for.
-    metadata = {**_metadata(service, "-pods"), "annotations": _NOT_AWAITED}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    return _object(service, "v1", "Service", spec, "-pods", annotations=_NOT_AWAITED)
 
 
 def _service(service: InferenceServiceSetting) -> dict[str, Any]:
     """The host name of requests for it: https://keda.sh/http-add-on/0.15/user-guide/autoscale-an-app/"""
     spec = {"type": "ExternalName", "externalName": PROXY}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(service), "spec": spec}
+    return _object(service, "v1", "Service", spec)
 
 
 def _budget(service: InferenceServiceSetting) -> dict[str, Any]:
     """One replica at a time may be evicted; a stricter budget would keep its node forever."""
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": {_APP: service.name}}}
-    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": _metadata(service), "spec": spec}
+    return _object(service, "policy/v1", "PodDisruptionBudget", spec)
 
 
 def _route(service: InferenceServiceSetting) -> dict[str, Any]:
@@ -176,12 +175,7 @@ def _route(service: InferenceServiceSetting) -> dict[str, Any]:
         "scalingMetric": {"concurrency": {"targetValue": service.concurrency}},
         "timeouts": {"readiness": _COLD_START, "request": "0s"},
     }
-    return {
-        "apiVersion": "http.keda.sh/v1beta1",
-        "kind": "InterceptorRoute",
-        "metadata": _metadata(service),
-        "spec": spec,
-    }
+    return _object(service, "http.keda.sh/v1beta1", "InterceptorRoute", spec)
 
 
 def _scaling(service: InferenceServiceSetting) -> dict[str, Any]:
@@ -195,8 +189,16 @@ def _scaling(service: InferenceServiceSetting) -> dict[str, Any]:
             {"type": "external-push", "metadata": {"scalerAddress": SCALER, "interceptorRoute": service.name}},
         ],
     }
-    return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": _metadata(service), "spec": spec}
+    return _object(service, "keda.sh/v1alpha1", "ScaledObject", spec)
 
 
-def _metadata(service: InferenceServiceSetting, suffix: str = "") -> dict[str, Any]:
-    return {"name": f"{service.name}{suffix}", "namespace": service.namespace, "labels": {_APP: service.name}}
+def _object(
+    service: InferenceServiceSetting,
+    api_version: str,
+    kind: str,
+    spec: Mapping[str, Any],
+    suffix: str = "",
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    name, labels = f"{service.name}{suffix}", {_APP: service.name}
+    return manifest(api_version, kind, name, service.namespace, labels=labels, annotations=annotations, spec=spec)

@@ -8,6 +8,7 @@ import pulumi
 
 from components.clouds.base import Reach
 from components.cluster import Cluster
+from facts.concepts.kubernetes import manifest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +31,7 @@ class PodIdentity(pulumi.ComponentResource):
         super().__init__("gpucluster:index:PodIdentity", name, None, opts)
         namespace, account = args.account
         annotations = args.cluster.handle.workloads.pod_identity(name, args.account, args.reach, self)
-        args.cluster.objects.declare(
-            f"{name}-account",
-            {
-                "apiVersion": "v1",
-                "kind": "ServiceAccount",
-                "metadata": {"name": account, "namespace": namespace, "annotations": annotations},
-            },
-            self,
-            *([] if args.namespace is None else [args.namespace]),
-        )
+        service_account = manifest("v1", "ServiceAccount", account, namespace, annotations=annotations)
+        after = [] if args.namespace is None else [args.namespace]
+        args.cluster.objects.declare(f"{name}-account", service_account, self, *after)
         self.register_outputs({"serviceAccount": f"{namespace}/{account}"})

@@ -13,7 +13,7 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Queue
 from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
-from facts.concepts.kubernetes import GPU_RESOURCE, tolerations
+from facts.concepts.kubernetes import GPU_RESOURCE, manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
 from facts.concepts.pool import GPU_TAINT, KIND_LABELS, Pool
 
@@ -53,14 +53,13 @@ class JobQueue(pulumi.ComponentResource):
         namespace = objects.namespace(CHART.namespace, self)
         installed = release(args.cluster, CHART, values(args.queue, args.pools), self, namespace, *args.after)
         flavors = [
-            objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)
-            for manifest in flavors_of(args.pools)
+            objects.declare(f"{name}-{flavor['metadata']['name']}", flavor, self, installed)
+            for flavor in flavors_of(args.pools)
         ]
         shared = objects.declare(f"{name}-shared", cluster_queue(args.pools), self, installed, *flavors)
         for each, namespace in args.namespaces.items():
-            objects.declare(
-                f"{name}-in-{each}", _local_queue(each), self, shared, *([] if namespace is None else [namespace])
-            )
+            own = manifest(_API, "LocalQueue", QUEUE, each, spec={"clusterQueue": QUEUE})
+            objects.declare(f"{name}-in-{each}", own, self, shared, *([] if namespace is None else [namespace]))
         self.register_outputs({"queue": QUEUE, "namespaces": list(args.namespaces)})
 
 
@@ -110,57 +109,30 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
     https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
     """
     for pool in pools:
-        other_taints = [taint for taint in pool.taints if taint != GPU_TAINT]
-        taints = [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in other_taints]
-        yield {
-            "apiVersion": _API,
-            "kind": "ResourceFlavor",
-            "metadata": {"name": pool.name},
-            "spec": {
-                "nodeLabels": {key: pool.labels[key] for key in KIND_LABELS},
-                "tolerations": tolerations([GPU_TAINT]),
-                **({"nodeTaints": taints} if taints else {}),
-            },
+        taints = node_taints(taint for taint in pool.taints if taint != GPU_TAINT)
+        spec = {
+            "nodeLabels": {key: pool.labels[key] for key in KIND_LABELS},
+            "tolerations": tolerations([GPU_TAINT]),
+            **({"nodeTaints": taints} if taints else {}),
         }
+        yield manifest(_API, "ResourceFlavor", pool.name, spec=spec)
 
 
 def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
     """The GPUs of all pools at their maximum, the cheapest first."""
     ordered = sorted(pools, key=lambda pool: (_price(pool), pool.preference, pool.name))
-    return {
-        "apiVersion": _API,
-        "kind": "ClusterQueue",
-        "metadata": {"name": QUEUE},
-        "spec": {
-            "namespaceSelector": {},
-            # A job that fits does not wait for a larger one before it.
-            "queueingStrategy": "BestEffortFIFO",
-            "resourceGroups": [
-                {
-                    "coveredResources": [GPU_RESOURCE],
-                    "flavors": [
-                        {
-                            "name": pool.name,
-                            "resources": [
-                                {"name": GPU_RESOURCE, "nominalQuota": str(pool.max_nodes * pool.allocatable_gpus)}
-                            ],
-                        }
-                        for pool in ordered
-                    ],
-                }
-            ],
-        },
+    quotas = {pool.name: str(pool.max_nodes * pool.allocatable_gpus) for pool in ordered}
+    flavors = [
+        {"name": name, "resources": [{"name": GPU_RESOURCE, "nominalQuota": quota}]} for name, quota in quotas.items()
+    ]
+    spec = {
+        "namespaceSelector": {},
+        # A job that fits does not wait for a larger one before it.
+        "queueingStrategy": "BestEffortFIFO",
+        "resourceGroups": [{"coveredResources": [GPU_RESOURCE], "flavors": flavors}],
     }
+    return manifest(_API, "ClusterQueue", QUEUE, spec=spec)
 
 
 def _price(pool: Pool) -> float:
     return float("inf") if pool.hourly_usd is None else pool.hourly_usd / pool.allocatable_gpus
-
-
-def _local_queue(namespace: str) -> dict[str, Any]:
-    return {
-        "apiVersion": _API,
-        "kind": "LocalQueue",
-        "metadata": {"name": QUEUE, "namespace": namespace},
-        "spec": {"clusterQueue": QUEUE},
-    }

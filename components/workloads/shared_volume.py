@@ -10,6 +10,7 @@ import pulumi
 from components.clouds.base import Share
 from components.cluster import Cluster
 from components.settings.workloads import SharedVolume as SharedVolumeSetting
+from facts.concepts.kubernetes import manifest
 from facts.concepts.offer import SHARED_CLAIM
 
 # Kubernetes requires a size even for a volume that grows, and does not enforce it.
@@ -49,31 +50,23 @@ def _volume(volume_name: str, namespace: str, size: dict[str, str], share: Share
     https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
     """
     attributes = {"volumeAttributes": dict(share.attributes)} if share.attributes else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": volume_name},
-        "spec": {
-            "capacity": size,
-            "accessModes": ["ReadWriteMany"],
-            "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": "",
-            "claimRef": {"namespace": namespace, "name": SHARED_CLAIM},
-            **({"mountOptions": list(share.options)} if share.options else {}),
-            "csi": {"driver": share.driver, "volumeHandle": share.handle, **attributes},
-        },
+    spec = {
+        "capacity": size,
+        "accessModes": ["ReadWriteMany"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": "",
+        "claimRef": {"namespace": namespace, "name": SHARED_CLAIM},
+        **({"mountOptions": list(share.options)} if share.options else {}),
+        "csi": {"driver": share.driver, "volumeHandle": share.handle, **attributes},
     }
+    return manifest("v1", "PersistentVolume", volume_name, spec=spec)
 
 
 def _claim(volume: str, namespace: str, size: dict[str, str]) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": SHARED_CLAIM, "namespace": namespace},
-        "spec": {
-            "accessModes": ["ReadWriteMany"],
-            "storageClassName": "",
-            "volumeName": volume,
-            "resources": {"requests": size},
-        },
+    spec = {
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "",
+        "volumeName": volume,
+        "resources": {"requests": size},
     }
+    return manifest("v1", "PersistentVolumeClaim", SHARED_CLAIM, namespace, spec=spec)

@@ -22,6 +22,10 @@ CLUSTER_RESOURCE_RULES: Final[tuple[Mapping[str, Any], ...]] = (
     },
 )
 """Rules of a ClusterRole for users, beside Kubernetes' own roles for them."""
+USER_ROLES: Final[Mapping[str, str]] = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
+"""Role of a stack file's ``access`` → Kubernetes' own ClusterRole:
+https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles"""
+RBAC: Final = "rbac.authorization.k8s.io"
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace that every cluster has, and everybody uses who names none.
 
@@ -47,6 +51,31 @@ UNINTERRUPTED: Final = "gpucluster.dev/uninterrupted"
 _MORE_THAN_ANY: Final = 2**31 - 1
 
 
+def manifest(
+    api_version: str,
+    kind: str,
+    name: str,
+    namespace: str | None = None,
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    **body: Any,
+) -> dict[str, Any]:
+    """An object with the metadata that it has, and the ``body`` beside them (``spec``, ``data``, ``rules``)."""
+    metadata = {"namespace": namespace, "labels": labels, "annotations": annotations}
+    present = {key: value for key, value in metadata.items() if value is not None}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **present}, **body}
+
+
+def role_binding(
+    name: str, role: Mapping[str, str], subjects: Iterable[Mapping[str, str]], namespace: str | None = None
+) -> dict[str, Any]:
+    """Binds ``role`` (kind, name) to users and groups (kind, name), in ``namespace`` or in the whole cluster."""
+    kind = "ClusterRoleBinding" if namespace is None else "RoleBinding"
+    bound = [{"apiGroup": RBAC, **subject} for subject in subjects]
+    return manifest(f"{RBAC}/v1", kind, name, namespace, roleRef={"apiGroup": RBAC, **role}, subjects=bound)
+
+
 def uninterrupted_budget(namespace: str) -> dict[str, Any]:
     """The PodDisruptionBudget of ``namespace`` that lets no running pod with the label ``UNINTERRUPTED`` be evicted.
 
@@ -56,16 +85,12 @@ def uninterrupted_budget(namespace: str) -> dict[str, Any]:
     keeps (https://learn.microsoft.com/troubleshoot/azure/azure-kubernetes/error-codes/unsatisfiablepdb-error,
     https://github.com/Azure/AKS/releases/tag/2025-01-30). A pod that is not ready can always be evicted.
     """
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "gpucluster-uninterrupted", "namespace": namespace},
-        "spec": {
-            "minAvailable": _MORE_THAN_ANY,
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
-            "selector": {"matchLabels": {UNINTERRUPTED: "true"}},
-        },
+    spec = {
+        "minAvailable": _MORE_THAN_ANY,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        "selector": {"matchLabels": {UNINTERRUPTED: "true"}},
     }
+    return manifest("policy/v1", "PodDisruptionBudget", "gpucluster-uninterrupted", namespace, spec=spec)
 
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
@@ -113,6 +138,11 @@ def tolerations(taints: Iterable[Taint]) -> list[dict[str, str]]:
         {"key": taint.key, "operator": "Equal", "value": taint.value or "", "effect": taint.effect}
         for taint in dict.fromkeys(taints)
     ]
+
+
+def node_taints(taints: Iterable[Taint]) -> list[dict[str, str]]:
+    """Taints as a node's manifest has them."""
+    return [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in taints]
 
 
 _SUFFIXES: Final = {

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from facts.concepts.kubernetes import RBAC, manifest
+
 NOTIFIER: Final = "gpu-notifier"
 """The name of the service account, and of its role and binding."""
-
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def notifier_account(namespace: str) -> list[dict[str, Any]]:
     """The service account, its role and the binding: it reads one Job by name and lists pods, as all users may."""
-    metadata = {"name": NOTIFIER, "namespace": namespace}
     rules = [
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
     ]
-    reference = {"apiGroup": _RBAC, "kind": "Role", "name": NOTIFIER}
-    subject = {"kind": "ServiceAccount", **metadata}
-    binding = {"apiVersion": f"{_RBAC}/v1", "kind": "RoleBinding", "metadata": metadata}
+    reference = {"apiGroup": RBAC, "kind": "Role", "name": NOTIFIER}
+    subject = {"kind": "ServiceAccount", "name": NOTIFIER, "namespace": namespace}
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False},
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
-        {**binding, "roleRef": reference, "subjects": [subject]},
+        manifest("v1", "ServiceAccount", NOTIFIER, namespace, automountServiceAccountToken=False),
+        manifest(f"{RBAC}/v1", "Role", NOTIFIER, namespace, rules=rules),
+        manifest(f"{RBAC}/v1", "RoleBinding", NOTIFIER, namespace, roleRef=reference, subjects=[subject]),
     ]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint, manifest
 
 NAMESPACE: Final = "kube-system"
 CONFIG_MAP: Final = "gpucluster-pools"
@@ -121,12 +121,8 @@ _IF_ANY: Final = tuple(Offer.__dataclass_fields__)[6:]
 def to_config_map(offer: Offer) -> dict[str, Any]:
     """The manifest that publishes the offer."""
     written = {name: value for name, value in asdict(offer).items() if value or name not in _IF_ANY}
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
-        "data": {KEY: json.dumps({"schema": SCHEMA, **written}, indent=1)},
-    }
+    data = {KEY: json.dumps({"schema": SCHEMA, **written}, indent=1)}
+    return manifest("v1", "ConfigMap", CONFIG_MAP, NAMESPACE, data=data)
 
 
 def from_config_map(config_map: Mapping[str, Any]) -> Offer:

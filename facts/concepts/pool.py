@@ -5,12 +5,12 @@ Names, labels and taints are final: nobody downstream adds to them, so rules, cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from facts.concepts.declared import NodeGroup
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, tolerations
 
 POOL_LABEL: Final = "gpucluster.dev/pool"
 GPU_LABEL: Final = "gpucluster.dev/gpu"
@@ -239,6 +239,20 @@ def cpu_pool_labels(pool: str, extra: Mapping[str, str]) -> dict[str, str]:
 def admin_pool_labels() -> dict[str, str]:
     """All labels of the admin pool."""
     return {ROLE_LABEL: "admin", POOL_LABEL: ADMIN_POOL_NAME}
+
+
+def placement(pools: Sequence[str], taints: Iterable[Taint], kind: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The part of a pod's spec that allows exactly ``pools``, whose ``taints`` it tolerates.
+
+    ``kind`` are labels that all of them have: a queue, which does not know pools, finds the kind of GPUs by them.
+    """
+    required = {POOL_LABEL: list(pools), **{key: [value] for key, value in (kind or {}).items()}}
+    expressions = [{"key": key, "operator": "In", "values": values} for key, values in required.items()]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "tolerations": tolerations(taints),
+    }
 
 
 def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:

@@ -6,12 +6,12 @@ Who reads this: the command ``gpu submit``, and components that declare jobs.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, tolerations
-from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
+from facts.concepts.pool import OPT_OUT_LABEL, placement
 from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep
 
@@ -110,10 +110,9 @@ def manifests(job: TrainingJobSpec) -> list[dict[str, Any]]:
 
 def _parts(job: TrainingJobSpec) -> Iterator[dict[str, Any]]:
     for number, start in enumerate(range(0, len(job.files), PART_BYTES)):
-        part = base64.b64encode(job.files[start : start + PART_BYTES]).decode()
-        metadata = {"name": f"{job.name}-files-{number}", "namespace": job.namespace, "labels": {MANAGED_BY: MANAGER}}
-        binary = {f"part-{number:03}": part}
-        yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": binary, "immutable": True}
+        name, labels = f"{job.name}-files-{number}", {MANAGED_BY: MANAGER}
+        data = {f"part-{number:03}": base64.b64encode(job.files[start : start + PART_BYTES]).decode()}
+        yield manifest("v1", "ConfigMap", name, job.namespace, labels=labels, binaryData=data, immutable=True)
 
 
 def _job(job: TrainingJobSpec) -> dict[str, Any]:
@@ -133,18 +132,15 @@ def _job(job: TrainingJobSpec) -> dict[str, Any]:
         **({} if job.kept_seconds is None else {"ttlSecondsAfterFinished": job.kept_seconds}),
         "template": _template(job),
     }
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(job), "spec": spec}
+    return _object(job, "batch/v1", "Job", spec)
 
 
-def _metadata(job: TrainingJobSpec) -> dict[str, Any]:
+def _object(job: TrainingJobSpec, api_version: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     labels = {MANAGED_BY: MANAGER, **({QUEUE_LABEL: job.queue} if job.queue else {})}
     annotations = {**job.annotations, **({LOGS_ANNOTATION: logs} if (logs := _logs(job)) else {})}
-    return {
-        "name": job.name,
-        "namespace": job.namespace,
-        "labels": labels,
-        **({"annotations": annotations} if annotations else {}),
-    }
+    return manifest(
+        api_version, kind, job.name, job.namespace, labels=labels, annotations=annotations or None, spec=spec
+    )
 
 
 def _logs(job: TrainingJobSpec) -> str | None:
@@ -197,20 +193,6 @@ def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
     the budget for ``UNINTERRUPTED`` pods.
     """
     return {SAFE_TO_EVICT: "false", **({} if job.spot else {DO_NOT_DISRUPT: "true"})}
-
-
-def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The part of a pod's spec that allows exactly ``pools``, whose ``taints`` it tolerates.
-
-    ``kind`` are labels that all of them have: a queue, which does not know pools, finds the kind of GPUs by them.
-    """
-    required = {POOL_LABEL: list(pools), **{key: [value] for key, value in (kind or {}).items()}}
-    expressions = [{"key": key, "operator": "In", "values": values} for key, values in required.items()]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-    return {
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
-        "tolerations": tolerations(taints),
-    }
 
 
 def _container(job: TrainingJobSpec) -> dict[str, Any]:
@@ -289,14 +271,10 @@ def _torchrun(job: TrainingJobSpec) -> list[dict[str, Any]]:
 
 def _service(job: TrainingJobSpec) -> dict[str, Any]:
     """Gives each worker a DNS name before it is ready: workers need the names to become ready."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": _metadata(job),
-        "spec": {
-            "clusterIP": "None",
-            "publishNotReadyAddresses": True,
-            "selector": {"batch.kubernetes.io/job-name": job.name},
-            "ports": [{"name": "torchrun", "port": MASTER_PORT}],
-        },
+    spec = {
+        "clusterIP": "None",
+        "publishNotReadyAddresses": True,
+        "selector": {"batch.kubernetes.io/job-name": job.name},
+        "ports": [{"name": "torchrun", "port": MASTER_PORT}],
     }
+    return _object(job, "v1", "Service", spec)

@@ -15,7 +15,7 @@ from components.clouds.priority_expander import in_order
 from components.settings.maintenance import Maintenance
 from facts import catalog
 from facts.catalog.eks.nodes import max_pods, takes_prefixes
-from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint, manifest
 from facts.concepts.pool import Pool
 
 # All machines with GPUs in the catalogue have disks of their own, of 116 GiB or more. They are encrypted by AWS's key:
@@ -75,12 +75,8 @@ def node_class(
     reservation = _reservation(pool)
     if reservation is not None:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation}]
-    return {
-        "apiVersion": "karpenter.k8s.aws/v1",
-        "kind": "EC2NodeClass",
-        "metadata": {"name": class_name(pool)},
-        "spec": {**spec, **pool.raw, **_merged_kubelet(spec, pool.raw)},
-    }
+    merged = {**spec, **pool.raw, **_merged_kubelet(spec, pool.raw)}
+    return manifest("karpenter.k8s.aws/v1", "EC2NodeClass", class_name(pool), spec=merged)
 
 
 def _merged_kubelet(spec: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,36 +85,32 @@ def _merged_kubelet(spec: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str
 
 def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Maintenance) -> dict[str, Any]:
     """The pool, with exactly the labels, taints and limits of its spec."""
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": pool.name},
-        "spec": {
-            "weight": weight,
-            "limits": limits(pool),
-            "disruption": {
-                "consolidationPolicy": "WhenEmpty",
-                "consolidateAfter": f"{unneeded_minutes}m",
-                # Idle nodes go all at once; one that works is never replaced by a cheaper machine.
-                "budgets": [
-                    {"nodes": "100%", "reasons": ["Empty"]},
-                    *_renewals(pool, maintenance),
-                    {"nodes": "0", "reasons": ["Underutilized"]},
-                ],
-            },
-            "template": {
-                "metadata": {"labels": dict(pool.labels)},
-                "spec": {
-                    "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": class_name(pool)},
-                    "requirements": _requirements(pool),
-                    "taints": [_taint(taint) for taint in pool.taints],
-                    # A job may run longer than the 30 days after which nodes are replaced otherwise. There is no
-                    # terminationGracePeriod either: it would end pods that ask not to be disturbed.
-                    "expireAfter": "Never",
-                },
+    spec = {
+        "weight": weight,
+        "limits": limits(pool),
+        "disruption": {
+            "consolidationPolicy": "WhenEmpty",
+            "consolidateAfter": f"{unneeded_minutes}m",
+            # Idle nodes go all at once; one that works is never replaced by a cheaper machine.
+            "budgets": [
+                {"nodes": "100%", "reasons": ["Empty"]},
+                *_renewals(pool, maintenance),
+                {"nodes": "0", "reasons": ["Underutilized"]},
+            ],
+        },
+        "template": {
+            "metadata": {"labels": dict(pool.labels)},
+            "spec": {
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": class_name(pool)},
+                "requirements": _requirements(pool),
+                "taints": [_taint(taint) for taint in pool.taints],
+                # A job may run longer than the 30 days after which nodes are replaced otherwise. There is no
+                # terminationGracePeriod either: it would end pods that ask not to be disturbed.
+                "expireAfter": "Never",
             },
         },
     }
+    return manifest("karpenter.sh/v1", "NodePool", pool.name, spec=spec)
 
 
 def _renewals(pool: Pool, maintenance: Maintenance) -> list[dict[str, Any]]:

@@ -7,10 +7,10 @@ https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/parameter
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Final
 
 from components.clouds.eks.node_template import VOLUME_TYPE
+from components.clouds.storage_class import key_digest, storage_class
 
 NAME: Final = "gp3-encrypted"
 """The parameters of a class cannot be changed: other ones, such as another key, are another name."""
@@ -19,13 +19,5 @@ NAME: Final = "gp3-encrypted"
 def default_class(key: str | None = None) -> dict[str, Any]:
     """Encrypted with ``key``, else the account's default one; in the zone of its first pod, and free to grow."""
     own = {} if key is None else {"kmsKeyId": key}
-    suffix = "" if key is None else f"-{hashlib.sha256(key.encode()).hexdigest()[:6]}"
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": f"{NAME}{suffix}", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
-        "provisioner": "ebs.csi.aws.com",
-        "parameters": {"type": VOLUME_TYPE, "encrypted": "true", **own},
-        "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": True,
-    }
+    parameters = {"type": VOLUME_TYPE, "encrypted": "true", **own}
+    return storage_class(f"{NAME}{key_digest(key)}", "ebs.csi.aws.com", parameters, default=True)

@@ -13,6 +13,7 @@ from components.clouds.machines_plugin import MachinesProvider, declare
 from components.settings import Settings
 from components.settings.own.resolved import ExistingNodes
 from facts.catalog import OWN_SECRETS
+from facts.concepts.kubernetes import node_taints
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool
 
 _NAMESPACE: Final = "gpucluster"
@@ -72,7 +73,7 @@ class ExistingClusterHandle(CloudCluster):
             "devicePlugin": pool.role == "gpu" and pool.gpus.drivers == "managed",
             "scaled": pool.autoscaled,
             "labels": dict(pool.labels),
-            "taints": [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints],
+            "taints": node_taints(pool.taints),
         }
 
 

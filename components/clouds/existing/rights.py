@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from components.settings import Settings
-from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES
+from facts.concepts.kubernetes import CLUSTER_RESOURCE_RULES, RBAC, USER_ROLES
 
-_RBAC: Final = "rbac.authorization.k8s.io"
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _LOOK: Final = ("get", "list", "watch")
 _MANAGE: Final = (*_LOOK, "create", "patch", "delete")
@@ -20,9 +19,8 @@ _OBJECTS: Final = (
     ("policy", ("poddisruptionbudgets",)),
     ("scheduling.k8s.io", ("priorityclasses",)),
     (_ADMISSION, ("validatingadmissionpolicies", "validatingadmissionpolicybindings")),
-    (_RBAC, ("roles", "rolebindings", "clusterroles", "clusterrolebindings")),
+    (RBAC, ("roles", "rolebindings", "clusterroles", "clusterrolebindings")),
 )
-_ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
 
 
 def rights(settings: Settings) -> list[dict[str, Any]]:
@@ -61,8 +59,8 @@ def _grants(settings: Settings) -> Iterator[dict[str, Any]]:
 
     https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
     """
-    for role in dict.fromkeys(_ROLES[entry.role] for entry in settings.access):
-        yield {**_right(_RBAC, "clusterroles", ("bind",)), "name": role}
+    for role in dict.fromkeys(USER_ROLES[entry.role] for entry in settings.access):
+        yield {**_right(RBAC, "clusterroles", ("bind",)), "name": role}
     if settings.access:
         for rule in CLUSTER_RESOURCE_RULES:
             yield from (_right(group, kind, rule["verbs"]) for group in rule["apiGroups"] for kind in rule["resources"])

@@ -7,10 +7,10 @@ https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclas
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any, Final
 
+from components.clouds.storage_class import key_digest, storage_class
 from components.settings import Settings
 from facts.catalog.gke.machines import boot_disk
 from facts.concepts.pool import Pool
@@ -35,23 +35,13 @@ def volume_class(settings: Settings, pool: Pool) -> str | None:
 
 
 def _name(type: str, key: str | None) -> str:
-    """The parameters of a class cannot be changed: another key is another name."""
-    digest = "" if key is None else f"-{hashlib.sha256(key.encode()).hexdigest()[:6]}"
     if type == _PERSISTENT:
-        return f"own-key{digest}" if digest else _OF_GKE
-    return f"{type}{digest}"
+        return _OF_GKE if key is None else f"own-key{key_digest(key)}"
+    return f"{type}{key_digest(key)}"
 
 
 def _class(type: str, key: str | None, *, default: bool) -> dict[str, Any]:
     """As ``standard-rwo`` in all but type and key: https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek,
     https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/hyperdisk."""
-    annotations = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}} if default else {}
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": _name(type, key), **annotations},
-        "provisioner": "pd.csi.storage.gke.io",
-        "parameters": {"type": type, **({} if key is None else {"disk-encryption-kms-key": key})},
-        "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": True,
-    }
+    parameters = {"type": type, **({} if key is None else {"disk-encryption-kms-key": key})}
+    return storage_class(_name(type, key), "pd.csi.storage.gke.io", parameters, default=default)

@@ -14,6 +14,7 @@ from components.resources import CustomResource
 from components.settings.own.resolved import OwnMachines
 from components.settings.own.sections import MachineSetting, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES, Repository
+from facts.concepts.kubernetes import node_taints
 from facts.concepts.pool import Pool
 
 USERS: Final = "gpucluster:users"
@@ -104,7 +105,7 @@ def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, An
         "machine": machine_input(machine),
         "software": _software(own),
         "labels": dict(pool.labels),
-        "taints": [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in pool.taints],
+        "taints": node_taints(pool.taints),
         "firewall": {"machines": addresses, "podCidr": own.pod_cidr, **clients},
     }
 

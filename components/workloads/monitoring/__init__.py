@@ -20,6 +20,7 @@ from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.users import open_tool
 from components.workloads.charts import ON_ADMIN, password, release, requests
+from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import POOL_LABEL, Pool
 
 CHART: Final = Chart(
@@ -98,16 +99,9 @@ def _facts(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 def dashboards() -> Iterator[dict[str, Any]]:
     """ConfigMaps for Grafana, one for each dashboard in ``dashboards/``."""
     for file in sorted((_HERE / "dashboards").glob("*.json")):
-        yield {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": f"dashboard-{file.stem}",
-                "namespace": CHART.namespace,
-                "labels": {"grafana_dashboard": "1"},
-            },
-            "data": {file.name: file.read_text(encoding="utf-8")},
-        }
+        data = {file.name: file.read_text(encoding="utf-8")}
+        labels = {"grafana_dashboard": "1"}
+        yield manifest("v1", "ConfigMap", f"dashboard-{file.stem}", CHART.namespace, labels=labels, data=data)
 
 
 def values(monitoring: Prometheus, settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
