@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -25,3 +25,18 @@ def kubeconfig(context: str, cluster: Mapping[str, Any], user: Mapping[str, Any]
         },
         indent=2,
     )
+
+
+def plugin_user(command: str, arguments: Sequence[str], hint: str, **more: Any) -> dict[str, Any]:
+    """A user whose token a credential plugin gets; ``hint`` says how to install it, ``more`` are further fields.
+
+    https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+    """
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": command,
+        "args": list(arguments),
+        "installHint": hint,
+        "interactiveMode": "IfAvailable",
+    }
+    return {"exec": {**plugin, **more}}

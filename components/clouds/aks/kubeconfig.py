@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import yaml
 
+from facts.catalog import of
 from facts.concepts.kubeconfig import kubeconfig as document
-
-_SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
-"""AKS's own application in Entra, the audience of every token: https://learn.microsoft.com/azure/aks/kubelogin-authentication"""
+from facts.concepts.kubeconfig import plugin_user
 
 
 def endpoint(kubeconfigs: Sequence[Mapping[str, str]]) -> tuple[str, str]:
@@ -31,13 +29,8 @@ def kubeconfig(context: str, server: str, ca_pem_base64: str) -> str:
 
     Azure's own kubeconfig needs a code from a browser, which a program cannot enter.
     """
+    plugin = of("aks").credential_plugin
     cluster = {"server": server, "certificate-authority-data": ca_pem_base64}
-    credential_plugin = {
-        "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "command": "kubelogin",
-        "args": ["get-token", "--login", "azurecli", "--server-id", _SERVER_APPLICATION],
-        "installHint": "Install it: az aks install-cli",
-        "interactiveMode": "IfAvailable",
-        "provideClusterInfo": False,
-    }
-    return document(context, cluster, {"exec": credential_plugin})
+    hint = "Install it: az aks install-cli"
+    user = plugin_user(plugin.command, plugin.arguments.split(), hint, provideClusterInfo=False)
+    return document(context, cluster, user)

@@ -19,7 +19,6 @@ from components.clouds.eks import disk_key, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate, pod_role
-from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
 from components.clouds.eks.network import LOAD_BALANCER
 from components.clouds.eks.version import default_addon_version
 from components.resources import CustomResource
@@ -46,6 +45,8 @@ class Addon:
 
 
 _MOUNTING: Final = ("kube-system", "efs-csi-node-sa")
+_BALANCING: Final = ("kube-system", "aws-load-balancer-controller")
+"""Namespace and service account of the AWS Load Balancer Controller, as its chart has them."""
 
 POD_IDENTITY_AGENT: Final = Addon(name="eks-pod-identity-agent")
 
@@ -159,8 +160,12 @@ def on_admin_pool(
         _declare(name, addon, context, options) for addon in (_COREDNS, _EBS, *chosen(tuple(names)))
     ]
     if LOAD_BALANCER in context.settings.addons:
-        role = _role(f"{name}-load-balancer", "load-balancer", context, options, document=controller_policy(context))
-        made.append(associate(f"{name}-load-balancer", role, context.name, CONTROLLER, context.settings, options))
+        region, vpc = context.settings.region, context.network.vpc
+        rights = context.account.document(
+            "load-balancer", cluster=context.settings.cluster_name, region=region, vpc=vpc
+        )
+        role = _role(f"{name}-load-balancer", "load-balancer", context, options, document=rights)
+        made.append(associate(f"{name}-load-balancer", role, context.name, _BALANCING, context.settings, options))
     return made
 
 

@@ -12,7 +12,6 @@ from typing import Final
 import pulumi
 
 from components.clouds.base import AdminObjects
-from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
 from components.clouds.eks.version import release
@@ -39,18 +38,7 @@ _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> None:
     """The autoscaler's IAM role and its objects in the cluster."""
     settings, name, parent = context.settings, objects.name, objects.parent
-    partition_and_account = pulumi.Output.all(context.account.partition, context.account.id)
-    document = partition_and_account.apply(
-        lambda known: policy.document(
-            *policy.statements(
-                "cluster-autoscaler",
-                partition=known[0],
-                account=known[1],
-                region=settings.region,
-                cluster=settings.cluster_name,
-            )
-        )
-    )
+    document = context.account.document("cluster-autoscaler", region=settings.region, cluster=settings.cluster_name)
     role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
     identity = associate(

@@ -53,6 +53,11 @@ class CallerIdentity:
         """The ARN of a policy that AWS maintains; ``path`` is its name, with its path if it has one."""
         return pulumi.Output.format("arn:{0}:iam::aws:policy/{1}", self.partition, path)
 
+    def document(self, name: str, **values: pulumi.Input[str]) -> pulumi.Output[str]:
+        """The policy document of ``<name>-policy.yaml``, about this account, with ``values`` in place of ``${…}``."""
+        known = pulumi.Output.all(partition=self.partition, account=self.id, **values)
+        return known.apply(lambda texts: policy.document(*policy.statements(name, **texts)))
+
 
 class ServiceRole:
     """A role that ``service`` may assume, with policies of AWS (``managed``) and one of its own (``document``).

@@ -64,12 +64,7 @@ class Karpenter:
     """Karpenter without its pools: interruption queue, IAM roles, Helm releases, EC2NodeClasses and what ends machines
     that do not become ready. ``node_pool`` declares one pool."""
 
-    def __init__(
-        self,
-        context: Context,
-        pools: Sequence[Pool],
-        objects: AdminObjects,
-    ) -> None:
+    def __init__(self, context: Context, pools: Sequence[Pool], objects: AdminObjects) -> None:
         settings = context.settings
         name, parent = objects.name, objects.parent
         self._context, self._objects = context, objects.objects
@@ -131,11 +126,7 @@ class Karpenter:
         return self._objects.declare(name, manifest, opts.parent, node_class, owns_cloud_resources=True)
 
     def _node_classes(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        profile: CustomResource,
-        parent: pulumi.Resource,
+        self, name: str, pools: Sequence[Pool], profile: CustomResource, parent: pulumi.Resource
     ) -> dict[str, CustomResource]:
         context = self._context
         return {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from facts.concepts.kubeconfig import kubeconfig as document
+from facts.concepts.kubeconfig import plugin_user
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,19 +25,13 @@ def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str
     """
     context = f"eks_{region}_{cluster_name}"
     cluster = {"server": endpoint, "certificate-authority-data": ca_pem_base64}
-    credential_plugin: dict[str, Any] = {
-        "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "command": "aws",
-        "args": [
-            *("eks", "get-token"),
-            *("--cluster-name", cluster_name),
-            *("--region", region),
-            *("--output", "json"),
-            *(("--role-arn", login.role) if login.role else ()),
-        ],
-        "installHint": "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/",
-        "interactiveMode": "IfAvailable",
-    }
-    if login.profile:
-        credential_plugin["env"] = [{"name": "AWS_PROFILE", "value": login.profile}]
-    return document(context, cluster, {"exec": credential_plugin})
+    arguments = [
+        *("eks", "get-token"),
+        *("--cluster-name", cluster_name),
+        *("--region", region),
+        *("--output", "json"),
+        *(("--role-arn", login.role) if login.role else ()),
+    ]
+    hint = "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/"
+    profile = {"env": [{"name": "AWS_PROFILE", "value": login.profile}]} if login.profile else {}
+    return document(context, cluster, plugin_user("aws", arguments, hint, **profile))

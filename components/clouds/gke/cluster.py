@@ -200,15 +200,8 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
         "costManagementConfig": {"enabled": True},
         "removeDefaultNodePool": True,
         "initialNodeCount": 1,
-        "nodeConfig": node_config(
-            machine_type=_TEMPORARY_POOL_MACHINE,
-            disk_gb=_TEMPORARY_POOL_DISK_GB,
-            service_account=identity.email,
-            labels={},
-            resource_labels=settings.labels,
-            # A rule of the company that no disk is without one holds for this one, too.
-            disk_key=settings.security.disk_key,
-        ),
+        # A rule of the company that no disk is without a key holds for this one, too.
+        "nodeConfig": node_config(settings, identity.email, _TEMPORARY_POOL_MACHINE, _TEMPORARY_POOL_DISK_GB),
         "deletionProtection": settings.security.deletion_protection,
         "resourceLabels": dict(settings.labels),
     }

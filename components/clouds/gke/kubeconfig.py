@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from facts.catalog import of
 from facts.concepts.kubeconfig import kubeconfig as document
+from facts.concepts.kubeconfig import plugin_user
 
 
 def kubeconfig(context: str, endpoint: str, ca_pem_base64: str | None) -> str:
@@ -20,12 +21,7 @@ def kubeconfig(context: str, endpoint: str, ca_pem_base64: str | None) -> str:
     plugin = of("gke").credential_plugin
     authority = {} if ca_pem_base64 is None else {"certificate-authority-data": ca_pem_base64}
     cluster = {"server": f"https://{endpoint}", **authority}
-    credential_plugin = {
-        "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "command": plugin.command,
-        "args": plugin.arguments.split(),
-        "installHint": "Install it: gcloud components install gke-gcloud-auth-plugin",
-        "interactiveMode": "IfAvailable",
-        "provideClusterInfo": True,
-    }
-    return document(context, cluster, {"exec": credential_plugin})
+    hint = "Install it: gcloud components install gke-gcloud-auth-plugin"
+    return document(
+        context, cluster, plugin_user(plugin.command, plugin.arguments.split(), hint, provideClusterInfo=True)
+    )

@@ -5,15 +5,16 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.settings import Settings
 from facts import catalog
 from facts.catalog.gke.machines import boot_disk
 from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
-from facts.concepts.pool import Image
+from facts.concepts.pool import Image, Pool
 
 if TYPE_CHECKING:
     from schemas import gke
@@ -27,22 +28,15 @@ _SSDS_UNUSED: Final = "a2-ultragpu-"
 
 
 def node_config(
-    *,
-    machine_type: str,
-    disk_gb: int,
-    service_account: pulumi.Input[str],
-    labels: Mapping[str, str],
-    taints: Sequence[Taint] = (),
-    resource_labels: Mapping[str, str],
-    image: Image = "cos",
-    spot: bool = False,
-    secure_boot: bool = True,
-    disk_key: str | None = None,
+    settings: Settings, service_account: pulumi.Input[str], machine_type: str, disk_gb: int, pool: Pool | None = None
 ) -> gke.NodePoolNodeConfig:
-    """A ``nodeConfig`` block: ``disk_gb`` in GB, ``labels`` for the node object, ``resource_labels`` for the bill.
+    """The ``nodeConfig`` of ``pool``, or of one without labels and taints; ``disk_gb`` in GB.
 
-    ``disk_key`` is the customer's own (https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek).
+    The stack's labels are for the bill, and its key of disks for all of them
+    (https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek).
     """
+    image: Image = "cos" if pool is None else pool.image
+    disk_key = settings.security.disk_key
     config: gke.NodePoolNodeConfig = {
         "machineType": machine_type,
         "imageType": IMAGE_TYPES[image],
@@ -53,11 +47,12 @@ def node_config(
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         "metadata": {"disable-legacy-endpoints": "true"},
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
-        "shieldedInstanceConfig": {"enableSecureBoot": secure_boot, "enableIntegrityMonitoring": True},
-        "spot": spot,
-        "labels": dict(labels),
-        "taints": [gke_taint(taint) for taint in taints],
-        "resourceLabels": dict(resource_labels),
+        # Google signs the driver it builds for COS; the one for Ubuntu is built on the node and would not load.
+        "shieldedInstanceConfig": {"enableSecureBoot": image == "cos", "enableIntegrityMonitoring": True},
+        "spot": pool is not None and pool.spot,
+        "labels": {} if pool is None else dict(pool.labels),
+        "taints": [] if pool is None else [gke_taint(taint) for taint in pool.taints],
+        "resourceLabels": dict(settings.labels),
     }
     if disk_key is not None:
         config["bootDiskKmsKey"] = disk_key

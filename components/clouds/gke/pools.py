@@ -72,19 +72,7 @@ _TOO_NEW: Final = (
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
     settings = context.settings
-    config = node_config(
-        machine_type=pool.machine_type,
-        disk_gb=pool.disk_gb,
-        service_account=context.node_account,
-        labels=pool.labels,
-        taints=pool.taints,
-        resource_labels=settings.labels,
-        image=pool.image,
-        spot=pool.spot,
-        # Google signs the driver it builds for COS; the one for Ubuntu is built on the node and would not load.
-        secure_boot=pool.image == "cos",
-        disk_key=settings.security.disk_key,
-    )
+    config = node_config(settings, context.node_account, pool.machine_type, pool.disk_gb, pool)
     if pool.gpu_part is not None:
         config |= _gpus(pool.gpu_part)
     inputs: gke.NodePool = {

@@ -59,7 +59,7 @@ CATALOG: Final = CloudCatalog(
     name="aks",
     account_key="azure-native:subscriptionId",
     account_example="00000000-0000-0000-0000-000000000000",
-    # A token for any other application is refused: https://learn.microsoft.com/azure/aks/kubelogin-authentication
+    # AKS's own application in Entra, the audience of every token; one for another is refused: https://learn.microsoft.com/azure/aks/kubelogin-authentication
     credential_plugin=CredentialPlugin(
         command="kubelogin",
         arguments="get-token --login azurecli --server-id 6dae42f8-4368-4678-94ff-3960e28e3630",

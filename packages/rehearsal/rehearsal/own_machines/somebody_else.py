@@ -64,7 +64,7 @@ class SomebodyElse:
         lab.machine(first.name).run([*init, f"--kubernetes-version={version}"], seconds=_SECONDS)
         admin = lab.machine(first.name).run(["cat", "/etc/kubernetes/admin.conf"])
         made = cls(Api(Kubeconfig.parse(admin)), admin)
-        flannel = yaml.safe_load(_FLANNEL.read_text(encoding="utf-8").replace("{podCidr}", PODS))
+        flannel = yaml.safe_load(_FLANNEL.read_text(encoding="utf-8").replace("${podCidr}", PODS))
         for manifest in flannel.values():
             made.api.apply_manifest(manifest)
         command = lab.machine(first.name).run(["kubeadm", "token", "create", "--print-join-command"])
