@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Final
 
 from facts.catalog import tables
-from facts.catalog.changes import Effects
+from facts.catalog.changes import Effects, effects
 from facts.catalog.gpus import GPUS
 from facts.catalog.machines import Machines
 from facts.catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
@@ -81,10 +81,9 @@ class CloudCatalog:
       none); ``reserved_addresses``: addresses of a subnetwork that the cloud reserves
     - ``reference_region``: one whose prices are representative, for tables; ``separate_regions``: how the names of
       regions begin that accounts of the others cannot use (governments, China)
-    - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster;
-      ``gpu_node_pods``: those that it may run beside them on every node with GPUs; ``addon_pods``: those of ``addons``;
-      ``volume_pods``: those on every node of a stack with a shared volume
+      ``gpu_node_pods``: those that it may run beside them on every node with GPUs; ``volume_pods``: those on every node
+      of a stack with a shared volume
     - ``system_replicas``: name of a system pod that is not on each node, the cluster's nodes and vCPUs → how many of it
     - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
     - ``quota_page``: where to ask for more; may name the ``{region}``
@@ -108,7 +107,6 @@ class CloudCatalog:
     - ``label_room``: pool and labels of the stack → how many more labels the pool can have; ``None`` if any number
     - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
       pool has to be one pool for each zone, and its machines have to be of one size
-    - ``changes``: autoscaler → what becomes of a running job when a setting changes
     - ``outside``: behind a region's name, what its place outside of all zones is called, which counts as the only zone
       of a region without zones; ``None`` if every machine is in a zone
     """
@@ -142,14 +140,11 @@ class CloudCatalog:
     reserved_addresses: int
     reference_region: str
     separate_regions: tuple[str, ...] = ()
-    withdrawn_gpus: Mapping[str, WithdrawnGpu]
     machines: Machines
     prices: Prices
     allocatable: Callable[[Machine], Resources]
-    changes: Mapping[str, Effects]
     system_pods: tuple[SystemPod, ...]
     gpu_node_pods: tuple[SystemPod, ...] = ()
-    addon_pods: tuple[SystemPod, ...] = ()
     volume_pods: tuple[SystemPod, ...] = ()
     system_replicas: Callable[[str, int, float], int] = lambda pod, nodes, vcpus: 1
     quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
@@ -189,6 +184,21 @@ class CloudCatalog:
             for row in tables.rows(self.name, "versions")
         )
         return {version: Support(extended=extended, until=until) for version, extended, until in days}
+
+    @cached_property
+    def withdrawn_gpus(self) -> Mapping[str, WithdrawnGpu]:
+        """GPUs that the cloud had once, by the names people still write."""
+        return {row["name"]: WithdrawnGpu(**row) for row in tables.rows(self.name, "withdrawn_gpus")}
+
+    @cached_property
+    def changes(self) -> Mapping[str, Effects]:
+        """Autoscaler → what becomes of a running job when a setting changes."""
+        return effects(self.name)
+
+    @cached_property
+    def addon_pods(self) -> tuple[SystemPod, ...]:
+        """The pods of the ``addons``."""
+        return tuple(_system_pod(row) for row in tables.rows(self.name, "addon_pods"))
 
     def pods_of(self, addons: Collection[str]) -> tuple[SystemPod, ...]:
         """The pods of these add-ons."""
@@ -256,11 +266,6 @@ def system_pods(cloud: str, *where: str) -> tuple[SystemPod, ...]:
     return tuple(_system_pod(row) for row in tables.rows(cloud, "system_pods") if row["where"] in where)
 
 
-def addon_pods(cloud: str) -> tuple[SystemPod, ...]:
-    """The pods of the cloud's add-ons, from ``addon_pods.csv``."""
-    return tuple(_system_pod(row) for row in tables.rows(cloud, "addon_pods"))
-
-
 def _system_pod(row: tables.Row) -> SystemPod:
     return SystemPod(
         name=row["name"],
@@ -269,11 +274,6 @@ def _system_pod(row: tables.Row) -> SystemPod:
         gpu_node=row["where"] == "gpu-node",
         addon=row.get("addon", ""),
     )
-
-
-def withdrawn_gpus(cloud: str) -> dict[str, WithdrawnGpu]:
-    """GPUs that the cloud had once, by their names, from ``withdrawn_gpus.csv``."""
-    return {row["name"]: WithdrawnGpu(**row) for row in tables.rows(cloud, "withdrawn_gpus")}
 
 
 def clouds() -> tuple[str, ...]:

@@ -31,8 +31,8 @@ def grant(name: str, settings: Settings, cluster: CustomResource, parent: pulumi
     for entry in settings.access:
         roles.assignment(
             f"{name}-{entry.name}-log-in",
-            subscription=settings.project,
-            key=f"{settings.cluster_name}/access/{entry.who}",
+            settings,
+            key=f"access/{entry.who}",
             role=roles.AKS_CLUSTER_USER,
             scope=cluster.id,
             principal=entry.who,

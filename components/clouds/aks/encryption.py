@@ -126,8 +126,8 @@ class Encryption:
         def grant(suffix: str, role: str, scope: pulumi.Input[str], principal: pulumi.Input[str]) -> CustomResource:
             return roles.assignment(
                 f"{name}-{suffix}",
-                subscription=settings.project,
-                key=f"{settings.cluster_name}/{suffix}",
+                settings,
+                key=suffix,
                 role=role,
                 scope=scope,
                 principal=principal,

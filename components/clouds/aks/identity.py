@@ -70,8 +70,8 @@ class ClusterIdentities:
         def grant(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
             return roles.assignment(
                 f"{name}-control-plane-{purpose}",
-                subscription=settings.project,
-                key=f"{settings.cluster_name}/{key or purpose}",
+                settings,
+                key=key or purpose,
                 role=role,
                 scope=scope,
                 principal=self.control_plane.principal,
@@ -112,8 +112,8 @@ def grant_deployer(name: str, settings: Settings, group: CustomResource, parent:
     )
     return roles.assignment(
         f"{name}-deployer",
-        subscription=settings.project,
-        key=f"{settings.cluster_name}/deployer",
+        settings,
+        key="deployer",
         role=roles.AKS_RBAC_CLUSTER_ADMIN,
         scope=group.id,
         principal=deployer.apply(lambda client: client["objectId"]),

@@ -15,6 +15,7 @@ import pulumi
 
 from components.clouds.aks.declare import declare
 from components.resources import CustomResource
+from components.settings import Settings
 
 if TYPE_CHECKING:
     from schemas import aks
@@ -44,23 +45,25 @@ _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "https://gpucluster.dev/azure
 
 def assignment(
     name: str,
+    settings: Settings,
     *,
-    subscription: str,
     key: str,
     role: str,
     scope: pulumi.Input[str],
     principal: pulumi.Input[str],
     opts: pulumi.ResourceOptions,
     principal_type: str | None = "ServicePrincipal",
+    subscription: str | None = None,
 ) -> CustomResource:
     """``role`` on ``scope`` for ``principal`` (an object id).
 
-    ``subscription`` is that of a ``scope`` that is known only in the update. An assignment's name is a GUID, derived
-    from ``key``, which must be unique in the subscription: after a lost state the program finds the assignment.
+    ``subscription`` is that of the ``scope``, by default the stack's. An assignment's name is a GUID, derived from
+    ``key``, which must be unique in the stack: after a lost state the program finds the assignment.
     ``principal_type`` avoids a look-up that fails for new identities.
     """
+    subscription = subscription or settings.project
     inputs: aks.RoleAssignment = {
-        "roleAssignmentName": str(uuid.uuid5(_NAMESPACE, f"{subscription}/{key}/{role}")),
+        "roleAssignmentName": str(uuid.uuid5(_NAMESPACE, f"{subscription}/{settings.cluster_name}/{key}/{role}")),
         "scope": scope,
         # Azure answers with the subscription of the scope, so any other would be replaced after each refresh:
         # https://github.com/Azure/azure-rest-api-specs/issues/10939

@@ -113,15 +113,8 @@ def role_name(cluster_name: str, purpose: str) -> str:
 
 def cluster_role(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> ServiceRole:
     """The control plane's role, for network interfaces and load balancers."""
-    return ServiceRole(
-        f"{name}-control-plane-role",
-        "control-plane",
-        "eks.amazonaws.com",
-        settings,
-        account,
-        parent,
-        managed=CLUSTER_POLICIES,
-    )
+    role, service = f"{name}-control-plane-role", "eks.amazonaws.com"
+    return ServiceRole(role, "control-plane", service, settings, account, parent, managed=CLUSTER_POLICIES)
 
 
 def node_role(
@@ -144,16 +137,8 @@ def pod_role(
     document: pulumi.Input[str] | None = None,
 ) -> ServiceRole:
     """A role for the pods of one service account; ``associate`` assigns it."""
-    return ServiceRole(
-        f"{name}-role",
-        purpose,
-        policy.POD_IDENTITY,
-        settings,
-        account,
-        parent,
-        managed=managed,
-        document=document,
-    )
+    role, service = f"{name}-role", policy.POD_IDENTITY
+    return ServiceRole(role, purpose, service, settings, account, parent, managed=managed, document=document)
 
 
 def associate(

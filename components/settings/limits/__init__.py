@@ -21,6 +21,8 @@ def problems(settings: Settings) -> list[Problem]:
 
 
 def refusals(settings: Settings) -> list[Problem]:
-    """Settings that their cloud does not support."""
-    problems: list[Problem] = import_module(f"components.settings.limits.{settings.cloud}").refusals(settings)
-    return problems
+    """Settings that their cloud does not support, each once.
+
+    A pool of several sizes, zones or with a fallback is several specs with the same problem.
+    """
+    return list(dict.fromkeys(import_module(f"components.settings.limits.{settings.cloud}").refusals(settings)))

@@ -30,7 +30,6 @@ class KmsKeys:
     have been. ``remedy``, and ``elsewhere`` for a key of another region, may contain ``{region}``.
     """
 
-    cloud: str
     written: re.Pattern[str]
     is_not: str
     remedy: str
@@ -40,21 +39,22 @@ class KmsKeys:
 def kms_key_problems(settings: Settings, keys: KmsKeys, of_disks: KmsKeys | None = None) -> Iterator[Problem]:
     """Problems of the encryption keys. ``of_disks``: the form of the disk key, where it differs from ``keys``."""
     security = settings.security
-    yield from _key_problems("kmsKey", security.kms_key, settings.region, keys)
-    yield from _key_problems("diskKey", security.disk_key, settings.region, of_disks or keys)
-    yield from _key_problems("dataKey", security.data_key, settings.region, keys)
+    yield from _key_problems(settings, "kmsKey", security.kms_key, keys)
+    yield from _key_problems(settings, "diskKey", security.disk_key, of_disks or keys)
+    yield from _key_problems(settings, "dataKey", security.data_key, keys)
 
 
-def _key_problems(path: str, key: str | None, region: str, keys: KmsKeys) -> Iterator[Problem]:
+def _key_problems(settings: Settings, path: str, key: str | None, keys: KmsKeys) -> Iterator[Problem]:
     if key is None:
         return
+    region = settings.region
     match = keys.written.fullmatch(key)
     if match is None:
         yield Problem(f"security.{path}", f"'{key}' is not {keys.is_not}", keys.remedy.replace("{region}", region))
     elif (its := match.groupdict().get("region", region)) != region:
         yield Problem(
             f"security.{path}",
-            f"the key is in {its}, but {keys.cloud} needs one in the cluster's region, {region}",
+            f"the key is in {its}, but {settings.cloud.upper()} needs one in the cluster's region, {region}",
             keys.elsewhere.replace("{region}", region),
         )
 
@@ -85,9 +85,9 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def version_problems(settings: Settings, cloud: str) -> Iterator[Problem]:
+def version_problems(settings: Settings) -> Iterator[Problem]:
     """A pinned version that the cloud no longer has, or only in its channel of extended support."""
-    written, known = settings.kubernetes.version, catalog.of(settings.cloud)
+    written, known, cloud = settings.kubernetes.version, catalog.of(settings.cloud), settings.cloud.upper()
     if written is None:
         return
     support, oldest = support_of(known, written), min(map(_minor, known.supported))

@@ -14,7 +14,6 @@ from components.settings.settings import Settings
 class Windows:
     """A cloud's limits; ``None``: no limit. ``autoscaler``: the only one that respects a window, if not all do."""
 
-    cloud: str
     least_hours: int = 4
     longest_exclusion_days: int | None = None
     most_exclusions: int | None = None
@@ -23,7 +22,7 @@ class Windows:
 
 def problems(settings: Settings, windows: Windows) -> Iterator[Problem]:
     """Windows and exclusions of the stack file that the cloud would not respect."""
-    maintenance, cloud = settings.maintenance, windows.cloud
+    maintenance, cloud = settings.maintenance, settings.cloud.upper()
     if maintenance.hours < windows.least_hours:
         yield Problem(
             "maintenance.hours",

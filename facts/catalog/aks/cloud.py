@@ -8,8 +8,7 @@ from typing import Final
 
 from facts.catalog.aks.nodes import allocatable
 from facts.catalog.aks.quotas import quotas
-from facts.catalog.changes import effects
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
 from facts.catalog.prices import Prices, Source, fees
@@ -100,7 +99,6 @@ CATALOG: Final = CloudCatalog(
     reference_region="westus2",
     # https://learn.microsoft.com/azure/azure-government/ and https://learn.microsoft.com/azure/china/
     separate_regions=("usgov", "usdod", "china"),
-    withdrawn_gpus=withdrawn_gpus("aks"),
     machines=Machines(cloud="aks"),
     prices=Prices(
         cloud="aks",
@@ -135,7 +133,6 @@ CATALOG: Final = CloudCatalog(
         disk_sizes=tuple(32 << step for step in range(11)),
     ),
     allocatable=allocatable,
-    changes=effects("aks"),
     system_pods=system_pods("aks", "node", "cluster"),
     # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
     unneeded_minutes={"optimize-utilization": 5, "balanced": 10},

@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from facts.catalog.changes import effects
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin, addon_pods, system_pods, withdrawn_gpus
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, allocatable, disk_mib
 from facts.catalog.eks.quotas import quotas
@@ -91,7 +90,6 @@ CATALOG: Final = CloudCatalog(
     reference_region="us-east-1",
     # https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html
     separate_regions=("us-gov-", "cn-", "us-iso", "eusc-"),
-    withdrawn_gpus=withdrawn_gpus("eks"),
     # Amazon's price list has no on-demand price for p5e: it is sold in capacity blocks, and p5en is the same size.
     machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge"})),
     prices=Prices(
@@ -109,9 +107,7 @@ CATALOG: Final = CloudCatalog(
         nat=nat_price,
     ),
     allocatable=allocatable,
-    changes=effects("eks"),
     system_pods=system_pods("eks", "node", "cluster"),
-    addon_pods=addon_pods("eks"),
     disk_mib=disk_mib,
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
     spot_notice_seconds=120,

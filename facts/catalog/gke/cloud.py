@@ -6,8 +6,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from facts.catalog.changes import effects
-from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods, withdrawn_gpus
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods
 from facts.catalog.gke.machines import GkeMachines, is_custom
 from facts.catalog.gke.nodes import allocatable, disk_mib, system_replicas
 from facts.catalog.gke.quotas import quotas
@@ -91,7 +90,6 @@ CATALOG: Final = CloudCatalog(
     # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
     reserved_addresses=4,
     reference_region="us-central1",
-    withdrawn_gpus=withdrawn_gpus("gke"),
     machines=GkeMachines(cloud="gke"),
     prices=Prices(
         cloud="gke",
@@ -106,7 +104,6 @@ CATALOG: Final = CloudCatalog(
         premium=lambda type: _CUSTOM_PREMIUM if is_custom(type) else 1.0,
     ),
     allocatable=allocatable,
-    changes=effects("gke"),
     system_pods=system_pods("gke", "node", "cluster"),
     gpu_node_pods=system_pods("gke", "gpu-node"),
     volume_pods=system_pods("gke", "volume-node"),

@@ -55,8 +55,8 @@ def pod_identity(
     for key, (scope, granted) in grants.items():
         roles.assignment(
             f"{name}-{key}",
-            subscription=settings.project,
-            key=f"{settings.cluster_name}/{role}/{key}",
+            settings,
+            key=f"{role}/{key}",
             role=granted,
             scope=scope,
             principal=identity.principal,

@@ -47,13 +47,13 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         ),
         outputs=["loginServer"],
     )
-    _assign(f"{name}-pull", context, settings.project, f"{settings.cluster_name}/registry", resource.id, parent)
+    _assign(f"{name}-pull", context, settings.project, "registry", resource.id, parent)
     return resource.output("loginServer")
 
 
 def grant_pull(context: Context, name: str, registry: str, parent: pulumi.Resource) -> None:
     """Grant the nodes' identity to pull from an existing registry of any subscription of the tenant."""
-    _assign(name, context, registry.split("/")[2], f"{context.settings.cluster_name}/{registry}", registry, parent)
+    _assign(name, context, registry.split("/")[2], registry, registry, parent)
 
 
 def _assign(
@@ -69,6 +69,7 @@ def _assign(
     for assignment_name, role in ((name, roles.ACR_PULL), (f"{name}-read", roles.REPOSITORY_READER)):
         roles.assignment(
             assignment_name,
+            context.settings,
             subscription=subscription,
             key=key,
             role=role,

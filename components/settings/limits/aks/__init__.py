@@ -22,7 +22,6 @@ _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A
 _GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 _KMS_KEYS: Final = common.KmsKeys(
-    cloud="AKS",
     written=KEY,
     is_not="the resource ID of a key version in Key Vault; a key's URL is not enough, because the program grants the "
     "cluster access by resource ID",
@@ -30,7 +29,6 @@ _KMS_KEYS: Final = common.KmsKeys(
 )
 # https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
 _DISK_KEYS: Final = common.KmsKeys(
-    cloud="AKS",
     written=ENCRYPTION_SET,
     is_not="the resource ID of a disk encryption set, through which Azure disks use a key",
     remedy="Write /subscriptions/<subscription>/resourceGroups/<group>/providers/Microsoft.Compute/"
@@ -46,32 +44,29 @@ _NAMES: Final = Names(
 )
 
 
-def refusals(settings: Settings) -> list[Problem]:
-    """The settings that AKS does not support, each once."""
+def refusals(settings: Settings) -> Iterator[Problem]:
+    """The settings that AKS does not support."""
     unread = list(network.unread(settings))
+    yield from unread
     if unread:
-        return unread
-    problems = (
-        *refused.problems(settings),
-        *_account(settings),
-        *common.version_problems(settings, "AKS"),
-        *_cluster_name(settings),
-        *common.people_problems(
-            settings,
-            _GUID,
-            "the object ID of an Entra group",
-            "Write the ID that 'az ad group show --group <name> --query id' prints; add users and pipelines' "
-            "identities to a group",
-        ),
-        *pool_problems(settings),
-        *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
-        *_disk_key(settings),
-        *_control_plane(settings),
-        *name_problems(settings, _NAMES),
-        *network.range_problems(settings),
+        return
+    yield from refused.problems(settings)
+    yield from _account(settings)
+    yield from common.version_problems(settings)
+    yield from _cluster_name(settings)
+    yield from common.people_problems(
+        settings,
+        _GUID,
+        "the object ID of an Entra group",
+        "Write the ID that 'az ad group show --group <name> --query id' prints; add users and pipelines' "
+        "identities to a group",
     )
-    # A pool of several sizes or with a fallback is several specs with the same problem.
-    return list(dict.fromkeys(problems))
+    yield from pool_problems(settings)
+    yield from common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS)
+    yield from _disk_key(settings)
+    yield from _control_plane(settings)
+    yield from name_problems(settings, _NAMES)
+    yield from network.range_problems(settings)
 
 
 def _account(settings: Settings) -> Iterator[Problem]:

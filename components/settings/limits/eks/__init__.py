@@ -18,7 +18,6 @@ from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernet
 from facts.concepts.pool import ADMIN_POOL_NAME
 
 _KMS_KEYS: Final = common.KmsKeys(
-    cloud="EKS",
     written=re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+"),
     is_not="the ARN of a KMS key",
     remedy="Write arn:aws:kms:{region}:<account>:key/<id>, not an alias",
@@ -29,7 +28,7 @@ _PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]
 # AWS patches a control plane at any time, and never a node group
 # (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html). Karpenter renews its own nodes, and
 # its budgets cannot name dates.
-_WINDOWS: Final = windows.Windows(cloud="EKS", most_exclusions=0, autoscaler="karpenter")
+_WINDOWS: Final = windows.Windows(most_exclusions=0, autoscaler="karpenter")
 # https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
 _POLICY: Final = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII)
 _PATH: Final = re.compile(r"/([!-~]{1,510}/)?")
@@ -51,33 +50,30 @@ _NAMES: Final = Names(
 )
 
 
-def refusals(settings: Settings) -> list[Problem]:
-    """The settings that EKS does not support, each once."""
+def refusals(settings: Settings) -> Iterator[Problem]:
+    """The settings that EKS does not support."""
     unread = list(network.unread(settings))
+    yield from unread
     if unread:
-        return unread
-    problems = (
-        *refused.problems(settings),
-        *_account(settings),
-        *_version(settings),
-        *network.problems(settings),
-        *windows.problems(settings, _WINDOWS),
-        *common.people_problems(
-            settings,
-            _PERSON,
-            "the ARN of an IAM role or user, the principals that this program can grant access",
-            "Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
-        ),
-        *common.kms_key_problems(settings, _KMS_KEYS),
-        *_roles(settings),
-        *name_problems(settings, _NAMES),
-        *_autoscaler(settings),
-        *_node_groups(settings),
-        *pool_problems(settings),
-        *_addon_versions(settings),
+        return
+    yield from refused.problems(settings)
+    yield from _account(settings)
+    yield from _version(settings)
+    yield from network.problems(settings)
+    yield from windows.problems(settings, _WINDOWS)
+    yield from common.people_problems(
+        settings,
+        _PERSON,
+        "the ARN of an IAM role or user, the principals that this program can grant access",
+        "Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
     )
-    # A pool of several sizes, zones or with a fallback is several specs with the same problem.
-    return list(dict.fromkeys(problems))
+    yield from common.kms_key_problems(settings, _KMS_KEYS)
+    yield from _roles(settings)
+    yield from name_problems(settings, _NAMES)
+    yield from _autoscaler(settings)
+    yield from _node_groups(settings)
+    yield from pool_problems(settings)
+    yield from _addon_versions(settings)
 
 
 def _account(settings: Settings) -> Iterator[Problem]:

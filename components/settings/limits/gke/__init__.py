@@ -19,7 +19,6 @@ from facts.catalog import tables
 from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
 
 _KMS_KEYS: Final = common.KmsKeys(
-    cloud="GKE",
     written=re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+"),
     is_not="the full name of a Cloud KMS key",
     remedy="Write projects/<project>/locations/{region}/keyRings/<ring>/cryptoKeys/<key>",
@@ -33,7 +32,7 @@ _CONTROL_PLANE_PREFIX: Final = 28
 # without any upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions.
 # Earlier copies count 32 days, so 12 hours in each of the four whole weeks, which satisfy both.
 _OPEN_HOURS, _COUNTED_DAYS = 48, 92
-_WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, most_exclusions=3)
+_WINDOWS: Final = windows.Windows(least_hours=12, most_exclusions=3)
 
 # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
@@ -50,27 +49,23 @@ _NAMES: Final = Names(
 )
 
 
-def refusals(settings: Settings) -> list[Problem]:
-    """The settings that GKE does not support, each once."""
-    problems = (
-        *refused.problems(settings),
-        *common.version_problems(settings, "GKE"),
-        *_drivers(settings),
-        *_partitions(settings),
-        *_labels(settings),
-        *_resource_labels(settings),
-        *common.kms_key_problems(settings, _KMS_KEYS),
-        *_data_key(settings),
-        *name_problems(settings, _NAMES),
-        *_people(settings),
-        *windows.problems(settings, _windows(settings)),
-        *_control_plane(settings),
-        *_private_endpoint(settings),
-        *_existing_network(settings),
-        *pool_problems(settings),
-    )
-    # A pool of several sizes or with a fallback is several specs with the same problem.
-    return list(dict.fromkeys(problems))
+def refusals(settings: Settings) -> Iterator[Problem]:
+    """The settings that GKE does not support."""
+    yield from refused.problems(settings)
+    yield from common.version_problems(settings)
+    yield from _drivers(settings)
+    yield from _partitions(settings)
+    yield from _labels(settings)
+    yield from _resource_labels(settings)
+    yield from common.kms_key_problems(settings, _KMS_KEYS)
+    yield from _data_key(settings)
+    yield from name_problems(settings, _NAMES)
+    yield from _people(settings)
+    yield from windows.problems(settings, _windows(settings))
+    yield from _control_plane(settings)
+    yield from _private_endpoint(settings)
+    yield from _existing_network(settings)
+    yield from pool_problems(settings)
 
 
 def _windows(settings: Settings) -> windows.Windows:

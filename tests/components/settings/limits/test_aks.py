@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from components.settings import Settings, load
-from components.settings.limits.aks import refusals
+from components.settings.limits import refusals
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import TimeSharing
