@@ -22,7 +22,7 @@ from rehearsal.providers.values import merged as merged_values
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+    import tomli as tomllib
 
 Settings = Mapping[str, Any]
 _NODE_CONFIG: Final = "application/node.eks.aws"
