@@ -1,7 +1,7 @@
 """``python3 -m rehearsal.tools [MODULE …]``: install or check the binaries; the last line is their folder.
 
-Without arguments all of them but those of own machines, else only those of the modules named (``actionlint``,
-``kubernetes``, …).
+Without arguments all of them but those of own machines and of other languages, else only those of the modules named
+(``actionlint``, ``kubernetes``, …).
 Progress goes to stderr, the folder to stdout.
 """
 
@@ -13,7 +13,7 @@ import time
 
 from rehearsal.tools.command import ToolsError
 from rehearsal.tools.install import install
-from rehearsal.tools.modules import LAB, MODULES, Module
+from rehearsal.tools.modules import LAB, LANGUAGES, MODULES, Module
 from rehearsal.tools.progress import Progress, duration
 
 
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _named(names: list[str]) -> tuple[Module, ...]:
-    known = {module.name: module for module in (*MODULES, *LAB)}
+    known = {module.name: module for module in (*MODULES, *LAB, *LANGUAGES)}
     if unknown := sorted(set(names) - set(known)):
         raise ToolsError(f"no module called {', '.join(unknown)}; there are {', '.join(known)}")
     return tuple(known[name] for name in names) or MODULES

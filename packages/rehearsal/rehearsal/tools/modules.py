@@ -211,6 +211,9 @@ REHEARSAL: Final = (KUBERNETES, KARPENTER, KWOK, *PREVIEW)
 OF_AUTOSCALER: Final[Mapping[str, tuple[Module, ...]]] = {"karpenter": (HELM, KARPENTER_AWS)}
 """What a rehearsal runs besides, by the stack's autoscaler: Karpenter comes from its Helm charts."""
 
+LANGUAGES: Final = (_module("pulumi-yaml"), _module("pulumi-nodejs-sdk"))
+"""What only tests of the component package need: programs in other languages."""
+
 CRICTL: Final = _module("crictl")
 COREDNS: Final = _module("coredns")
 CNI_PLUGINS: Final = _module("cni-plugins")
