@@ -21,6 +21,8 @@ WORKERS ?= 3
 VENV := .venv/bin
 # Runs before .venv exists, on the standard library alone.
 TOOLS = PYTHONPATH=packages/rehearsal $(PYTHON) -m rehearsal.tools
+# The component package starts in the same environment (components/package/PulumiPlugin.yaml).
+LINK = ln -sfn ../../.venv components/package/venv
 REHEARSAL := $(if $(CHARTS),GPUCLUSTER_CHARTS="$(abspath $(CHARTS))") $(VENV)/python -m rehearsal
 PYTEST = $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Installs all binaries if need be (progress on stderr) and hands their folder to the command that follows.
@@ -38,13 +40,13 @@ help: ## List the targets
 	  line = sprintf("%21s", "") } line = line " " words[i] } print line }'
 
 setup: ## Virtual environment (.venv) with what the program and the gate need; other targets add what they need
-	@$(TOOLS).environment program
+	@$(TOOLS).environment program && $(LINK)
 
 setup-rehearsal: ## The same, and what the rehearsal and .venv/bin/gpu need
-	@$(TOOLS).environment rehearsal
+	@$(TOOLS).environment rehearsal && $(LINK)
 
 setup-dev: ## The same, and what checks and tests need
-	@$(TOOLS).environment dev
+	@$(TOOLS).environment dev && $(LINK)
 
 tools: ## Install all the binaries (each command installs what it needs); the last line is their folder (GPUCLUSTER_TOOLS_FROM=archives, or source to compile all; GPUCLUSTER_TOOLS_MIRROR=URL)
 	@$(TOOLS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from components.settings.problems import Problem, SettingsError
-from components.settings.read import from_pulumi, from_stack_file, load
+from components.settings.read import from_pulumi, from_stack_file, load, of_running_stack
 from components.settings.settings import Settings
 
-__all__ = ["Problem", "Settings", "SettingsError", "from_pulumi", "from_stack_file", "load"]
+__all__ = ["Problem", "Settings", "SettingsError", "from_pulumi", "from_stack_file", "load", "of_running_stack"]

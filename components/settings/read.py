@@ -43,13 +43,28 @@ def from_pulumi() -> Settings:
     import pulumi
     from pulumi.runtime.config import CONFIG
 
-    config: Mapping[str, Any] = CONFIG.get()
-    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items() if key.startswith(f"{NAMESPACE}:")}
+    own = {
+        key.removeprefix(f"{NAMESPACE}:"): value
+        for key, value in CONFIG.get().items()
+        if key.startswith(f"{NAMESPACE}:")
+    }
     secrets = [key for key in own if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{key}")]
     try:
-        return load(own, stack=pulumi.get_stack(), project=config.get(_account_key(own)), secrets=secrets)
+        return of_running_stack(own, secrets=secrets)
     except SettingsError as error:
         raise pulumi.RunError(str(error)) from None
+
+
+def of_running_stack(own: Mapping[str, object], *, secrets: Collection[str] = ()) -> Settings:
+    """Settings from the keys ``own``, for the running stack and the account in its configuration.
+
+    Raises:
+        SettingsError: all problems.
+    """
+    import pulumi
+    from pulumi.runtime.config import CONFIG
+
+    return load(own, stack=pulumi.get_stack(), project=CONFIG.get().get(_account_key(own)), secrets=secrets)
 
 
 def from_stack_file(path: Path | str) -> Settings:

@@ -1,0 +1,79 @@
+"""A whole cluster: what the program declares for its stack file, and what other languages get as one component."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components import outputs
+from components.access import Access, AccessArgs
+from components.cluster import Cluster, ClusterArgs
+from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
+from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
+from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.published_offer import PublishedOffer, PublishedOfferArgs
+from components.settings import Settings
+from components.teams import Teams, TeamsArgs
+from components.workloads.declare import declare_workloads
+from facts.concepts.pool import Pool
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuClusterArgs:
+    """All ``settings`` of a stack file."""
+
+    settings: Settings
+
+
+class GpuCluster(pulumi.ComponentResource):
+    """Everything that the program declares, as one component; ``outputs`` has the program's outputs by name.
+
+    With ``deletionProtection`` the component is protected, and its children with it.
+    """
+
+    outputs: Mapping[str, Any]
+
+    def __init__(self, name: str, args: GpuClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        guarded = pulumi.ResourceOptions(protect=args.settings.security.deletion_protection or None)
+        super().__init__("gpucluster:index:GpuCluster", name, None, pulumi.ResourceOptions.merge(opts, guarded))
+        self.outputs = assemble(args.settings, lambda: pulumi.ResourceOptions(parent=self))
+        self.register_outputs(dict(self.outputs))
+
+
+def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) -> dict[str, Any]:
+    """Declare the cluster, its pools and what runs in it, each component with ``options``; the outputs by name."""
+    gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
+    cluster = Cluster("cluster", ClusterArgs(settings=settings), options())
+    admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool), options())
+    autoscaler = ClusterAutoscaler(
+        "autoscaler",
+        ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin_pool, pools=(*gpu_pools, *cpu_pools)),
+        options(),
+    )
+
+    def of(pool: Pool) -> NodePoolArgs:
+        """A pool's arguments."""
+        return NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool)
+
+    for gpu_pool in gpu_pools:
+        GpuNodePool(gpu_pool.name, of(gpu_pool), options())
+    for cpu_pool in cpu_pools:
+        CpuNodePool(cpu_pool.name, of(cpu_pool), options())
+    DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), options())
+    access = Access("access", AccessArgs(cluster=cluster, entries=settings.access, teams=settings.teams), options())
+    Teams("teams", TeamsArgs(cluster=cluster, teams=settings.teams, namespaces=access.namespaces), options())
+    GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), options())
+    workloads = declare_workloads(cluster, admin_pool, access.namespaces, options())
+    PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools, addresses=workloads), options())
+    return {
+        "clusterName": cluster.handle.name,
+        "kubeconfig": cluster.kubeconfig,
+        "autoscaling": autoscaler.pools,
+        "network": dict(cluster.handle.network),
+        **outputs.of_settings(settings),
+        **workloads,
+    }

@@ -1,0 +1,112 @@
+"""The package's schema, from the model of a stack file: https://www.pulumi.com/docs/iac/guides/building-extending/packages/schema/"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from components.settings.problems import sections_in
+from components.settings.stack_file import StackFile
+
+PACKAGE: Final = "gpucluster"
+GPU_CLUSTER: Final = f"{PACKAGE}:index:GpuCluster"
+_LANGUAGES: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{language: {"respectSchemaVersion": True} for language in ("nodejs", "python", "csharp", "java")},
+    # Without them the generator leaves out the type of `access`, a list of plain objects:
+    # https://github.com/pulumi/pulumi/blob/v3.200.0/pkg/codegen/go/gen.go (populateDetailsForPropertyTypes)
+    "go": {"respectSchemaVersion": True, "generateExtraInputTypes": True},
+}
+_ANY: Final[Mapping[str, Any]] = {"$ref": "pulumi.json#/Any"}
+_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
+_TEXTS: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": _TEXT}
+_OUTPUTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "clusterName": {**_TEXT, "description": "the cluster's name"},
+    "kubeconfig": {**_TEXT, "secret": True, "description": "the kubeconfig of its users"},
+    "autoscaling": {**_ANY, "description": "how each pool scales"},
+    "network": {**_ANY, "description": "IDs of the network"},
+    "pools": {**_ANY, "description": "labels, taints and limits of each GPU pool"},
+    "gpuJobs": {**_TEXTS, "description": "the YAML of a test job for each GPU pool"},
+    "cost": {**_ANY, "description": "list prices per hour, idle and at the maximum"},
+    "quotas": {**_ANY, "description": "quotas that the account needs"},
+    "gpuInstall": {**_TEXT, "description": "how users install the command `gpu`"},
+}
+_OUTPUTS_OF_KEYS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "raw": {**_ANY, "description": "the `raw` inputs"},
+    "registry": {**_TEXT, "description": "address of the container registry"},
+    "checkpoints": {**_TEXT, "description": "URL of the bucket for checkpoints"},
+    "sharedVolume": {**_TEXT, "description": "the claim of the shared volume"},
+    "services": {**_TEXTS, "description": "address of each inference service"},
+    **{
+        tool: {**_TEXT, "description": "how to use the tool"}
+        for tool in ("monitoring", "queue", "notebook", "dashboard")
+    },
+}
+"""Outputs of stacks that have the key in ``workloads``, or ``raw``."""
+
+
+def package_schema() -> dict[str, Any]:
+    """The schema of the package: ``GpuCluster`` with the keys of a stack file as inputs, and a type per section.
+
+    No input is required here: languages would report a missing one alone, the settings report it with all problems.
+    """
+    stack_file = StackFile.model_json_schema()
+    types = {
+        f"{PACKAGE}:index:{section.__name__}": {
+            "type": "object",
+            "description": section.__doc__,
+            "properties": _keys(section, stack_file["$defs"][section.__name__]),
+        }
+        for section in sections_in(StackFile)
+    }
+    return {
+        "name": PACKAGE,
+        "displayName": PACKAGE,
+        "version": "0.0.0",  # the engine takes that of the Git tag
+        "description": "A Kubernetes cluster whose GPU pools scale from zero",
+        "language": _LANGUAGES,
+        "types": types,
+        "resources": {
+            GPU_CLUSTER: {
+                "isComponent": True,
+                "description": "A GPU cluster; its inputs are the keys of a stack file: docs/configuration.md",
+                "inputProperties": _keys(StackFile, stack_file),
+                "properties": {**_OUTPUTS, **_OUTPUTS_OF_KEYS},
+                "required": list(_OUTPUTS),
+            }
+        },
+    }
+
+
+def _keys(section: type[BaseModel], json_schema: Mapping[str, Any]) -> dict[str, Any]:
+    meanings = {field.alias or name: field.description for name, field in section.model_fields.items()}
+    return {
+        key: {**_type(each), "description": f"{meanings[key]}{_choices(each)}"}
+        for key, each in json_schema["properties"].items()
+    }
+
+
+def _choices(key: Mapping[str, Any]) -> str:
+    return f" ({', '.join(key['enum'])})" if "enum" in key else ""
+
+
+def _type(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The type of a key. All are plain: the settings decide which resources there are, so a preview must know them."""
+    return {**_form(spec), "plain": True}
+
+
+def _form(spec: Mapping[str, Any]) -> dict[str, Any]:
+    if "anyOf" in spec:
+        forms = [_type(each) for each in spec["anyOf"] if each.get("type") != "null"]
+        forms = [form for index, form in enumerate(forms) if form not in forms[:index]]
+        numbers = {form.get("type") for form in forms} == {"number", "integer"}
+        return forms[0] if numbers or len(forms) == 1 else {"oneOf": forms}
+    if "$ref" in spec:
+        return {"$ref": f"#/types/{PACKAGE}:index:{spec['$ref'].rpartition('/')[2]}"}
+    if spec["type"] == "array":
+        return {"type": "array", "items": _type(spec["items"])}
+    if spec["type"] == "object":
+        values = spec["additionalProperties"]
+        return {"type": "object", "additionalProperties": dict(_ANY) if values is True else _type(values)}
+    return {"type": spec["type"]}

@@ -1,0 +1,141 @@
+"""The component package: its schema is that of a stack file, and it declares what the program declares."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pulumi
+import pytest
+from pulumi.errors import InputPropertiesError
+
+from components.gpu_cluster import GpuCluster, GpuClusterArgs
+from components.package.provider import PackageProvider, settings_of
+from components.package.schema import package_schema
+from components.settings import SettingsError
+from tests import one_stack, recorder, research_lab
+from tests.recorder import Recording
+from tests.stacks import ROOT, run_program, run_with
+
+SCHEMA = package_schema()
+GPU_CLUSTER = SCHEMA["resources"]["gpucluster:index:GpuCluster"]
+
+
+def keys(cloud: str, **changes: Any) -> dict[str, Any]:
+    """The keys of the one stack, as the engine sends them: every number is a floating-point number."""
+    config = one_stack.config(cloud, **changes)
+    own = {key.removeprefix("gpucluster:"): value for key, value in config.items() if key.startswith("gpucluster:")}
+    return json.loads(json.dumps(own), parse_int=float)
+
+
+def run_component(cloud: str, **changes: Any) -> Recording:
+    """What the component registers in a stack whose configuration has the account alone."""
+    account = {key: value for key, value in one_stack.config(cloud).items() if not key.startswith("gpucluster:")}
+
+    def program() -> None:
+        GpuCluster("gpus", GpuClusterArgs(settings=settings_of(keys(cloud, **changes))))
+
+    return recorder.run(program, stack="one", config=account)
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_the_component_declares_what_the_program_declares_with_itself_as_the_parent(cloud: str) -> None:
+    program, component = run_with(one_stack.config(cloud), "one"), run_component(cloud)
+    (top, *others) = component.resources
+    assert (top.type, top.name) == ("gpucluster:index:GpuCluster", "gpus")
+    assert {(each.type, each.name): each.inputs for each in others} == {
+        (each.type, each.name): each.inputs for each in program.resources
+    }
+    outermost = {each.name for each in program.resources if "::pulumi:pulumi:Stack::" in each.parent}
+    assert {each.name for each in others if each.parent == top.urn} >= {"cluster", "admin", "autoscaler"}
+    assert {each.name for each in others if each.parent == top.urn} == outermost
+    assert component.outputs[top.urn].keys() == program.stack_outputs.keys()
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_deletion_protection_protects_the_component(cloud: str) -> None:
+    security = {"deletionProtection": True}
+    assert run_component(cloud, security=security).resources[0].protect
+    assert not run_component(cloud, security={"deletionProtection": False}).resources[0].protect
+
+
+def test_the_problems_of_a_stack_file_are_reported_in_the_same_words() -> None:
+    wrong = {"region": "nowhere", "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "minNodes": 1, "maxNode": 4}]}
+    with pytest.raises(Exception, match="3 problems") as program:
+        run_with(one_stack.config("gke", **wrong), "one")
+    with pytest.raises(SettingsError) as component:
+        run_component("gke", **wrong)
+    assert str(component.value) in str(program.value)
+    assert "gpuPools[0].minNodes" in str(component.value)
+
+
+def test_a_value_that_a_preview_does_not_know_is_refused_with_its_path() -> None:
+    def program() -> None:
+        inputs = keys("gke")
+        inputs["gpuPools"][0]["maxNodes"] = pulumi.Output.from_input(4)
+        settings_of(inputs)
+
+    with pytest.raises(SettingsError, match=r"gpuPools\[0\]\.maxNodes: is an output"):
+        recorder.run(program, stack="one", config={"gcp:project": "my-gcp-project"})
+
+
+def test_a_second_cluster_of_a_stack_is_refused_by_name() -> None:
+    def program() -> None:
+        provider = PackageProvider()
+        provider.construct("one", "gpucluster:index:GpuCluster", keys("gke"))
+        provider.construct("two", "gpucluster:index:GpuCluster", keys("gke"))
+
+    with pytest.raises(InputPropertiesError) as refused:
+        recorder.run(program, stack="one", config={"gcp:project": "my-gcp-project"})
+    assert refused.value.message == "A stack has one GpuCluster, this one has one, two. Write a stack for each."
+
+
+@pytest.mark.parametrize("cloud", ["kubeadm", "existing"])
+def test_machines_that_you_have_need_the_program_itself(cloud: str) -> None:
+    with pytest.raises(SettingsError, match="cloud: only the program itself"):
+        settings_of({"cloud": cloud})
+
+
+def test_every_input_has_a_description_and_is_known_before_the_program_runs() -> None:
+    pools = SCHEMA["types"]["gpucluster:index:GpuPool"]["properties"]
+    assert {"name", "gpu", "gpusPerNode", "capacity", "minNodes", "maxNodes"} <= pools.keys()
+    for section in (GPU_CLUSTER["inputProperties"], *(each["properties"] for each in SCHEMA["types"].values())):
+        assert all(key["description"] and key["plain"] for key in section.values())
+
+
+def test_a_list_may_be_written_as_its_only_item() -> None:
+    sizes = SCHEMA["types"]["gpucluster:index:GpuPool"]["properties"]["gpusPerNode"]["oneOf"]
+    assert [each["type"] for each in sizes] == ["integer", "array"]
+
+
+def test_every_type_that_the_schema_refers_to_is_in_it() -> None:
+    named = {ref.removeprefix("#/types/") for ref in _references(SCHEMA) if ref.startswith("#")}
+    assert "gpucluster:index:GpuPool" in named
+    assert named == SCHEMA["types"].keys()
+
+
+@pytest.mark.parametrize("cloud", research_lab.CLOUDS)
+def test_every_output_of_a_stack_with_all_tools_is_an_output_of_the_component(cloud: str) -> None:
+    outputs = run_program(research_lab.file(cloud)).stack_outputs
+    assert {"notebook", "queue"} <= outputs.keys()
+    assert outputs.keys() <= GPU_CLUSTER["properties"].keys()
+    assert outputs.keys() >= set(GPU_CLUSTER["required"])
+    assert GPU_CLUSTER["properties"]["kubeconfig"]["secret"]
+
+
+def test_the_repository_has_no_symbolic_links_which_pulumi_package_add_refuses() -> None:
+    listed = subprocess.run(["git", "ls-files", "--stage"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "components/package/PulumiPlugin.yaml" in listed.stdout
+    assert [line for line in listed.stdout.splitlines() if line.startswith("120000")] == []
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from (value for key, value in part.items() if key == "$ref")
+        for value in part.values():
+            yield from _references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _references(value)
