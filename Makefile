@@ -15,6 +15,8 @@ UPDATE ?=
 BASE ?= origin/main
 ARGS ?=
 PACK ?= build/policy-pack
+VERSION ?=
+REFRESH ?=
 # On 2 cores: rehearsals wait for much of their time.
 WORKERS ?= 3
 
@@ -32,7 +34,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview scan plan deploy drift engine gate-config gate-diff policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -65,8 +67,39 @@ rehearse-stop: setup-rehearsal ## Stop what KEEP=1 left running, or a killed reh
 preview: setup-rehearsal ## pulumi preview with the policy gate, no account needed (STACK=)
 	@$(REHEARSAL) preview --stack "$(STACK)"
 
+scan: setup-rehearsal ## The same, with the findings as SARIF for code scanning, in build/gate.sarif (STACK=)
+	@mkdir -p build && rm -f build/gate.sarif
+	@GPUCLUSTER_GATE_RESULT="$(abspath build/gate.sarif)" $(REHEARSAL) preview --stack "$(STACK)"; code=$$?; \
+	  $(VENV)/python -m policies.scan build/gate.sarif "$(STACK)" && exit $$code
+
+# What needs an account runs the `pulumi` on PATH, which is logged in: https://www.pulumi.com/docs/iac/guides/basics/update-plans/
+WITH_GATE = config="$$($(VENV)/python -m policies.config --stack "$(STACK)")" && pulumi --non-interactive --color never
+UPDATE_FLAGS = --stack "$(STACK)" $(if $(filter-out 0 no false,$(REFRESH)),--refresh) --policy-pack policies --policy-pack-config "$$config"
+
+plan: setup ## pulumi preview with the gate against the account: build/plan.json for `make deploy`, build/plan.md to read (STACK=, REFRESH=1: undo drift)
+	@mkdir -p build && rm -f build/plan.json
+	@$(WITH_GATE) preview --diff --save-plan build/plan.json $(UPDATE_FLAGS) > build/plan.txt 2>&1; code=$$?; cat build/plan.txt; \
+	  { echo "### Update of stack $(STACK)" && echo '~~~~~~diff' && head -c 60000 build/plan.txt && echo && echo '~~~~~~'; } \
+	  > build/plan.md && exit $$code
+
+deploy: setup ## pulumi up with the gate, nothing but what build/plan.json holds (STACK=, REFRESH= as of the plan)
+	@$(WITH_GATE) up --yes --plan build/plan.json $(UPDATE_FLAGS)
+
+drift: setup ## What differs between the program, the state and the cloud, in build/drift.md; empty if nothing (STACK=)
+	@mkdir -p build && rm -f build/drift.*
+	@PULUMI_DEBUG_COMMANDS=true pulumi --non-interactive --color never preview --refresh --suppress-progress \
+	  --stack "$(STACK)" --event-log build/drift.events.jsonl
+	@PYTHONPATH=packages/rehearsal $(VENV)/python -m rehearsal.engine.drift build/drift.events.jsonl > build/drift.md
+	@cat build/drift.md
+
+engine: ## Install the Pulumi CLI that the program is tested with; the last line is its folder
+	@$(TOOLS) pulumi pulumi-python
+
 gate-config: setup ## Check the gate's configuration of a stack; the last line is its file (STACK=)
 	@$(VENV)/python -m policies.config --stack "$(STACK)"
+
+gate-diff: setup ## What the changes since BASE= loosen in the gate; fails if anything
+	@$(VENV)/python -m policies.gate_diff "$(BASE)"
 
 policy-pack: setup ## The gate as a folder of its own, to run or to publish; the last line is the folder (PACK=)
 	@$(VENV)/python -m policies.bundle "$(PACK)"
@@ -124,7 +157,8 @@ check: setup-dev ## Style, types, dead code, layers, workflows, shell scripts, g
 	@awk 'FNR == 401 { print FILENAME ": more than 400 lines, split it"; bad = 1 } END { exit bad }' $$(git ls-files '*.py')
 	$(VENV)/shellcheck -e SC2034 packages/machines/pulumi-resource-gpucluster-machines $$(git ls-files '*.sh')
 	@folder="$$($(TOOLS) actionlint)" && "$$folder/actionlint" -color
-	$(VENV)/zizmor --offline --quiet .github/workflows
+	$(VENV)/zizmor --offline --quiet .github
+	$(VENV)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab.yml
 
 bench: setup-rehearsal ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
 	@$(REHEARSAL) bench
@@ -165,6 +199,16 @@ lock: setup-dev ## Resolve all requirements into their .lock files, those of pac
 	@for list in packages/rehearsal/tests/clients/*/requirements.txt; do \
 	  $(LOCK) "$$list" --output-file "$${list%.txt}.lock" || exit; \
 	done
+
+release: setup-dev ## What the tag VERSION= publishes, in build/release: wheel of gpu, policy pack, changelog's section, hashes
+	@rm -rf build/release build/release-pack && mkdir -p build/release
+	@.ci/changelog.sh "$(VERSION)" > build/release/NOTES.md
+	@cd packages/gpu && "$(abspath $(VENV))/python" -m hatchling build -t wheel -d "$(abspath build/release)"
+	@test -f build/release/gpucluster_gpu-$(VERSION:v%=%)-*.whl || { echo "packages/gpu/gpu/__init__.py: write the version of the tag $(VERSION)" >&2; exit 1; }
+	@$(VENV)/python -m policies.bundle build/release-pack/gpucluster-policy-pack
+	@tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$$(git log -1 --format=%ct)" --exclude=__pycache__ \
+	  -czf "build/release/gpucluster-policy-pack-$(VERSION).tar.gz" -C build/release-pack gpucluster-policy-pack
+	@cd build/release && sha256sum -- *.whl *.tar.gz NOTES.md > SHA256SUMS && cat SHA256SUMS
 
 clean: ## Delete .venv and build/ (the binaries stay in their cache)
 	rm -rf .venv build

@@ -23,7 +23,8 @@ SCHEMA: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 """JSON schema of these keys, which every rule has in addition to its limits."""
 
-_RANKS: Final = {"disabled": 0, "advisory": 1, "mandatory": 2, "remediate": 2}
+RANKS: Final = {"disabled": 0, "advisory": 1, "mandatory": 2, "remediate": 2}
+"""Level → how strict it is."""
 
 Configured = Mapping[str, tuple[str, Mapping[str, Any]]]
 """Rule id or ``all`` → its level (``""`` where it has none) and its other properties, as the engine sends them."""
@@ -56,7 +57,7 @@ def lowered_levels(configured: Configured) -> Iterator[LoweredLevel]:
         level, properties, key = (
             (level_of_all, properties_of_all, ALL) if by_all else (own_level, own_properties, rule.id)
         )
-        if level and _RANKS.get(level, 2) < _RANKS[rule.level]:
+        if level and RANKS.get(level, 2) < RANKS[rule.level]:
             yield LoweredLevel(rule, level, properties, key)
 
 

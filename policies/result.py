@@ -7,6 +7,7 @@ prints, with levels.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -115,13 +116,16 @@ def _sarif_result(finding: Finding) -> Mapping[str, Any]:
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": "Pulumi.yaml"}}}
     if finding.resource:
         location["logicalLocations"] = [{"fullyQualifiedName": finding.resource, "kind": "resource"}]
+    identity = f"{finding.rule}:{finding.resource}:{finding.message}"
     level = _LEVELS.get(finding.level, "none") if finding.state == "found" else "note"
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "level": level,
         "message": {"text": text},
         "locations": [location],
-        "partialFingerprints": {"resource": f"{finding.rule}:{finding.resource}"},
+        # By this key code scanning recognises a result of an earlier run:
+        # https://docs.github.com/en/code-security/code-scanning/integrating-with-code-scanning/sarif-support-for-code-scanning
+        "partialFingerprints": {"primaryLocationLineHash": hashlib.sha256(identity.encode()).hexdigest()},
     }
     if finding.state == "exempted":
         result["suppressions"] = [{"kind": "external", "justification": finding.note}]

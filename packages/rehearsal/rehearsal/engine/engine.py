@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from policies import config as policy_config
+from policies.result import VARIABLE
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.engine.events import UNCHANGED, Outcome, Step, outcome, parse_line, step_of
 
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
-_INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER")
+_INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER", VARIABLE)
 _CANCEL_GRACE_SECONDS: Final = 10.0
 _FOLLOW_SECONDS: Final = 0.1
 

@@ -1,0 +1,98 @@
+"""Deploying follows the plan that was reviewed, and drift is what the real engine reports after a refresh."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
+from rehearsal.providers.base import CallContext, Created, Diff, Previous, Properties
+from tests.policies.gated_project import Anything, gated, gated_project
+
+pytestmark = REAL_ENGINE
+
+PROGRAM = """
+key = pulumi.Output.secret("x")
+first = Resource("gcp:storage/bucket:Bucket", "first", {"location": values["location"], "key": key})
+Resource("gcp:storage/bucket:Bucket", "second", {"location": first.id.apply(str.lower)})
+for name in values.get("more", []):
+    Resource("gcp:storage/bucket:Bucket", name, {"location": "US"})
+"""
+
+
+class Buckets(Anything):
+    """Buckets whose location somebody can change behind Pulumi's back (``moved``: name → location) until an update."""
+
+    moved: dict[str, str]
+
+    def __init__(self) -> None:
+        super().__init__("gcp")
+        self.moved = {}
+
+    def instance(self) -> Buckets:
+        return self
+
+    def diff(self, request: CallContext, id: str, before: Previous, news: Properties, ignored: tuple[str, ...]) -> Diff:
+        return Diff(tuple(key for key in news if before.inputs.get(key) != news[key]))
+
+    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
+        self.moved.pop(request.name, None)
+        return news
+
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
+        place = {"location": self.moved[request.name]} if request.name in self.moved else {}
+        return Created(id, {**state, **place}, {**inputs, **place})
+
+
+@pytest.fixture
+def buckets() -> Buckets:
+    return Buckets()
+
+
+@pytest.fixture
+def project(tmp_path: Path, buckets: Buckets) -> Iterator[Project]:
+    with gated_project(tmp_path, PROGRAM, buckets) as made:
+        made.write(location="EU")
+        yield made
+
+
+def test_an_update_follows_its_plan_and_refuses_anything_else_before_it_starts(project: Project) -> None:
+    planned = gated(project, "preview", "--save-plan", "plan.json")
+    assert planned.code == 0, planned.text
+    assert '"plaintext"' not in (project.directory / "plan.json").read_text(), "secrets are encrypted in the plan"
+    project.write(location="EU", more=["third"])
+    refused = gated(project, "up", "--yes", "--plan", "plan.json")
+    assert refused.code != 0
+    assert project.resources("gcp:storage/bucket:Bucket") == [], "the planned buckets are not created either"
+    project.write(location="EU")
+    updated = gated(project, "up", "--yes", "--plan", "plan.json")
+    assert updated.code == 0, updated.text
+    assert len(project.resources("gcp:storage/bucket:Bucket")) == 2
+
+
+def test_drift_of_a_real_preview_is_listed_and_gone_after_the_update(
+    project: Project, buckets: Buckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_DEBUG_COMMANDS", "true")
+
+    def drift() -> str:
+        events = project.directory / "events.jsonl"
+        done = project.run("preview", "--refresh", "--stack=test", "--event-log", str(events))
+        assert done.code == 0, done.text
+        read = [sys.executable, "-m", "rehearsal.engine.drift", str(events)]
+        return subprocess.run(read, check=True, capture_output=True, text=True).stdout
+
+    assert project.up().code == 0
+    assert drift() == ""
+    buckets.moved["first"] = "ASIA"
+    assert drift() == "- update `gcp:storage/bucket:Bucket` **first**: `location`\n"
+    refreshed = ["--refresh", "--suppress-progress"]
+    assert gated(project, "preview", "--save-plan", "plan.json", *refreshed).code == 0
+    updated = gated(project, "up", "--yes", "--plan", "plan.json", *refreshed)
+    assert updated.code == 0, updated.text
+    assert buckets.moved == {}
+    assert drift() == ""
