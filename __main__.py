@@ -1,4 +1,7 @@
-"""The program: settings → cluster → outputs. What is declared: components/gpu_cluster.py; why: docs/architecture.md."""
+"""The program: assembles AdminPool, GpuNodePool, DriverDaemonSet, ClusterAutoscaler and the rest from the stack file.
+
+What is declared, in one function: components/gpu_cluster.py; why: docs/architecture.md.
+"""
 
 from __future__ import annotations
 
