@@ -1,0 +1,140 @@
+"""Runs the steps of the workflows in a copy of the repository: ``run`` with bash, artifacts by folders.
+
+``record.py`` takes the place of ``gh``, ``pulumi`` and ``sudo``, and of make's targets that take minutes. Other actions
+than those for artifacts and those of this repository do nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.stacks import ROOT
+
+WORKFLOWS: Final = {file.stem: yaml.safe_load(file.read_text()) for file in (ROOT / ".github/workflows").glob("*.yml")}
+_EXPRESSION: Final = re.compile(r"\$\{\{ *(.*?) *\}\}")
+_RECORDER: Final = Path(__file__).with_name("record.py")
+_PROGRAMS: Final = ("gh", "make", "pulumi", "sudo")
+_CONDITIONS: Final = {
+    "!cancelled()": True,
+    "failure()": False,
+    "!cancelled() && hashFiles('build/gate.sarif') != ''": True,
+}
+_ALWAYS: Final = "cancelled()"
+
+
+@dataclass
+class Runner:
+    """``values``: expression of a step → its value. ``answers``: part of the arguments of ``gh`` → JSON."""
+
+    checkout: Path
+    home: Path
+    values: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        (self.home / "bin").mkdir()
+        for program in _PROGRAMS:
+            recorder = self.home / "bin" / program
+            recorder.write_text(f'#!/bin/sh\nexec {sys.executable} -S {_RECORDER} {program} "$@"\n')
+            recorder.chmod(0o755)
+
+    def job(self, workflow: str, job: str) -> int:
+        """Run a job's steps until one fails; returns the exit code of the first that does, else 0."""
+        declared = WORKFLOWS[workflow]["jobs"][job]
+        return self._steps(declared["steps"], self._filled(declared.get("env", {})), {})
+
+    def calls(self, program: str) -> list[str]:
+        """The command lines of a recorder, in order."""
+        log = self.home / "calls.jsonl"
+        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        return [" ".join(call[1:]) for call in lines if call[0] == program]
+
+    def _steps(self, steps: list[dict[str, Any]], env: Mapping[str, str], inputs: Mapping[str, str]) -> int:
+        failed = 0
+        for step in steps:
+            condition = _EXPRESSION.sub(r"\1", step.get("if", ""))
+            if (failed and _ALWAYS not in condition) or not _CONDITIONS.get(condition, True):
+                continue
+            with_ = self._filled(step.get("with", {}), inputs)
+            if "run" in step:
+                code = self._run(step["run"], {**env, **self._filled(step.get("env", {}), inputs)})
+            else:
+                code = self._use(step["uses"], env, with_)
+            failed = failed or code
+        return failed
+
+    def _run(self, script: str, env: Mapping[str, str]) -> int:
+        files = {name: str(self.home / name) for name in ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
+        every = {
+            **{name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ},
+            "PATH": os.pathsep.join([str(self.home / "bin"), os.environ["PATH"]]),
+            "RECORDERS": str(self.home / "bin"),
+            "MAKE": shutil.which("make") or "",
+            "ANSWERS": json.dumps(self.answers),
+            "ARTIFACTS": str(self.home / "artifacts"),
+            "CALLS": str(self.home / "calls.jsonl"),
+            "VENV": str(ROOT / ".venv" / "bin"),
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_RUN_ID": "7",
+            "GITHUB_SHA": "abc",
+            "GITHUB_REF": "refs/heads/main",
+            "GITHUB_REF_NAME": "v0.1.0",
+            **files,
+            **self.environment,
+            **env,
+        }
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+        return subprocess.run(command, cwd=self.checkout, env=every, check=False).returncode
+
+    def _use(self, action: str, env: Mapping[str, str], with_: Mapping[str, str]) -> int:
+        name = action.partition("@")[0]
+        if name.startswith("./"):
+            declared = yaml.safe_load((self.checkout / name / "action.yml").read_text())
+            return self._steps(declared["runs"]["steps"], env, {f"inputs.{key}": value for key, value in with_.items()})
+        store = self.home / "artifacts" / with_.get("name", "")
+        if name == "actions/upload-artifact":
+            paths = [self.checkout / path for path in with_["path"].split()]
+            present = [
+                file for path in paths if path.exists() for file in ([path] if path.is_file() else path.iterdir())
+            ]
+            store.mkdir(parents=True, exist_ok=True)
+            for file in present:
+                shutil.copy(file, store)
+            return int(with_.get("if-no-files-found") == "error" and not present)
+        if name == "actions/download-artifact":
+            shutil.copytree(store, self.checkout / with_["path"], dirs_exist_ok=True)
+        return 0
+
+    def _filled(self, texts: Mapping[str, Any], inputs: Mapping[str, str] | None = None) -> dict[str, str]:
+        values = {**self.values, **(inputs or {})}
+        # A step's `with` may name what only actions of others use.
+        return {key: _EXPRESSION.sub(lambda match: values.get(match[1], ""), str(text)) for key, text in texts.items()}
+
+
+def copied(folder: Path) -> Iterator[Path]:
+    """The files of this repository as they are now, committed as one commit in another folder."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    there = b"\0".join(name for name in listed.stdout.split(b"\0") if name and (ROOT / os.fsdecode(name)).exists())
+    packed = subprocess.run(["tar", "-c", "--null", "-T", "-"], cwd=ROOT, input=there, check=True, capture_output=True)
+    subprocess.run(["tar", "-x"], cwd=folder, input=packed.stdout, check=True)
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "all"], ["tag", "origin/main"]):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+        subprocess.run(["git", *identity, *command], cwd=folder, check=True, capture_output=True)
+    yield folder

@@ -1,0 +1,256 @@
+"""The workflows run here, step by step: what they call, with which verdict, and which rights each job has."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ci.runner import WORKFLOWS, Runner, copied
+
+WRITES = {
+    ("comment", "comment"): {"pull-requests"},
+    ("deploy", "dev"): {"id-token"},
+    ("deploy", "prod"): {"id-token"},
+    ("drift", "drift"): {"id-token", "issues"},
+    ("preview", "cloud"): {"id-token"},
+    ("release", "publish"): {"attestations", "contents", "id-token"},
+    ("scan", "scan"): {"security-events"},
+    ("update", "plan"): {"id-token"},
+    ("update", "update"): {"id-token"},
+}
+"""Workflow and job → its rights to write; all other jobs only read."""
+HEAD = {
+    "matrix.stack": "dev",
+    "inputs.stack": "dev",
+    "github.event.number": "12",
+    "vars.PULUMI_BACKEND_URL": "gs://state",
+}
+VALUES = {
+    **HEAD,
+    "github.event.workflow_run.head_sha": "abc",
+    "github.event.workflow_run.id": "7",
+    "github.base_ref": "main",
+}
+SUMMARY = json.dumps({"summaryEvent": {}})
+DRIFT = json.dumps({"resourcePreEvent": {"metadata": {"op": "update", "type": "t", "urn": "urn::t4"}}})
+
+slow = [pytest.mark.slow, pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not on PATH")]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield from copied(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture
+def runner(checkout: Path, tmp_path: Path) -> Iterator[Runner]:
+    yield Runner(checkout, tmp_path, dict(VALUES))
+    shutil.rmtree(checkout / "build", ignore_errors=True)
+
+
+def _triggers(workflow: str) -> Any:
+    return WORKFLOWS[workflow][True]  # YAML 1.1 reads the key `on` so
+
+
+def test_only_the_listed_jobs_may_write() -> None:
+    writes = {
+        (name, job): {right for right, level in (declared.get("permissions") or {}).items() if level == "write"}
+        for name, workflow in WORKFLOWS.items()
+        for job, declared in workflow["jobs"].items()
+    }
+    assert {key: rights for key, rights in writes.items() if rights} == WRITES
+    assert [name for name, workflow in WORKFLOWS.items() if workflow.get("permissions") != {}] == []
+
+
+def test_the_code_of_a_fork_runs_without_rights() -> None:
+    assert [name for name in WORKFLOWS if "pull_request_target" in _triggers(name)] == []
+    for (name, job), _ in WRITES.items():
+        if "pull_request" in _triggers(name):
+            assert "head.repo.full_name == github.repository" in WORKFLOWS[name]["jobs"][job]["if"], name
+    steps = [step for job in WORKFLOWS["comment"]["jobs"].values() for step in job["steps"]]
+    assert ["ref" in step.get("with", {}) for step in steps if "checkout" in step.get("uses", "")] == [False]
+
+
+def test_an_update_waits_for_its_environment_and_is_never_cancelled() -> None:
+    update = WORKFLOWS["update"]["jobs"]["update"]
+    assert update["environment"] == "deploy-${{ inputs.stack }}"
+    assert update["concurrency"] == {"group": "update-${{ inputs.stack }}", "cancel-in-progress": False}
+    assert WORKFLOWS["update"]["jobs"]["plan"]["environment"] == "preview-${{ inputs.stack }}"
+
+
+class TestSteps:
+    pytestmark = slow
+
+    @pytest.mark.parametrize(
+        ("workflow", "job", "expected"),
+        [
+            ("checks", "check", ["check"]),
+            ("checks", "test", ["tools", "test"]),
+            ("checks", "rehearse", ["tools", "rehearse-changed BASE=origin/main"]),
+            ("nightly", "test-all", ["tools", "test-all"]),
+            ("preview", "offline", ["tools", "pr-report STACK=dev BASE=origin/main", "preview STACK=dev"]),
+        ],
+    )
+    def test_a_job_without_an_account_runs_these_targets(
+        self, runner: Runner, workflow: str, job: str, expected: list[str]
+    ) -> None:
+        assert runner.job(workflow, job) == 0
+        assert runner.calls("make") == expected
+
+    @pytest.mark.parametrize(
+        ("comments", "call"),
+        [
+            ([], "--method POST repos/o/r/issues/12/comments"),
+            ([{"id": 5, "user": {"login": "eve"}, "body": "<!-- gpucluster-preview -->"}], "--method POST"),
+            (
+                [{"id": 6, "user": {"login": "github-actions[bot]"}, "body": "<!-- gpucluster-preview -->\nold"}],
+                "--method PATCH repos/o/r/issues/comments/6",
+            ),
+        ],
+    )
+    def test_the_report_becomes_one_comment(self, runner: Runner, comments: list[Any], call: str) -> None:
+        runner.environment["REPORT"] = "### dev\n@octocat: 3 resources\n" + "x" * 70_000
+        assert runner.job("preview", "offline") == 0
+        self._answer(runner, comments=comments)
+        assert runner.job("comment", "comment") == 0
+        assert call in runner.calls("gh")[-1]
+        body = (runner.home / "sent").read_text()
+        assert body.startswith(
+            "<!-- gpucluster-preview -->\nReports on abc, written by the code of this pull request.\n"
+        )
+        assert "@octocat" not in body, "nobody is notified"
+        assert "octocat: 3 resources" in body
+        assert len(body.encode()) < 60_100
+
+    @pytest.mark.parametrize(
+        ("number", "size", "head"),
+        [("12; x", 9, "abc"), ("12\n13", 9, "abc"), ("12", 2_000_000, "abc"), ("12", 9, "def")],
+    )
+    def test_a_report_that_is_not_of_its_pull_request_is_not_posted(
+        self, runner: Runner, number: str, size: int, head: str
+    ) -> None:
+        runner.values["github.event.number"] = number
+        assert runner.job("preview", "offline") == 0
+        self._answer(runner, size=size, head=head)
+        assert runner.job("comment", "comment") == 1
+        assert not any("comments" in call for call in runner.calls("gh"))
+
+    def test_an_update_uses_the_plan_of_its_run(self, runner: Runner) -> None:
+        gate = "--stack dev --refresh --policy-pack policies --policy-pack-config"
+        runner.values["inputs.refresh"] = "true"
+        assert runner.job("update", "plan") == 0
+        assert f"preview --diff --save-plan build/plan.json {gate}" in runner.calls("pulumi")[0]
+        assert "pulumi at gs://state" in (runner.home / "GITHUB_STEP_SUMMARY").read_text()
+        assert "cloud=gke" in (runner.home / "GITHUB_OUTPUT").read_text()
+        (runner.checkout / "build" / "plan.json").write_text("of another run")
+        assert runner.job("update", "update") == 0
+        assert f"up --yes --plan build/plan.json {gate}" in runner.calls("pulumi")[1]
+        assert (runner.checkout / "build" / "plan.json").read_text() == '{"resourcePlans": {}}'
+
+    def test_a_refused_plan_is_shown_and_not_handed_over(self, runner: Runner) -> None:
+        runner.environment["PULUMI_EXIT"] = "1"
+        assert runner.job("update", "plan") != 0
+        assert "pulumi at gs://state" in (runner.home / "GITHUB_STEP_SUMMARY").read_text()
+        assert not (runner.home / "artifacts" / "plan-dev").exists()
+
+    @pytest.mark.parametrize(
+        ("events", "issues", "expected"),
+        [
+            (SUMMARY, [], []),
+            (SUMMARY, [("OPEN", "dev")], ["issue close 3 --comment"]),
+            (f"{DRIFT}\n{SUMMARY}", [], ["label create drift", "issue create --title Drift of stack dev"]),
+            (f"{DRIFT}\n{SUMMARY}", [("OPEN", "prod")], ["label create drift", "issue create"]),
+            (f"{DRIFT}\n{SUMMARY}", [("OPEN", "dev")], ["issue edit 3"]),
+            (f"{DRIFT}\n{SUMMARY}", [("CLOSED", "dev")], ["issue edit 3", "issue reopen 3"]),
+            (DRIFT, None, None),
+        ],
+    )
+    def test_drift_has_one_issue_per_stack(
+        self, runner: Runner, events: str, issues: list[tuple[str, str]] | None, expected: list[str] | None
+    ) -> None:
+        runner.environment["EVENTS"] = events
+        listed = [{"number": 3, "state": state, "title": f"Drift of stack {stack}"} for state, stack in issues or []]
+        runner.answers = {"issue list": listed}
+        assert (runner.job("drift", "drift") != 0) == (expected is None)
+        calls = runner.calls("gh")[1:]
+        assert len(calls) == len(expected or [])
+        assert all(start in call for start, call in zip(expected or [], calls, strict=True)), calls
+
+    @pytest.mark.parametrize(
+        ("label", "role", "code"),
+        [
+            (None, "admin", 1),
+            ("2026-01-02", "maintain", 0),
+            ("2026-01-02", "write", 1),
+            ("2025-12-31", "admin", 1),
+            ("removed", "admin", 1),
+        ],
+    )
+    def test_only_an_owner_s_fresh_label_lets_a_looser_gate_pass(
+        self, runner: Runner, label: str | None, role: str, code: int
+    ) -> None:
+        added = {"event": "labeled", "label": {"name": "gate-loosened-on-purpose"}, "actor": {"login": "ann"}}
+        events = [{"event": "closed"}, {**added, "created_at": f"{label}T12:00:00Z"}] if label else []
+        runner.answers = {
+            "issues/12/events": [*events, *([{**added, "event": "unlabeled"}] if label == "removed" else [])],
+            "actions/runs/7": {"created_at": "2026-01-01T12:00:00Z"},
+            "collaborators/ann/permission": {"role_name": role},
+        }
+        config = runner.checkout / "policies" / "config" / "dev.json"
+        strict = config.read_text()
+        config.write_text(strict.replace('"maxGpus": 64', '"maxGpus": 65'))
+        try:
+            assert runner.job("checks", "gate") == code
+        finally:
+            config.write_text(strict)
+
+    @pytest.mark.parametrize(("base", "code"), [("main", 0), ("missing", 1)])
+    def test_an_equal_gate_passes_and_one_that_cannot_be_compared_does_not(
+        self, runner: Runner, base: str, code: int
+    ) -> None:
+        runner.values["github.base_ref"] = base
+        assert runner.job("checks", "gate") == code
+        assert runner.calls("gh") == [], "no label makes up for it"
+
+    @pytest.mark.parametrize("code", ["0", "1"])
+    def test_results_are_uploaded_even_if_the_gate_refuses(self, runner: Runner, code: str) -> None:
+        runner.environment["SCAN_EXIT"] = code
+        assert runner.job("scan", "scan") == int(code)
+        (call,) = runner.calls("gh")
+        assert "--method POST repos/o/r/code-scanning/sarifs" in call
+        assert "-f commit_sha=abc -f ref=refs/heads/main" in call
+        assert gzip.decompress(base64.b64decode((runner.home / "sent").read_text())) == b"{}"
+
+    def test_a_tag_becomes_a_release(self, runner: Runner) -> None:
+        assert runner.job("release", "build") == 0
+        released = runner.home / "artifacts" / "release"
+        names = {file.name for file in released.iterdir()}
+        wheel, pack = "gpucluster_gpu-0.1.0-py3-none-any.whl", "gpucluster-policy-pack-v0.1.0.tar.gz"
+        assert names == {wheel, pack, "NOTES.md", "SHA256SUMS"}
+        assert (released / "NOTES.md").read_text().strip().startswith("### What to install")
+        assert runner.job("release", "publish") == 0
+        (call,) = runner.calls("gh")
+        assert call.startswith("release create v0.1.0 --repo o/r --verify-tag")
+        assert all(f"build/release/{name}" in call for name in names)
+
+    @pytest.mark.parametrize("tag", ["v0.0.1", "v10.1.0"])
+    def test_a_tag_without_a_section_of_the_changelog_is_no_release(self, runner: Runner, tag: str) -> None:
+        runner.environment["GITHUB_REF_NAME"] = tag
+        assert runner.job("release", "build") != 0
+        assert not (runner.home / "artifacts").exists()
+
+    def _answer(self, runner: Runner, *, comments: object = (), size: int = 9, head: str = "abc") -> None:
+        runner.answers = {
+            "runs/7/artifacts": {
+                "artifacts": [{"name": "pr-dev", "size_in_bytes": size}, {"name": "x", "size_in_bytes": 1}]
+            },
+            "pulls/12": {"head": {"sha": head}},
+            "issues/12/comments": comments,
+        }
