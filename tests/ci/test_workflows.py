@@ -19,6 +19,7 @@ WRITES = {
     ("deploy", "dev"): {"id-token"},
     ("deploy", "prod"): {"id-token"},
     ("drift", "drift"): {"id-token", "issues"},
+    ("pages", "deploy"): {"id-token", "pages"},
     ("preview", "cloud"): {"id-token"},
     ("release", "publish"): {"attestations", "contents", "id-token"},
     ("scan", "scan"): {"security-events"},
