@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 STACK ?= dev
+STACKS ?=
 KEEP ?=
 PLUGINS ?=
 CHARTS ?=
@@ -34,7 +35,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview scan plan deploy drift engine gate-config gate-diff policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview scan plan deploy drift engine gate-config gate-diff policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -60,6 +61,12 @@ rehearse: setup-rehearsal ## The whole stack on this machine: up, GPU jobs, back
 rehearse-changed: setup-rehearsal ## Rehearse the stacks that a change since BASE= touches
 	@stacks="$$($(VENV)/python -m rehearsal.engine.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
 	for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
+
+report: setup-rehearsal ## Write the page of the last rehearsal again: build/rehearsal/<stack>/report.html (STACK=)
+	@$(REHEARSAL) report --stack "$(STACK)"
+
+compare: setup-rehearsal ## The last rehearsals of several stacks on one page (STACKS=dev,prod)
+	@$(REHEARSAL) compare --stacks "$(STACKS)"
 
 rehearse-stop: setup-rehearsal ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
 	@$(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")

@@ -1,12 +1,13 @@
-"""The command line, ``python -m rehearsal run | preview | stop | faults | mutants | bench``; the Makefile calls it."""
+"""The command line, ``python -m rehearsal run | report | compare | preview | stop | …``; the Makefile calls it."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -19,6 +20,7 @@ from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
 from rehearsal.providers.account_limits import AccountFileError
 from rehearsal.run.machine import LoopbackDown, require_loopback
+from rehearsal.run.options import BUILD
 from rehearsal.sandbox.client import SandboxError, stop_left_behind
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
@@ -152,6 +154,42 @@ def preview(
     result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
     show(_console(), chosen.name, result, verbose=verbose)
     raise typer.Exit(0 if result.ok else EXIT_FAIL)
+
+
+@app.command()
+def report(stack: StackOption = "dev") -> None:
+    """Write the page of a stack's last rehearsal again, from its report.json."""
+    from rehearsal.report.page import publish
+
+    content, folder = _last_report(stack)
+    publish(content, folder, _console())
+
+
+@app.command()
+def compare(
+    stacks: Annotated[str, typer.Option("--stacks", help="Stacks' names or files, with commas in between.")],
+) -> None:
+    """Write a page that shows the last rehearsals of several stacks side by side."""
+    from rehearsal.report.page import render_comparison
+
+    names = [name.strip() for name in stacks.split(",") if name.strip()]
+    if len(names) < 2:
+        _bad_input("--stacks: write at least two stacks with a comma in between, such as dev,prod")
+    reports = [_last_report(name)[0] for name in names]
+    page = BUILD / f"compare-{'-'.join(content['stack'] for content in reports)}.html"
+    page.write_text(render_comparison(reports), encoding="utf-8")
+    typer.echo(f"Comparison: {page.relative_to(ROOT)}")
+
+
+def _last_report(stack: str) -> tuple[dict[str, Any], Path]:
+    """The report of a stack's last rehearsal, and its folder."""
+    from rehearsal.report.page import REPORT
+
+    folder = BUILD / stack_name(locate(stack))
+    if not (folder / REPORT).is_file():
+        _bad_input(f"no report of {stack} in {folder}: run `make rehearse STACK={stack}` first")
+    content: dict[str, Any] = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+    return content, folder
 
 
 @app.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -113,12 +114,15 @@ def rounds(which: DayTwoSet, effects: Effects, *, protected: bool) -> list[tuple
     return [tuple(edit for edit in edits if edit.batch == batch) for batch in batches]
 
 
-def edit_stack(file: Path, edits: tuple[Edit, ...], target: Target) -> None:
-    """Make the edits in a stack file."""
+def edit_stack(file: Path, edits: tuple[Edit, ...], target: Target) -> str:
+    """Make the edits in a stack file; returns the difference of its ``config``, as ``diff -u`` shows it."""
     content = yaml.safe_load(file.read_text())
+    before = yaml.safe_dump(content["config"], sort_keys=False).splitlines()
     for edit in edits:
         edit.change(content["config"], target)
     file.write_text(yaml.safe_dump(content, sort_keys=False))
+    after = yaml.safe_dump(content["config"], sort_keys=False).splitlines()
+    return "\n".join(list(unified_diff(before, after, lineterm=""))[2:])
 
 
 def entry_of(pool: str, file: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from facts.catalog.changes import Effects
@@ -20,8 +20,16 @@ _LISTED: Final = 3
 """Maximum number of listed preview steps: a pool may have a dozen resources, an entry a dozen pools."""
 
 
+@dataclass(frozen=True)
+class Changed:
+    """One update: the titles of its changes, and the difference of the stack file."""
+
+    titles: tuple[str, ...]
+    diff: str
+
+
 class DayTwo:
-    """Plays the edits, update by update.
+    """Plays the edits, update by update; ``changes`` has what they changed in the stack file.
 
     ``wait`` waits for a condition until nothing has happened for some seconds; ``version`` returns the cluster's
     version, ``effects`` the documented effect of each edit.
@@ -41,6 +49,7 @@ class DayTwo:
     ) -> None:
         self._engine, self._gate, self._user, self._timeline, self._wait = engine, gate, user, timeline, wait
         self._version, self._effects, self._edits = version, effects, edits
+        self.changes: list[Changed] = []
 
     def play(self, scenario: Scenario) -> Iterator[Check]:
         """A check for each edit, and one for a refresh after them."""
@@ -78,7 +87,8 @@ class DayTwo:
         if pod is None or node is None:
             return False, "the job that should run during the update never ran"
         file = self._engine.stack_file
-        edit_stack(file, edits, Target(entry_of(node.pool, file), next_minor(self._version)))
+        diff = edit_stack(file, edits, Target(entry_of(node.pool, file), next_minor(self._version)))
+        self.changes.append(Changed(tuple(edit.title for edit in edits), diff))
         planned = self._engine.preview(self._gate)
         if not planned.ok:
             return False, planned.reason

@@ -160,6 +160,10 @@ class Engine:
         """Delete everything; ``name`` names the log."""
         return self._operation(name, ["destroy", "--yes", "--skip-preview"])
 
+    def version(self) -> str:
+        """What Pulumi calls its own version, e.g. ``v3.200.0``; empty if it does not answer."""
+        return self._run(["version"]).stdout.strip()
+
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets in the clear. Raises ``EngineError``."""
         parsed: dict[str, Any] = json.loads(

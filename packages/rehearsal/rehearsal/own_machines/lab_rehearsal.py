@@ -32,6 +32,7 @@ from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec, SpecError
 from rehearsal.own_machines import job, look
 from rehearsal.own_machines.look import ClusterView, NotSeen
+from rehearsal.report import page
 from rehearsal.report.report import StageTime, write_atomically
 from rehearsal.run.options import Options
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
@@ -57,6 +58,8 @@ class _Record:
     checks: list[Check] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     real: dict[str, str] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
     @property
     def reasons(self) -> list[str]:
@@ -77,7 +80,7 @@ class LabRehearsal(ABC):
         self._root, self._software = root, software
         self._record = _Record(stack.name)
         self._folder = options.build / stack.name
-        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+        stamp = self._record.started_at.strftime("%Y%m%dT%H%M%S")
         self.run_dir = (self._folder / "runs" / f"{stamp}-{getpid()}").absolute()
         self._specs = self.specs_of(stack.settings)
         self._gpus = {spec.name: spec.gpus for spec in self._specs}
@@ -221,6 +224,7 @@ class LabRehearsal(ABC):
             self._say(f"{step.op} {step.name}")
 
     def _say(self, text: str) -> None:
+        self._record.events.append({"at": round(time.monotonic() - self._started, 1), "text": text})
         self._console.print(f"{self._now()}    {escape(text)}", highlight=False, soft_wrap=True)
 
     def _now(self) -> str:
@@ -247,21 +251,22 @@ class LabRehearsal(ABC):
 
     def _report(self) -> None:
         record, console = self._record, self._console
-        report = self._folder / "report.json"
-        verdict = "fail" if record.reasons else "pass"
         content = {
             "schemaVersion": 1,
             "stack": record.stack,
             "stackFile": str(self._stack.file),
-            "verdict": verdict,
+            "startedAt": record.started_at.isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - self._started, 1),
+            "verdict": "fail" if record.reasons else "pass",
             "reasons": record.reasons,
             "real": record.real,
             "scope": {"notRehearsed": _SIMULATED},
             "stages": [asdict(stage) for stage in record.stages],
             "checks": [asdict(check) for check in record.checks],
+            "events": record.events,
             "logs": str(self.run_dir) if record.reasons else None,
         }
-        write_atomically(report, content)
+        write_atomically(self._folder / page.REPORT, content)
         console.print()
         for name, text in record.real.items():
             console.print(f"Real on {name}: {text}", highlight=False, soft_wrap=True)
@@ -276,7 +281,7 @@ class LabRehearsal(ABC):
             for reason in record.reasons:
                 console.print(f"  [red]•[/] {escape(reason)}", soft_wrap=True, highlight=False)
             console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
-        console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+        page.publish(content, self._folder, console)
 
 
 def client_key(kubeconfig: str) -> str:

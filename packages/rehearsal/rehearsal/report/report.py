@@ -13,13 +13,18 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
   all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
 - ``overTime``: ``{seconds, nodes, pendingPods, runningPods, nodesHourlyUsd}``: at each change (``seconds``),
   pool → its nodes, GPU pods of users by phase, and the list price of all nodes together
+- ``nodes``: ``{name, pool, hourlyUsd, created, ready, busy, deleted}`` of each node that ever existed; ``ready``: with
+  its GPUs; ``busy``: ``[from, until]`` of each period with pods of users, on GPU nodes with GPU pods of users
+- ``events``: ``{at, text}``, what happened, in words
+- ``changes``: ``{titles, diff}`` of the stack file, while a job ran
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
 - ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
 - ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
   whose node group (``pool``, null if unknown) nothing may start a node
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
-- ``waiting``: ``{pods, medianSeconds, longestSeconds}``
+- ``waiting``: ``{pods, medianSeconds, longestSeconds, byGpu}``; ``byGpu``: GPU type → the seconds that each pod waited
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, unpricedPools}``, list prices an hour
+- ``real``, ``simulated``: program, API or machine → its version
 - ``evidence``: logs of real programs and their calls to the simulated cloud
 - ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
 """
@@ -31,7 +36,7 @@ import os
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -42,7 +47,9 @@ from components.settings.costs import node_price
 from facts import catalog
 from facts.concepts.pool import Pool
 from rehearsal.checks.cluster import CAPACITY, placements
+from rehearsal.day_two.play import Changed
 from rehearsal.engine.events import PolicyViolation
+from rehearsal.report.observed import NodePrice, nodes, over_time
 from rehearsal.report.scope import Scope
 from rehearsal.scenario import cloud_calls
 from rehearsal.scenario.check import NOT_REACHED, Check, Pools
@@ -75,10 +82,6 @@ class ListPrices:
     peak_hourly: float
     max_hourly: float | None
     unpriced: tuple[str, ...] = ()
-
-
-NodePrice = Callable[[NodeRecord, Pool], float | None]
-"""A node and its pool → the node's list price per hour; ``None`` if it is unknown."""
 
 
 def node_prices(settings: Settings) -> NodePrice:
@@ -116,6 +119,10 @@ class RunRecord:
     scope: Scope = field(default_factory=lambda: Scope({}, {}))
     seed: int = 0
     applied: tuple[Applied, ...] = ()
+    events: list[tuple[float, str]] = field(default_factory=list)
+    changes: list[Changed] = field(default_factory=list)
+    real: dict[str, str] = field(default_factory=dict)
+    simulated: dict[str, str] = field(default_factory=dict)
     ended: float | None = None
     evidence: tuple[Path, ...] = ()
 
@@ -170,10 +177,24 @@ def unusable_machines(record: RunRecord) -> list[EventRecord]:
 
 
 def waits(record: RunRecord) -> list[float]:
-    """Seconds that each of the scenario's pods waited until it ran."""
+    """Seconds that each of the scenario's GPU pods waited until it ran."""
+    return [pod.waited for pod in _started(record) if pod.waited is not None]
+
+
+def _started(record: RunRecord) -> list[PodRecord]:
     names = {one.submission.workload for one in record.played.submitted}
     pods = [pod for pod in record.timeline.pods if pod.workload in names and pod.namespace == "default"]
-    return [pod.waited for pod in pods if pod.waited is not None and pod.gpus]
+    return [pod for pod in pods if pod.running is not None and pod.gpus]
+
+
+def _waits_by_gpu(record: RunRecord) -> dict[str, list[float]]:
+    types = {pool.name: pool.gpus.type for pool in record.pools.gpu}
+    by_gpu: dict[str, list[float]] = {}
+    for pod in _started(record):
+        node = record.timeline.node_of(pod)
+        if node is not None and node.pool in types and pod.waited is not None:
+            by_gpu.setdefault(types[node.pool], []).append(round(pod.waited, 1))
+    return by_gpu
 
 
 def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
@@ -194,7 +215,10 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
         "checks": [asdict(check) for check in record.checks],
         "policyViolations": [asdict(violation) for violation in record.violations],
         "pools": [_pool(record, pool, end) for pool in record.pools.all],
-        "overTime": _over_time(record, end),
+        "overTime": over_time(record.timeline, record.pools, record.price, end),
+        "nodes": nodes(record.timeline, record.pools, record.price, end),
+        "events": [{"at": round(at, 1), "text": text} for at, text in record.events],
+        "changes": [asdict(change) for change in record.changes],
         "workloads": _workloads(record),
         "applied": [_applied(record.timeline, one, record.played.ended) for one in record.applied],
         "machineTroubles": [
@@ -209,6 +233,7 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
             "pods": len(waited),
             "medianSeconds": round(statistics.median(waited), 1) if waited else None,
             "longestSeconds": round(max(waited), 1) if waited else None,
+            "byGpu": _waits_by_gpu(record),
         },
         "cost": {
             "idleHourlyUsd": cost.idle_hourly,
@@ -217,6 +242,8 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
             "unpricedPools": list(cost.unpriced),
         },
         **({"raw": record.raw} if record.raw else {}),
+        "real": record.real,
+        "simulated": record.simulated,
         "evidence": [str(path) for path in record.evidence],
         "logs": str(logs) if logs is not None else None,
     }
@@ -250,25 +277,6 @@ def _pool(record: RunRecord, pool: Pool, end: float) -> dict[str, Any]:
         "peak": timeline.peak(pool.name),
         "nodeSeconds": round(timeline.node_seconds(pool.name, end), 1),
         "series": timeline.series(pool.name, end, SERIES_POINTS),
-    }
-
-
-def _over_time(record: RunRecord, end: float) -> dict[str, Any]:
-    pools = {pool.name: pool for pool in record.pools.all}
-    nodes = [node for node in record.timeline.nodes if node.pool in pools]
-    prices = {node.name: record.price(node, pools[node.pool]) or 0.0 for node in nodes}
-    pods = [pod for pod in record.timeline.pods if pod.gpus and not pod.system_namespace]
-    starts = {pod.uid: end if pod.running is None else pod.running for pod in pods}
-    ends = {pod.uid: min(at for at in (pod.finished, pod.deleted, end) if at is not None) for pod in pods}
-    lives = [(node.created, end if node.deleted is None else node.deleted) for node in nodes]
-    lives += [(pod.created, starts[pod.uid]) for pod in pods] + [(starts[pod.uid], ends[pod.uid]) for pod in pods]
-    moments = sorted({0.0, *(at for life in lives for at in life)})
-    return {
-        "seconds": [round(at, 1) for at in moments],
-        "nodes": {name: [record.timeline.count(name, at) for at in moments] for name in pools},
-        "pendingPods": [sum(p.created <= at < min(starts[p.uid], ends[p.uid]) for p in pods) for at in moments],
-        "runningPods": [sum(starts[p.uid] <= at < ends[p.uid] for p in pods) for at in moments],
-        "nodesHourlyUsd": [round(sum(prices[n.name] for n in nodes if n.exists_at(at)), 4) for at in moments],
     }
 
 

@@ -32,10 +32,12 @@ from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import CommandResult, Engine, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack, without_protection
+from rehearsal.report import page
 from rehearsal.report.progress import Display
 from rehearsal.report.report import RunRecord, StageTime, keep_evidence, node_prices, to_json, write_atomically
 from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
+from rehearsal.report.versions import real_programs, simulated_interfaces
 from rehearsal.run import machine
 from rehearsal.run.machine import DiskFull
 from rehearsal.run.options import Options
@@ -82,10 +84,8 @@ class Rehearsal:
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
         self._record = RunRecord(stack.name, str(stack.file), self._timeline, self._pools, node_prices(settings))
-        self._record.scope, self._record.seed = (
-            scope_of(settings, options.day_two, limited=options.account is not None),
-            options.seed,
-        )
+        self._record.scope = scope_of(settings, options.day_two, limited=options.account is not None)
+        self._record.seed = options.seed
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
         self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
@@ -166,6 +166,7 @@ class Rehearsal:
             passphrase=self._stack.passphrase,
             on_step=self._on_step,
         )
+        self._record.real, self._record.simulated = real_programs(stack, engine), simulated_interfaces(stack)
         facts = self._sandbox.ready()
         if facts.kubeconfig is None:
             raise SandboxError("the sandbox started without a control plane")
@@ -193,18 +194,16 @@ class Rehearsal:
         record.applied = apply(deployer, manifests, self._wait)
         for one in record.applied:
             answer = "accepted" if one.reply.ok else f"refused: {short_message(one.reply.message)}"
-            self._display.say(f"{one.kind} {one.name}: {answer}")
+            self._say(f"{one.kind} {one.name}: {answer}")
             for warning in one.reply.warnings:
-                self._display.say(f"{one.kind} {one.name}: warning: {short_message(warning)}")
+                self._say(f"{one.kind} {one.name}: warning: {short_message(warning)}")
         settle(record.applied, self._timeline, self._wait)
         record.checks += manifest_checks(record.applied, self._timeline)
         using = [one for one in record.applied if one.gpus and one.reply.ok]
         for one in using:
             deployer.delete(deployer.resource(one.manifest["apiVersion"], one.kind).path(one.name, one.namespace))
         if using:
-            self._display.say(
-                "deleting your manifests that request GPUs, so that the scenario starts without GPU nodes"
-            )
+            self._say("deleting your manifests that request GPUs, so that the scenario starts without GPU nodes")
             self._wait(lambda: not self._timeline.gpu_nodes_now(), PATIENCE_SECONDS)
 
     def _deployer(self, engine: Engine) -> Api:
@@ -219,7 +218,8 @@ class Rehearsal:
         self._record.declared_cost, self._record.raw = outputs["cost"], outputs.get("raw") or {}
         assert self._admin is not None
         assert self._sandbox is not None
-        developer = Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text()))
+        assert self._control_plane is not None
+        developer = Api(Kubeconfig.parse((self._control_plane / "developer.kubeconfig").read_text()))
         let_in(self._deployer(engine), developer, self._wait)
         user = User(developer)
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
@@ -227,7 +227,7 @@ class Rehearsal:
         player = Player(
             user,
             self._timeline,
-            self._display.say,
+            self._say,
             self._alive,
             while_scaled_up=lambda: self._idempotence(engine),
             exhaust=self._sandbox.exhaust,
@@ -244,7 +244,6 @@ class Rehearsal:
         if self._options.fail_fast and not all(each.passed for each in self._record.checks):
             return
         if access := self._stack.settings.access:
-            assert self._sandbox is not None
             self._record.checks += people_checks(self._admin, access, self._sandbox.people())
         self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
         maintenance = self._stack.settings.maintenance
@@ -276,9 +275,10 @@ class Rehearsal:
             effects=effects,
             edits=rounds(self._options.day_two, effects, protected=settings.security.deletion_protection),
         )
+        self._record.changes = play.changes
         for check in play.play(self._scenario_played):
             self._record.checks.append(check)
-            self._display.say(f"{check.title}: {check.detail}")
+            self._say(f"{check.title}: {check.detail}")
 
     def _idempotence(self, engine: Engine) -> None:
         nodes = {node.name for node in self._timeline.gpu_nodes_now()}
@@ -295,7 +295,7 @@ class Rehearsal:
         if protected:
             self._refused_destroy(engine)
             without_protection(engine.stack_file)
-            self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
+            self._say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
             lifted = engine.up(self._options.gate, name="unprotect")
             self._engine_check("unprotect", "`deletionProtection: false` removes the protection", lifted)
         retained = engine.retained()
@@ -342,9 +342,9 @@ class Rehearsal:
         if record.verdict == "pass" and not retained:
             shutil.rmtree(self.run_dir, ignore_errors=True)
         leftovers.delete_old_runs(self._folder / "runs")
-        report = self._folder / "report.json"
+        content = to_json(record, self.run_dir if self.run_dir.exists() else None)
         try:
-            write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
+            write_atomically(self._folder / page.REPORT, content)
         except OSError as failure:
             record.failures.append(f"the report could not be written: {machine.words(failure)}")
         if self._interrupted:
@@ -356,8 +356,8 @@ class Rehearsal:
             self._console.print(f"Evidence: {path}", highlight=False, soft_wrap=True)
         if self.run_dir.exists() and not any(str(self.run_dir) in reason for reason in record.failures):
             self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
-        self._console.print(f"Report: {report}", highlight=False, soft_wrap=True)
-        return Finished(record, report, prepared if retained else None, bool(self._interrupted))
+        page.publish(content, self._folder, self._console)
+        return Finished(record, self._folder / page.REPORT, prepared if retained else None, bool(self._interrupted))
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -385,13 +385,13 @@ class Rehearsal:
     def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
         self._check(id, title, result.ok, result.evidence)
 
+    def _say(self, text: str) -> None:
+        self._record.events.append((self._timeline.now(), text))
+        self._display.say(text)
+
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned:
             self._display.say(f"{step.op} {step.type} {step.name}")
-
-    def _facts(self, name: str) -> Path:
-        assert self._control_plane is not None
-        return self._control_plane / name
 
     def _alive(self) -> None:
         if self._sandbox is not None:

@@ -112,6 +112,15 @@ class Module:
         return {self.names.get(_go_name(package), _go_name(package)): package for package in packages}
 
     @property
+    def versions(self) -> dict[str, str]:
+        """The version of each binary, e.g. ``etcd`` → ``v3.6.5``."""
+        required = re.findall(r"^\s*(?:require )?(\S+) (v\S+)", (self.directory / "go.mod").read_text(), re.MULTILINE)
+        return {
+            name: self.number or next(version for module, version in required if f"{package}/".startswith(f"{module}/"))
+            for name, package in self.binaries.items()
+        }
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The names of everything that ends up in the module's folder."""
         copied = (Path(path).name for copies in self.copies for path in copies.paths)

@@ -51,8 +51,10 @@ def test_every_update_is_a_stack_that_settings_take_and_differs_from_the_one_bef
     settings = from_stack_file(file)
     effects = catalog.of(settings.cloud).changes[settings.autoscaler]
     for edits in rounds(which, effects, protected=settings.security.deletion_protection):
-        edit_stack(file, edits, about)
+        difference = edit_stack(file, edits, about)
         assert load(file) != before, edits
+        assert any(line[:1] in "+-" for line in difference.splitlines())
+        assert "encryptionsalt" not in difference
         before = load(file)
         from_stack_file(file)
 

@@ -1,0 +1,328 @@
+"""The page of a report: what a browser and a screen reader get, and that it needs nothing but itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import itertools
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool
+from rehearsal import cli
+from rehearsal.day_two.play import Changed
+from rehearsal.report import page, pictures, series
+from rehearsal.report.report import RunRecord, StageTime, to_json
+from rehearsal.report.scope import Scope
+from rehearsal.scenario.check import Check, Pools
+
+HOSTILE = '</script></style><img src="http://example.com/x" onerror="alert(1)">' + 99 * "long"
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+class Page(HTMLParser):
+    """The elements of a page in order, with their attributes and texts; refuses wrong nesting."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self._open[-1] if self._open else "", data))
+
+    def named(self, *tags: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag in tags]
+
+    def inside(self, *tags: str) -> list[str]:
+        return [text.strip() for tag, text in self.texts if tag in tags and text.strip()]
+
+
+@pytest.fixture(scope="module")
+def report() -> dict[str, Any]:
+    """A failed run: one GPU node is used for 4 s, idle for 6 s and used again for 2 s; hostile texts everywhere."""
+    cluster, pools = Cluster.empty(), Pools((gpu_pool("t4-1", 1),), (), admin_pool())
+    record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, pools, lambda _, pool: pool.hourly_usd)
+    cluster.node("admin-0", "admin")
+    cluster.pod("first")
+    cluster.after(5).node(HOSTILE, "t4-1", size=1, gpus=0)
+    cluster.after(1).node(HOSTILE, "t4-1", size=1, change="MODIFIED")
+    cluster.after(1).pod("first", node=HOSTILE, phase="Running", change="MODIFIED")
+    cluster.after(4).pod("first", node=HOSTILE, phase="Succeeded", change="MODIFIED")
+    cluster.after(6).pod("second", node=HOSTILE, phase="Running")
+    cluster.after(2).pod("second", node=HOSTILE, phase="Succeeded", change="MODIFIED")
+    cluster.after(1).deleted(HOSTILE, "t4-1", size=1)
+    record.scope = Scope({"network": f"not simulated {HOSTILE}"}, {"prices": "list prices"})
+    record.stages = [StageTime("pulumi up", 4.0, True), StageTime("scenario", 18.0, False)]
+    record.checks = [Check("ok", "`pulumi up` succeeds", True, "done"), Check("bad", "A pod runs", False, HOSTILE)]
+    record.events, record.real = [(3.0, HOSTILE)], {"etcd": "v3.6.5"}
+    record.changes = [Changed((HOSTILE,), f"-maxNodes: 4\n+maxNodes: 5 # {HOSTILE}")]
+    record.ended = cluster.after(2).timeline.now()
+    return {
+        **to_json(record, None),
+        "waiting": {"pods": 1, "medianSeconds": 7.0, "longestSeconds": 7.0, "byGpu": {HOSTILE: [7.0]}},
+    }
+
+
+@pytest.fixture(scope="module")
+def shown(report: dict[str, Any]) -> Page:
+    return Page(page.render(report))
+
+
+@pytest.fixture
+def own_machines() -> dict[str, Any]:
+    """What a rehearsal of own machines writes: neither prices nor pods, and its machines do not scale."""
+    passed = {"id": "up", "title": "`pulumi up` makes a cluster", "passed": True, "detail": "in 80 s"}
+    return {
+        "stack": "kubeadm", "stackFile": "examples/kubeadm.yaml", "startedAt": "2026-11-25T15:01:12+00:00",
+        "seconds": 900.0, "verdict": "pass", "reasons": [], "real": {"cp1": "kubelet v1.34.4"},
+        "scope": {"notRehearsed": {"kernel": "one for all machines"}}, "checks": [passed], "logs": None,
+        "events": [{"at": 1.0, "text": "cp1 started"}],
+        "stages": [{"name": "pulumi up", "seconds": 80.0, "passed": True, "detail": ""}],
+    }  # fmt: skip
+
+
+def published(folder: Path, report: dict[str, Any]) -> str:
+    output = io.StringIO()
+    page.publish(report, folder, Console(file=output, width=200))
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["report", "own_machines", "comparison"])
+def test_a_screen_reader_gets_landmarks_headings_and_texts(
+    kind: str, shown: Page, report: dict[str, Any], own_machines: dict[str, Any]
+) -> None:
+    if kind != "report":
+        both = kind == "comparison"
+        shown = Page(page.render_comparison([report, own_machines]) if both else page.render(own_machines))
+    assert shown.named("html") == [{"lang": "en"}]
+    assert [len(shown.named(tag)) for tag in ("header", "main", "h1", "title")] == [1, 1, 1, 1]
+    levels = [int(tag[1]) for tag, _ in shown.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    ids = [attributes["id"] for _, attributes in shown.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert all(str(link["href"])[1:] in ids for link in shown.named("a"))
+    assert all(each["aria-labelledby"] in ids for _, each in shown.elements if "aria-labelledby" in each)
+    drawings = [each for _, each in shown.elements if each.get("role") == "img"]
+    assert len(drawings) == len(shown.named("svg"))
+    assert all(each["aria-label"] for each in drawings)
+    assert len(shown.named("figure")) == len(shown.named("details")) == len(shown.inside("summary"))
+    assert len(shown.named("table")) == len(shown.named("caption"))
+    assert all(each["scope"] in ("col", "row") for each in shown.named("th"))
+    regions = [each for _, each in shown.elements if each.get("role") == "region"]
+    assert all(each["tabindex"] == "0" and each["aria-label"] for each in regions)
+
+
+def test_a_page_needs_no_script_and_no_other_file(shown: Page) -> None:
+    (style,) = [text for tag, text in shown.texts if tag == "style"]
+    (policy,) = [each["content"] for each in shown.named("meta") if each.get("http-equiv") == "Content-Security-Policy"]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert not re.search(r"url\(|@import", style)
+    assert {tag for tag, _ in shown.elements} & {"script", "img", "link", "iframe", "object", "image", "use"} == set()
+    for tag, attributes in shown.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "style", "srcset")], tag
+        assert str(attributes.get("href", "#")).startswith("#")
+        assert "url(" not in " ".join(filter(None, attributes.values()))
+
+
+def test_texts_of_others_are_texts(shown: Page) -> None:
+    for tag in ("dd", "p", "td", "th", "pre", "li"):
+        assert any(HOSTILE in text for text in shown.inside(tag)), tag
+    assert any(HOSTILE in (each.get("aria-label") or "") for _, each in shown.elements)
+    assert any(HOSTILE[:9] in text for text in shown.inside("text")), "in a picture, shortened to its room"
+
+
+def test_the_first_lines_are_the_verdict_and_failed_checks_come_first(report: dict[str, Any], shown: Page) -> None:
+    assert shown.inside("strong") == ["FAIL", "Failed:", "Passed:"]
+    assert "1 of 2 checks failed." in shown.inside("p")
+    assert "pulumi up" in shown.inside("code")
+    passed = {**report, "verdict": "pass", "reasons": [], "checks": report["checks"][:1]}
+    assert "1 of 1 check passed. GPU nodes: 0 at first, 1 at most, 0 at the end." in Page(page.render(passed)).inside(
+        "p"
+    )
+
+
+def test_own_machines_have_a_page_without_pictures(own_machines: dict[str, Any], tmp_path: Path) -> None:
+    assert published(tmp_path, own_machines) == f"Report: {tmp_path / 'report.html'}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    shown = Page((tmp_path / "report.html").read_text())
+    assert shown.named("svg") == []
+    assert {"1 of 1 check passed.", "kubelet v1.34.4", "cp1 started"} <= {text.strip() for _, text in shown.texts}
+
+
+def test_a_report_from_before_there_were_lives_of_nodes_has_a_page(report: dict[str, Any]) -> None:
+    older = {key: report[key] for key in report if key not in ("nodes", "events", "changes", "real", "simulated")}
+    texts = Page(page.render(older)).inside("text")
+    assert "Nodes per pool" in texts
+    assert not [text for text in texts if "$" in text]
+
+
+def test_a_page_that_cannot_be_written_names_the_report(report: dict[str, Any], tmp_path: Path) -> None:
+    last = published(tmp_path, {**report, "stages": None}).splitlines()[-1]
+    assert last == f"Report: {tmp_path / 'report.json'}"
+
+
+def test_the_first_picture_is_a_file_of_its_own(report: dict[str, Any], tmp_path: Path) -> None:
+    page.write(report, tmp_path)
+    texts = {element.text for element in ElementTree.parse(tmp_path / "picture.svg").iter()}
+    assert {"Rehearsal of dev: fail, 1 of 2 checks", "t4-1", "idle", "pending", "scenario"} <= texts
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_life_of_a_node_is_starting_used_and_idle(report: dict[str, Any]) -> None:
+    _, node = report["nodes"]
+    assert node == {
+        "name": HOSTILE, "pool": "t4-1", "hourlyUsd": 0.36, "created": 5.0, "ready": 6.0,
+        "busy": [[7.0, 11.0], [17.0, 19.0]], "deleted": 20.0,
+    }  # fmt: skip
+    states = [(row["state"], row["from"], row["until"]) for row in series.periods(node, report)]
+    used = [("used", 7.0, 11.0), ("idle", 11.0, 17.0), ("used", 17.0, 19.0)]
+    assert states == [("starting", 5.0, 6.0), ("idle", 6.0, 7.0), *used, ("idle", 19.0, 20.0)]
+    idle = {row["second"]: row["value"] for row in series.hourly(report) if row["series"] == "idle"}
+    assert [idle[at] for at in (0.0, 6.0, 7.0, 11.0, 17.0, 19.0, 20.0)] == [0, 0.36, 0, 0.36, 0, 0.36, 0]
+
+
+def test_events_are_in_order_and_say_how_pools_grow(report: dict[str, Any]) -> None:
+    over = {"seconds": [0, 2, 5, 6, 9, 9.5], "nodes": {"t4-1": [0, 1, 1, 3, 2, 0]}}
+    assert series.happenings({**report, "overTime": over, "events": [{"at": 3.0, "text": "pods deleted"}]}) == [
+        (0.0, "Stage: pulumi up"),
+        (2, "t4-1 grows: 0 → 3 nodes, until 6.0 s"),
+        (3.0, "pods deleted"),
+        (4.0, "Stage: scenario"),
+        (9, "t4-1 shrinks: 3 → 0 nodes, until 9.5 s"),
+    ]
+
+
+def test_more_pools_than_colours_share_one(report: dict[str, Any]) -> None:
+    names = [f"pool-{number}" for number in range(8)]
+    sizes = {"admin": [1, 1], "cpu": [0, 2], **{name: [0, number + 1] for number, name in enumerate(names)}}
+    gpus = [{"name": name, "gpu": "nvidia-t4"} for name in names]
+    report = report | {
+        "overTime": {"nodes": sizes},
+        "pools": [{"name": n, "gpu": None} for n in ("admin", "cpu")] + gpus,
+    }
+    shown = series.pools(report, 6)
+    assert list(shown) == ["pools without GPUs", *names[3:], "other GPU pools"]
+    assert (shown["pools without GPUs"], shown["other GPU pools"]) == ([1, 3], [0, 1 + 2 + 3])
+
+
+def linear(colour: str) -> list[float]:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+
+
+def contrast(one: str, other: str) -> float:
+    """https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio"""
+    weights = (0.2126, 0.7152, 0.0722)
+    dark, bright = sorted(sum(map(float.__mul__, weights, linear(colour))) for colour in (one, other))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_texts_and_areas_stand_out(mode: str) -> None:
+    palette = pictures.PALETTES[mode]
+    for text, ground in itertools.product(("text", "dim", "link", "pass", "fail"), ("ground", "stripe")):
+        assert contrast(palette[text], palette[ground]) >= 4.5, (text, ground)
+    for area in (*palette["pools"], *(palette[name] for name in series.STATES.values())):
+        assert contrast(area, palette["ground"]) >= 3, area
+
+
+DEFICIENCIES = {
+    "none": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protanopia": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
+    "deuteranopia": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
+    "tritanopia": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
+}
+"""Machado, Oliveira and Fernandes 2009, severity 1: https://www.inf.ufrgs.br/~oliveira/pubs_files/CVD_Simulation/"""
+
+
+def lab(colour: str, deficiency: str) -> tuple[float, float, float]:
+    """CIE L*a*b* of a colour as it appears."""
+    red, green, blue = (
+        min(1.0, max(0.0, sum(a * b for a, b in zip(row, linear(colour), strict=True))))
+        for row in DEFICIENCIES[deficiency]
+    )
+    x = (0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505
+    y = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    z = (0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089
+    x, y, z = (part ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116 for part in (x, y, z))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_people_with_a_colour_vision_deficiency_tell_areas_apart(mode: str, deficiency: str) -> None:
+    palette = pictures.PALETTES[mode]
+    for group in ([*palette["pools"], palette["base"]], [palette[name] for name in series.STATES.values()]):
+        for one, other in itertools.combinations(group, 2):
+            distance = (
+                sum((a - b) ** 2 for a, b in zip(lab(one, deficiency), lab(other, deficiency), strict=True)) ** 0.5
+            )
+            assert distance >= 15, (one, other)
+
+
+def test_a_comparison_shows_both_and_names_the_command_for_a_missing_one(
+    report: dict[str, Any], own_machines: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Page(page.render_comparison([report, own_machines]))
+    assert {"dev", "kubeadm"} <= set(shown.inside("h2"))
+    assert {"fail", "pass", "–", "900 s"} <= set(shown.inside("td"))
+    monkeypatch.setattr(cli, "BUILD", tmp_path)
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev" / "report.json").write_text(json.dumps(report))
+    messages: list[str] = []
+    monkeypatch.setattr(cli, "_say_error", messages.append)
+    with pytest.raises(SystemExit):
+        cli.compare("dev,prod")
+    assert messages == [f"no report of prod in {tmp_path / 'prod'}: run `make rehearse STACK=prod` first"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on PATH (Debian's package chromium)")
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_browser_shows_the_page_without_scrolling_sideways(
+    report: dict[str, Any], tmp_path: Path, width: int
+) -> None:
+    page.write(report, tmp_path)
+    text = (tmp_path / "report.html").read_text()
+    measured = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    script = "<script>parent.document.title = [document.documentElement.scrollWidth <= innerWidth, innerWidth]</script>"
+    (tmp_path / "measured.html").write_text(measured.replace("</body>", f"{script}</body>"))
+    frame = f'<title></title><iframe src="measured.html" width="{width}" height="900" style="border:0"></iframe>'
+    (tmp_path / "frame.html").write_text(frame)
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    options += ["--allow-file-access-from-files", "--enable-logging=stderr", "--virtual-time-budget=2000", "--dump-dom"]
+    shown = [
+        subprocess.run(
+            [str(CHROMIUM), *options, (tmp_path / name).as_uri()], capture_output=True, text=True, check=True
+        )
+        for name in ("frame.html", "report.html")
+    ]
+    assert f"<title>true,{width}</title>" in shown[0].stdout
+    assert "Content Security Policy" not in shown[1].stderr
