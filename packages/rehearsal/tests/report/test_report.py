@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from rich.console import Console
@@ -13,12 +16,14 @@ from packages.rehearsal.tests.objects import Clock, Cluster, admin_pool, gpu_poo
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.checks.cluster import CAPACITY
+from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import available, resolve
 from rehearsal.providers.kubernetes.helm.charts import FOLDER
 from rehearsal.report.progress import Display
 from rehearsal.report.report import RunRecord, StageTime, cost_of, node_prices, to_json, write_atomically
 from rehearsal.report.scope import Scope, scope_of
 from rehearsal.report.summary import show, sparkline
+from rehearsal.report.versions import real_programs, simulated_interfaces
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import derive
 from rehearsal.scenario.player import Played, Submitted
@@ -80,8 +85,6 @@ def test_a_pool_without_a_price_is_named_not_guessed(record: RunRecord) -> None:
 
 
 def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None:
-    import re
-
     import rehearsal.report.report
 
     report = to_json(record, None)
@@ -106,7 +109,19 @@ def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None
         "runningPods": [0, 1, 1, 0],
         "nodesHourlyUsd": [0.09, 3600.09, 0.09, 0.09],
     }
+    assert report["waiting"]["byGpu"] == {"nvidia-t4": [5.0]}
     json.dumps(report)
+
+
+def test_programs_are_real_and_plugins_and_machines_are_simulated() -> None:
+    stack = resolve("dev")
+    real = real_programs(stack, cast(Engine, SimpleNamespace(version=lambda: "v3.999.0")))
+    assert {"etcd", "kube-apiserver", "karpenter"} < set(real)
+    assert real["pulumi"] == "v3.999.0"
+    simulated = simulated_interfaces(stack)
+    assert set(simulated) == {"pulumi-gcp", "pulumi-kubernetes", "kwok"}
+    assert not set(simulated) & set(real)
+    assert all(re.match(r"v?\d+\.\d+\.\d+", version) for version in (*real.values(), *simulated.values()))
 
 
 def test_pass_needs_every_check_and_the_end(record: RunRecord) -> None:
