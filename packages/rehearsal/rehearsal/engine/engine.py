@@ -161,8 +161,8 @@ class Engine:
         return self._operation(name, ["destroy", "--yes", "--skip-preview"])
 
     def version(self) -> str:
-        """What Pulumi calls its own version, e.g. ``v3.200.0``; empty if it does not answer."""
-        return self._run(["version"]).stdout.strip()
+        """What Pulumi calls its own version, e.g. ``v3.200.0``. Raises ``EngineError``."""
+        return self._run("version").strip()
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets in the clear. Raises ``EngineError``."""
