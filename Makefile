@@ -15,6 +15,7 @@ N ?=
 UPDATE ?=
 BASE ?= origin/main
 ARGS ?=
+EVENTS ?=
 PACK ?= build/policy-pack
 VERSION ?=
 REFRESH ?=
@@ -35,7 +36,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview scan plan deploy drift engine gate-config gate-diff policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -71,8 +72,11 @@ compare: setup-rehearsal ## The last rehearsals of several stacks on one page (S
 rehearse-stop: setup-rehearsal ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
 	@$(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")
 
-preview: setup-rehearsal ## pulumi preview with the policy gate, no account needed (STACK=)
-	@$(REHEARSAL) preview --stack "$(STACK)"
+preview: setup-rehearsal ## pulumi preview with the policy gate, pools, prices and quotas; no account needed (STACK=, BASE=commit to compare with)
+	@$(REHEARSAL) preview --stack "$(STACK)" $(if $(filter command line,$(origin BASE)),--base "$(BASE)")
+
+pr-report: setup-rehearsal ## The comment on a pull request (STACK=, a list, by default those that differ from BASE=; EVENTS=log of a real preview); the last line is its file
+	@$(REHEARSAL) pr-report $(if $(filter command line,$(origin STACK)),--stack "$(STACK)") --base "$(BASE)" $(if $(EVENTS),--events "$(EVENTS)")
 
 scan: setup-rehearsal ## The same, with the findings as SARIF for code scanning, in build/gate.sarif (STACK=)
 	@mkdir -p build && rm -f build/gate.sarif

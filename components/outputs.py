@@ -62,6 +62,8 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
             "min": spec.min_nodes,
             "max": spec.max_nodes,
             "spot": spec.spot,
+            "capacity": spec.capacity_type,
+            "hourlyUsd": _cents(spec.hourly_usd),
             "machineType": spec.machine_type,
             "taints": [asdict(taint) for taint in spec.taints],
             "labels": dict(spec.labels),

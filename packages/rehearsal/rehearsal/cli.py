@@ -1,10 +1,12 @@
-"""The command line, ``python -m rehearsal run | report | compare | preview | stop | …``; the Makefile calls it."""
+"""The command line, ``python -m rehearsal run | report | compare | preview | pr-report | …``; the Makefile calls it."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Literal, NoReturn
@@ -16,6 +18,7 @@ from rich.markup import escape
 from components.settings import SettingsError
 from components.settings.quotas import quotas
 from rehearsal.day_two.edits import DayTwoSet
+from rehearsal.engine.changed_stacks import NoSuchCommit
 from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
 from rehearsal.providers.account_limits import AccountFileError
@@ -144,15 +147,31 @@ def _on_own_machines(stack: Stack, console: Console) -> bool:
 @app.command()
 def preview(
     stack: StackOption = "dev",
+    base: Annotated[
+        str | None, typer.Option("--base", help="A commit: also show what changes against its program.")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Also print Pulumi's whole output.")] = False,
 ) -> None:
-    """Preview a stack with the policy gate, offline. Exit code 0 if the preview succeeds and the gate passes."""
+    """Preview a stack with the policy gate, offline: pools, prices, quotas. Exit code 0 if the gate passes."""
+    from rehearsal.engine.changed_stacks import checkout
+    from rehearsal.report.changes import to_json
+    from rehearsal.report.report import write_atomically
+    from rehearsal.run import pull_request
     from rehearsal.run.preview import preview as run_preview
-    from rehearsal.run.preview import show
+    from rehearsal.run.preview import show, show_stack
 
-    chosen = resolve(stack)
-    result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
-    show(_console(), chosen.name, result, verbose=verbose)
+    chosen, console, build = resolve(stack), _console(), ROOT / "build" / "preview"
+    if base is None:
+        result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
+    else:
+        with checkout(base, build) as project:
+            result = pull_request.against(chosen, project)
+    if result.change.complete:
+        show_stack(console, result.change)
+    show(console, chosen.name, result, verbose=verbose)
+    file = build / f"{chosen.name}.json"
+    write_atomically(file, to_json(chosen.name, result.change, pull_request.SIMULATED))
+    console.print(f"{pull_request.SIMULATED}. As JSON: {file}", highlight=False, soft_wrap=True)
     raise typer.Exit(0 if result.ok else EXIT_FAIL)
 
 
@@ -190,6 +209,39 @@ def _last_report(stack: str) -> tuple[dict[str, Any], Path]:
         _bad_input(f"no report of {stack} in {folder}: run `make rehearse STACK={stack}` first")
     content: dict[str, Any] = json.loads((folder / REPORT).read_text(encoding="utf-8"))
     return content, folder
+
+
+@app.command()
+def pr_report(
+    stack: Annotated[
+        str | None, typer.Option("--stack", help="Stacks, separated by spaces. [default: those that differ from BASE]")
+    ] = None,
+    base: Annotated[str, typer.Option("--base", help="The commit that the change is compared with.")] = "origin/main",
+    events: Annotated[
+        Path | None,
+        typer.Option("--events", help="The event log of one stack's preview, in place of a simulated one."),
+    ] = None,
+) -> None:
+    """Write the comment on a pull request, build/pr-report.md. Exit code 0 also if the gate refuses the change."""
+    from rehearsal.engine.changed_stacks import checkout
+    from rehearsal.report.pull_request import comment
+    from rehearsal.run.pull_request import OUTPUT, changed_stacks, reports
+
+    stacks, removed = (stack.split(), []) if stack else changed_stacks(base)
+    if events is not None and (len(stacks) != 1 or not events.is_file()):
+        _bad_input(f"--events {events}: write a file, and the one stack that it is of")
+    with checkout(base, ROOT / "build" / "preview") if events is None else nullcontext(events) as source:
+        text = comment([*reports(stacks, source)], removed=removed, pages=_rules_page())
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    OUTPUT.write_text(text, encoding="utf-8")
+    typer.echo(OUTPUT)
+
+
+def _rules_page() -> str:
+    """Where the gate's rules are explained; in a job of GitHub an address, because a comment has no folder."""
+    server, repository, commit = (os.environ.get(f"GITHUB_{name}") for name in ("SERVER_URL", "REPOSITORY", "SHA"))
+    page = "docs/policies.md"
+    return f"{server}/{repository}/blob/{commit}/{page}" if server and repository and commit else page
 
 
 @app.command()
@@ -279,7 +331,7 @@ def main() -> None:
     try:
         require_loopback()
         app(prog_name="python -m rehearsal")
-    except (AccountFileError, SettingsError, StackError, ToolsError) as error:
+    except (AccountFileError, NoSuchCommit, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
     except (EngineError, LoopbackDown, SandboxError) as error:
         _say_error(str(error))

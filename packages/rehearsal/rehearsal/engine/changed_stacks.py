@@ -1,10 +1,15 @@
-"""``python -m rehearsal.engine.changed_stacks BASE``: the stack files to rehearse after a change since commit BASE."""
+"""``python -m rehearsal.engine.changed_stacks BASE``: the stack files to rehearse after a change since commit BASE.
+
+Also the checkout of such a commit.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -45,15 +50,46 @@ def _cloud(file: Path) -> str:
     return str(yaml.safe_load(file.read_text(encoding="utf-8"))["config"].get("gpucluster:cloud"))
 
 
+class NoSuchCommit(Exception):
+    """A commit that the checkout cannot be compared with; the message is git's."""
+
+
+def changed_since(base: str) -> list[str]:
+    """Paths that differ between ``HEAD`` and its last commit in common with ``base``. Raises ``NoSuchCommit``."""
+    return _git("diff", "--name-only", f"{base}...HEAD", "--", base=base).decode().splitlines()
+
+
+@contextmanager
+def checkout(base: str, folder: Path) -> Iterator[Path]:
+    """The project in a new folder below ``folder`` as it was in the last commit in common with ``base``.
+
+    It runs in this checkout's virtual environment. Raises ``NoSuchCommit``.
+    """
+    commit = _git("merge-base", base, "HEAD", base=base).decode().strip()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="base-", dir=folder) as project:
+        archive = _git("archive", commit, base=base)
+        subprocess.run(["tar", "-x", "-C", project], input=archive, check=True)
+        (Path(project) / ".venv").symlink_to(ROOT / ".venv")
+        yield Path(project)
+
+
+def _git(*arguments: str, base: str) -> bytes:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode != 0:
+        why = done.stderr.decode(errors="replace").strip()
+        raise NoSuchCommit(f"cannot compare with the commit '{base}': {why}\nFetch it with its history, then try again")
+    return done.stdout
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print them, one a line; exit code 2 if ``BASE`` is no commit."""
-    base = " ".join(arguments)
-    command = ["git", "diff", "--name-only", f"{base}...HEAD", "--"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.stderr.write(f"cannot compare with the commit '{base}': {done.stderr}")
+    try:
+        changed = changed_since(" ".join(arguments))
+    except NoSuchCommit as error:
+        sys.stderr.write(f"{error}\n")
         return 2
-    for stack in to_rehearse(done.stdout.splitlines(), stack_files()):
+    for stack in to_rehearse(changed, stack_files()):
         sys.stdout.write(f"{stack}\n")
     return 0
 

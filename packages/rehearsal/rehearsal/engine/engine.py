@@ -25,7 +25,7 @@ from typing import Any, Final
 from policies import config as policy_config
 from policies.result import VARIABLE
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.engine.events import UNCHANGED, Outcome, Step, outcome, parse_line, step_of
+from rehearsal.engine.events import UNCHANGED, Outcome, Step, outcome, parse_line, read_events, step_of
 
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
 _INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER", VARIABLE)
@@ -54,6 +54,11 @@ class CommandResult:
     seconds: float
     outcome: Outcome
     log: Path
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The engine's events. They are read from the run's directory, so before that is deleted."""
+        return read_events(self.log.with_suffix(".events.jsonl"))
 
     @property
     def ok(self) -> bool:
@@ -171,6 +176,23 @@ class Engine:
         )
         return parsed
 
+    def secrets(self) -> list[str]:
+        """The decrypted secret values of the stack file. Raises ``EngineError``."""
+        if not has_secure_values(self.stack_file):
+            return []
+        where = ("--stack", self.stack, "--config-file", str(self.stack_file))
+        entries = json.loads(self._run("config", "--json", "--show-secrets", *where)).values()
+        return [entry["value"] for entry in entries if entry.get("secret") and "value" in entry]
+
+    def of(self, project: Path, stack_file: Path) -> Engine:
+        """The same stack with another program and another stack file, which is copied."""
+        copy = self.stack_file.with_name(f"next-{self.stack_file.name}")
+        content = stack_file.read_text()
+        if salt := re.search(r"^encryptionsalt:.*$", self.stack_file.read_text(), re.MULTILINE):
+            content = content if re.search(r"^encryptionsalt:", content, re.MULTILINE) else f"{content}\n{salt[0]}\n"
+        copy.write_text(content)
+        return replace(self, project=project.absolute(), stack_file=copy)
+
     def set_secret(self, key: str, value: str) -> None:
         """Encrypt ``value`` into the copy of the stack file. Raises ``EngineError``."""
         where = ("--stack", self.stack, "--config-file", str(self.stack_file))
@@ -264,9 +286,7 @@ class Engine:
                 ended.set()
                 follower.join(timeout=2)
         seconds = time.monotonic() - started
-        lines = events.read_text(errors="replace").splitlines()
-        parsed = [event for line in lines if (event := parse_line(line)) is not None]
-        return CommandResult(name, exit_code, seconds, outcome(parsed), log)
+        return CommandResult(name, exit_code, seconds, outcome(read_events(events)), log)
 
     def _follow(self, events: Path, ended: threading.Event) -> None:
         if self.on_step is None:
@@ -343,7 +363,7 @@ def _cancel(process: subprocess.Popen[bytes]) -> None:
 
 def has_secure_values(stack_file: Path) -> bool:
     """Whether the stack file holds values encrypted with the user's passphrase."""
-    return re.search(r"^\s+secure:\s", stack_file.read_text(), re.MULTILINE) is not None
+    return re.search(r"(^\s+|[{,]\s*)secure:\s", stack_file.read_text(), re.MULTILINE) is not None
 
 
 def user_passphrase(environ: Mapping[str, str] = os.environ) -> str | None:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 _COLOUR_TAGS: Final = re.compile(r"<\{%.*?%\}>")
@@ -107,6 +108,12 @@ def parse_line(line: str) -> dict[str, Any] | None:
     except json.JSONDecodeError:
         return None
     return event if isinstance(event, dict) else None
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """The events in a file that ``--event-log`` wrote."""
+    lines = path.read_text(errors="replace").splitlines()
+    return [event for line in lines if (event := parse_line(line)) is not None]
 
 
 def step_of(event: Mapping[str, Any], *, ended: bool = False) -> Step | None:

@@ -48,6 +48,11 @@ def sparkline(series: list[int]) -> str:
     return "".join(_BLOCKS[0 if value == 0 else max(1, round(value / top * 8))] for value in series)
 
 
+def hourly(usd: float | None) -> str:
+    """A price per hour: ``$0.19/h``, or ``unknown``."""
+    return "unknown" if usd is None else f"${usd:.2f}/h"
+
+
 def say(console: Console, markup: str) -> None:
     """Print a paragraph: wrapped at words in a terminal, one line in a log."""
     console.print(markup, highlight=False, soft_wrap=not console.is_terminal)
@@ -76,7 +81,7 @@ def _nodes_over_time(console: Console, record: RunRecord) -> None:
 def _placements(console: Console, record: RunRecord) -> None:
     if not record.played.submitted:
         return
-    table = _table("Where each pod ran", "workload", "pods", "ran on", "waited")
+    table = new_table("Where each pod ran", "workload", "pods", "ran on", "waited")
     burst: list[str] = []
     for one in record.played.submitted:
         if one.submission in _fill(record):
@@ -89,7 +94,8 @@ def _placements(console: Console, record: RunRecord) -> None:
     console.print()
 
 
-def _table(title: str, *headings: str) -> Table:
+def new_table(title: str, *headings: str) -> Table:
+    """A table without lines, whose cells are wrapped where the terminal is narrow."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for heading in headings:
         table.add_column(heading, overflow="fold")
@@ -118,7 +124,7 @@ def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -
 def _applied(console: Console, record: RunRecord) -> None:
     if not record.applied:
         return
-    table = _table("Your manifests", "object", "pods", "ran on, or why not")
+    table = new_table("Your manifests", "object", "pods", "ran on, or why not")
     for one in record.applied:
         until = record.played.ended
         pods = one.pods(record.timeline, until)
@@ -152,9 +158,7 @@ def _figures(console: Console, record: RunRecord) -> None:
         console.print(f"GPU pods waited (compressed time): {longest}, {counted(len(waited), 'pod')}", highlight=False)
     held = system_pods_on_gpu_nodes(record.timeline)
     console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
-    idle = "unknown" if cost.idle_hourly is None else f"${cost.idle_hourly:.2f}/h"
-    most = "unknown" if cost.max_hourly is None else f"${cost.max_hourly:.2f}/h"
-    peak = f"${cost.peak_hourly:.2f}/h"
+    idle, most, peak = (hourly(usd) for usd in (cost.idle_hourly, cost.max_hourly, cost.peak_hourly))
     console.print(
         f"List price: idle {idle}, peak of this run {peak}, all pools at their maximum {most}", highlight=False
     )

@@ -21,6 +21,9 @@ from rehearsal.engine.engine import (
 )
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import ROOT
+from rehearsal.report.changes import stack_change
+from rehearsal.report.hiding import hidden
+from rehearsal.report.pull_request import StackReport, comment
 from rehearsal.sandbox import leftovers
 
 PROJECT = "name: probe\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\nconfig: {}\n"
@@ -76,6 +79,31 @@ def test_a_programs_error_is_the_reason(tmp_path: Path, tools: Path) -> None:
     result = engine(tmp_path, tools, 'raise ValueError("gpuPools[0]: no such GPU")').preview()
     assert not result.ok
     assert "gpuPools[0]: no such GPU" in result.reason
+
+
+@pytest.mark.rehearsal
+def test_the_secrets_of_a_stack_file_are_read_and_an_error_with_one_is_masked(tmp_path: Path, tools: Path) -> None:
+    driver = engine(tmp_path, tools, "raise ValueError('cannot log in with open-sesame')")
+    assert driver.secrets() == []
+    driver.set_secret("other:token", "open-sesame")
+    assert driver.secrets() == ["open-sesame"]
+    change = stack_change(hidden(driver.preview().events, driver.secrets()))
+    text = comment([StackReport(stack="test", source="", change=change)])
+    assert "cannot log in with" in text
+    assert "sesame" not in text
+
+
+@pytest.mark.rehearsal
+def test_the_next_program_of_a_stack_has_its_own_stack_file_and_the_same_secrets(tmp_path: Path, tools: Path) -> None:
+    driver = engine(tmp_path, tools, "")
+    assert driver.up(skip_preview=True).ok
+    file = tmp_path / "next.yaml"
+    file.write_text("config: {}\n")
+    following = driver.of(driver.project, file)
+    assert following.preview().ok
+    assert "encryptionsalt:" not in file.read_text(), "the user's file stays"
+    following.set_secret("other:token", "open-sesame")
+    assert following.secrets() == ["open-sesame"]
 
 
 @pytest.mark.rehearsal

@@ -1,0 +1,63 @@
+"""Markdown for a comment on a code host, safe with untrusted texts, and within the host's limit of length.
+
+A change's author chooses the names of pools and resources, and what error messages quote. Such a text only appears in
+code: there a host resolves no link, mention, image or HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+LIMIT: Final = 65_536
+"""GitHub refuses a longer comment; here bytes of UTF-8, which are never fewer than its characters."""
+_LONGEST: Final = 300
+"""Characters of a text in a line; more belongs to the job's log."""
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+@dataclass(frozen=True)
+class CommentBlock:
+    """A complete piece of Markdown. Folded ones are left out first where the whole is too long."""
+
+    text: str
+    folded: bool = False
+
+
+def code(text: object) -> str:
+    """An untrusted text in one line: at most 300 characters, as inline code, also in a cell of a table."""
+    line = " ".join(_CONTROL.sub("", str(text)).split()).replace("|", "¦") or "–"
+    line = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+    fence = "`" * (_longest_run(line) + 1)
+    return f"{fence}{line}{fence}" if not {line[0], line[-1]} & {"`", " "} else f"{fence} {line} {fence}"
+
+
+def listing(text: str) -> str:
+    """An untrusted text of several lines as a code block."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}text\n{_CONTROL.sub('', text).strip()}\n{fence}"
+
+
+def fold(summary: str, content: str) -> CommentBlock:
+    """Details that open on demand. ``summary`` is HTML, so it must be a trusted text."""
+    return CommentBlock(f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>", folded=True)
+
+
+def joined(blocks: Sequence[CommentBlock], limit: int = LIMIT) -> str:
+    """The blocks as one text of at most ``limit`` bytes: whole blocks are left out, from the end, details first."""
+    shown = list(blocks)
+    note = "_Cut: the rest is longer than a comment may be; the job's log has all of it._"
+    while _bytes(shown) > limit - len(note) - 2:
+        last = max((index for index, block in enumerate(shown) if block.folded), default=len(shown) - 1)
+        del shown[last]
+    return "\n\n".join([*(block.text for block in shown), *([note] if len(shown) < len(blocks) else [])]) + "\n"
+
+
+def _bytes(blocks: Sequence[CommentBlock]) -> int:
+    return sum(len(block.text.encode()) + 2 for block in blocks)
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
