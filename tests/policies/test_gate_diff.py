@@ -93,6 +93,7 @@ def test_a_branch_is_compared_with_the_commit_that_it_left(tmp_path: Path) -> No
         return subprocess.run(run, cwd=tmp_path, check=False, capture_output=True, text=True)
 
     subprocess.run(["cp", "-r", "Makefile", "policies", "facts", "Pulumi.dev.yaml", tmp_path], cwd=ROOT, check=True)
+    (tmp_path / "components" / "package").mkdir(parents=True)  # setup puts a link there
     git("init", "--quiet", "--initial-branch=main")
     git("add", ".")
     git("commit", "--quiet", "--message=base")
