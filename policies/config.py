@@ -80,7 +80,7 @@ def problems(config: Mapping[str, Any]) -> list[str]:
         elif isinstance(entry, dict):
             if _LEVEL in entry:
                 errors += _level_problems(f"{name}.{_LEVEL}", entry[_LEVEL], BY_ID[name].levels)
-            errors += limit_problems(BY_ID[name], _limits(entry))
+            errors += limit_problems(BY_ID[name], limits_in(entry))
             errors += exemptions.problems(f"{name}.{exemptions.KEY}", entry.get(exemptions.KEY, []), today_utc())
         else:
             errors += _level_problems(name, entry, BY_ID[name].levels)
@@ -125,7 +125,7 @@ def limits_of(rule: Rule[...], entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: a limit that the rule does not have, or a wrong value.
     """
-    limits = _limits(entry)
+    limits = limits_in(entry)
     errors = limit_problems(rule, limits)
     if errors:
         raise ConfigError(errors)
@@ -157,7 +157,7 @@ def expired(config: Mapping[str, Any], today: date) -> list[str]:
     ]
 
 
-def _limits(entry: Mapping[str, Any]) -> dict[str, Any]:
+def limits_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A rule's properties without its level and exemptions."""
     return {key: value for key, value in entry.items() if key not in (_LEVEL, exemptions.KEY, *levels.KEYS)}
 

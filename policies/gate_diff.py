@@ -18,7 +18,8 @@ from typing import Any, Final
 import yaml
 
 from policies import exemptions, levels, pools
-from policies.config import configured
+from policies.config import configured, limits_in
+from policies.exemptions import Exemption
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 _DEFAULT: Final = "default"
@@ -40,10 +41,6 @@ def _lower(before: Any, after: Any) -> bool:
     return after is None or (before is not None and after < before)
 
 
-def _off(before: Any, after: Any) -> bool:
-    return before and not after
-
-
 def _more(before: Any, after: Any) -> bool:
     return bool({*(after or ())} - {*(before or ())})
 
@@ -53,7 +50,7 @@ def _more_or_all(before: Any, after: Any) -> bool:
 
 
 WIDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "customerKey": _off,
+    "customerKey": _lower,
     "maxGpus": _higher,
     "maxGramsPerKwh": _higher,
     "maxHourlyUsd": _higher,
@@ -61,7 +58,7 @@ WIDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "maxIdleUsd": _higher,
     "minCarbonFreePercent": _lower,
     "mostPromised": _higher,
-    "opaque": _off,
+    "opaque": _lower,
     "regions": _more_or_all,
     "taintKeys": _more,
 }
@@ -112,26 +109,24 @@ def _of_rule(
             yield f"the limit {limit} ({_shown(value)}) is removed"
         elif limits[limit] != value and WIDER.get(limit, lambda *_: True)(value, limits[limit]):
             yield f"{limit} {_shown(value)} → {_shown(limits[limit])}"
-    for subject, (expires, reason) in exempt.items():
-        ended = old_exempt.get(subject, ("", ""))[0]
-        if expires > ended:
-            verb = f"extended from {ended}" if ended else "added"
-            yield f"exemption of {' with tag '.join(subject)} {verb} until {expires}: {reason}"
+    for (resource, tag), exemption in exempt.items():
+        earlier = old_exempt.get((resource, tag))
+        if earlier is None or exemption.expires > earlier.expires:
+            verb = f"extended from {earlier.expires}" if earlier else "added"
+            with_tag = f" with tag {tag}" if tag else ""
+            yield f"exemption of {resource}{with_tag} {verb} until {exemption.expires}: {exemption.reason}"
 
 
 def _effective(
     rule: str, own: Mapping[str, Any], config: Mapping[str, Any]
-) -> tuple[str, dict[str, Any], dict[tuple[str, ...], tuple[str, str]]]:
-    """A rule's level, limits, and exemptions: resource and tag → last day and reason."""
+) -> tuple[str, dict[str, Any], dict[tuple[str, str | None], Exemption]]:
+    """A rule's level, limits, and exemptions by resource and tag."""
     entries = configured(config)
     level, properties = entries.get(rule, ("", {}))
     level_of_all, _ = entries.get(levels.ALL, ("", {}))
-    limits = {key: value for key, value in properties.items() if key not in (exemptions.KEY, *levels.KEYS)}
-    exempt = {
-        tuple(entry[key] for key in ("resource", "tag") if key in entry): (entry["expires"], entry["reason"])
-        for entry in sorted(properties.get(exemptions.KEY, []), key=lambda entry: entry["expires"])
-    }
-    return level or level_of_all or own["level"], {**own["limits"], **limits}, exempt
+    listed = sorted(exemptions.parse(properties.get(exemptions.KEY)), key=lambda exemption: exemption.expires)
+    exempt = {(exemption.resource, exemption.tag): exemption for exemption in listed}
+    return level or level_of_all or own["level"], {**own["limits"], **limits_in(properties)}, exempt
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,31 +29,25 @@ def pool_lines(text: str) -> dict[str, tuple[int, str]]:
     return lines
 
 
-def located(sarif: Mapping[str, Any], stack: str, file: str, text: str, pages: str) -> dict[str, Any]:
-    """``sarif`` with locations in the stack file; ``pages`` is the address of the folder that links start from."""
-    lines = pool_lines(text)
-    run = sarif["runs"][0]
+def locate(run: dict[str, Any], stack: str, file: str, text: str, pages: str) -> None:
+    """Add locations in the stack file to a ``run`` of SARIF; ``pages`` is the folder's address that links start from."""
     driver = run["tool"]["driver"]
-    rules = [{**rule, "helpUri": f"{pages}{rule['helpUri']}"} for rule in driver["rules"]]
-    results = []
+    driver["informationUri"] = f"{pages}{driver['informationUri']}"
+    for rule in driver["rules"]:
+        rule["helpUri"] = f"{pages}{rule['helpUri']}"
+    # Keeps the results of different stacks apart.
+    run["automationDetails"] = {"id": f"gate/{stack}/"}
+    lines = pool_lines(text)
     for result in run["results"]:
         (location,) = result["locations"]
-        urn = (location.get("logicalLocations") or [{"fullyQualifiedName": ""}])[0]["fullyQualifiedName"]
-        resource = urn.rpartition("::")[2]
+        logical = location.get("logicalLocations", [])
+        resource = logical[0]["fullyQualifiedName"].rpartition("::")[2] if logical else ""
         # Resources of the pool `t4` are `t4-1`, `t4-1-pool`; the longest name of a pool is the pool's own.
         pool = max((name for name in lines if f"{resource}-".startswith(f"{name}-")), key=len, default="")
         line, key = lines.get(pool, (1, ""))
-        logical = [{"fullyQualifiedName": name} for name in (key, urn) if name]
-        physical = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
-        results.append(
-            {
-                **result,
-                "locations": [{"physicalLocation": physical, **({"logicalLocations": logical} if logical else {})}],
-            }
-        )
-    tool = {"driver": {**driver, "rules": rules, "informationUri": f"{pages}{driver['informationUri']}"}}
-    # Keeps the results of different stacks apart.
-    return {**sarif, "runs": [{**run, "automationDetails": {"id": f"gate/{stack}/"}, "tool": tool, "results": results}]}
+        location["physicalLocation"] = {"artifactLocation": {"uri": file}, "region": {"startLine": line}}
+        if key:
+            logical.insert(0, {"fullyQualifiedName": key})
 
 
 def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:
@@ -73,8 +66,8 @@ def main(arguments: list[str]) -> int:
     server, repository, commit = (os.environ.get(name, "") for name in names)
     pages = f"{server}/{repository}/blob/{commit}/" if repository else ""
     sarif = json.loads(path.read_text(encoding="utf-8"))
-    content = located(sarif, Path(stack).stem, file, Path(file).read_text(encoding="utf-8"), pages)
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    locate(sarif["runs"][0], Path(stack).stem, file, Path(file).read_text(encoding="utf-8"), pages)
+    path.write_text(json.dumps(sarif, indent=1) + "\n", encoding="utf-8")
     sys.stdout.write(f"{path}\n")
     return 0
 

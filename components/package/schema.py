@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import BaseModel
-
-from components.settings.problems import sections_in
 from components.settings.stack_file import StackFile
 
 PACKAGE: Final = "gpucluster"
@@ -53,12 +50,12 @@ def package_schema() -> dict[str, Any]:
     """
     stack_file = StackFile.model_json_schema()
     types = {
-        f"{PACKAGE}:index:{section.__name__}": {
+        f"{PACKAGE}:index:{name}": {
             "type": "object",
-            "description": section.__doc__,
-            "properties": _keys(section, stack_file["$defs"][section.__name__]),
+            "description": section["description"],
+            "properties": _keys(section),
         }
-        for section in sections_in(StackFile)
+        for name, section in stack_file["$defs"].items()
     }
     return {
         "name": PACKAGE,
@@ -71,7 +68,7 @@ def package_schema() -> dict[str, Any]:
             GPU_CLUSTER: {
                 "isComponent": True,
                 "description": "A GPU cluster; its inputs are the keys of a stack file: docs/configuration.md",
-                "inputProperties": _keys(StackFile, stack_file),
+                "inputProperties": _keys(stack_file),
                 "properties": {**_OUTPUTS, **_OUTPUTS_OF_KEYS},
                 "required": list(_OUTPUTS),
             }
@@ -79,11 +76,10 @@ def package_schema() -> dict[str, Any]:
     }
 
 
-def _keys(section: type[BaseModel], json_schema: Mapping[str, Any]) -> dict[str, Any]:
-    meanings = {field.alias or name: field.description for name, field in section.model_fields.items()}
+def _keys(section: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: {**_type(each), "description": f"{meanings[key]}{_choices(each)}"}
-        for key, each in json_schema["properties"].items()
+        key: {**_type(each), "description": f"{each['description']}{_choices(each)}"}
+        for key, each in section["properties"].items()
     }
 
 

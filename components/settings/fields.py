@@ -20,13 +20,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     Strict,
     StrictInt,
     StrictStr,
     ValidationInfo,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from facts import catalog
 from facts.catalog import CloudCatalog
@@ -67,6 +69,14 @@ class Section(BaseModel):
         for name, field in cls.model_fields.items():
             if field.description is None:
                 field.description = _MEANINGS[cls.__name__][field.alias or name]
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Pydantic's schema with the meanings, which the fields have only after pydantic read them."""
+        section = handler.resolve_ref_schema(handler(schema))
+        for name, field in cls.model_fields.items():
+            section["properties"][field.alias or name]["description"] = field.description
+        return section
 
 
 @dataclass(frozen=True)

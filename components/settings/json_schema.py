@@ -11,12 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel
-
 from components.settings.fields import Section
 from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import OwnStackFile
-from components.settings.problems import sections_in
 from components.settings.read import NAMESPACE
 from components.settings.stack_file import StackFile
 from facts import catalog
@@ -75,22 +72,13 @@ def _only(keys: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
 def _keys(cloud: str, section: type[Section], definitions: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Key of the file → its schema; what several use is put into ``definitions``."""
     schema = section.model_json_schema(ref_template="#/definitions/{model}")
-    described = {model.__name__: model for model in sections_in(section)}
-    for name, definition in schema.get("$defs", {}).items():
-        _describe(definition, described[name])
+    definitions.update(schema["$defs"])
+    # An editor completes the names that the catalogue has; your own machines may have others.
+    for definition in schema["$defs"].values():
         if "gpu" in definition["properties"]:
-            # An editor completes the names that the catalogue has; your own machines may have others.
             definition["properties"]["gpu"]["anyOf"] = [{"enum": [*catalog.GPUS]}, {"type": "string"}]
-        definitions[name] = definition
-    _describe(schema, section)
     for key, value in schema["properties"].items():
         yield f"{NAMESPACE}:{key}", value
     secret = catalog.OWN_SECRETS.get(cloud)
     if secret is not None:
         yield f"{NAMESPACE}:{secret}", _SECRET
-
-
-def _describe(schema: dict[str, Any], section: type[BaseModel]) -> None:
-    """Add the meanings, which a section has only after pydantic made its schema."""
-    for name, field in section.model_fields.items():
-        schema["properties"][field.alias or name]["description"] = field.description

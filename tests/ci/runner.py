@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -123,18 +123,14 @@ class Runner:
         return {key: _EXPRESSION.sub(lambda match: values.get(match[1], ""), str(text)) for key, text in texts.items()}
 
 
-def copied(folder: Path) -> Iterator[Path]:
+def copy_repository(folder: Path) -> Path:
     """The files of this repository as they are now, committed as one commit in another folder."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-    )
-    there = b"\0".join(name for name in listed.stdout.split(b"\0") if name and (ROOT / os.fsdecode(name)).exists())
-    packed = subprocess.run(["tar", "-c", "--null", "-T", "-"], cwd=ROOT, input=there, check=True, capture_output=True)
-    subprocess.run(["tar", "-x"], cwd=folder, input=packed.stdout, check=True)
+    names = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(names, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0"):
+        if (ROOT / name).is_file():  # or deleted since the last commit
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "all"], ["tag", "origin/main"]):
         identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
         subprocess.run(["git", *identity, *command], cwd=folder, check=True, capture_output=True)
-    yield folder
+    return folder
