@@ -30,7 +30,7 @@ def pool_lines(text: str) -> dict[str, tuple[int, str]]:
 
 
 def locate(run: dict[str, Any], stack: str, file: str, text: str, pages: str) -> None:
-    """Add locations in the stack file to a ``run`` of SARIF; ``pages`` is the folder's address that links start from."""
+    """Add locations in the stack file to a ``run`` of SARIF; links start from the folder at the address ``pages``."""
     driver = run["tool"]["driver"]
     driver["informationUri"] = f"{pages}{driver['informationUri']}"
     for rule in driver["rules"]:

@@ -45,7 +45,8 @@ _CONTAINER: Final = "main"
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingJobSpec:
-    """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep.
+    """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep. A ``JobRequest``
+    checks what belongs together.
 
     - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
     - ``command``: replaces the image's own program.
@@ -93,14 +94,6 @@ class TrainingJobSpec:
     priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.sweep is not None and self.workers > 1:
-            raise ValueError("a job is a sweep or has workers, not both: run one job per combination instead")
-        if self.sweep is not None and not self.command:
-            raise ValueError("a sweep needs a command that receives its values")
-        if self.files and not self.command:
-            raise ValueError("a job with files needs a command that uses them")
 
 
 def manifests(job: TrainingJobSpec) -> list[dict[str, Any]]:

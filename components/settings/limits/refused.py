@@ -14,6 +14,7 @@ from components.settings.settings import Settings
 # Key of the stack file → attribute of the settings or a pool, where it is not the key's own name.
 _ATTRIBUTES: Final[Mapping[str, str]] = {
     "adminPool.capacity": "admin_pool.capacity_type",
+    "adminPool.maxNodes": "admin_pool.autoscaled",
     "autoscaling.unneededMinutes": "unneeded_minutes",
     "drivers": "gpus.drivers",
     "driverVersion": "gpus.driver_version",

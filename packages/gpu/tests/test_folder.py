@@ -115,8 +115,6 @@ def test_an_archive_is_in_as_many_configmaps_as_it_needs_and_in_order() -> None:
     volumes = {each["name"]: each for each in manifests(spec(files=content))[0]["spec"]["template"]["spec"]["volumes"]}
     assert [each["configMap"]["name"] for each in volumes["files"]["projected"]["sources"]] == names
     assert parts(spec()) == []
-    with pytest.raises(ValueError, match="command"):
-        spec(files=content, command=())
 
 
 @pytest.mark.parametrize("sweep", [None, Sweep({"lr": ("1", "2")})])

@@ -8,7 +8,9 @@ import pytest
 
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.pool import GPU_TAINT, POOL_LABEL, size_taint
+from facts.jobs.fit import PodRequest
 from facts.jobs.job import TrainingJobSpec, manifests
+from facts.jobs.plan import AskError, JobRequest
 from facts.jobs.sweep import Sweep
 
 SWEEP = Sweep({"seed": ("0", "1", "2")})
@@ -153,7 +155,10 @@ def test_a_larger_node_on_purpose_opts_out_of_isolation() -> None:
     assert label not in job()["template"]["metadata"]["labels"]
 
 
-@pytest.mark.parametrize("changes", [{"sweep": SWEEP, "workers": 2}, {"sweep": SWEEP, "command": ()}])
-def test_what_cannot_be_one_job_is_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="sweep"):
-        made(**changes)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"sweep": SWEEP, "workers": 2}, "leave one"), ({"sweep": SWEEP}, "--sweep: write"), ({"files": b"x"}, "--sync")],
+)
+def test_what_cannot_be_one_job_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(AskError, match=message):
+        JobRequest(request=PodRequest(), name="train", namespace="default", **changes)

@@ -15,7 +15,6 @@ from components.settings.problems import Problem, instead
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from facts.concepts.pool import ADMIN_POOL_NAME
 
 _KMS_KEYS: Final = common.KmsKeys(
     written=re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+"),
@@ -70,7 +69,6 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     yield from common.kms_key_problems(settings, _KMS_KEYS)
     yield from _roles(settings)
     yield from name_problems(settings, _NAMES)
-    yield from _autoscaler(settings)
     yield from _node_groups(settings)
     yield from pool_problems(settings)
     yield from _addon_versions(settings)
@@ -142,15 +140,6 @@ def _addon_versions(settings: Settings) -> Iterator[Problem]:
             yield Problem(where, f"this stack does not install {name}", remedy)
         elif not _ADDON_VERSION.fullmatch(version):
             yield Problem(where, f"'{version}' is not the version of an add-on", "Write it as in v1.13.2-eksbuild.4")
-
-
-def _autoscaler(settings: Settings) -> Iterator[Problem]:
-    if settings.autoscaler == "karpenter" and settings.admin_pool.autoscaled:
-        yield Problem(
-            f"{ADMIN_POOL_NAME}Pool.maxNodes",
-            "Karpenter runs on the admin pool and does not scale it",
-            "Leave it out, or write autoscaler: cluster-autoscaler",
-        )
 
 
 def _node_groups(settings: Settings) -> Iterator[Problem]:
