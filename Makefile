@@ -55,15 +55,15 @@ setup-dev: ## The same, and what checks and tests need
 tools: ## Install all the binaries (each command installs what it needs); the last line is their folder (GPUCLUSTER_TOOLS_FROM=archives, or source to compile all; GPUCLUSTER_TOOLS_MIRROR=URL)
 	@$(TOOLS)
 
-rehearse: setup-rehearsal ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
+rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
 	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") $(if $(ACCOUNT),--account "$(ACCOUNT)") \
 	  $(if $(DAYTWO),--day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))") $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
-rehearse-changed: setup-rehearsal ## Rehearse the stacks that a change since BASE= touches
+rehearse-changed: setup-rehearsal ## Rehearse the stacks that differ from BASE=
 	@stacks="$$($(VENV)/python -m rehearsal.engine.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
 	for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
 
-report: setup-rehearsal ## Write the page of the last rehearsal again: build/rehearsal/<stack>/report.html (STACK=)
+report: setup-rehearsal ## Write the HTML report of the last rehearsal again: build/rehearsal/<stack>/report.html (STACK=)
 	@$(REHEARSAL) report --stack "$(STACK)"
 
 compare: setup-rehearsal ## The last rehearsals of several stacks on one page (STACKS=dev,prod)
@@ -75,10 +75,10 @@ rehearse-stop: setup-rehearsal ## Stop what KEEP=1 left running, or a killed reh
 preview: setup-rehearsal ## pulumi preview with the policy gate, pools, prices and quotas; no account needed (STACK=, BASE=commit to compare with)
 	@$(REHEARSAL) preview --stack "$(STACK)" $(if $(filter command line,$(origin BASE)),--base "$(BASE)")
 
-pr-report: setup-rehearsal ## The comment on a pull request (STACK=, a list, by default those that differ from BASE=; EVENTS=log of a real preview); the last line is its file
+pr-report: setup-rehearsal ## What a change does to pools, jobs, prices and quotas, as a comment for a pull request (STACK=, a list, by default those that differ from BASE=; EVENTS=log of a real preview); the last line is its file
 	@$(REHEARSAL) pr-report $(if $(filter command line,$(origin STACK)),--stack "$(STACK)") --base "$(BASE)" $(if $(EVENTS),--events "$(EVENTS)")
 
-scan: setup-rehearsal ## The same, with the findings as SARIF for code scanning, in build/gate.sarif (STACK=)
+scan: setup-rehearsal ## The gate's findings as SARIF for code scanning, in build/gate.sarif; no account needed (STACK=)
 	@mkdir -p build && rm -f build/gate.sarif
 	@GPUCLUSTER_GATE_RESULT="$(abspath build/gate.sarif)" $(REHEARSAL) preview --stack "$(STACK)"; code=$$?; \
 	  $(VENV)/python -m policies.scan build/gate.sarif "$(STACK)" && exit $$code
@@ -87,13 +87,13 @@ scan: setup-rehearsal ## The same, with the findings as SARIF for code scanning,
 WITH_GATE = config="$$($(VENV)/python -m policies.config --stack "$(STACK)")" && pulumi --non-interactive --color never
 UPDATE_FLAGS = --stack "$(STACK)" $(if $(filter-out 0 no false,$(REFRESH)),--refresh) --policy-pack policies --policy-pack-config "$$config"
 
-plan: setup ## pulumi preview with the gate against the account: build/plan.json for `make deploy`, build/plan.md to read (STACK=, REFRESH=1: undo drift)
+plan: setup ## pulumi preview with the gate against the cloud account: build/plan.json for `make deploy`, build/plan.md to read (STACK=, REFRESH=1: undo drift)
 	@mkdir -p build && rm -f build/plan.json
 	@$(WITH_GATE) preview --diff --save-plan build/plan.json $(UPDATE_FLAGS) > build/plan.txt 2>&1; code=$$?; cat build/plan.txt; \
 	  { echo "### Update of stack $(STACK)" && echo '~~~~~~diff' && head -c 60000 build/plan.txt && echo && echo '~~~~~~'; } \
 	  > build/plan.md && exit $$code
 
-deploy: setup ## pulumi up with the gate, nothing but what build/plan.json holds (STACK=, REFRESH= as of the plan)
+deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.json (STACK=, REFRESH= as for the plan)
 	@$(WITH_GATE) up --yes --plan build/plan.json $(UPDATE_FLAGS)
 
 drift: setup ## What differs between the program, the state and the cloud, in build/drift.md; empty if nothing (STACK=)
@@ -109,10 +109,10 @@ engine: ## Install the Pulumi CLI that the program is tested with; the last line
 gate-config: setup ## Check the gate's configuration of a stack; the last line is its file (STACK=)
 	@$(VENV)/python -m policies.config --stack "$(STACK)"
 
-gate-diff: setup ## What the changes since BASE= loosen in the gate; fails if anything
+gate-diff: setup ## Fail if the changes since BASE= loosen the gate, and list what they loosen
 	@$(VENV)/python -m policies.gate_diff "$(BASE)"
 
-policy-pack: setup ## The gate as a folder of its own, to run or to publish; the last line is the folder (PACK=)
+policy-pack: setup ## Export the gate as a folder for other programs, to run or to publish; the last line is the folder (PACK=)
 	@$(VENV)/python -m policies.bundle "$(PACK)"
 
 stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
@@ -124,7 +124,7 @@ quota: setup ## Quotas that a stack at its maximum needs and where to ask, on GK
 faults: setup-rehearsal ## Inject a fault into the program and see it refused (CASE=; without one, list them)
 	@$(REHEARSAL) faults $(if $(CASE),--case "$(CASE)")
 
-mutants: setup-rehearsal ## Change inputs of the program one by one and count who notices (STACK=, N=100, SEED=1, UPDATE=1)
+mutants: setup-rehearsal ## Change inputs of the program one by one and count which checks notice (STACK=, N=100, SEED=1, UPDATE=1)
 	@$(REHEARSAL) mutants --stack "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") \
 	  $(if $(filter-out 0 no false,$(UPDATE)),--update)
 
@@ -134,21 +134,21 @@ sabotage: faults
 quick: setup-dev ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
 	@$(PYTEST) -m "not rehearsal and not exhaustive and not slow" $(ARGS)
 
-test: setup-dev ## What guards a merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
+test: setup-dev ## The tests required to merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
 	@echo "test: unit tests, then rehearsals on real binaries; about 15 minutes in all"
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
-clients: setup-dev ## Other people's programs by their locks, for test-clients (JupyterHub, SkyPilot; each in build/clients)
+clients: setup-dev ## Install JupyterHub and SkyPilot from their lock files for test-clients, each in build/clients
 	@for lock in packages/rehearsal/tests/clients/*/requirements.lock; do \
 	  home="build/clients/$$(basename "$$(dirname "$$lock")")" && { cmp -s "$$lock" "$$home/installed.lock" || { \
 	  $(VENV)/uv venv --quiet --clear --python "$(VENV)/python" "$$home" && \
 	  VIRTUAL_ENV="$$home" $(VENV)/uv pip sync --quiet --require-hashes "$$lock" && cp "$$lock" "$$home/installed.lock"; }; } || exit; \
 	done
 
-test-clients: clients ## Other people's programs on a rehearsed cluster: a real JupyterHub, a real SkyPilot
+test-clients: clients ## A real JupyterHub and a real SkyPilot on a rehearsed cluster
 	@$(WITH_TOOLS) $(VENV)/python -m pytest packages/rehearsal/tests/clients $(ARGS)
 
-test-all: clients ## Everything: test, every stack, every fault, other people's programs
+test-all: clients ## Everything: test, every stack, every fault, test-clients
 	@echo "test-all: every stack and every fault on real binaries"
 	@$(WITH_TOOLS) $(PYTEST) $(ARGS)
 
@@ -171,7 +171,7 @@ check: setup-dev ## Style, types, dead code, layers, workflows, shell scripts, g
 	$(VENV)/zizmor --offline --quiet .github
 	$(VENV)/check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci examples/ci/gitlab.yml
 
-bench: setup-rehearsal ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
+bench: setup-rehearsal ## Benchmark the gate, the number of pools, the rehearsal's stages and scheduling, as ratios
 	@$(REHEARSAL) bench
 
 docs: setup-dev ## Regenerate docs/configuration.md, docs/policies.md, the tables of docs/operations.md, the README's picture and the site
