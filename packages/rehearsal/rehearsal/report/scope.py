@@ -35,7 +35,7 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
     else:
         own = {"the cloud's autoscaler": "Karpenter simulates it, knowing only what the cloud's autoscaler would know"}
     if settings.workloads.checkpoints is not None:
-        own["upgrades and failures"] = "the simulated cloud renews GPU nodes once, and it reclaims one node of one job"
+        own["upgrades and failures"] = "the simulated cloud upgrades GPU nodes once, and reclaims one node of one job"
         own["checkpoints"] = "no program writes checkpoints, so lost work after a reclaimed node is not measured"
     if settings.workloads.services:
         own["KEDA"] = "the rehearsal sets the replicas of a service instead"

@@ -30,7 +30,7 @@ from rehearsal.tools import provide
 from rehearsal.tools.modules import PREVIEW
 
 OUTPUT: Final = ROOT / "build" / "pr-report.md"
-SIMULATED: Final = "Preview on a simulated cloud, no account asked"
+SIMULATED: Final = "Preview on a simulated cloud, no cloud account used"
 _REAL: Final = "Preview of the deployed stack"
 
 
