@@ -88,10 +88,10 @@ WITH_GATE = config="$$($(VENV)/python -m policies.config --stack "$(STACK)")" &&
 UPDATE_FLAGS = --stack "$(STACK)" $(if $(filter-out 0 no false,$(REFRESH)),--refresh) --policy-pack policies --policy-pack-config "$$config"
 
 plan: setup ## pulumi preview with the gate against the cloud account: build/plan.json for `make deploy`, build/plan.md to read (STACK=, REFRESH=1: undo drift)
-	@mkdir -p build && rm -f build/plan.json
+	@mkdir -p build && rm -f build/plan.*
 	@$(WITH_GATE) preview --diff --save-plan build/plan.json $(UPDATE_FLAGS) > build/plan.txt 2>&1; code=$$?; cat build/plan.txt; \
-	  { echo "### Update of stack $(STACK)" && echo '~~~~~~diff' && head -c 60000 build/plan.txt && echo && echo '~~~~~~'; } \
-	  > build/plan.md && exit $$code
+	  { echo "### Update of stack $(STACK)" && { [ "$$(wc -c < build/plan.txt)" -le 900000 ] || echo "Shortened: read the whole in this job's log."; } && \
+	  echo '~~~~~~diff' && head -c 900000 build/plan.txt && echo && echo '~~~~~~'; } > build/plan.md && exit $$code
 
 deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.json (STACK=, REFRESH= as for the plan)
 	@$(WITH_GATE) up --yes --plan build/plan.json $(UPDATE_FLAGS)

@@ -22,8 +22,9 @@ fi
 [ "$size" -le 1000000 ] || fail "the reports have $size bytes, at most 1000000 are downloaded"
 gh run download "$RUN_ID" --repo "$GITHUB_REPOSITORY" --pattern 'pr-*' --dir "$folder/run"
 [ -z "$(find "$folder/run" -type l)" ] || fail "a report is a link"
+compgen -G "$folder/run/*/*.md" > /dev/null || fail "the run failed before it wrote a report"
 
-number="$(cat "$folder"/run/*/pr-number | sort -u)"
+number="$(head -q -c 20 "$folder"/run/*/pr-number | sort -u)"
 [[ "$number" =~ ^[1-9][0-9]{0,8}$ ]] || fail "the run names no pull request by its number"
 head="$(gh api "repos/$GITHUB_REPOSITORY/pulls/$number" --jq .head.sha)"
 [ "$head" = "$HEAD_SHA" ] || fail "pull request $number is at $head, and the run was of $HEAD_SHA"
@@ -33,8 +34,8 @@ head="$(gh api "repos/$GITHUB_REPOSITORY/pulls/$number" --jq .head.sha)"
   printf 'Reports on %s, written by the code of this pull request.\n' "$HEAD_SHA"
   for report in "$folder"/run/*/*.md; do
     printf '\n'
-    # No report can notify people.
-    head -c "$most" "$report" | iconv -c -f utf-8 -t utf-8 | sed 's/@/@\xe2\x80\x8b/g'
+    # No report can notify people; an HTML entity of @ would: https://github.com/github/cmark-gfm/issues/181
+    head -c "$most" "$report" | iconv -c -f utf-8 -t utf-8 | sed 's/&\(#\|commat\)/\&amp;\1/g; s/@/@\xe2\x80\x8b/g'
   done
 } > "$folder/whole"
 if [ "$(wc -c < "$folder/whole")" -gt "$most" ]; then

@@ -1,4 +1,4 @@
-"""In place of `gh`, `pulumi`, `sudo` and make's slow targets: records the call, and does what the caller relies on.
+"""In place of `az`, `gh`, `pulumi`, `sudo` and make's slow targets: records the call, and does what callers rely on.
 
 `gh` answers with $ANSWERS (part of the arguments → the API's JSON), through the caller's own --jq.
 """
@@ -37,6 +37,7 @@ if program == "gh":
         sys.exit(subprocess.run(["jq", "-rc", after("--jq")], input=json.dumps(answer), text=True).returncode)
 elif program == "pulumi":
     sys.stdout.write(f"pulumi at {os.environ.get('PULUMI_BACKEND_URL')}\n")
+    sys.stdout.write("+" * int(os.environ.get("PULUMI_OUTPUT", "0")))
     if "--save-plan" in arguments:
         write(after("--save-plan"), '{"resourcePlans": {}}')
     if "--event-log" in arguments:

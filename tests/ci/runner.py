@@ -1,6 +1,6 @@
 """Runs the steps of the workflows in a copy of the repository: ``run`` with bash, artifacts by folders.
 
-``record.py`` takes the place of ``gh``, ``pulumi`` and ``sudo``, and of make's targets that take minutes. Other actions
+``record.py`` takes the place of ``az``, ``gh``, ``pulumi``, ``sudo`` and slow make targets. Other actions
 than those for artifacts and those of this repository do nothing.
 """
 
@@ -23,8 +23,9 @@ from tests.stacks import ROOT
 
 WORKFLOWS: Final = {file.stem: yaml.safe_load(file.read_text()) for file in (ROOT / ".github/workflows").glob("*.yml")}
 _EXPRESSION: Final = re.compile(r"\$\{\{ *(.*?) *\}\}")
+_FILES: Final = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
 _RECORDER: Final = Path(__file__).with_name("record.py")
-_PROGRAMS: Final = ("gh", "make", "pulumi", "sudo")
+_PROGRAMS: Final = ("az", "gh", "make", "pulumi", "sudo")
 _CONDITIONS: Final = {
     "!cancelled()": True,
     "failure()": False,
@@ -76,7 +77,7 @@ class Runner:
         return failed
 
     def _run(self, script: str, env: Mapping[str, str]) -> int:
-        files = {name: str(self.home / name) for name in ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
+        files = {name: str(self.home / name) for name in _FILES}
         every = {
             **{name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ},
             "PATH": os.pathsep.join([str(self.home / "bin"), os.environ["PATH"]]),

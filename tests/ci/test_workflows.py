@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from facts.catalog import of
 from tests.ci.runner import WORKFLOWS, Runner, copy_repository
 from tests.stacks import ROOT
 
@@ -97,6 +98,18 @@ def test_every_check_of_a_change_is_run_and_every_target_exists() -> None:
     assert run <= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
+def test_a_check_of_another_base_does_not_count_for_main() -> None:
+    assert _triggers("checks")["pull_request"] == {"branches": ["main"]}, "an author chooses the base"
+
+
+def test_credentials_last_as_long_as_an_update_and_are_for_the_cluster() -> None:
+    action = (ROOT / ".github/actions/cloud/action.yml").read_text()
+    seconds = WORKFLOWS["update"]["jobs"]["update"]["timeout-minutes"] * 60
+    assert f"role-duration-seconds: {seconds} " in action
+    assert f"--max-session-duration {seconds} " in (ROOT / "docs/ci.md").read_text()
+    assert f"--resource {of('aks').credential_plugin.arguments.split()[-1]} " in action
+
+
 class TestSteps:
     pytestmark = slow
 
@@ -112,7 +125,7 @@ class TestSteps:
         ],
     )
     def test_the_report_becomes_one_comment(self, runner: Runner, comments: list[Any], call: str) -> None:
-        runner.environment["REPORT"] = "### dev\n@octocat: 3 resources\n" + "x" * 70_000
+        runner.environment["REPORT"] = "### dev\n@octocat &#64;octocat &commat;octocat: 3 resources\n" + "x" * 70_000
         assert runner.job("preview", "offline") == 0
         self._answer(runner, comments=comments)
         assert runner.job("comment", "comment") == 0
@@ -121,7 +134,7 @@ class TestSteps:
         assert body.startswith(
             "<!-- gpucluster-preview -->\nReports on abc, written by the code of this pull request.\n"
         )
-        assert "@octocat" not in body, "nobody is notified"
+        assert not any(mention in body for mention in ("@octocat", "&#64;", "&commat;")), "nobody is notified"
         assert "octocat: 3 resources" in body
         assert len(body.encode()) < 60_100
 
@@ -151,9 +164,12 @@ class TestSteps:
         assert (runner.checkout / "build" / "plan.json").read_text() == '{"resourcePlans": {}}'
 
     def test_a_refused_plan_is_shown_and_not_handed_over(self, runner: Runner) -> None:
-        runner.environment["PULUMI_EXIT"] = "1"
+        runner.environment |= {"PULUMI_EXIT": "1", "PULUMI_OUTPUT": "1000000"}
         assert runner.job("update", "plan") != 0
-        assert "pulumi at gs://state" in (runner.home / "GITHUB_STEP_SUMMARY").read_text()
+        summary = (runner.home / "GITHUB_STEP_SUMMARY").read_text()
+        assert "pulumi at gs://state" in summary
+        assert "Shortened: " in summary, "a reviewer knows that there is more"
+        assert len(summary) < 2**20, "GitHub refuses a longer one"
         assert not (runner.home / "artifacts" / "plan-dev").exists()
 
     @pytest.mark.parametrize(
