@@ -64,6 +64,9 @@ WIDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 """Limit → whether its second value allows more than its first. Any change of another limit counts as wider."""
 
+_Effective = tuple[str, dict[str, Any], dict[tuple[str, str | None], Exemption]]
+"""A rule's level, its limits, and its exemptions by resource and tag."""
+
 
 @dataclass(frozen=True)
 class GateState:
@@ -76,18 +79,32 @@ class GateState:
     budgets: Mapping[str, float | None] = field(default_factory=dict)
     """Stack → ``budget.maxHourlyUsd`` of its stack file, in US dollars; ``None`` without one."""
 
+    def config(self, stack: str) -> Mapping[str, Any]:
+        """The configuration of a stack."""
+        return self.configs.get(stack, self.configs.get(_DEFAULT, {}))
+
+    def effective(self, rule: str, stack: str) -> _Effective:
+        """A rule as a stack's configuration has it."""
+        entries = configured(self.config(stack))
+        level, properties = entries.get(rule, ("", {}))
+        level_of_all, _ = entries.get(levels.ALL, ("", {}))
+        own = self.rules[rule]
+        listed = sorted(exemptions.parse(properties.get(exemptions.KEY)), key=lambda exemption: exemption.expires)
+        exempt = {(exemption.resource, exemption.tag): exemption for exemption in listed}
+        return level or level_of_all or own["level"], {**own["limits"], **limits_in(properties)}, exempt
+
 
 def loosenings(before: GateState, after: GateState) -> list[str]:
     """Everything that ``after`` allows and ``before`` does not, one sentence each: rule, stack, before → after."""
     lines = [f"{rule}: the rule is removed" for rule in before.rules if rule not in after.rules]
     for stack in sorted({*before.configs, *after.configs}):
         place = "stacks without their own configuration" if stack == _DEFAULT else f"stack {stack}"
-        old, new = (state.configs.get(stack, state.configs.get(_DEFAULT, {})) for state in (before, after))
         for rule in before.rules:
             if rule in after.rules:
-                lines += [f"{rule}, {place}: {what}" for what in _of_rule(rule, before, old, after, new)]
-        described = new.get(pools.KEY) or {}
-        for name, pool in (old.get(pools.KEY) or {}).items():
+                changes = _of_rule(before.effective(rule, stack), after.effective(rule, stack))
+                lines += [f"{rule}, {place}: {change}" for change in changes]
+        described = after.config(stack).get(pools.KEY) or {}
+        for name, pool in (before.config(stack).get(pools.KEY) or {}).items():
             if described.get(name) != pool:
                 lines.append(f"{pools.KEY}, {place}: {name} is {'changed' if name in described else 'removed'}")
     for stack, budget in before.budgets.items():
@@ -97,11 +114,9 @@ def loosenings(before: GateState, after: GateState) -> list[str]:
     return lines
 
 
-def _of_rule(
-    rule: str, before: GateState, old: Mapping[str, Any], after: GateState, new: Mapping[str, Any]
-) -> Iterator[str]:
-    old_level, old_limits, old_exempt = _effective(rule, before.rules[rule], old)
-    level, limits, exempt = _effective(rule, after.rules[rule], new)
+def _of_rule(before: _Effective, after: _Effective) -> Iterator[str]:
+    old_level, old_limits, old_exempt = before
+    level, limits, exempt = after
     if levels.RANKS[level] < levels.RANKS[old_level]:
         yield f"level {old_level} → {level}"
     for limit, value in old_limits.items():
@@ -115,18 +130,6 @@ def _of_rule(
             verb = f"extended from {earlier.expires}" if earlier else "added"
             with_tag = f" with tag {tag}" if tag else ""
             yield f"exemption of {resource}{with_tag} {verb} until {exemption.expires}: {exemption.reason}"
-
-
-def _effective(
-    rule: str, own: Mapping[str, Any], config: Mapping[str, Any]
-) -> tuple[str, dict[str, Any], dict[tuple[str, str | None], Exemption]]:
-    """A rule's level, limits, and exemptions by resource and tag."""
-    entries = configured(config)
-    level, properties = entries.get(rule, ("", {}))
-    level_of_all, _ = entries.get(levels.ALL, ("", {}))
-    listed = sorted(exemptions.parse(properties.get(exemptions.KEY)), key=lambda exemption: exemption.expires)
-    exempt = {(exemption.resource, exemption.tag): exemption for exemption in listed}
-    return level or level_of_all or own["level"], {**own["limits"], **limits_in(properties)}, exempt
 
 
 def _shown(value: Any) -> str:
