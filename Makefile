@@ -36,7 +36,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -117,6 +117,9 @@ policy-pack: setup ## Export the gate as a folder for other programs, to run or 
 
 stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
 	@$(VENV)/python -m components.settings "Pulumi.$(STACK).yaml"
+
+moving-in: setup ## A stack file from a cluster that exists: FROM=what its cloud's CLI prints (docs/moving-in.md), STACK=name
+	@$(VENV)/python -m components.settings.moving_in $(if $(filter command line,$(origin STACK)),--stack "$(STACK)") $(FROM)
 
 quota: setup ## Quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles; no account needed (STACK=)
 	@$(VENV)/python -m components.settings.quotas "$(STACK)"
