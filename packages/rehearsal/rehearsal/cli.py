@@ -9,7 +9,7 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -27,6 +27,9 @@ from rehearsal.run.options import BUILD
 from rehearsal.sandbox.client import SandboxError, stop_left_behind
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
+
+if TYPE_CHECKING:
+    from rehearsal.run.recorder import Finished
 
 EXIT_FAIL = 1
 EXIT_BAD_INPUT = 2
@@ -92,7 +95,7 @@ def run(
             _bad_input(f"--apply: {error}")
     chosen = resolve(stack)
     if chosen.own_machines:
-        raise typer.Exit(0 if _on_own_machines(chosen, console) else EXIT_FAIL)
+        raise typer.Exit(_exit_code(_on_own_machines(chosen, console)))
     if account is not None:
         account_limits.read(account, [quota.name for quota in quotas(chosen.settings)])
     options = Options(
@@ -113,12 +116,14 @@ def run(
         console.print()
         for line in finished.retained.next_steps():
             console.print(line, highlight=False, soft_wrap=True, markup=False)
-    if finished.interrupted:
-        raise typer.Exit(EXIT_INTERRUPTED)
-    raise typer.Exit(0 if finished.passed else EXIT_FAIL)
+    raise typer.Exit(_exit_code(finished))
 
 
-def _on_own_machines(stack: Stack, console: Console) -> bool:
+def _exit_code(finished: Finished[Any]) -> int:
+    return EXIT_INTERRUPTED if finished.interrupted else 0 if finished.passed else EXIT_FAIL
+
+
+def _on_own_machines(stack: Stack, console: Console) -> Finished[Any]:
     """Rehearse on real machines, in namespaces of their own: this process starts again in them."""
     from rehearsal.lab import isolation
     from rehearsal.lab.root import base_root

@@ -14,9 +14,11 @@ from rehearsal.engine.changed_project import changed_project
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.faults.table import Case
+from rehearsal.report.report import RunRecord
 from rehearsal.run.options import Options
 from rehearsal.run.preview import Preview, preview, show
-from rehearsal.run.rehearsal import Finished, Rehearsal
+from rehearsal.run.recorder import Finished
+from rehearsal.run.rehearsal import Rehearsal
 
 _PROGRAM: Final = """\
 # Runs the unchanged program with one fault.
@@ -66,7 +68,7 @@ def refusal(case: Case, *, tools: Path) -> GateRefusal:
         return GateRefusal(case, preview(stack, tools=tools, gate=gate_for(ROOT, stack.name), project=project))
 
 
-def rehearse_without_gate(case: Case, console: Console, *, tools: Path) -> Finished:
+def rehearse_without_gate(case: Case, console: Console, *, tools: Path) -> Finished[RunRecord]:
     """Rehearse the faulty program without the gate."""
     with faulty_project(case) as project:
         options = Options(
@@ -75,7 +77,7 @@ def rehearse_without_gate(case: Case, console: Console, *, tools: Path) -> Finis
         return Rehearsal(resolve(case.stack), options, console).run()
 
 
-def noticed_by(case: Case, finished: Finished) -> bool:
+def noticed_by(case: Case, finished: Finished[RunRecord]) -> bool:
     """Whether the rehearsal failed at the case's own check, for the case's own reason."""
     return any(
         not check.passed and check.id.startswith(case.check) and case.reason in check.detail

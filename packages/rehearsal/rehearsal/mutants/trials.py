@@ -19,7 +19,8 @@ from rehearsal.mutants.judges import NOBODY, Verdict
 from rehearsal.mutants.mutation import Mutant, Registered
 from rehearsal.report.report import RunRecord
 from rehearsal.run.options import Options
-from rehearsal.run.rehearsal import Finished, Rehearsal
+from rehearsal.run.recorder import Finished
+from rehearsal.run.rehearsal import Rehearsal
 
 _PROGRAM: Final = """\
 # Runs the unchanged program with other inputs.
@@ -67,7 +68,7 @@ class Trials:
         in_detail = [one for one in mutants if re.search(rf"\b{re.escape(one.name)}\b", verdict.detail)]
         return verdict, [one for one in mutants if one.name in names] or in_detail
 
-    def _rehearse(self, mutants: Sequence[Mutant], record: Path) -> tuple[Finished, str]:
+    def _rehearse(self, mutants: Sequence[Mutant], record: Path) -> tuple[Finished[RunRecord], str]:
         """One rehearsal, and the engine's log of its update if it failed; ``record`` gets what is registered."""
         self.folder.mkdir(parents=True, exist_ok=True)
         plan = self.folder / "plan.json"

@@ -15,10 +15,11 @@ from facts.concepts.kubernetes import tolerations
 from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.specs import MachineSpec, SpecError
-from rehearsal.own_machines.lab_rehearsal import LabRehearsal, Stopped, client_key
+from rehearsal.own_machines.lab_rehearsal import LabRehearsal, client_key
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.somebody_else import PLUGIN, SomebodyElse
 from rehearsal.own_machines.stack_file import PREFIX, gpus_of, write_config
+from rehearsal.run.recorder import StageFailed
 
 _SECRET: Final = f"{PREFIX}kubeconfig"
 _NETWORK: Final = "10.99.0."
@@ -43,7 +44,7 @@ class ExistingRehearsal(LabRehearsal):
 
     specs_of = staticmethod(specs)
 
-    def _stages(self, held: ExitStack) -> None:
+    def _play(self, held: ExitStack) -> None:
         with self._stage("start the machines"):
             lab = held.enter_context(Lab(self.run_dir / "lab", self._root, self._specs, self._software, self._say))
         held.callback(self._logs, lab)
@@ -121,7 +122,7 @@ class ExistingRehearsal(LabRehearsal):
             id, title, passed, f"not in its output: {missing}" if missing else f"refused in {preview.seconds:.1f} s"
         )
         if not passed:
-            raise Stopped
+            raise StageFailed
 
     def _labelled(self, other: SomebodyElse, before: Mapping[str, Mapping[str, Any]]) -> None:
         own: Any = self._stack.settings.own

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timezone
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
-from os import getpid
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,22 +18,24 @@ from rich.markup import escape
 from components.settings import Settings
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, UnreachableError
-from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
-from rehearsal.engine.engine import CommandResult, Engine, EngineError
+from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack
-from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import MachineError
 from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec, SpecError
 from rehearsal.own_machines import job, look
 from rehearsal.own_machines.look import ClusterView, NotSeen
-from rehearsal.report import page
-from rehearsal.report.report import StageTime, write_atomically
+from rehearsal.report.progress import Display
+from rehearsal.report.record import RehearsalRecord
+from rehearsal.report.scope import Scope
+from rehearsal.report.summary import say, verdict
 from rehearsal.run.options import Options
-from rehearsal.sandbox.client import SandboxError, SandboxHandle
-from rehearsal.scenario.check import Check
+from rehearsal.run.recorder import Recorder, StageFailed
+from rehearsal.sandbox.client import SandboxHandle
+from rehearsal.scenario.timeline import Timeline
 
 _SIMULATED: Final = {
     "GPUs and driver": "NVIDIA's packages are ours: they make device files, and no GPU computes",
@@ -51,74 +50,19 @@ _SIMULATED: Final = {
 """What a pass does not prove: subject → sentence."""
 
 
-@dataclass
-class _Record:
-    stack: str
-    stages: list[StageTime] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    real: dict[str, str] = field(default_factory=dict)
-    events: list[dict[str, Any]] = field(default_factory=list)
-    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+class LabRehearsal(Recorder[RehearsalRecord]):
+    """Rehearses a stack on machines in this process's own namespaces (``lab.isolation``)."""
 
-    @property
-    def reasons(self) -> list[str]:
-        """Why the verdict is not pass; empty if it is."""
-        return [*self.failures, *(f"{check.title}: {check.detail}" for check in self.checks if not check.passed)]
-
-
-class Stopped(Exception):
-    """A check failed without which the following make no sense."""
-
-
-class LabRehearsal(ABC):
-    """Runs one stack once, in this process's own namespaces (``lab.isolation``)."""
+    expected = (*Recorder.expected, MachineError, SpecError, ApiError, UnreachableError)
 
     def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
         """Nothing is started yet; ``root`` and ``software`` are what the machines are made of."""
-        self._stack, self._options, self._console = stack, options, console
+        record = RehearsalRecord(stack.name, str(stack.file), Timeline(), Scope(_SIMULATED, {}))
+        super().__init__(stack, options, console, record, Display(console, record.timeline, {}))
         self._root, self._software = root, software
-        self._record = _Record(stack.name)
-        self._folder = options.build / stack.name
-        stamp = self._record.started_at.strftime("%Y%m%dT%H%M%S")
-        self.run_dir = (self._folder / "runs" / f"{stamp}-{getpid()}").absolute()
         self._specs = self.specs_of(stack.settings)
         self._gpus = {spec.name: spec.gpus for spec in self._specs}
         self._workers = [spec.name for spec in self._specs[1:]]
-        self._started = time.monotonic()
-
-    def run(self) -> bool:
-        """Rehearse; whether all checks passed. The report says what happened, also after an interruption.
-
-        Raises:
-            LabUnavailable: this host cannot run the machines.
-        """
-        record = self._record
-        self.run_dir.mkdir(parents=True)
-        try:
-            with ExitStack() as held:
-                self._stages(held)
-        except Stopped:
-            pass  # the check that failed says why
-        except KeyboardInterrupt:
-            record.failures.append("interrupted")
-        except (
-            MachineError,
-            EngineError,
-            SandboxError,
-            SpecError,
-            KubeconfigError,
-            ApiError,
-            UnreachableError,
-        ) as failure:
-            record.failures.append(str(failure))
-        except LabUnavailable:
-            raise
-        except Exception as failure:  # after a bug there must still be a report
-            record.failures.append(f"{type(failure).__name__}: {failure}")
-            self._console.print_exception()
-        self._report()
-        return not record.reasons
 
     @staticmethod
     @abstractmethod
@@ -126,8 +70,15 @@ class LabRehearsal(ABC):
         """The machines that the rehearsal of a stack needs. Raises SpecError."""
 
     @abstractmethod
-    def _stages(self, held: ExitStack) -> None:
+    def _play(self, held: ExitStack) -> None:
         """The scenario; ``held`` ends what was started."""
+
+    def _stages(self) -> None:
+        with ExitStack() as held:
+            self._play(held)
+
+    def _stop(self) -> None:
+        """Nothing runs any more."""
 
     def _engine(self, held: ExitStack, write: Callable[[Path], None], secret: tuple[str, str]) -> Engine:
         """The engine of a stack file that ``write`` writes, with one ``secret`` (key, value)."""
@@ -206,82 +157,36 @@ class LabRehearsal(ABC):
             look.wait(condition)
         except NotSeen as missing:
             self._check(id, title, False, str(missing))
-            raise Stopped from None
+            raise StageFailed from None
         self._check(id, title, True, f"after {time.monotonic() - started:.0f} s")
 
     def _check(self, id: str, title: str, passed: bool, detail: str) -> None:
-        self._record.checks.append(Check(id, title, passed, detail))
-        mark = "[green]✓[/]" if passed else "[bold red]✗[/]"
-        self._console.print(f"{self._now()} {mark} {escape(title)}: {escape(detail)}", highlight=False, soft_wrap=True)
+        super()._check(id, title, passed, detail)
+        self._display.say(f"{'✓' if passed else '✗'} {title}: {detail}")
 
     def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
-        self._check(id, title, result.ok, result.evidence)
+        super()._engine_check(id, title, result)
         if not result.ok:
-            raise Stopped
+            raise StageFailed
 
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned and step.type.startswith("gpucluster-machines"):
             self._say(f"{step.op} {step.name}")
 
-    def _say(self, text: str) -> None:
-        self._record.events.append({"at": round(time.monotonic() - self._started, 1), "text": text})
-        self._console.print(f"{self._now()}    {escape(text)}", highlight=False, soft_wrap=True)
-
-    def _now(self) -> str:
-        return f"{time.monotonic() - self._started:6.1f} s"
-
     def _logs(self, lab: Lab) -> None:
         """What the machines themselves say about a failure, in the run's folder."""
-        if not self._record.reasons and sys.exc_info()[0] is None:
+        if not self._failed_checks() and sys.exc_info()[0] is None:
             return
         for name in self._gpus:
             with suppress(MachineError, OSError):
                 text = lab.machine(name).run(["journalctl", "-b", "--no-pager", "-n", "400"], check=False)
                 (self.run_dir / f"{name}.journal.log").write_text(text)
 
-    @contextmanager
-    def _stage(self, name: str) -> Iterator[None]:
-        self._console.print(f"{self._now()} ── {name}", highlight=False)
-        started, failed = time.monotonic(), len(self._record.reasons)
-        try:
-            yield
-        finally:
-            passed = len(self._record.reasons) == failed
-            self._record.stages.append(StageTime(name, time.monotonic() - started, passed))
-
-    def _report(self) -> None:
-        record, console = self._record, self._console
-        content = {
-            "schemaVersion": 1,
-            "stack": record.stack,
-            "stackFile": str(self._stack.file),
-            "startedAt": record.started_at.isoformat(timespec="seconds"),
-            "seconds": round(time.monotonic() - self._started, 1),
-            "verdict": "fail" if record.reasons else "pass",
-            "reasons": record.reasons,
-            "real": record.real,
-            "scope": {"notRehearsed": _SIMULATED},
-            "stages": [asdict(stage) for stage in record.stages],
-            "checks": [asdict(check) for check in record.checks],
-            "events": record.events,
-            "logs": str(self.run_dir) if record.reasons else None,
-        }
-        write_atomically(self._folder / page.REPORT, content)
-        console.print()
-        for name, text in record.real.items():
-            console.print(f"Real on {name}: {text}", highlight=False, soft_wrap=True)
-        console.print(f"[dim]Not rehearsed (why: report.json): {escape(', '.join(_SIMULATED))}.[/]", soft_wrap=True)
-        stages = ", ".join(f"{stage.name} {stage.seconds:.0f} s" for stage in record.stages)
-        console.print(f"Time: {stages}", highlight=False, soft_wrap=True)
-        if not record.reasons:
-            shutil.rmtree(self.run_dir, ignore_errors=True)
-            console.print(f"\n[bold green]PASS[/] {escape(record.stack)}: {counted(len(record.checks), 'check')}")
-        else:
-            console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
-            for reason in record.reasons:
-                console.print(f"  [red]•[/] {escape(reason)}", soft_wrap=True, highlight=False)
-            console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
-        page.publish(content, self._folder, console)
+    def _show(self) -> None:
+        self._console.print()
+        for name, text in self._record.real.items():
+            say(self._console, f"Real on {name}: {escape(text)}")
+        verdict(self._console, self._record, counted(len(self._record.checks), "check"))
 
 
 def client_key(kubeconfig: str) -> str:

@@ -31,7 +31,7 @@ class OwnRehearsal(LifeRehearsal):
 
     specs_of = staticmethod(machines)
 
-    def _stages(self, held: ExitStack) -> None:
+    def _play(self, held: ExitStack) -> None:
         with self._stage("start the machines"):
             lab = held.enter_context(Lab(self.run_dir / "lab", self._root, self._specs, self._software, self._say))
             before = {name: look.traces(lab.machine(name)) for name in self._gpus}

@@ -81,7 +81,7 @@ def render_comparison(reports: Sequence[Report]) -> str:
     names = dict.fromkeys(name for run in runs for name, _ in run["facts"])
     rows = [("Verdict", *(run["verdict"] for run in runs))]
     rows += [(name, *(dict(run["facts"]).get(name, "–") for run in runs)) for name in names]
-    rows.append(("Not rehearsed", *(", ".join(subject for subject, _ in run["not_rehearsed"]) for run in runs)))
+    rows.append(("Not rehearsed", *(", ".join(run["scope"]["notRehearsed"]) for run in runs)))
     return _render(
         "compare.html.j2",
         title="Rehearsals of " + " and ".join(run["stack"] for run in runs),
@@ -106,17 +106,10 @@ def _variables() -> str:
 
 
 def _run(report: Report) -> dict[str, Any]:
-    scope, started = report["scope"], report.get("startedAt", "").replace("T", " ").replace("+00:00", " UTC")
-    return {
-        "source": ", ".join(filter(None, (Path(report["stackFile"]).name, started))),
-        "stack": report["stack"],
-        "verdict": report["verdict"],
-        "sentence": _sentence(report),
-        "reasons": report["reasons"],
-        "facts": list(_facts(report)),
-        "not_rehearsed": scope["notRehearsed"].items(),
-        "estimates": scope.get("estimates", {}).items(),
-    }
+    """The report, with what is shown of it in words."""
+    started = report.get("startedAt", "").replace("T", " ").replace("+00:00", " UTC")
+    source = ", ".join(filter(None, (Path(report["stackFile"]).name, started)))
+    return {**report, "source": source, "sentence": _sentence(report), "facts": list(_facts(report))}
 
 
 def _sentence(report: Report) -> str:
@@ -188,11 +181,9 @@ def _sections(report: Report) -> Iterator[dict[str, Any]]:
         yield _section("Waiting time", picture=_picture(report, pictures.waiting, _FULL, caption, alt, table))
     if nodes := report.get("nodes"):
         yield _section("Nodes", picture=_strips(report, nodes))
-    checks = sorted(report["checks"], key=lambda check: check["passed"])
-    yield _section("Checks", checks=checks)
-    if lines := happenings(report):
-        rows = [(f"{at:.1f}", text) for at, text in lines]
-        yield _section("Events", table=_table("What happened", ["second", "event"], rows))
+    yield _section("Checks", checks=sorted(report["checks"], key=lambda check: check["passed"]))
+    rows = [(f"{at:.1f}", text) for at, text in happenings(report)]
+    yield _section("Events", table=_table("What happened", ["second", "event"], rows))
     rows = [(each["name"], f"{each['seconds']:.1f}", "yes" if each["passed"] else "no") for each in report["stages"]]
     yield _section("Stages", table=_table("Stages in order", ["stage", "seconds", "passed"], rows))
     if changes := report.get("changes"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Final
 
@@ -12,7 +13,6 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from rehearsal.scenario.check import Pools
 from rehearsal.scenario.timeline import Timeline
 
 _REFRESH_SECONDS: Final = 0.5
@@ -23,11 +23,12 @@ _TROUBLES: Final = 3
 class Display:
     """A context manager; ``say`` may be called from any thread."""
 
-    def __init__(self, console: Console, timeline: Timeline, pools: Pools) -> None:
-        """Show ``timeline`` on ``console``."""
+    def __init__(self, console: Console, timeline: Timeline, maxima: Mapping[str, int]) -> None:
+        """Show ``timeline`` on ``console``; ``maxima``: pool → its maximum. Without pools there is no live view."""
         self._console = console
         self._timeline = timeline
-        self._maxima = pools.maxima
+        self._maxima = maxima
+        self._is_live = console.is_terminal and bool(maxima)
         self._stage = "starting"
         self._recent: deque[str] = deque(maxlen=_RECENT_LINES)
         self._live = Live(get_renderable=self._picture, console=console, refresh_per_second=2, transient=True)
@@ -35,7 +36,7 @@ class Display:
         self._ticker = threading.Thread(target=self._report_changes, daemon=True)
 
     def __enter__(self) -> Display:
-        if self._console.is_terminal:
+        if self._is_live:
             self._live.start()
         else:
             self._ticker.start()
@@ -45,7 +46,7 @@ class Display:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
-        if self._console.is_terminal:
+        if self._is_live:
             self._live.stop()
         else:
             self._ticker.join(timeout=2)
@@ -61,7 +62,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """One line about what happens."""
-        if self._console.is_terminal:
+        if self._is_live:
             self._recent.append(f"{self._timeline.now():6.1f} s  {text}")
         else:
             self._write(f"   {text}")

@@ -6,11 +6,10 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``verdict``: ``pass`` only if every check passed and nothing interrupted; ``reasons``: why not, in words
 - ``scope``: ``{notRehearsed, estimates}``: what a pass says nothing about, subject → sentence;
   ``seed``: the order in which the jobs were submitted follows from it
-- ``stages``: ``{name, seconds, passed, detail}`` in the order in which they ran
+- ``stages``: ``{name, seconds, passed}`` in the order in which they ran
 - ``checks``: ``{id, title, passed, detail}``
-- ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
-- ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
-  all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
+- ``pools``: ``{name, gpu, gpusPerNode, maxNodes, peak, series}``; ``series``: the pool's size in equal slices of the
+  timeline's ``seconds``
 - ``overTime``: ``{seconds, nodes, pendingPods, runningPods, nodesHourlyUsd}``: at each change (``seconds``),
   pool → its nodes, GPU pods of users by phase, and the list price of all nodes together
 - ``nodes``: ``{name, pool, hourlyUsd, created, ready, busy, deleted}`` of each node that ever existed; ``ready``: with
@@ -19,8 +18,6 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``changes``: ``{titles, diff}`` of the stack file, while a job ran
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
 - ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
-- ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
-  whose node group (``pool``, null if unknown) nothing may start a node
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds, byGpu}``; ``byGpu``: GPU type → the seconds that each pod waited
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, unpricedPools}``, list prices an hour
@@ -36,9 +33,8 @@ import os
 import shutil
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,25 +46,15 @@ from rehearsal.checks.cluster import CAPACITY, placements
 from rehearsal.day_two.play import Changed
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.report.observed import NodePrice, nodes, over_time
-from rehearsal.report.scope import Scope
+from rehearsal.report.record import RehearsalRecord
 from rehearsal.scenario import cloud_calls
-from rehearsal.scenario.check import NOT_REACHED, Check, Pools
+from rehearsal.scenario.check import Pools
 from rehearsal.scenario.manifests import Applied
 from rehearsal.scenario.player import Played
 from rehearsal.scenario.timeline import EventRecord, NodeRecord, PodRecord, Timeline
+from rehearsal.scenario.user import SubmissionReply
 
-SCHEMA_VERSION: Final = 1
 SERIES_POINTS: Final = 60
-
-
-@dataclass(frozen=True)
-class StageTime:
-    """One part of the run and how long it took."""
-
-    name: str
-    seconds: float
-    passed: bool
-    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,47 +84,22 @@ def node_prices(settings: Settings) -> NodePrice:
     return price
 
 
-@dataclass
-class RunRecord:
-    """All data of one run, filled in as it proceeds, so that an interrupted run also has a report."""
+@dataclass(kw_only=True)
+class RunRecord(RehearsalRecord):
+    """The record of a rehearsal against simulated clouds."""
 
-    stack: str
-    stack_file: str
-    timeline: Timeline
     pools: Pools
     price: NodePrice
     played: Played = field(default_factory=Played)
-    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
-    stages: list[StageTime] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
     violations: tuple[PolicyViolation, ...] = ()
     declared_cost: Mapping[str, Any] = field(default_factory=dict)
-    raw: Mapping[str, Any] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
-    complete: bool = False
-    scope: Scope = field(default_factory=lambda: Scope({}, {}))
     seed: int = 0
     applied: tuple[Applied, ...] = ()
-    events: list[tuple[float, str]] = field(default_factory=list)
     changes: list[Changed] = field(default_factory=list)
-    real: dict[str, str] = field(default_factory=dict)
-    simulated: dict[str, str] = field(default_factory=dict)
-    ended: float | None = None
-    evidence: tuple[Path, ...] = ()
 
-    @property
-    def reasons(self) -> list[str]:
-        """Why the verdict is not a pass; empty when it is."""
-        failed = [check for check in self.checks if not check.passed]
-        # A check that another failure prevented is not a reason.
-        tried = [check for check in failed if check.detail != NOT_REACHED] or failed
-        reasons = [*self.failures, *(f"{check.id}: {check.detail}" for check in tried)]
-        return reasons or ([] if self.complete else ["the run did not complete"])
-
-    @property
-    def verdict(self) -> str:
-        """``pass`` or ``fail``."""
-        return "fail" if self.reasons else "pass"
+    def to_json(self, logs: Path | None) -> dict[str, Any]:
+        """The report's content (see the module's docstring)."""
+        return {**super().to_json(logs), **_observed(self)}
 
 
 def cost_of(record: RunRecord) -> ListPrices:
@@ -197,37 +158,27 @@ def _waits_by_gpu(record: RunRecord) -> dict[str, list[float]]:
     return by_gpu
 
 
-def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
-    """The report's content (see the module's docstring)."""
-    end = record.timeline.now() if record.ended is None else record.ended
-    waited, cost = waits(record), cost_of(record)
+def _observed(record: RunRecord) -> dict[str, Any]:
+    waited, cost, timeline = waits(record), cost_of(record), record.timeline
     return {
-        "schemaVersion": SCHEMA_VERSION,
-        "stack": record.stack,
-        "stackFile": record.stack_file,
-        "startedAt": record.started_at.isoformat(timespec="seconds"),
-        "seconds": round(end, 1),
-        "verdict": record.verdict,
-        "reasons": record.reasons,
-        "scope": {"notRehearsed": dict(record.scope.not_rehearsed), "estimates": dict(record.scope.estimates)},
         "seed": record.seed,
-        "stages": [_rounded(asdict(stage)) for stage in record.stages],
-        "checks": [asdict(check) for check in record.checks],
-        "policyViolations": [asdict(violation) for violation in record.violations],
-        "pools": [_pool(record, pool, end) for pool in record.pools.all],
-        "overTime": over_time(record.timeline, record.pools, record.price, end),
-        "nodes": nodes(record.timeline, record.pools, record.price, end),
-        "events": [{"at": round(at, 1), "text": text} for at, text in record.events],
+        "pools": [_pool(record, pool) for pool in record.pools.all],
+        "overTime": over_time(timeline, record.pools, record.price, record.end),
+        "nodes": nodes(timeline, record.pools, record.price, record.end),
         "changes": [asdict(change) for change in record.changes],
-        "workloads": _workloads(record),
-        "applied": [_applied(record.timeline, one, record.played.ended) for one in record.applied],
-        "machineTroubles": [
-            {"kind": event.kind, "name": event.name, "pool": event.pool or None, "reason": event.message}
-            for event in unusable_machines(record)
+        "workloads": [
+            {
+                "id": one.submission.id,
+                "title": one.submission.title,
+                **_reply(one.reply),
+                "pods": [_pod(timeline, pod) for pod in timeline.pods_of(one.submission.workload)],
+            }
+            for one in record.played.submitted
         ],
+        "applied": [_applied(timeline, one, record.played.ended) for one in record.applied],
         "systemPodsOnGpuNodes": [
             {"namespace": pod.namespace, "name": pod.name, "node": node}
-            for pod, node in system_pods_on_gpu_nodes(record.timeline)
+            for pod, node in system_pods_on_gpu_nodes(timeline)
         ],
         "waiting": {
             "pods": len(waited),
@@ -241,11 +192,6 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
             "maxHourlyUsd": cost.max_hourly,
             "unpricedPools": list(cost.unpriced),
         },
-        **({"raw": record.raw} if record.raw else {}),
-        "real": record.real,
-        "simulated": record.simulated,
-        "evidence": [str(path) for path in record.evidence],
-        "logs": str(logs) if logs is not None else None,
     }
 
 
@@ -264,38 +210,19 @@ def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
         raise
 
 
-def _pool(record: RunRecord, pool: Pool, end: float) -> dict[str, Any]:
-    timeline = record.timeline
+def _pool(record: RunRecord, pool: Pool) -> dict[str, Any]:
     return {
         "name": pool.name,
         "gpu": pool.gpu_part.type if pool.gpu_part else None,
         "gpusPerNode": pool.gpus_per_node,
         "maxNodes": record.pools.maxima[pool.name],
-        "spot": pool.spot,
-        "hourlyUsd": pool.hourly_usd,
-        "nodes": sum(node.pool == pool.name for node in timeline.nodes),
-        "peak": timeline.peak(pool.name),
-        "nodeSeconds": round(timeline.node_seconds(pool.name, end), 1),
-        "series": timeline.series(pool.name, end, SERIES_POINTS),
+        "peak": record.timeline.peak(pool.name),
+        "series": record.timeline.series(pool.name, record.end, SERIES_POINTS),
     }
 
 
-def _workloads(record: RunRecord) -> list[dict[str, Any]]:
-    timeline = record.timeline
-    workloads: list[dict[str, Any]] = []
-    for one in record.played.submitted:
-        pods: Sequence[PodRecord] = timeline.pods_of(one.submission.workload)
-        workloads.append(
-            {
-                "id": one.submission.id,
-                "title": one.submission.title,
-                "accepted": one.reply.ok,
-                "warnings": list(one.reply.warnings),
-                "message": one.reply.message,
-                "pods": [_pod(timeline, pod) for pod in pods],
-            }
-        )
-    return workloads
+def _reply(reply: SubmissionReply) -> dict[str, Any]:
+    return {"accepted": reply.ok, "warnings": list(reply.warnings), "message": reply.message}
 
 
 def _applied(timeline: Timeline, one: Applied, until: float | None) -> dict[str, Any]:
@@ -303,9 +230,7 @@ def _applied(timeline: Timeline, one: Applied, until: float | None) -> dict[str,
         "kind": one.kind,
         "namespace": one.namespace or None,
         "name": one.name,
-        "accepted": one.reply.ok,
-        "warnings": list(one.reply.warnings),
-        "message": one.reply.message,
+        **_reply(one.reply),
         "pods": [
             {**_pod(timeline, pod), "reason": timeline.why_pending(pod.name) if pod.running is None else ""}
             for pod in one.pods(timeline, until)
@@ -322,10 +247,6 @@ def _pod(timeline: Timeline, pod: PodRecord) -> dict[str, Any]:
         "waitedSeconds": None if pod.waited is None else round(pod.waited, 1),
         "phase": pod.phase,
     }
-
-
-def _rounded(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()}
 
 
 EVIDENCE: Final = "evidence"

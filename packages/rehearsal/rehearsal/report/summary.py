@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from facts.concepts.counts import counted
+from rehearsal.report.record import RehearsalRecord
 from rehearsal.report.report import (
     SERIES_POINTS,
     RunRecord,
@@ -37,7 +38,8 @@ def show(console: Console, record: RunRecord) -> None:
     _unusable_machines(console, record)
     _checks(console, record)
     _figures(console, record)
-    _verdict(console, record)
+    checks = counted(len(record.checks), "check")
+    verdict(console, record, f"0 → N → 0 → N, {checks}, seed {record.seed}")
 
 
 def sparkline(series: list[int]) -> str:
@@ -61,8 +63,7 @@ def say(console: Console, markup: str) -> None:
 def _nodes_over_time(console: Console, record: RunRecord) -> None:
     if not record.timeline.nodes:
         return
-    end = record.timeline.now() if record.ended is None else record.ended
-    maxima = record.pools.maxima
+    end, maxima = record.end, record.pools.maxima
     # Names and the end of the chart (the return to zero) must not be cut off.
     others = max(map(len, maxima)) + len("peak") + len("maximum") + len("▕▏") + 3 * 2
     points = max(_NARROWEST, min(SERIES_POINTS, console.width - others))
@@ -164,20 +165,21 @@ def _figures(console: Console, record: RunRecord) -> None:
     )
     if cost.unpriced:
         console.print(f"[dim](without {', '.join(cost.unpriced)}: price unknown)[/]", highlight=False)
+
+
+def verdict(console: Console, record: RehearsalRecord, passed: str) -> None:
+    """Print the stages, what was not rehearsed, and the verdict last: ``passed``, or each reason."""
     stages = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in record.stages)
-    say(console, f"Time: {stages}")
-
-
-def _verdict(console: Console, record: RunRecord) -> None:
+    say(console, f"Time: {stages}\n")
+    for what, subjects in (
+        ("Not rehearsed (why: report.json)", record.scope.not_rehearsed),
+        ("Estimated", record.scope.estimates),
+    ):
+        if subjects:
+            say(console, f"[dim]{what}: {escape(', '.join(subjects))}.[/]")
     reasons = record.reasons
-    console.print()
-    scope = record.scope
-    if scope.not_rehearsed:
-        say(console, f"[dim]Not rehearsed (why: report.json): {escape(', '.join(scope.not_rehearsed))}.[/]")
-        say(console, f"[dim]Estimated: {escape(', '.join(scope.estimates))}.[/]")
     if not reasons:
-        checks = f"{counted(len(record.checks), 'check')}, seed {record.seed}"
-        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {checks}")
+        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: {passed}")
         return
     console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
     for reason in reasons:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
-from os import getpid
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -25,27 +20,27 @@ from rehearsal.checks import (
     team_checks,
 )
 from rehearsal.cluster.api import Api, Object
-from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.day_two.edits import rounds
 from rehearsal.day_two.play import DayTwo
-from rehearsal.engine.engine import CommandResult, Engine, EngineError
+from rehearsal.engine.engine import Engine
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack, without_protection
-from rehearsal.report import page
 from rehearsal.report.progress import Display
-from rehearsal.report.report import RunRecord, StageTime, keep_evidence, node_prices, to_json, write_atomically
+from rehearsal.report.report import RunRecord, node_prices
 from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
 from rehearsal.report.versions import real_programs, simulated_interfaces
 from rehearsal.run import machine
 from rehearsal.run.machine import DiskFull
 from rehearsal.run.options import Options
-from rehearsal.run.retained import RetainedCluster, uninterrupted
+from rehearsal.run.recorder import Recorder, StageFailed
+from rehearsal.run.retained import RetainedCluster
 from rehearsal.sandbox import leftovers
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages, cloud_calls
-from rehearsal.scenario.check import Check, Pools
+from rehearsal.scenario.check import Pools
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
 from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
@@ -55,76 +50,34 @@ from rehearsal.scenario.user import User, let_in, short_message
 from rehearsal.scenario.watcher import Watcher
 
 
-class StageFailed(Exception):
-    """A stage failed so that the following ones make no sense; the message is the reason in the verdict."""
+class Rehearsal(Recorder[RunRecord]):
+    """Rehearses a stack against simulated clouds."""
 
-
-@dataclass(frozen=True)
-class Finished:
-    """A rehearsal's result: the record, and where its report is."""
-
-    record: RunRecord
-    report: Path
-    retained: RetainedCluster | None = None
-    interrupted: bool = False
-
-    @property
-    def passed(self) -> bool:
-        """Whether the verdict is pass."""
-        return self.record.verdict == "pass"
-
-
-class Rehearsal:
-    """Runs one stack once. ``run`` always stops the processes, writes the report and prints the summary."""
+    expected = (*Recorder.expected, DiskFull, ManifestsError)
 
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
-        """Prepare a separate run directory, so that several runs of a stack can run in parallel."""
-        self._stack, self._options, self._console = stack, options, console
-        settings = stack.settings
+        """Nothing is started yet."""
+        settings, timeline = stack.settings, Timeline()
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
-        self._timeline = Timeline()
-        self._record = RunRecord(stack.name, str(stack.file), self._timeline, self._pools, node_prices(settings))
-        self._record.scope = scope_of(settings, options.day_two, limited=options.account is not None)
-        self._record.seed = options.seed
-        self._folder = options.build / stack.name
-        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
-        self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
+        record = RunRecord(
+            stack.name,
+            str(stack.file),
+            timeline,
+            scope_of(settings, options.day_two, limited=options.account is not None),
+            pools=self._pools,
+            price=node_prices(settings),
+            seed=options.seed,
+        )
+        super().__init__(stack, options, console, record, Display(console, timeline, self._pools.maxima))
         self._admin: Api | None = None
         self._control_plane: Path | None = None
         self._user: User | None = None
         self._scenario_played: Scenario | None = None
         self._watcher: Watcher | None = None
-        self._display = Display(console, self._timeline, self._pools)
         self._sandbox: SandboxHandle | None = None
-        self._current = "starting"
-        self._interrupted = ""
 
-    def run(self) -> Finished:
-        """Rehearse. Never raises for a failing stack or an interruption: the report says what happened."""
-        record, retained = self._record, None
-        with self._display:
-            try:
-                self.run_dir.mkdir(parents=True)
-                machine.require_room(self.run_dir)
-                retained = self._stages()
-                record.complete = True
-            except KeyboardInterrupt:
-                self._interrupted = self._current
-                record.failures.append(f"interrupted during {self._current}")
-            except (StageFailed, EngineError, KubeconfigError, SandboxError, DiskFull, ManifestsError) as failure:
-                record.failures.append(f"{self._current}: {failure}")
-            except OSError as failure:
-                record.failures.append(f"{self._current}: {machine.words(failure)}")
-            except Exception as failure:  # after a bug there must still be a report and no running sandbox
-                record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
-                self._console.print_exception()
-            finally:
-                with uninterrupted():
-                    self._stop()
-        with uninterrupted():
-            return self._finish(retained)
-
-    def _stages(self) -> RetainedCluster | None:
+    def _stages(self) -> None:
+        machine.require_room(self.run_dir)
         with self._stage("start the sandbox"):
             engine, kubeconfig = self._start()
         with self._stage("pulumi up"):
@@ -140,10 +93,10 @@ class Rehearsal:
             with self._stage("day two"):
                 self._day_two(engine)
         if self._options.keep:
-            return RetainedCluster.prepare(engine, self.run_dir, kubeconfig)
+            self._retained = RetainedCluster.prepare(engine, self.run_dir, kubeconfig)
+            return
         with self._stage("pulumi destroy"):
             self._destroy(engine)
-        return None
 
     def _start(self) -> tuple[Engine, Path]:
         options = self._options
@@ -215,7 +168,7 @@ class Rehearsal:
 
     def _scenario(self, engine: Engine) -> None:
         outputs = engine.outputs()
-        self._record.declared_cost, self._record.raw = outputs["cost"], outputs.get("raw") or {}
+        self._record.declared_cost = outputs["cost"]
         assert self._admin is not None
         assert self._sandbox is not None
         assert self._control_plane is not None
@@ -317,16 +270,16 @@ class Rehearsal:
 
     def _stop(self) -> None:
         self._current = "stop"
-        self._record.ended = self._timeline.now()
         if self._watcher is not None:
             self._watcher.stop()
         if self._sandbox is None:
             # Ctrl-C may have interrupted its start.
             leftovers.ended(self.run_dir)
             return
-        if self._options.keep and self._record.complete and self._record.verdict == "pass":
+        if self._retained is not None and self._record.verdict == "pass":
             self._sandbox.keep()
             return
+        self._retained = None
         with self._stage("stop"):
             killed = self._sandbox.stop()
             leftover = leftovers.ended(self.run_dir)
@@ -334,60 +287,8 @@ class Rehearsal:
         if names:
             self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
 
-    def _finish(self, prepared: RetainedCluster | None) -> Finished:
-        record = self._record
-        retained = self._sandbox is not None and self._sandbox.retained
-        with suppress(OSError):
-            record.evidence = keep_evidence(self.run_dir, self._folder)
-        if record.verdict == "pass" and not retained:
-            shutil.rmtree(self.run_dir, ignore_errors=True)
-        leftovers.delete_old_runs(self._folder / "runs")
-        content = to_json(record, self.run_dir if self.run_dir.exists() else None)
-        try:
-            write_atomically(self._folder / page.REPORT, content)
-        except OSError as failure:
-            record.failures.append(f"the report could not be written: {machine.words(failure)}")
-        if self._interrupted:
-            # An interrupted run needs no summary.
-            self._console.print(f"\nInterrupted during {self._interrupted}; everything was stopped.", highlight=False)
-        else:
-            show(self._console, record)
-        for path in record.evidence:
-            self._console.print(f"Evidence: {path}", highlight=False, soft_wrap=True)
-        if self.run_dir.exists() and not any(str(self.run_dir) in reason for reason in record.failures):
-            self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
-        page.publish(content, self._folder, self._console)
-        return Finished(record, self._folder / page.REPORT, prepared if retained else None, bool(self._interrupted))
-
-    @contextmanager
-    def _stage(self, name: str) -> Iterator[None]:
-        self._current = name
-        self._display.stage(name)
-        started, failed_before, result = time.monotonic(), self._failed_checks(), "FAILED"
-        try:
-            yield
-            if self._failed_checks() == failed_before:
-                result = "done"
-        except KeyboardInterrupt:
-            result = "interrupted"
-            raise
-        finally:
-            seconds = time.monotonic() - started
-            self._record.stages.append(StageTime(name, seconds, result == "done"))
-            self._display.done(seconds, result)
-
-    def _failed_checks(self) -> int:
-        return sum(not check.passed for check in self._record.checks)
-
-    def _check(self, id: str, title: str, passed: bool, detail: str) -> None:
-        self._record.checks.append(Check(id, title, passed, detail))
-
-    def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
-        self._check(id, title, result.ok, result.evidence)
-
-    def _say(self, text: str) -> None:
-        self._record.events.append((self._timeline.now(), text))
-        self._display.say(text)
+    def _show(self) -> None:
+        show(self._console, self._record)
 
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned:

@@ -254,13 +254,6 @@ class Timeline:
         ]
         return min(sum(node.exists_at(moment) for node in mine) for moment in moments)
 
-    def node_seconds(self, pool: str, until: float) -> float:
-        """Seconds of existence, summed over a pool's nodes."""
-        mine = [node for node in self.nodes if node.pool == pool]
-        return sum(
-            max(0.0, min(until, node.deleted if node.deleted is not None else until) - node.created) for node in mine
-        )
-
     def series(self, pool: str, until: float, points: int) -> list[int]:
         """A pool's size over time: for each of ``points`` equal slices, its highest number of nodes."""
         mine = [node for node in self.nodes if node.pool == pool]

@@ -10,9 +10,10 @@ import json
 import re
 import shutil
 import subprocess
+from contextlib import ExitStack
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
@@ -21,9 +22,16 @@ from rich.console import Console
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool
 from rehearsal import cli
 from rehearsal.day_two.play import Changed
+from rehearsal.engine.engine import CommandResult
+from rehearsal.engine.events import Outcome
+from rehearsal.engine.stack import resolve
+from rehearsal.lab.software import Software
+from rehearsal.own_machines.lab_rehearsal import LabRehearsal
 from rehearsal.report import page, pictures, series
-from rehearsal.report.report import RunRecord, StageTime, to_json
+from rehearsal.report.record import StageTime
+from rehearsal.report.report import RunRecord
 from rehearsal.report.scope import Scope
+from rehearsal.run.options import Options
 from rehearsal.scenario.check import Check, Pools
 
 HOSTILE = '</script></style><img src="http://example.com/x" onerror="alert(1)">' + 99 * "long"
@@ -67,7 +75,7 @@ class Page(HTMLParser):
 def report() -> dict[str, Any]:
     """A failed run: one GPU node is used for 4 s, idle for 6 s and used again for 2 s; hostile texts everywhere."""
     cluster, pools = Cluster.empty(), Pools((gpu_pool("t4-1", 1),), (), admin_pool())
-    record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, pools, lambda _, pool: pool.hourly_usd)
+    record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, pools=pools, price=lambda _, pool: pool.hourly_usd)
     cluster.node("admin-0", "admin")
     cluster.pod("first")
     cluster.after(5).node(HOSTILE, "t4-1", size=1, gpus=0)
@@ -84,7 +92,7 @@ def report() -> dict[str, Any]:
     record.changes = [Changed((HOSTILE,), f"-maxNodes: 4\n+maxNodes: 5 # {HOSTILE}")]
     record.ended = cluster.after(2).timeline.now()
     return {
-        **to_json(record, None),
+        **record.to_json(None),
         "waiting": {"pods": 1, "medianSeconds": 7.0, "longestSeconds": 7.0, "byGpu": {HOSTILE: [7.0]}},
     }
 
@@ -94,17 +102,35 @@ def shown(report: dict[str, Any]) -> Page:
     return Page(page.render(report))
 
 
+class _OwnMachines(LabRehearsal):
+    """Needs no machine."""
+
+    specs_of = staticmethod(lambda settings: [])
+
+    def _play(self, held: ExitStack) -> None:
+        with self._stage("start"):
+            self._record.real["cp1"] = "kubelet v1.34.4"
+            self._say("cp1 started")
+            self._check("up", "`pulumi up` makes a cluster", True, "in 80 s")
+        with self._stage("rest"):
+            (log := self.run_dir / "up.log").write_text("refused")
+            result = CommandResult("up", int(self._options.fail_fast), 1.0, Outcome(), log)
+            self._engine_check("second-up", "Nothing changes", result)
+            self._say("the rest is done")
+
+
+def on_own_machines(folder: Path, *, fails: bool = False) -> tuple[dict[str, Any], str]:
+    """The report of a rehearsal of own machines, which has neither prices nor pods, and what it printed."""
+    options, output = Options(tools=folder, gate=None, build=folder, fail_fast=fails), io.StringIO()
+    stack, software = resolve("examples/kubeadm.yaml"), cast(Software, None)
+    finished = _OwnMachines(stack, options, folder, software, Console(file=output, width=200)).run()
+    assert finished.passed is not fails
+    return json.loads(finished.report.read_text()), output.getvalue()
+
+
 @pytest.fixture
-def own_machines() -> dict[str, Any]:
-    """What a rehearsal of own machines writes: neither prices nor pods, and its machines do not scale."""
-    passed = {"id": "up", "title": "`pulumi up` makes a cluster", "passed": True, "detail": "in 80 s"}
-    return {
-        "stack": "kubeadm", "stackFile": "examples/kubeadm.yaml", "startedAt": "2026-11-25T15:01:12+00:00",
-        "seconds": 900.0, "verdict": "pass", "reasons": [], "real": {"cp1": "kubelet v1.34.4"},
-        "scope": {"notRehearsed": {"kernel": "one for all machines"}}, "checks": [passed], "logs": None,
-        "events": [{"at": 1.0, "text": "cp1 started"}],
-        "stages": [{"name": "pulumi up", "seconds": 80.0, "passed": True, "detail": ""}],
-    }  # fmt: skip
+def own_machines(tmp_path: Path) -> dict[str, Any]:
+    return on_own_machines(tmp_path / "own")[0]
 
 
 def published(folder: Path, report: dict[str, Any]) -> str:
@@ -168,12 +194,22 @@ def test_the_first_lines_are_the_verdict_and_failed_checks_come_first(report: di
     )
 
 
-def test_own_machines_have_a_page_without_pictures(own_machines: dict[str, Any], tmp_path: Path) -> None:
-    assert published(tmp_path, own_machines) == f"Report: {tmp_path / 'report.html'}\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-    shown = Page((tmp_path / "report.html").read_text())
+def test_own_machines_have_a_page_without_pictures(tmp_path: Path) -> None:
+    report, output = on_own_machines(tmp_path)
+    assert report["verdict"] == "pass"
+    assert output.splitlines()[-2:] == ["PASS kubeadm: 2 checks", f"Report: {tmp_path / 'kubeadm' / 'report.html'}"]
+    assert sorted(path.name for path in (tmp_path / "kubeadm").iterdir()) == ["report.html", "report.json", "runs"]
+    shown = Page((tmp_path / "kubeadm" / "report.html").read_text())
     assert shown.named("svg") == []
-    assert {"1 of 1 check passed.", "kubelet v1.34.4", "cp1 started"} <= {text.strip() for _, text in shown.texts}
+    assert {"2 of 2 checks passed.", "kubelet v1.34.4", "cp1 started"} <= {text.strip() for _, text in shown.texts}
+
+
+def test_a_failed_check_on_own_machines_ends_the_run_and_is_the_only_reason(tmp_path: Path) -> None:
+    report, output = on_own_machines(tmp_path, fails=True)
+    assert [reason.split(":")[0] for reason in report["reasons"]] == ["second-up"]
+    assert [(stage["name"], stage["passed"]) for stage in report["stages"]] == [("start", True), ("rest", False)]
+    assert "the rest is done" not in output
+    assert Path(report["logs"]).is_dir()
 
 
 def test_a_report_from_before_there_were_lives_of_nodes_has_a_page(report: dict[str, Any]) -> None:
@@ -292,7 +328,7 @@ def test_a_comparison_shows_both_and_names_the_command_for_a_missing_one(
 ) -> None:
     shown = Page(page.render_comparison([report, own_machines]))
     assert {"dev", "kubeadm"} <= set(shown.inside("h2"))
-    assert {"fail", "pass", "–", "900 s"} <= set(shown.inside("td"))
+    assert {"fail", "pass", "–", "0 s"} <= set(shown.inside("td"))
     monkeypatch.setattr(cli, "BUILD", tmp_path)
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "report.json").write_text(json.dumps(report))
