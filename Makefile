@@ -87,9 +87,10 @@ scan: setup-rehearsal ## The gate's findings as SARIF for code scanning, in buil
 WITH_GATE = config="$$($(VENV)/python -m policies.config --stack "$(STACK)")" && pulumi --non-interactive --color never
 UPDATE_FLAGS = --stack "$(STACK)" $(if $(filter-out 0 no false,$(REFRESH)),--refresh) --policy-pack policies --policy-pack-config "$$config"
 
-plan: setup ## pulumi preview with the gate against the cloud account: build/plan.json for `make deploy`, build/plan.md to read (STACK=, REFRESH=1: undo drift)
+plan: setup ## pulumi preview with the gate against the cloud account: build/plan.json for `make deploy`, build/plan.md to read, build/plan.events.jsonl for `make pr-report` (STACK=, REFRESH=1: undo drift)
 	@mkdir -p build && rm -f build/plan.*
-	@$(WITH_GATE) preview --diff --save-plan build/plan.json $(UPDATE_FLAGS) > build/plan.txt 2>&1; code=$$?; cat build/plan.txt; \
+	@export PULUMI_DEBUG_COMMANDS=true && $(WITH_GATE) preview --diff --save-plan build/plan.json $(UPDATE_FLAGS) \
+	  --event-log "$(abspath build/plan.events.jsonl)" > build/plan.txt 2>&1; code=$$?; cat build/plan.txt; \
 	  { echo "### Update of stack $(STACK)" && { [ "$$(wc -c < build/plan.txt)" -le 900000 ] || echo "Shortened: read the whole in this job's log."; } && \
 	  echo '~~~~~~diff' && head -c 900000 build/plan.txt && echo && echo '~~~~~~'; } > build/plan.md && exit $$code
 

@@ -41,7 +41,7 @@ elif program == "pulumi":
     if "--save-plan" in arguments:
         write(after("--save-plan"), '{"resourcePlans": {}}')
     if "--event-log" in arguments:
-        write(after("--event-log"), os.environ["EVENTS"])
+        write(after("--event-log"), os.environ.get("EVENTS", ""))
     sys.exit(int(os.environ.get("PULUMI_EXIT", "0")))
 elif program == "make":
     targets = [argument for argument in arguments if "=" not in argument and not argument.startswith("-")]

@@ -151,6 +151,11 @@ class TestSteps:
         assert runner.job("comment", "comment") == 1
         assert not any("comments" in call for call in runner.calls("gh"))
 
+    def test_with_an_account_the_comment_is_of_the_real_state(self, runner: Runner) -> None:
+        assert runner.job("preview", "cloud") == 0
+        assert runner.calls("make")[-2:] == ["plan STACK=dev", "pr-report STACK=dev EVENTS=build/plan.events.jsonl"]
+        assert (runner.checkout / "build" / "plan.events.jsonl").exists()
+
     def test_an_update_uses_the_plan_of_its_run(self, runner: Runner) -> None:
         gate = "--stack dev --refresh --policy-pack policies --policy-pack-config"
         runner.values["inputs.refresh"] = "true"
