@@ -159,24 +159,20 @@ def preview(
 ) -> None:
     """Preview a stack with the policy gate, offline: pools, prices, quotas. Exit code 0 if the gate passes."""
     from rehearsal.engine.changed_stacks import checkout
-    from rehearsal.report.changes import to_json
-    from rehearsal.report.report import write_atomically
     from rehearsal.run import pull_request
     from rehearsal.run.preview import preview as run_preview
     from rehearsal.run.preview import show, show_stack
 
-    chosen, console, build = resolve(stack), _console(), ROOT / "build" / "preview"
+    chosen, console = resolve(stack), _console()
     if base is None:
         result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
     else:
-        with checkout(base, build) as project:
+        with checkout(base, ROOT / "build" / "preview") as project:
             result = pull_request.against(chosen, project)
     if result.change.complete:
         show_stack(console, result.change)
     show(console, chosen.name, result, verbose=verbose)
-    file = build / f"{chosen.name}.json"
-    write_atomically(file, to_json(chosen.name, result.change, pull_request.SIMULATED))
-    console.print(f"{pull_request.SIMULATED}. As JSON: {file}", highlight=False, soft_wrap=True)
+    console.print(f"{pull_request.SIMULATED}.", highlight=False, soft_wrap=True)
     raise typer.Exit(0 if result.ok else EXIT_FAIL)
 
 

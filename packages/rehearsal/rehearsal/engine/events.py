@@ -145,7 +145,8 @@ def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
                 rule=policy["policyName"],
                 level=policy["enforcementLevel"],
                 resource=name_of(policy.get("resourceUrn", "")),
-                message=plain(policy["message"]).strip(),
+                # The SDK reports an unknown value as a policy that it could not run.
+                message=plain(policy["message"]).strip().rpartition(" during preview: ")[2],
             )
             violations[violation] = None
         if (diagnostic := event.get("diagnosticEvent")) is not None and not diagnostic.get("ephemeral"):

@@ -1,29 +1,17 @@
 """What a preview says about a stack, before and after: pools, prices, quotas, and what it changes.
 
-Read from the engine's event log: of a rehearsed preview, or of one of the real state. Pools are what the gate's readers
-see in the declared resources; the totals and quotas are the stack's outputs. The engine masks secrets in that log.
-
-``build/preview/<stack>.json`` (schema version 1, keys in camelCase, money in US dollars):
-
-- ``schemaVersion``, ``stack``, ``passed`` (the preview succeeded and the gate refuses nothing)
-- ``simulated``: what of the preview is simulated, in words
-- ``pools``: ``{name, gpu, gpusPerNode, capacity, machineType, minNodes, maxNodes, hourlyUsd}``; null is unknown
-- ``cost``: ``{idleHourlyUsd, maxHourlyUsd, asOf}``, list prices; ``costBefore``: the same of the base, or null
-- ``quotas``: ``{name, place, needed, unit, instead}`` with all pools at maxNodes
-- ``changes``: ``{pool, kind, details, because, meaning, endsJobs}`` against the base; null without one
-- ``violations``: ``{rule, level, resource, message}`` of the gate; ``errors``: texts
+Read from the engine's event log: of a rehearsed preview, or of one of the real state. Pools are what the gate's
+readers see in the declared resources; prices and quotas are the stack's outputs. The engine masks secrets in that log.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from facts.catalog.changes import Effects
 from facts.concepts.declared import NodeGroup
-from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_LABEL, POOL_LABEL
 from facts.concepts.unknown import UNKNOWN
 from policies.offline import view_of
@@ -35,8 +23,6 @@ from rehearsal.report.summary import hourly
 _STACK: Final = "pulumi:pulumi:Stack"
 _REPLACING: Final = frozenset({"replace", "create-replacement", "delete-replaced", "import-replacement"})
 _ENDING: Final = _REPLACING | {"delete"}
-_PATHS: Final = 3
-"""Maximum number of property paths in a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +40,6 @@ class DeclaredPool:
     max_nodes: int | None
     hourly_usd: float | None
     machine_type: str | None
-    taints: tuple[Taint, ...] | None
     urns: frozenset[str]
 
     @property
@@ -65,16 +50,10 @@ class DeclaredPool:
         fewest = "?" if self.min_nodes is None else str(self.min_nodes)
         return fewest if self.min_nodes == self.max_nodes else f"{fewest}..{self.max_nodes}"
 
-
-@dataclass(frozen=True)
-class QuotaNeed:
-    """A quota of the account that the stack needs with all pools at maxNodes."""
-
-    name: str
-    place: str
-    needed: int
-    unit: str
-    instead: str = ""
+    @property
+    def gpus(self) -> str:
+        """The GPUs of one node: ``4 × nvidia-t4``; empty without any."""
+        return f"{self.gpus_per_node} × {self.gpu or 'GPU'}" if self.gpus_per_node else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +64,8 @@ class StackState:
     clusters: frozenset[str] = frozenset()
     idle_usd: float | None = None
     max_usd: float | None = None
-    quotas: tuple[QuotaNeed, ...] = ()
+    quotas: Mapping[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
+    """Quota and its place → how much of it the stack needs with all pools at maxNodes, and the unit."""
     prices_of: str | None = None
     """The date of the list prices, ISO 8601."""
 
@@ -108,9 +88,9 @@ class ResourceChange:
 
 @dataclass(frozen=True)
 class PoolChange:
-    """``kind`` is ``added``, ``removed``, ``replaced``, ``resized`` or ``changed``; ``details`` are phrases.
+    """``kind`` is ``added``, ``removed``, ``replaced`` or ``changed``; ``details`` are phrases.
 
-    ``ends_jobs``: jobs that run on the pool end. ``because`` are property paths that the cloud cannot change in place.
+    ``because`` are property paths that the cloud cannot change in place.
     """
 
     pool: str
@@ -118,7 +98,11 @@ class PoolChange:
     details: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
     meaning: str = ""
-    ends_jobs: bool = False
+
+    @property
+    def ends_jobs(self) -> bool:
+        """Whether jobs that run on the pool end."""
+        return self.kind in ("removed", "replaced")
 
 
 @dataclass(frozen=True)
@@ -162,24 +146,25 @@ class StackChange:
         return self.after.clusters | (self.before.clusters if self.before else frozenset())
 
     def _pool(self, name: str, before: DeclaredPool | None, after: DeclaredPool | None) -> PoolChange | None:
-        if before is None or after is None:
-            return PoolChange(name, "added") if before is None else PoolChange(name, "removed", ends_jobs=True)
+        if after is None:
+            return PoolChange(name, "removed")
+        if before is None:
+            gpus = f"{after.gpus} per node, " if after.gpus else ""
+            price = hourly(after.hourly_usd)
+            return PoolChange(name, "added", (f"{gpus}{after.capacity}, {after.size} nodes, {price} per node",))
         own = [one for one in self.resources if one.urn in before.urns | after.urns]
         details = tuple(_differences(before, after))
         if any(one.op in _REPLACING for one in own):
             because = tuple(dict.fromkeys(reason for one in own for reason in one.reasons))
-            return PoolChange(name, "replaced", details, because, ends_jobs=True)
+            return PoolChange(name, "replaced", details, because)
+        if not details and not own:
+            return None
         paths = tuple(dict.fromkeys(path for one in own for path in one.paths))
         edits = ["label"] if any("labels" in path for path in paths) else []
-        resized = before.max_nodes is not None and after.max_nodes is not None and before.max_nodes != after.max_nodes
-        if resized:
-            edits.append("maximum-raised" if (after.max_nodes or 0) > (before.max_nodes or 0) else "maximum-lowered")
-        if details or own:
-            meaning = "; ".join(filter(None, map(self._meaning, edits)))
-            more = ("other labels",) if "label" in edits else ()
-            shown = (*details, *more) or paths[:_PATHS]
-            return PoolChange(name, "resized" if resized else "changed", shown, meaning=meaning)
-        return None
+        if before.max_nodes is not None and after.max_nodes is not None and before.max_nodes != after.max_nodes:
+            edits.append("maximum-raised" if after.max_nodes > before.max_nodes else "maximum-lowered")
+        meaning = "; ".join(filter(None, map(self._meaning, edits)))
+        return PoolChange(name, "changed", details or paths, meaning=meaning)
 
     def _meaning(self, edit: str) -> str:
         return self.effects[edit].meaning if edit in self.effects else ""
@@ -188,18 +173,16 @@ class StackChange:
 def stack_change(events: Iterable[Mapping[str, Any]], effects: Effects | None = None) -> StackChange:
     """Read the events of one preview."""
     events = list(events)
-    before: dict[str, Mapping[str, Any]] = {}
-    after: dict[str, Mapping[str, Any]] = {}
+    resources: dict[str, dict[str, Mapping[str, Any]]] = {"old": {}, "new": {}}
     changes: dict[str, ResourceChange] = {}
-    outputs: dict[str, Mapping[str, Any]] = {}
+    outputs: dict[str, Mapping[str, Any]] = {"old": {}, "new": {}}
     for event in events:
         if (operation := event.get("resourcePreEvent")) is not None:
             metadata = operation["metadata"]
             urn, op = metadata["urn"], metadata["op"]
-            if metadata.get("old"):
-                before[urn] = metadata["old"]
-            if metadata.get("new") and op not in ("delete", "delete-replaced"):
-                after[urn] = metadata["new"]
+            for side, states in resources.items():
+                if metadata.get(side):
+                    states[urn] = metadata[side]
             if op not in UNCHANGED and not metadata["type"].startswith(("gpucluster:", "pulumi:")):
                 paths = tuple(metadata.get("detailedDiff") or metadata.get("diffs") or ())
                 change = ResourceChange(op, metadata["type"], urn, paths, tuple(metadata.get("keys") or ()))
@@ -208,15 +191,15 @@ def stack_change(events: Iterable[Mapping[str, Any]], effects: Effects | None = 
                     changes[urn] = change
         ended = (event.get("resOutputsEvent") or {}).get("metadata")
         if ended and ended["type"] == _STACK:
-            outputs = {key: (ended.get(key) or {}).get("outputs") or {} for key in ("old", "new")}
-    deployed = any(resource["type"] != _STACK for resource in before.values())
+            outputs = {side: (ended.get(side) or {}).get("outputs") or {} for side in resources}
+    deployed = any(resource["type"] != _STACK for resource in resources["old"].values())
     return StackChange(
-        _state(before, outputs.get("old", {})) if deployed else None,
-        _state(after, outputs.get("new", {})),
+        _state(resources["old"], outputs["old"]) if deployed else None,
+        _state(resources["new"], outputs["new"]),
         tuple(changes.values()),
         outcome(events),
         effects=effects or {},
-        complete=bool(outputs.get("new")),
+        complete=bool(outputs["new"]),
     )
 
 
@@ -240,19 +223,31 @@ def _state(resources: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Any
         if group.gpus_per_node == 0 and not machines and group.kind != "owned":
             continue
         pool = _pool(group, published)
-        same = pools.get(pool.name)
-        pools[pool.name] = pool if same is None else _together(same, pool)
+        if (same := pools.get(pool.name)) is not None:  # one group per zone
+            fewest, most = _total(same.min_nodes, pool.min_nodes), _total(same.max_nodes, pool.max_nodes)
+            pool = replace(same, min_nodes=fewest, max_nodes=most, urns=same.urns | pool.urns)
+        pools[pool.name] = pool
+    # The outputs follow from the stack file: if the program declares other pools, their totals are not the stack's.
+    known = all(_as_published(pool, published.get(pool.name)) for pool in pools.values())
     return StackState(
         pools=tuple(sorted(pools.values(), key=lambda pool: (bool(pool.gpus_per_node), pool.name))),
         clusters=frozenset(cluster.resource for cluster in stack.clusters),
-        idle_usd=_as_declared(cost.get("idleHourlyUsd"), published, pools, "min"),
-        max_usd=_as_declared(cost.get("maxHourlyUsd"), published, pools, "max"),
-        quotas=tuple(
-            QuotaNeed(one["quota"], one["where"], one["needed"], one["unit"], one.get("instead", ""))
-            for one in outputs.get("quotas") or ()
-        ),
+        idle_usd=cost.get("idleHourlyUsd") if known else None,
+        max_usd=cost.get("maxHourlyUsd") if known else None,
+        quotas={(one["quota"], one["where"]): (one["needed"], one["unit"]) for one in outputs.get("quotas") or ()},
         prices_of=cost.get("asOf"),
     )
+
+
+def _total(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
+
+def _as_published(pool: DeclaredPool, output: Mapping[str, Any] | None) -> bool:
+    """Whether a pool has the sizes of the output ``pools``, which lists the GPU pools that an autoscaler sizes."""
+    if output is None or pool.max_nodes is None:
+        return not pool.gpus_per_node or pool.max_nodes is None
+    return (pool.min_nodes, pool.max_nodes) == (output.get("min", 0), output.get("max"))
 
 
 def _with_unknowns(value: Any) -> Any:
@@ -266,107 +261,38 @@ def _with_unknowns(value: Any) -> Any:
 
 def _pool(group: NodeGroup, published: Mapping[str, Any]) -> DeclaredPool:
     labels = group.labels if isinstance(group.labels, Mapping) else {}
-    name, gpu = labels.get(POOL_LABEL), labels.get(GPU_LABEL)
-    own = published.get(name if isinstance(name, str) else group.name) or {}
-    if group.machine_type not in (None, UNKNOWN, own.get("machineType")):
-        own = {}  # the outputs describe another pool than the program declares: the resource counts
-    capacity = "fixed" if group.kind == "owned" else own.get("capacity") or "on-demand"
+    label, gpu = labels.get(POOL_LABEL), labels.get(GPU_LABEL)
+    name = label if isinstance(label, str) else group.name
+    output = published.get(name) or {}
+    as_published = group.machine_type in (None, UNKNOWN, output.get("machineType"))
+    capacity = "fixed" if group.kind == "owned" else output.get("capacity") or "on-demand"
     if (capacity == "spot") is not (group.spot is True):
         capacity = "spot" if group.spot is True else "on-demand"
     return DeclaredPool(
-        name=name if isinstance(name, str) else group.name,
+        name=name,
         gpu=gpu if isinstance(gpu, str) else ", ".join(group.gpu_models) or None,
         gpus_per_node=_known(group.gpus_per_node),
         capacity=capacity,
         min_nodes=_known(group.min_nodes),
         max_nodes=_known(group.max_nodes),
-        hourly_usd=_number(own.get("hourlyUsd")) or _known(group.hourly_usd),
+        hourly_usd=(output.get("hourlyUsd") if as_published else None) or _known(group.hourly_usd),
         machine_type=_known(group.machine_type),
-        taints=_known(group.taints),
         urns=frozenset({group.resource}),
     )
-
-
-def _as_declared(usd: Any, published: Mapping[str, Any], pools: Mapping[str, DeclaredPool], bound: str) -> float | None:
-    """A total of the outputs, which follow from the stack file, with the GPU pools as the resources declare them."""
-    total = _number(usd)
-    for name in [*published, *(name for name, pool in pools.items() if pool.gpus_per_node and name not in published)]:
-        own, pool = published.get(name) or {}, pools.get(name)
-        nodes, price = (0, None) if pool is None else (_bound(pool, bound), pool.hourly_usd)
-        counted, usual = own.get(bound) or 0, _number(own.get("hourlyUsd")) or price
-        if (nodes, price) == (counted, usual) or not (nodes or counted):
-            continue
-        if total is None or nodes is None or (nodes and price is None) or (counted and usual is None):
-            return None
-        total += nodes * (price or 0) - counted * (usual or 0)
-    return total
-
-
-def _bound(pool: DeclaredPool, bound: str) -> int | None:
-    return pool.min_nodes if bound == "min" else pool.max_nodes
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
 
 
 def _known(value: Any) -> Any:
     return None if value is UNKNOWN else value
 
 
-def _together(one: DeclaredPool, other: DeclaredPool) -> DeclaredPool:
-    """Two groups of one pool: its sizes add up."""
-
-    def total(first: int | None, second: int | None) -> int | None:
-        return None if first is None or second is None else first + second
-
-    return replace(
-        one,
-        min_nodes=total(one.min_nodes, other.min_nodes),
-        max_nodes=total(one.max_nodes, other.max_nodes),
-        urns=one.urns | other.urns,
-    )
-
-
 def _differences(before: DeclaredPool, after: DeclaredPool) -> Iterator[str]:
-    sides: Sequence[tuple[str, Any, Any]] = (
+    for unit, old, new in (
         ("", before.gpu, after.gpu),
         (" GPUs per node", before.gpus_per_node, after.gpus_per_node),
         ("", before.machine_type, after.machine_type),
         ("", before.capacity, after.capacity),
         (" nodes", before.size, after.size),
         (" per node", hourly(before.hourly_usd), hourly(after.hourly_usd)),
-    )
-    for unit, old, new in sides:
+    ):
         if old != new:
             yield f"{old} → {new}{unit}"
-    if before.taints != after.taints and after.taints is not None:
-        yield "other taints"
-
-
-def to_json(stack: str, change: StackChange, simulated: str) -> dict[str, Any]:
-    """The content of ``build/preview/<stack>.json`` (see the module's docstring)."""
-    before, after = change.before, change.after
-    return {
-        "schemaVersion": 1,
-        "stack": stack,
-        "passed": change.passed,
-        "simulated": simulated,
-        "pools": [_camel_case(pool, "taints", "urns") for pool in after.pools],
-        "cost": _cost(after),
-        "costBefore": _cost(before) if before else None,
-        "quotas": [_camel_case(quota) for quota in after.quotas],
-        "changes": [_camel_case(one) for one in change.pools()] if before else None,
-        "violations": [_camel_case(violation) for violation in change.outcome.violations],
-        "errors": change.outcome.errors,
-    }
-
-
-def _camel_case(record: Any, *left_out: str) -> dict[str, Any]:
-    """A dataclass as JSON."""
-    shown = [entry.name for entry in fields(record) if entry.name not in left_out]
-    return {re.sub("_(.)", lambda match: match[1].upper(), name): getattr(record, name) for name in shown}
-
-
-def _cost(state: StackState) -> dict[str, Any]:
-    return {"idleHourlyUsd": state.idle_usd, "maxHourlyUsd": state.max_usd, "asOf": state.prices_of}

@@ -20,10 +20,16 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\
 
 @dataclass(frozen=True)
 class CommentBlock:
-    """A complete piece of Markdown. Folded ones are left out first where the whole is too long."""
+    """A complete piece of Markdown. Details with a ``title`` (HTML, trusted) open on demand, and are left out first
+    where the whole is too long."""
 
     text: str
-    folded: bool = False
+    title: str = ""
+
+    @property
+    def markdown(self) -> str:
+        """The block as it stands in a comment."""
+        return f"<details><summary>{self.title}</summary>\n\n{self.text}\n\n</details>" if self.title else self.text
 
 
 def code(text: object) -> str:
@@ -40,23 +46,17 @@ def listing(text: str) -> str:
     return f"{fence}text\n{_CONTROL.sub('', text).strip()}\n{fence}"
 
 
-def fold(summary: str, content: str) -> CommentBlock:
-    """Details that open on demand. ``summary`` is HTML, so it must be a trusted text."""
-    return CommentBlock(f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>", folded=True)
-
-
 def joined(blocks: Sequence[CommentBlock], limit: int = LIMIT) -> str:
     """The blocks as one text of at most ``limit`` bytes: whole blocks are left out, from the end, details first."""
     shown = list(blocks)
-    note = "_Cut: the rest is longer than a comment may be; the job's log has all of it._"
-    while _bytes(shown) > limit - len(note) - 2:
-        last = max((index for index, block in enumerate(shown) if block.folded), default=len(shown) - 1)
-        del shown[last]
-    return "\n\n".join([*(block.text for block in shown), *([note] if len(shown) < len(blocks) else [])]) + "\n"
+    note = CommentBlock("_Cut: the rest is longer than a comment may be; the job's log has all of it._")
+    while len((text := _together(shown if len(shown) == len(blocks) else [*shown, note])).encode()) > limit:
+        del shown[max((index for index, block in enumerate(shown) if block.title), default=len(shown) - 1)]
+    return text
 
 
-def _bytes(blocks: Sequence[CommentBlock]) -> int:
-    return sum(len(block.text.encode()) + 2 for block in blocks)
+def _together(blocks: Sequence[CommentBlock]) -> str:
+    return "\n\n".join(block.markdown for block in blocks) + "\n"
 
 
 def _longest_run(text: str) -> int:

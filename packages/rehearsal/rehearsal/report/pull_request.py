@@ -6,23 +6,21 @@ What a reviewer decides by comes first and fits a phone; the rest is folded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from facts.concepts.counts import counted
 from rehearsal.engine.events import PolicyViolation
-from rehearsal.report.changes import PoolChange, StackChange
-from rehearsal.report.markdown import CommentBlock, code, fold, joined, listing
-from rehearsal.report.summary import hourly, sparkline
+from rehearsal.report.changes import PoolChange, ResourceChange, StackChange
+from rehearsal.report.markdown import CommentBlock, code, joined, listing
+from rehearsal.report.summary import hourly
 
 MARKER: Final = "<!-- gpucluster pull request report -->"
 """The first line, by which a workflow recognises the comment that it updates."""
 _RULE: Final = re.compile(r"[a-z0-9-]+")
 _LISTED: Final = 12
-_CHART: Final = 24
-"""Columns of a chart that a phone shows without scrolling."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,17 +73,23 @@ def _of_stack(report: StackReport, pages: str) -> Iterator[CommentBlock]:
     failed = "❌ refused by the gate" if change.outcome.mandatory else "" if change.passed else "❌ the preview fails"
     yield CommentBlock(f"### {code(report.stack)}: {failed or _headline(change)}")
     if change.complete:
-        yield CommentBlock(_costs(change))
-        yield CommentBlock("\n".join(_changes(change)))
+        yield CommentBlock(costs(change))
+        yield CommentBlock(changes(change))
     if failed and not change.outcome.mandatory:
         # Behind the program's own message the engine only says that the program failed.
         errors = [text for text in change.outcome.errors if not text.startswith("an unhandled error occurred")]
         yield CommentBlock("\n\n".join(map(listing, (errors or change.outcome.errors)[:3])))
-    yield CommentBlock("\n".join(_gate(change, pages)))
+    yield CommentBlock(_gate(change, pages))
     yield from _rehearsal(report)
-    yield from _quotas(change)
+    if lines := quotas(change):
+        head, shown = ("", lines) if len(lines) <= 3 else (f", all {len(lines)} below", lines[:2])
+        yield CommentBlock("\n".join([f"**Quota to ask for**{head}", *shown]))
+        if head:
+            yield CommentBlock("\n".join(lines), "Quota to ask for")
     yield from _details(change, pages)
-    yield CommentBlock(f"<sub>{_sources(report, change)}</sub>")
+    dated = f" of {code(change.after.prices_of)}" if change.after.prices_of else ""
+    prices = f"List prices{dated} in US dollars, without traffic, discounts and taxes."
+    yield CommentBlock(f"<sub>{report.source}. {prices}</sub>")
 
 
 def _headline(change: StackChange) -> str:
@@ -100,7 +104,8 @@ def _headline(change: StackChange) -> str:
     return "✅ no running job ends"
 
 
-def _costs(change: StackChange) -> str:
+def costs(change: StackChange) -> str:
+    """The list price of the whole stack per hour, idle and at most."""
     before, after = change.before, change.after
     parts = []
     for words, old, new in (
@@ -112,58 +117,53 @@ def _costs(change: StackChange) -> str:
     return ", ".join(parts)
 
 
-def _changes(change: StackChange) -> Iterator[str]:
-    for cluster in change.replaced_clusters():
+def changes(change: StackChange) -> str:
+    """A list of what changes in clusters and pools, and what that means for running jobs."""
+    clusters, pools = change.replaced_clusters(), [*change.pools()]
+    lines = []
+    for cluster in clusters:
         because = f" because of {_codes(cluster.reasons)}" if cluster.reasons else ""
-        yield f"- 🔴 **cluster {code(cluster.name)}**: {cluster.op}{because}; **all jobs end**"
+        lines.append(f"- 🔴 **cluster {code(cluster.name)}**: {cluster.op}{because}; **all jobs end**")
     if meaning := change.version_change():
-        yield f"- 🔵 **Kubernetes version**: {meaning}"
-    pools = [*change.pools()]
-    for one in pools[:_LISTED]:
-        yield _pool(change, one)
-    if len(pools) > _LISTED:
-        yield f"- … and {counted(len(pools) - _LISTED, 'more pool')} (details below)"
-    others = _others(change)
-    if not pools and not change.replaced_clusters():
-        yield "- No pool changes" + (f"; {counted(len(others), 'other resource')} (below)" if others else "")
+        lines.append(f"- 🔵 **Kubernetes version**: {meaning}")
+    lines += _first(map(_pool, pools))
+    if not pools and not clusters:
+        others = len(_others(change))
+        lines.append("- No pool changes" + (f"; {counted(others, 'other resource')} (below)" if others else ""))
     if change.not_deployed:
-        yield f"- Which pools would be replaced is unknown: {code(change.not_deployed)}"
+        lines.append(f"- Which pools would be replaced is unknown: {code(change.not_deployed)}")
+    return "\n".join(lines)
 
 
-def _pool(change: StackChange, one: PoolChange) -> str:
-    mark = {"added": "🟢", "removed": "🔴", "replaced": "🔴"}.get(one.kind, "🔵")
-    parts = [_codes(one.details)] if one.details else []
-    if one.kind == "added":
-        (pool,) = [pool for pool in change.after.pools if pool.name == one.pool]
-        gpus = f"{pool.gpus_per_node} × {pool.gpu or 'GPU'} per node, " if pool.gpus_per_node else ""
-        parts = [code(f"{gpus}{pool.capacity}, {pool.size} nodes, {hourly(pool.hourly_usd)} per node")]
-    if one.because:
-        parts.append(f"the cloud cannot change {_codes(one.because)} in place")
-    if one.meaning:
-        parts.append(one.meaning)
-    if one.ends_jobs:
-        parts.append("**running jobs on it end**")
-    return f"- {mark} **{code(one.pool)} {one.kind}**" + (f": {'; '.join(parts)}" if parts else "")
+def _pool(one: PoolChange) -> str:
+    mark = "🔴" if one.ends_jobs else "🟢" if one.kind == "added" else "🔵"
+    parts = (
+        _codes(one.details),
+        f"the cloud cannot change {_codes(one.because)} in place" if one.because else "",
+        one.meaning,
+        "**running jobs on it end**" if one.ends_jobs else "",
+    )
+    text = "; ".join(filter(None, parts))
+    return f"- {mark} **{code(one.pool)} {one.kind}**" + (f": {text}" if text else "")
 
 
-def _gate(change: StackChange, pages: str) -> Iterator[str]:
-    refused, rest = change.outcome.mandatory, [one for one in change.outcome.violations if not one.mandatory]
-    if not refused:
-        notes = f", {counted(len(rest), 'note')} (below)" if rest else ""
-        yield "**Gate:** passes" + notes if change.passed else "**Gate:** no result, because the preview failed"
-        return
-    yield f"**Gate:** refuses, {counted(len({one.rule for one in refused}), 'rule')}"
-    yield from (_violation(one, pages) for one in refused[:_LISTED])
-    if len(refused) > _LISTED:
-        yield f"- … and {len(refused) - _LISTED} more, in the job's log"
+def _gate(change: StackChange, pages: str) -> str:
+    refused = change.outcome.mandatory
+    if refused:
+        head = f"refuses, {counted(len({one.rule for one in refused}), 'rule')}"
+    elif not change.passed:
+        head = "no result, because the preview failed"
+    else:
+        notes = len(change.outcome.violations)
+        head = "passes" + (f", {counted(notes, 'note')} (below)" if notes else "")
+    return "\n".join([f"**Gate:** {head}", *_first(_violation(one, pages) for one in refused)])
 
 
 def _violation(violation: PolicyViolation, pages: str) -> str:
     rule = violation.rule if _RULE.fullmatch(violation.rule) else "rule"
     if f"More: docs/policies.md#{rule}" in violation.message:
         rule = f"[{rule}]({pages}#{rule})"
-    # The SDK reports an unknown value as a policy that it could not run.
-    lines = violation.message.rpartition(" during preview: ")[2].splitlines()
+    lines = violation.message.splitlines()
     message = " ".join(line for line in (lines[1:] or lines) if not line.startswith("More: "))
     return f"- {rule} on {code(violation.resource)}: {code(message)}"
 
@@ -179,57 +179,37 @@ def _rehearsal(report: StackReport) -> Iterator[CommentBlock]:
     mark = "✅ pass" if run["verdict"] == "pass" else "❌ fail"
     head = f"**Rehearsal** (simulated cloud, real Kubernetes): {mark}, {passed} of {len(checks)} checks, {at}{old}"
     yield CommentBlock("\n".join([head, *(f"- {code(reason)}" for reason in run["reasons"][:3])]))
-    yield fold("Rehearsal: nodes per pool over time", listing("\n".join(_chart(run["pools"]))))
 
 
-def _chart(pools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    width = max((len(pool["name"]) for pool in pools), default=0)
-    for pool in pools:
-        series = pool["series"]
-        step = max(1, -(-len(series) // _CHART))
-        highest = [max(series[start : start + step]) for start in range(0, len(series), step)]
-        yield f"{pool['name']:{width}} ▕{sparkline(highest)}▏ {pool['peak']} of {pool['maxNodes']}"
-
-
-def _quotas(change: StackChange) -> Iterator[CommentBlock]:
-    before = {(one.name, one.place): one.needed for one in (change.before.quotas if change.before else ())}
-    more = [one for one in change.after.quotas if one.needed > before.get((one.name, one.place), 0)]
-    if not more:
-        return
+def quotas(change: StackChange) -> list[str]:
+    """A line for each quota of which the stack needs more than before."""
+    before = change.before.quotas if change.before else {}
     lines = []
-    for one in more:
-        old = before.get((one.name, one.place))
-        rise = f"{'' if old is None else f'{old} → '}{one.needed} {one.unit}"
-        lines.append(f"- {code(one.name)} in {code(one.place)}: {code(rise)}")
-    if len(lines) <= 3:
-        yield CommentBlock("\n".join(["**Quota to ask for**", *lines]))
-    else:
-        gpus = [line for line, one in zip(lines, more, strict=True) if one.unit == "GPUs"] or lines
-        yield CommentBlock("\n".join([f"**Quota to ask for**, all {len(lines)} below", *gpus[:2]]))
-        yield fold("Quota to ask for", "\n".join(lines))
+    for (name, place), (needed, unit) in change.after.quotas.items():
+        old, _ = before.get((name, place), (0, unit))
+        if needed > old:
+            rise = f"{old} → {needed} {unit}" if old else f"{needed} {unit}"
+            lines.append(f"- {code(name)} in {code(place)}: {code(rise)}")
+    return lines
 
 
 def _details(change: StackChange, pages: str) -> Iterator[CommentBlock]:
     if change.complete:
-        yield fold("All pools", "\n".join(_table(change)))
+        rows = ["| pool | GPUs per node | capacity | nodes | price per node |", "|---|---|---|---|---|"]
+        for pool in change.after.pools:
+            gpus = code(pool.gpus) if pool.gpus else "–"
+            cells = (code(pool.name), gpus, code(pool.capacity), pool.size, hourly(pool.hourly_usd))
+            rows.append(f"| {' | '.join(cells)} |")
+        yield CommentBlock("\n".join(rows), "All pools")
     if others := _others(change):
-        lines = [f"- {one.op} {code(one.name)} {code(one.type)}" for one in others[:_LISTED]]
-        more = [f"- … and {len(others) - _LISTED} more"] if len(others) > _LISTED else []
-        yield fold(f"{counted(len(others), 'other resource')}", "\n".join([*lines, *more]))
+        lines = _first(f"- {one.op} {code(one.name)} {code(one.type)}" for one in others)
+        yield CommentBlock("\n".join(lines), counted(len(others), "other resource"))
     if notes := [one for one in change.outcome.violations if not one.mandatory]:
-        yield fold(f"{counted(len(notes), 'note')} of the gate", "\n".join(_violation(one, pages) for one in notes))
+        text = "\n".join(_violation(one, pages) for one in notes)
+        yield CommentBlock(text, f"{counted(len(notes), 'note')} of the gate")
 
 
-def _table(change: StackChange) -> Iterator[str]:
-    yield "| pool | GPUs per node | capacity | nodes | price per node |"
-    yield "|---|---|---|---|---|"
-    for pool in change.after.pools:
-        gpus = code(f"{pool.gpus_per_node} × {pool.gpu or 'GPU'}") if pool.gpus_per_node else "–"
-        cells = (code(pool.name), gpus, code(pool.capacity), pool.size, hourly(pool.hourly_usd))
-        yield f"| {' | '.join(cells)} |"
-
-
-def _others(change: StackChange) -> list[Any]:
+def _others(change: StackChange) -> list[ResourceChange]:
     """Changed resources that are no pool, replaced and deleted ones first."""
     states = [change.after, *([change.before] if change.before else [])]
     pools = {urn for state in states for pool in state.pools for urn in pool.urns}
@@ -237,9 +217,9 @@ def _others(change: StackChange) -> list[Any]:
     return sorted(others, key=lambda one: (one.op in ("create", "update"), one.op, one.name))
 
 
-def _sources(report: StackReport, change: StackChange) -> str:
-    dated = f" of {code(change.after.prices_of)}" if change.after.prices_of else ""
-    return f"{report.source}. List prices{dated} in US dollars, without traffic, discounts and taxes."
+def _first(lines: Iterable[str]) -> list[str]:
+    shown = list(lines)
+    return shown if len(shown) <= _LISTED else [*shown[:_LISTED], f"- … and {len(shown) - _LISTED} more"]
 
 
 def _codes(texts: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.markup import escape
 
 from facts import catalog
@@ -20,16 +21,17 @@ from rehearsal.engine.events import PolicyViolation
 from rehearsal.engine.stack import ROOT, Stack
 from rehearsal.report.changes import StackChange, stack_change
 from rehearsal.report.hiding import hidden
-from rehearsal.report.summary import hourly, new_table, say
+from rehearsal.report.pull_request import changes, costs, quotas
+from rehearsal.report.summary import hourly, new_table
 from rehearsal.sandbox.client import SandboxHandle
 
 
 @dataclass(frozen=True)
 class Base:
-    """What is deployed before the preview: a project's directory, and the stack in it."""
+    """What is deployed before the preview: a project's directory, and its stack file."""
 
     project: Path
-    stack: Stack
+    stack_file: Path
 
 
 class BaseNotDeployed(Exception):
@@ -60,20 +62,19 @@ def preview(
     folder = ROOT / "build" / "preview"
     folder.mkdir(parents=True, exist_ok=True)
     run_dir = Path(tempfile.mkdtemp(prefix=f"{stack.name}-", dir=folder))
-    first = base.stack if base else stack
     try:
         with SandboxHandle(
             run_dir,
             tools=tools,
-            clouds=tuple(dict.fromkeys((*stack.plugins, *first.plugins))),
+            clouds=stack.plugins,
             control_plane=base is not None,
-            inside=base is not None and (stack.only_from_inside or first.only_from_inside),
-            existing=stack.with_existing or first.with_existing,
+            inside=base is not None and stack.only_from_inside,
+            existing=stack.with_existing,
         ) as sandbox:
             engine = Engine.create(
                 project=base.project if base else project,
                 stack=stack.name,
-                stack_file=first.file,
+                stack_file=base.stack_file if base else stack.file,
                 run_dir=run_dir,
                 path=(tools,),
                 passphrase=stack.passphrase,
@@ -122,30 +123,13 @@ def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> No
 
 def show_stack(console: Console, change: StackChange) -> None:
     """Print what the stack declares: pools, prices, quotas; and what changes against the base, if there is one."""
-    pools = new_table("Pools, as declared", "pool", "GPUs per node", "capacity", "nodes", "per node")
+    pools = new_table("Pools, as declared", "pool", "GPUs per node", "capacity", "nodes", "price per node")
     for pool in change.after.pools:
-        gpus = f"{pool.gpus_per_node} × {pool.gpu or 'GPU'}" if pool.gpus_per_node else "–"
-        pools.add_row(escape(pool.name), escape(gpus), pool.capacity, pool.size, hourly(pool.hourly_usd))
-    console.print(pools)
-    before, after = change.before, change.after
-    idle, most = hourly(after.idle_usd), hourly(after.max_usd)
-    if before is not None:
-        idle, most = f"{hourly(before.idle_usd)} → {idle}", f"{hourly(before.max_usd)} → {most}"
-    console.print(f"\nList price: idle {idle}, all pools at their maximum {most}\n", highlight=False)
-    if after.quotas:
-        quotas = new_table("Quota to ask for, with all pools at their maximum", "needed", "quota", "in")
-        for quota in after.quotas:
-            quotas.add_row(f"{quota.needed} {quota.unit}", escape(quota.name), escape(quota.place))
-        console.print(quotas)
-        console.print()
-    if before is not None:
-        console.print("Changes:" if (changes := [*change.pools()]) else "No pool changes.", highlight=False)
-        for one in changes:
-            because = [f"the cloud cannot change {', '.join(one.because)} in place"] if one.because else []
-            ends = ["running jobs on it end"] if one.ends_jobs else []
-            phrases = "; ".join([*one.details, *because, *([one.meaning] if one.meaning else []), *ends])
-            say(console, escape(f"  {one.pool} {one.kind}" + (f": {phrases}" if phrases else "")))
-        console.print()
+        cells = (pool.name, pool.gpus or "–", pool.capacity, pool.size, hourly(pool.hourly_usd))
+        pools.add_row(*map(escape, cells))
+    quota = "\n".join(["**Quota to ask for**", *lines]) if (lines := quotas(change)) else ""
+    text = (costs(change), changes(change) if change.before else "", quota)
+    console.print(pools, "", Markdown("\n\n".join(text)), "")
 
 
 def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> None:
@@ -153,7 +137,5 @@ def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> 
     for violation in violations:
         colour = "bold red" if violation.mandatory else "yellow"
         console.print(f"[{colour}]{violation.level}[/] [bold]{violation.rule}[/] on {escape(violation.resource)}")
-        # The SDK reports an unknown value as a policy that it could not run.
-        message = violation.message.rpartition(" during preview: ")[2]
-        for line in message.splitlines():
+        for line in violation.message.splitlines():
             console.print(f"  {escape(line)}", highlight=False, soft_wrap=True)

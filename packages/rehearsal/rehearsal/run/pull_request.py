@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -60,33 +59,23 @@ def reports(stacks: Sequence[str], source: Path) -> Iterator[StackReport]:
 
 
 def against(stack: Stack, base: Path) -> Preview:
-    """A preview of ``stack``, compared with the stack of the checkout ``base`` if it has one."""
+    """A preview of ``stack``, compared with the stack of the checkout ``base`` if it has one.
+
+    What is simulated (cloud, network, existing resources) follows from the head's stack file.
+    """
     gate = gate_for(ROOT, stack.name)
-    earlier = _base(stack, base)
-    if earlier is None:
+    file = base / stack.file.relative_to(ROOT) if stack.file.is_relative_to(ROOT) else None
+    if file is None or not file.is_file():
         return preview(stack, tools=provide(PREVIEW), gate=gate)
     try:
         if stack.own_machines:
             raise BaseNotDeployed("no machines of yours are here to deploy the base on")
-        programs = (*stack.tools, *(tool for tool in earlier.stack.tools if tool not in stack.tools))
-        return preview(stack, tools=provide(programs), gate=gate, base=earlier)
+        return preview(stack, tools=provide(stack.tools), gate=gate, base=Base(base, file))
     except BaseNotDeployed as error:
         tools = provide(PREVIEW)
-        before = preview(earlier.stack, tools=tools, gate=None, project=earlier.project).change
+        before = preview(replace(stack, file=file), tools=tools, gate=None, project=base).change
         head = preview(stack, tools=tools, gate=gate)
         return replace(head, change=compared(head.change, before, str(error)))
-
-
-def _base(stack: Stack, base: Path) -> Base | None:
-    """The stack in the base; ``None`` if there is none. A file that this version refuses counts with its settings."""
-    with suppress(ValueError):
-        file = base / stack.file.relative_to(ROOT)
-        if file.is_file():
-            earlier = replace(stack, file=file)
-            with suppress(SettingsError, StackError):
-                earlier = replace(resolve(str(file)), name=stack.name)
-            return Base(base, earlier)
-    return None
 
 
 def _rehearsal(stack: str) -> dict[str, Any]:
