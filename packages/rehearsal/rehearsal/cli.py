@@ -159,9 +159,10 @@ def preview(
 ) -> None:
     """Preview a stack with the policy gate, offline: pools, prices, quotas. Exit code 0 if the gate passes."""
     from rehearsal.engine.changed_stacks import checkout
+    from rehearsal.report.report import write_atomically
     from rehearsal.run import pull_request
     from rehearsal.run.preview import preview as run_preview
-    from rehearsal.run.preview import show, show_stack
+    from rehearsal.run.preview import show, show_stack, to_json
 
     chosen, console = resolve(stack), _console()
     if base is None:
@@ -172,7 +173,9 @@ def preview(
     if result.change.complete:
         show_stack(console, result.change)
     show(console, chosen.name, result, verbose=verbose)
-    console.print(f"{pull_request.SIMULATED}.", highlight=False, soft_wrap=True)
+    file = ROOT / "build" / "preview" / f"{chosen.name}.json"
+    write_atomically(file, to_json(chosen.name, result.change))
+    console.print(f"{pull_request.SIMULATED}. As JSON: {file}", highlight=False, soft_wrap=True)
     raise typer.Exit(0 if result.ok else EXIT_FAIL)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -130,6 +131,58 @@ def show_stack(console: Console, change: StackChange) -> None:
     quota = "\n".join(["**Quota to ask for**", *lines]) if (lines := quotas(change)) else ""
     text = (costs(change), changes(change) if change.before else "", quota)
     console.print(pools, "", Markdown("\n\n".join(text)), "")
+
+
+def to_json(stack: str, change: StackChange) -> dict[str, Any]:
+    """The content of ``build/preview/<stack>.json``: what ``show_stack`` prints, and the gate's violations.
+
+    Money is US dollars per hour, list prices. ``null`` is unknown; for nodes of a pool, not declared. ``changes`` is
+    ``null`` without a base.
+    """
+    after, before = change.after, change.before
+    cost = {"idleHourlyUsd": after.idle_usd, "maxHourlyUsd": after.max_usd, "pricesOf": after.prices_of}
+    return {
+        "schemaVersion": 1,
+        "stack": stack,
+        "passed": change.passed,
+        "simulated": True,
+        "pools": [
+            {
+                "name": pool.name,
+                "gpu": pool.gpu,
+                "gpusPerNode": pool.gpus_per_node,
+                "capacity": pool.capacity,
+                "machineType": pool.machine_type,
+                "minNodes": None if pool.max_nodes is None else pool.min_nodes,
+                "maxNodes": pool.max_nodes,
+                "hourlyUsd": pool.hourly_usd,
+            }
+            for pool in after.pools
+        ],
+        "cost": cost,
+        "costBefore": {"idleHourlyUsd": before.idle_usd, "maxHourlyUsd": before.max_usd} if before else None,
+        "quotas": [
+            {"name": name, "place": place, "needed": needed, "unit": unit}
+            for (name, place), (needed, unit) in after.quotas.items()
+        ],
+        "changes": [
+            {
+                "pool": one.pool,
+                "kind": one.kind,
+                "details": one.details,
+                "because": one.because,
+                "endsJobs": one.ends_jobs,
+            }
+            for one in change.pools()
+        ]
+        if before
+        else None,
+        "violations": [
+            {"rule": each.rule, "level": each.level, "resource": each.resource, "message": each.message}
+            for each in change.outcome.violations
+        ],
+        "errors": change.outcome.errors,
+    }
 
 
 def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from rehearsal.engine.events import read_events
 from rehearsal.report.changes import stack_change
-from rehearsal.run.preview import show_stack
+from rehearsal.run.preview import show_stack, to_json
 
 RECORDED = Path(__file__).parents[1] / "report" / "pull_requests"
 
@@ -35,3 +36,22 @@ def test_80_columns_show_pools_prices_quotas_and_changes(case: str, expected: tu
     show_stack(console, replace(change, after=replace(change.after, pools=(longest,))))
     assert max(map(len, output.getvalue().splitlines())) <= 80
     assert output.getvalue().count("z") >= 60, "a long name is shown whole"
+
+
+def test_the_same_as_json() -> None:
+    content = json.loads(json.dumps(to_json("dev", stack_change(read_events(RECORDED / "dearer-gpu.jsonl")))))
+    pools = {pool["name"]: pool for pool in content["pools"]}
+    assert (pools["t4-1"]["gpu"], pools["t4-1"]["gpusPerNode"], pools["t4-1"]["minNodes"]) == ("nvidia-l4", 1, 0)
+    assert (pools["admin"]["minNodes"], pools["admin"]["maxNodes"]) == (None, None), "always on"
+    assert (content["cost"]["maxHourlyUsd"], content["costBefore"]["maxHourlyUsd"]) == (
+        pytest.approx(10.90, abs=0.01),
+        pytest.approx(4.45, abs=0.01),
+    )
+    assert [(one["pool"], one["kind"], one["endsJobs"]) for one in content["changes"]] == [
+        ("t4-1", "replaced", True),
+        ("t4-4", "replaced", True),
+    ]
+    assert "GPUS_ALL_REGIONS" in [quota["name"] for quota in content["quotas"]]
+    assert content["simulated"] is True
+    first = to_json("dev", stack_change(read_events(RECORDED / "first-stack.jsonl")))
+    assert (first["changes"], first["costBefore"]) == (None, None)
