@@ -79,7 +79,9 @@ def _within(
     priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
     if total > limit:
-        most = ", ".join(f"{name} ${usd:.2f}" for name, usd in sorted(priced, key=lambda item: -item[1])[:3])
+        # By name where prices are equal: the engine registers resources in any order. What costs nothing is no remedy.
+        highest = sorted(((name, usd) for name, usd in priced if usd), key=lambda item: (-item[1], item[0]))
+        most = ", ".join(f"{name} ${usd:.2f}" for name, usd in highest[:3])
         message = f"{when} the stack costs ${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
         return [limited.violation(message)]
     if unpriced := ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN):

@@ -86,7 +86,7 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
 
 
 def _highest(counts: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{name} {gpus}" for name, gpus in sorted(counts, key=lambda item: -item[1])[:3])
+    return ", ".join(f"{name} {gpus}" for name, gpus in sorted(counts, key=lambda item: (-item[1], item[0]))[:3])
 
 
 def _most_gpus(group: NodeGroup) -> Maybe[int]:

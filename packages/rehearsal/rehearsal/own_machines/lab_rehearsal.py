@@ -22,6 +22,7 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack
+from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import MachineError
 from rehearsal.lab.software import Software
@@ -54,6 +55,7 @@ class LabRehearsal(Recorder[RehearsalRecord]):
     """Rehearses a stack on machines in this process's own namespaces (``lab.isolation``)."""
 
     expected = (*Recorder.expected, MachineError, SpecError, ApiError, UnreachableError)
+    unavailable = (LabUnavailable,)
 
     def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
         """Nothing is started yet; ``root`` and ``software`` are what the machines are made of."""

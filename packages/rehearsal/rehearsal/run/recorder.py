@@ -59,6 +59,9 @@ class Recorder(ABC, Generic[R]):
     expected: ClassVar[tuple[type[Exception], ...]] = (StageFailed, EngineError, KubeconfigError, SandboxError)
     """Exceptions whose message is the reason in the verdict."""
 
+    unavailable: ClassVar[tuple[type[Exception], ...]] = ()
+    """Exceptions that say that this host cannot rehearse: raised again, after a stop and without a report."""
+
     def __init__(self, stack: Stack, options: Options, console: Console, record: R, display: Display) -> None:
         """Prepare a separate run directory, so that several runs of a stack can run in parallel."""
         self._stack, self._options, self._console = stack, options, console
@@ -70,7 +73,7 @@ class Recorder(ABC, Generic[R]):
         self._retained: RetainedCluster | None = None
 
     def run(self) -> Finished[R]:
-        """Rehearse. Never raises for a failing stack or an interruption: the report says what happened."""
+        """Rehearse. Only raises ``unavailable``; of a failing stack or an interruption the report tells the reason."""
         record, interrupted = self._record, ""
         with self._display:
             try:
@@ -83,6 +86,8 @@ class Recorder(ABC, Generic[R]):
             except self.expected as failure:
                 if str(failure):
                     record.failures.append(f"{self._current}: {failure}")
+            except self.unavailable:
+                raise
             except OSError as failure:
                 record.failures.append(f"{self._current}: {machine.words(failure)}")
             except Exception as failure:  # after a bug there must still be a report and no running sandbox

@@ -25,6 +25,7 @@ from rehearsal.day_two.play import Changed
 from rehearsal.engine.engine import CommandResult
 from rehearsal.engine.events import Outcome
 from rehearsal.engine.stack import resolve
+from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.software import Software
 from rehearsal.own_machines.lab_rehearsal import LabRehearsal
 from rehearsal.report import page, pictures, series
@@ -126,6 +127,19 @@ def on_own_machines(folder: Path, *, fails: bool = False) -> tuple[dict[str, Any
     finished = _OwnMachines(stack, options, folder, software, Console(file=output, width=200)).run()
     assert finished.passed is not fails
     return json.loads(finished.report.read_text()), output.getvalue()
+
+
+def test_a_host_that_cannot_rehearse_is_an_error_without_a_report(tmp_path: Path) -> None:
+    class OnSuchAHost(_OwnMachines):
+        def _play(self, held: ExitStack) -> None:
+            raise LabUnavailable("needs root")
+
+    stack, software, output = resolve("examples/kubeadm.yaml"), cast(Software, None), io.StringIO()
+    options = Options(tools=tmp_path, gate=None, build=tmp_path)
+    with pytest.raises(LabUnavailable, match="needs root"):
+        OnSuchAHost(stack, options, tmp_path, software, Console(file=output)).run()
+    assert list(tmp_path.rglob("report.*")) == []
+    assert "Traceback" not in output.getvalue()
 
 
 @pytest.fixture
