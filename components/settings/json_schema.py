@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from components.settings.fields import Section
-from components.settings.own.existing_sections import ExistingStackFile
-from components.settings.own.sections import OwnStackFile
 from components.settings.read import NAMESPACE
 from components.settings.stack_file import StackFile
 from facts import catalog
 
 TARGET: Final = Path(__file__).resolve().parents[2] / "schemas" / "stack.schema.json"
-_OWN: Final[Mapping[str, type[Section]]] = {"kubeadm": OwnStackFile, "existing": ExistingStackFile}
 _SECRET: Final = {"type": "object", "required": ["secure"], "description": "a secret: pulumi config set --secret"}
 
 
@@ -31,7 +29,8 @@ def render() -> str:
 def stack_schema() -> dict[str, Any]:
     """The schema of a whole stack file."""
     definitions: dict[str, Any] = {}
-    sections = dict.fromkeys(catalog.clouds(), StackFile) | _OWN
+    own = {cloud: import_module(f"components.settings.own.{cloud}").STACK_FILE for cloud in catalog.OWN_MACHINES}
+    sections: dict[str, type[Section]] = {**dict.fromkeys(catalog.clouds(), StackFile), **own}
     keys = {cloud: dict(_keys(cloud, section, definitions)) for cloud, section in sections.items()}
     cloud_key = f"{NAMESPACE}:cloud"
     return {

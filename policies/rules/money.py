@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from facts.concepts.counts import largest
 from facts.concepts.declared import NodeGroup, Stack, Violation
 from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.kept_warm import permanent_pods, usd_of_gpus
@@ -79,9 +80,8 @@ def _within(
     priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
     if total > limit:
-        # By name where prices are equal: the engine registers resources in any order. What costs nothing is no remedy.
-        highest = sorted(((name, usd) for name, usd in priced if usd), key=lambda item: (-item[1], item[0]))
-        most = ", ".join(f"{name} ${usd:.2f}" for name, usd in highest[:3])
+        # What costs nothing is no remedy.
+        most = ", ".join(f"{name} ${usd:.2f}" for name, usd in largest((name, usd) for name, usd in priced if usd))
         message = f"{when} the stack costs ${total:.2f} an hour, over the limit of ${limit:.2f}; highest: {most}."
         return [limited.violation(message)]
     if unpriced := ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from facts.concepts.counts import largest
 from facts.concepts.declared import GpuQuota, NodeGroup, Stack, Violation
 from facts.concepts.pool import GPU_TAINT, size_taint
 from facts.concepts.unknown import UNKNOWN, Maybe
@@ -86,7 +87,7 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
 
 
 def _highest(counts: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{name} {gpus}" for name, gpus in sorted(counts, key=lambda item: (-item[1], item[0]))[:3])
+    return ", ".join(f"{name} {gpus}" for name, gpus in largest(counts))
 
 
 def _most_gpus(group: NodeGroup) -> Maybe[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -24,6 +24,9 @@ from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool, admin_pool_labels
 
 Entry = ExistingAdminPool | ExistingGpuPool | ExistingCpuPool
+
+STACK_FILE: Final = ExistingStackFile
+"""The sections of the file."""
 
 
 def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:

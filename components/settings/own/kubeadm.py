@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -15,6 +15,9 @@ from components.settings.own.sections import OwnStackFile
 from components.settings.problems import Problem, invalid
 from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
+
+STACK_FILE: Final = OwnStackFile
+"""The sections of the file."""
 
 
 def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:

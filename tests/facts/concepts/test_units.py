@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from facts.concepts.counts import counted
+from facts.concepts.counts import counted, largest
 from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import pod_requests, quantity
 
@@ -69,3 +69,9 @@ def test_seconds(text: str, value: float | None) -> None:
 
 def test_one_is_singular_and_everything_else_is_not() -> None:
     assert [counted(count, "GPU node") for count in (0, 1, 2)] == ["0 GPU nodes", "1 GPU node", "2 GPU nodes"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_largest_are_three_in_an_order_that_does_not_depend_on_registration(order: int) -> None:
+    amounts = [("t4", 1), ("l4", 2), ("a100", 1), ("h100", 0)]
+    assert largest(amounts[::order]) == [("l4", 2), ("a100", 1), ("t4", 1)]

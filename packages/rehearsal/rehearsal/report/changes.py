@@ -27,7 +27,7 @@ _ENDING: Final = _REPLACING | {"delete"}
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredPool:
-    """A pool as declared; ``None`` is unknown until the update, for ``max_nodes`` also where no autoscaler sizes it.
+    """A pool as declared; ``None`` is unknown until the update, for numbers of nodes also where no autoscaler sizes it.
 
     ``hourly_usd`` is the list price of one node, ``capacity`` a capacity type of the stack file, or ``fixed``.
     """
@@ -273,7 +273,7 @@ def _pool(group: NodeGroup, published: Mapping[str, Any]) -> DeclaredPool:
         gpu=gpu if isinstance(gpu, str) else ", ".join(group.gpu_models) or None,
         gpus_per_node=_known(group.gpus_per_node),
         capacity=capacity,
-        min_nodes=_known(group.min_nodes),
+        min_nodes=None if _known(group.max_nodes) is None else _known(group.min_nodes),
         max_nodes=_known(group.max_nodes),
         hourly_usd=(output.get("hourlyUsd") if as_published else None) or _known(group.hourly_usd),
         machine_type=_known(group.machine_type),

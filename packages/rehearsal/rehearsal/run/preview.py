@@ -153,7 +153,7 @@ def to_json(stack: str, change: StackChange) -> dict[str, Any]:
                 "gpusPerNode": pool.gpus_per_node,
                 "capacity": pool.capacity,
                 "machineType": pool.machine_type,
-                "minNodes": None if pool.max_nodes is None else pool.min_nodes,
+                "minNodes": pool.min_nodes,
                 "maxNodes": pool.max_nodes,
                 "hourlyUsd": pool.hourly_usd,
             }
