@@ -92,7 +92,7 @@ plan: setup ## pulumi preview with the gate against the cloud account: build/pla
 	@export PULUMI_DEBUG_COMMANDS=true && $(WITH_GATE) preview --diff --save-plan build/plan.json $(UPDATE_FLAGS) \
 	  --event-log "$(abspath build/plan.events.jsonl)" > build/plan.txt 2>&1; code=$$?; cat build/plan.txt; \
 	  { echo "### Update of stack $(STACK)" && { [ "$$(wc -c < build/plan.txt)" -le 900000 ] || echo "Shortened: read the whole in this job's log."; } && \
-	  echo '~~~~~~diff' && head -c 900000 build/plan.txt && echo && echo '~~~~~~'; } > build/plan.md && exit $$code
+	  echo '~~~~~~diff' && head -c 900000 build/plan.txt | sed 's/^ *~~~/    ~~~/' && echo && echo '~~~~~~'; } > build/plan.md && exit $$code
 
 deploy: setup ## pulumi up with the gate, limited to the changes in build/plan.json (STACK=, REFRESH= as for the plan)
 	@$(WITH_GATE) up --yes --plan build/plan.json $(UPDATE_FLAGS)
@@ -101,7 +101,7 @@ drift: setup ## What differs between the program, the state and the cloud, in bu
 	@mkdir -p build && rm -f build/drift.*
 	@PULUMI_DEBUG_COMMANDS=true pulumi --non-interactive --color never preview --refresh --suppress-progress \
 	  --stack "$(STACK)" --event-log build/drift.events.jsonl
-	@PYTHONPATH=packages/rehearsal $(VENV)/python -m rehearsal.engine.drift build/drift.events.jsonl > build/drift.md
+	@PYTHONPATH=packages/rehearsal $(VENV)/python -m rehearsal.report.drift build/drift.events.jsonl > build/drift.md
 	@cat build/drift.md
 
 engine: ## Install the Pulumi CLI that the program is tested with; the last line is its folder

@@ -79,13 +79,13 @@ def test_drift_of_a_real_preview_is_listed_and_gone_after_the_update(
     def drift() -> str:
         events = project.directory / "events.jsonl"
         project.run("preview", "--refresh", "--stack=test", "--event-log", str(events))
-        read = [sys.executable, "-m", "rehearsal.engine.drift", str(events)]
+        read = [sys.executable, "-m", "rehearsal.report.drift", str(events)]
         return subprocess.run(read, check=True, capture_output=True, text=True).stdout
 
     project.up()
     assert drift() == ""
     buckets.moved["first"] = "ASIA"
-    assert drift() == "- update `gcp:storage/bucket:Bucket` **first**: `location`\n"
+    assert drift() == "- update `gcp:storage/bucket:Bucket` `first`: `location`\n"
     refreshed = ["--refresh", "--suppress-progress"]
     gated(project, "preview", "--save-plan", "plan.json", *refreshed)
     gated(project, "up", "--yes", "--plan", "plan.json", *refreshed)

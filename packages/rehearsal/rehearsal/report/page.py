@@ -198,22 +198,22 @@ def _sections(report: Report) -> Iterator[dict[str, Any]]:
 def _strips(report: Report, nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     rows = [_strip(node, report) for node in nodes]
     used = sum(bool(node["busy"]) for node in nodes)
-    alt = f"{counted(len(nodes), 'node')}, of which {used} ran pods of users; when each started, was used and was idle."
-    headings = ["node", "pool", "created", "ready", "first pod", "last pod until", "deleted", "used s", "idle s", "$/h"]
+    alt = f"{counted(len(nodes), 'node')}, of which {used} ran pods of users; when each was provisioned, running, idle."
+    headings = ["node", "pool", "created", "ready", "pods from", "pods until", "deleted", "running s", "idle s", "$/h"]
     shown = f", the first {pictures.STRIPS} of {len(nodes)}" if len(nodes) > pictures.STRIPS else ""
     table = _table("Nodes, in seconds", headings, rows)
     return _picture(report, pictures.strips, _FULL, f"A strip per node{shown}", alt, table)
 
 
 def _strip(node: Mapping[str, Any], report: Report) -> Cells:
-    spent = dict.fromkeys(("used", "idle"), 0.0)
+    spent = dict.fromkeys(("running", "idle"), 0.0)
     for row in periods(node, report):
         spent[row["state"]] = spent.get(row["state"], 0.0) + row["until"] - row["from"]
     first, last = (node["busy"][0][0], node["busy"][-1][1]) if node["busy"] else (None, None)
     moments = (node["created"], node["ready"], first, last, node["deleted"])
     cells = ["–" if at is None else f"{at:.1f}" for at in moments]
     price = "unknown" if node["hourlyUsd"] is None else f"{node['hourlyUsd']:.2f}"
-    return (node["name"], node["pool"], *cells, f"{spent['used']:.1f}", f"{spent['idle']:.1f}", price)
+    return (node["name"], node["pool"], *cells, f"{spent['running']:.1f}", f"{spent['idle']:.1f}", price)
 
 
 def _picture(

@@ -65,7 +65,7 @@ def overview(report: Report, colours: Colours, width: int) -> Spec:
 
 
 def strips(report: Report, colours: Colours, width: int) -> Spec:
-    """A strip per node: when it started, was used and was idle."""
+    """A strip per node: when it was provisioned, ran pods and was idle."""
     nodes = report["nodes"][:STRIPS]
     label = min(width // 3, max(round(_LETTER * len(node["name"])) for node in nodes))
     y = {"field": "node", "sort": [node["name"] for node in nodes], "title": None, "axis": {"labelLimit": label}}

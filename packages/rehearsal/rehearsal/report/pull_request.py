@@ -85,7 +85,7 @@ def _of_stack(report: StackReport, pages: str) -> Iterator[CommentBlock]:
         head, shown = ("", lines) if len(lines) <= 3 else (f", all {len(lines)} below", lines[:2])
         yield CommentBlock("\n".join([f"**Quota to ask for**{head}", *shown]))
         if head:
-            yield CommentBlock("\n".join(lines), "Quota to ask for")
+            yield CommentBlock("\n".join(lines), f"All {len(lines)} quotas to ask for")
     yield from _details(change, pages)
     dated = f" of {code(change.after.prices_of)}" if change.after.prices_of else ""
     prices = f"List prices{dated} in US dollars, without traffic, discounts and taxes."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import Any, Final
@@ -11,7 +12,7 @@ from facts.concepts.counts import counted
 Report = Mapping[str, Any]
 Rows = list[dict[str, Any]]
 
-STATES: Final = {"no GPU": "base", "used": "running", "starting": "starting", "idle": "idle"}
+STATES: Final = {"no GPU": "base", "running": "running", "provisioning": "provisioning", "idle": "idle"}
 """Of a node → its colour: its pool has no GPUs; a user's GPU pod runs; its GPUs are not there yet; none of these."""
 _NO_GPU: Final = "pools without GPUs"
 _OTHERS: Final = "other GPU pools"
@@ -55,11 +56,11 @@ def periods(node: Mapping[str, Any], report: Report) -> Rows:
     """The life of one of the report's ``nodes`` as periods of one state each, without gaps."""
     end = report["seconds"] if node["deleted"] is None else node["deleted"]
     gpu = {pool["name"]: pool["gpu"] for pool in report["pools"]}[node["pool"]]
-    edges = [(node["created"], "starting" if gpu else "no GPU")]
+    edges = [(node["created"], "provisioning" if gpu else "no GPU")]
     if gpu and node["ready"] is not None:
         edges.append((node["ready"], "idle"))
         for start, until in node["busy"]:
-            edges += [(start, "used"), (until, "idle")]
+            edges += [(start, "running"), (until, "idle")]
     untils = [*(start for start, _ in edges[1:]), end]
     return [
         {"node": node["name"], "state": state, "from": start, "until": until}
@@ -75,10 +76,16 @@ def hourly(report: Report) -> Rows:
         return []
     moments = sorted({0.0, report["seconds"], *(row[edge] for _, row in lives for edge in ("from", "until"))})
 
-    def total(state: str, at: float) -> float:
-        return sum(usd for usd, row in lives if row["state"] == state and row["from"] <= at < row["until"])
-
-    return [{"second": at, "series": state, "value": total(state, at)} for state in STATES for at in moments]
+    changes: defaultdict[tuple[str, float], float] = defaultdict(float)
+    for usd, row in lives:
+        changes[row["state"], row["from"]] += usd
+        changes[row["state"], row["until"]] -= usd
+    return [
+        # Sums of differences: rounded, so that nothing is left of nodes that are deleted.
+        {"second": at, "series": state, "value": round(value, 6)}
+        for state in STATES
+        for at, value in zip(moments, accumulate(changes[state, at] for at in moments), strict=True)
+    ]
 
 
 def happenings(report: Report) -> list[tuple[float, str]]:

@@ -252,8 +252,8 @@ def test_the_life_of_a_node_is_starting_used_and_idle(report: dict[str, Any]) ->
         "busy": [[7.0, 11.0], [17.0, 19.0]], "deleted": 20.0,
     }  # fmt: skip
     states = [(row["state"], row["from"], row["until"]) for row in series.periods(node, report)]
-    used = [("used", 7.0, 11.0), ("idle", 11.0, 17.0), ("used", 17.0, 19.0)]
-    assert states == [("starting", 5.0, 6.0), ("idle", 6.0, 7.0), *used, ("idle", 19.0, 20.0)]
+    used = [("running", 7.0, 11.0), ("idle", 11.0, 17.0), ("running", 17.0, 19.0)]
+    assert states == [("provisioning", 5.0, 6.0), ("idle", 6.0, 7.0), *used, ("idle", 19.0, 20.0)]
     idle = {row["second"]: row["value"] for row in series.hourly(report) if row["series"] == "idle"}
     assert [idle[at] for at in (0.0, 6.0, 7.0, 11.0, 17.0, 19.0, 20.0)] == [0, 0.36, 0, 0.36, 0, 0.36, 0]
 

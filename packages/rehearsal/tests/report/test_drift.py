@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.engine.drift import main
+from rehearsal.report.drift import main
 
 SUMMARY = {"summaryEvent": {"resourceChanges": {}}}
 
@@ -23,12 +23,13 @@ def step(op: str, name: str, *changes: str) -> dict[str, Any]:
     ("events", "lines"),
     [
         ([step("refresh", "a"), step("same", "a"), step("read", "b"), SUMMARY], []),
-        ([step("update", "a", "nodeCount"), SUMMARY], ["- update `t:a/b:C` **a**: `nodeCount`"]),
+        ([step("update", "a", "nodeCount"), SUMMARY], ["- update `t:a/b:C` `a`: `nodeCount`"]),
         ([step("update", "a", "scalingConfig.desiredSize"), SUMMARY], []),
-        ([step("create", "a"), step("create", "a"), SUMMARY], ["- create `t:a/b:C` **a**"]),
+        ([step("create", "a` @all"), SUMMARY], ["- create `t:a/b:C` ``a` @all``"]),
+        ([step("create", "a"), step("create", "a"), SUMMARY], ["- create `t:a/b:C` `a`"]),
         (
             [step("update", "a", "scalingConfig.desiredSize", "tags"), SUMMARY],
-            ["- update `t:a/b:C` **a**: `scalingConfig.desiredSize`, `tags`"],
+            ["- update `t:a/b:C` `a`: `scalingConfig.desiredSize`, `tags`"],
         ),
     ],
 )

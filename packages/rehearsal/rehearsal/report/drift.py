@@ -1,4 +1,4 @@
-"""``python -m rehearsal.engine.drift EVENTS``: what a preview with refresh would change, as Markdown.
+"""``python -m rehearsal.report.drift EVENTS``: what a preview with refresh would change, as Markdown.
 
 ``EVENTS`` is the preview's event log. A pool's size that an autoscaler set is no drift, so the engine's own
 ``--expect-no-changes`` cannot be used.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rehearsal.engine.events import UNCHANGED, Step, outcome, parse_line
+from rehearsal.report.markdown import code
 
 
 def drifted(steps: Iterable[Step]) -> list[str]:
@@ -18,8 +19,8 @@ def drifted(steps: Iterable[Step]) -> list[str]:
     lines = []
     for step in steps:
         if step.op not in UNCHANGED and not step.sizes_only:
-            inputs = f": {', '.join(f'`{path}`' for path in step.changes)}" if step.changes else ""
-            lines.append(f"- {step.op} `{step.type}` **{step.name}**{inputs}")
+            inputs = f": {', '.join(map(code, step.changes))}" if step.changes else ""
+            lines.append(f"- {step.op} {code(step.type)} {code(step.name)}{inputs}")
     return list(dict.fromkeys(lines))
 
 
