@@ -36,7 +36,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture schemas lock format release clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture facts schemas lock format release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -190,6 +190,9 @@ site: setup-dev ## The pages as a site that opens from disk; the last line is it
 
 picture: setup-rehearsal ## Redraw the README's picture from the last rehearsal (STACK=)
 	@$(VENV)/python -m rehearsal.picture --from "build/rehearsal/$(STACK)/report.json"
+
+facts: setup ## How old prices, machines, quotas and the clouds' rules are, and where they come from
+	@$(VENV)/python -m facts.catalog.ages facts/catalog/data/sources.csv packages/rehearsal/rehearsal/providers/sources.csv
 
 schemas: setup-rehearsal ## Regenerate schemas/ from the installed SDKs and the vendors' models
 	@$(VENV)/python -m schemas.generate

@@ -13,20 +13,8 @@ _HOURS_PER_MONTH: Final = 730
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where the prices of a table were read (``url``), and the day that they are of (``dated``, ISO)."""
-
-    url: str
-    dated: str
-
-    def price(self, usd: float) -> Price:
-        """One of these prices."""
-        return Price(usd=usd, dated=self.dated, source=self.url)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Prices:
-    """The list prices of ``cloud``; ``machines``, ``gpus`` and ``disks`` are the sources of its tables.
+    """The list prices of ``cloud``, from its tables and their rows in ``sources.csv``.
 
     ``control_plane`` is one cluster's management fee, ``extended_support`` the whole fee of one whose version is in
     extended support (``None``: no such thing). ``nat(nodes, gateways)`` is the price of the gateways of private nodes,
@@ -38,12 +26,9 @@ class Prices:
     """
 
     cloud: str
-    machines: Source
-    disks: Source
     control_plane: Price
     extended_support: Price | None = None
     nat: Callable[[int, int], Price]
-    gpus: Source | None = None
     fees: Mapping[str, Price] = field(default_factory=dict)
     volume: Price | None = None
     disk_sizes: tuple[int, ...] = ()
@@ -55,16 +40,12 @@ class Prices:
         row = by_key(self.cloud, "machine_prices", "region", "type").get((region, machine.type))
         usd = number(row, _column(spot))
         if usd is not None:
-            return self.machines.price(usd)
+            return self._price(usd, "machine_prices")
         usd = self._by_family(region, machine, spot=spot)
         if usd is None or not machine.gpus:
-            return None if usd is None else self.machines.price(usd)
+            return None if usd is None else self._price(usd, "family_prices")
         each = number(by_key(self.cloud, "gpu_prices", "region", "gpu").get((region, machine.gpu or "")), _column(spot))
-        if each is None or self.gpus is None:
-            return None
-        # A sum is only as fresh as its oldest part.
-        dated = min(self.machines.dated, self.gpus.dated)
-        return Price(usd=usd + machine.gpus * each, dated=dated, source=f"{self.machines.url}; {self.gpus.url}")
+        return None if each is None else self._price(usd + machine.gpus * each, "family_prices", "gpu_prices")
 
     def disk(self, region: str, gib: int) -> Price | None:
         """A node's boot disk of at least ``gib`` GiB for an hour (a 730th of the monthly price)."""
@@ -72,7 +53,7 @@ class Prices:
         month = number(by_key(self.cloud, "disk_prices", "region", "gib").get((region, str(size))), "usd_month")
         if month is None:
             return None
-        return self.disks.price(month * (1 if self.disk_sizes else gib) / _HOURS_PER_MONTH)
+        return self._price(month * (1 if self.disk_sizes else gib) / _HOURS_PER_MONTH, "disk_prices")
 
     def most_above(self, region: str, reference: str) -> float:
         """The largest ratio between the prices that a type has in the two regions, of all types known in both."""
@@ -81,6 +62,12 @@ class Prices:
         there = {type: number(row, "on_demand") for (place, type), row in rows.items() if place == reference}
         ratios = [usd / other for type, usd in here.items() if usd and (other := there.get(type))]
         return max(ratios, default=1.0)
+
+    def _price(self, usd: float, *tables: str) -> Price:
+        """From tables of this cloud; a sum is only as fresh as its oldest part."""
+        sources = [by_key("", "sources", "table")[f"{self.cloud}/{table}",] for table in tables]
+        dated = min(source["dated"] for source in sources)
+        return Price(usd=usd, dated=dated, source="; ".join(source["source"] for source in sources))
 
     def _by_family(self, region: str, machine: Machine, *, spot: bool) -> float | None:
         row = by_key(self.cloud, "family_prices", "region", "family").get((region, machine.family))

@@ -26,6 +26,7 @@ table                  columns
 ``withdrawn_gpus.csv`` name (that people still write), reason, successor
 ``changes.csv``        autoscaler, change, preview, job, meaning, source: see ``changes.py``
 ``raw.csv``            resource, input (a path), instead: see ``raw.py``
+``sources.csv``        table, dated (ISO), source: of the tables below, in the folder of all clouds
 ``other_gpu_machines`` type, gpu, gpus, arch, part (``yes``: of one GPU): those that no stack file offers (``.csv``)
 =====================  ============================================================================================
 
@@ -48,7 +49,11 @@ def rows(cloud: str, table: str) -> tuple[Row, ...]:
     file = files("facts.catalog") / cloud / "data" / f"{table}.csv"
     if not file.is_file():
         return ()
-    text = file.read_text(encoding="utf-8")
+    return parsed(file.read_text(encoding="utf-8"))
+
+
+def parsed(text: str) -> tuple[Row, ...]:
+    """The rows of a table's text."""
     columns, *lines = csv.reader(line for line in text.splitlines() if not line.startswith("#"))
     return tuple(dict(zip(columns, row, strict=True)) for row in lines if row)
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 from facts.catalog.cloud import CloudCatalog, CredentialPlugin
 from facts.catalog.machines import Machines
 from facts.catalog.model import Machine, Price, Quota, Resources
-from facts.catalog.prices import Prices, Source
+from facts.catalog.prices import Prices
 from facts.catalog.raw import Raw, RawInputs
 from facts.catalog.tags import RegistryName
 from facts.concepts.pool import Pool
 
-_NOTHING: Final = Source(url="", dated="")
+_NOTHING: Final = Price(usd=0.0, dated="", source="")
 
 
 def unrented(name: str, **facts: Any) -> CloudCatalog:
@@ -34,7 +34,7 @@ def unrented(name: str, **facts: Any) -> CloudCatalog:
         reserved_addresses=0,
         reference_region="",
         machines=Machines(cloud=name),
-        prices=Prices(cloud=name, machines=_NOTHING, disks=_NOTHING, control_plane=_NOTHING.price(0.0), nat=_nat),
+        prices=Prices(cloud=name, control_plane=_NOTHING, nat=_nat),
         allocatable=_allocatable,
         system_pods=(),
         quotas=_quotas,
@@ -53,4 +53,4 @@ def _quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, .
 
 
 def _nat(nodes: int, gateways: int) -> Price:
-    return _NOTHING.price(0.0)
+    return _NOTHING

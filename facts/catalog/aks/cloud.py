@@ -11,7 +11,7 @@ from facts.catalog.aks.quotas import quotas
 from facts.catalog.cloud import CloudCatalog, CredentialPlugin, system_pods
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
-from facts.catalog.prices import Prices, Source, fees
+from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
@@ -102,16 +102,6 @@ CATALOG: Final = CloudCatalog(
     machines=Machines(cloud="aks"),
     prices=Prices(
         cloud="aks",
-        machines=Source(
-            url="https://prices.azure.com/api/retail/prices (as of "
-            "https://github.com/Azure/karpenter-provider-azure/commit/2b431da153a6a92b705c18046512c60b1631b682)",
-            dated="2026-06-18",
-        ),
-        disks=Source(
-            url="https://azure.microsoft.com/pricing/details/managed-disks/ (retail prices as of "
-            "https://github.com/xbill9/zombiescan-azure/commit/e0740cda403f9ec73a381483ca0135771023800a)",
-            dated="2026-09-23",
-        ),
         control_plane=_FEES["control plane"],
         nat=nat_price,
         volume=_FEES["volume"],

@@ -12,7 +12,7 @@ from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, allocatable, disk_mib
 from facts.catalog.eks.quotas import quotas
 from facts.catalog.machines import Machines
 from facts.catalog.model import Price
-from facts.catalog.prices import Prices, Source, fees
+from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
 
@@ -94,14 +94,6 @@ CATALOG: Final = CloudCatalog(
     machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge"})),
     prices=Prices(
         cloud="eks",
-        machines=Source(
-            url="https://aws.amazon.com/ec2/pricing/on-demand (as of https://github.com/aws/karpenter-provider-aws/blob/"
-            "main/pkg/providers/pricing/zz_generated.pricing_aws.go and "
-            "https://github.com/skypilot-org/skypilot-catalog)",
-            dated="2026-07-20",
-        ),
-        # The edition of Amazon's price list that public test data has these prices of; us-west-2: general knowledge.
-        disks=Source(url="https://aws.amazon.com/ebs/pricing", dated="2026-07-17"),
         control_plane=_FEES["control plane"],
         extended_support=_FEES["extended support"],
         nat=nat_price,

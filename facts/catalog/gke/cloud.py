@@ -12,20 +12,10 @@ from facts.catalog.gke.nodes import allocatable, disk_mib, system_replicas
 from facts.catalog.gke.quotas import quotas
 from facts.catalog.gke.rights import needed
 from facts.catalog.model import Price
-from facts.catalog.prices import Prices, Source, fees
+from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName
 
-_SKUS: Final = Source(
-    url="https://cloud.google.com/compute/vm-instance-pricing (SKUs as of "
-    "https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator/commit/fd66b26ff84fee5cdd94f341ea89206e76c06b99)",
-    dated="2026-07-30",
-)
-_GPUS: Final = Source(
-    url="https://cloud.google.com/compute/gpus-pricing (SKUs as of "
-    "https://github.com/skypilot-org/skypilot-catalog/commit/017e2502fb63c7a28757acd94002b2d6099d3e3d)",
-    dated="2025-09-18",
-)
 _FEES: Final = fees("gke")
 # E2, N1 and N2 in https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/gce/gce_price_info.go
 _CUSTOM_PREMIUM: Final = 1.05
@@ -93,9 +83,6 @@ CATALOG: Final = CloudCatalog(
     machines=GkeMachines(cloud="gke"),
     prices=Prices(
         cloud="gke",
-        machines=_SKUS,
-        gpus=_GPUS,
-        disks=_SKUS,
         control_plane=_FEES["control plane"],
         extended_support=_FEES["extended support"],
         nat=nat_price,

@@ -1,0 +1,44 @@
+"""``python -m facts.catalog.ages FILE…``: how old the tables of facts are, and what they are taken from.
+
+Each ``FILE`` has the columns of ``sources.csv`` (see ``tables.py``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Final
+
+from facts.catalog import clouds
+from facts.catalog.tables import Row, parsed, rows
+from facts.concepts.counts import counted
+
+OLD: Final = timedelta(days=365)
+"""Facts that are older are to be read again."""
+
+
+def dated_rows(files: Iterable[Path]) -> Iterator[Row]:
+    """The rows of the files, then those of every cloud's fees, which have a source each."""
+    for file in files:
+        yield from parsed(file.read_text(encoding="utf-8"))
+    for cloud in clouds():
+        yield from ({**row, "table": f"{cloud}/fees: {row['fee']}"} for row in rows(cloud, "fees"))
+
+
+def report(facts: Sequence[Row], today: date) -> list[str]:
+    """Lines about what is older than a year or has no source, oldest first, and how many there are of all."""
+    old = [row for row in facts if date.fromisoformat(row["dated"]) + OLD < today]
+    unproven = [row for row in facts if not row["source"]]
+    lines = [
+        f"{row['dated']}  {row['table']}: older than a year; read {row['source'] or 'a source'} again"
+        for row in sorted(old, key=lambda row: row["dated"])
+    ]
+    lines += [f"{row['dated']}  {row['table']}: without a source, general knowledge" for row in unproven]
+    oldest = min(row["dated"] for row in facts)
+    return [*lines, f"{counted(len(facts), 'source')} of facts, the oldest of {oldest}; {len(old)} older than a year."]
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{line}\n" for line in report([*dated_rows(map(Path, sys.argv[1:]))], date.today()))
