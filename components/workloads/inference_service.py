@@ -126,6 +126,10 @@ def _pod(
         "containers": [container],
         "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
     }
+    if service.max > 1:
+        # A preference, so that a zone without capacity delays no replica.
+        spread = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
+        spec["topologySpreadConstraints"] = [{**spread, "labelSelector": {"matchLabels": {_APP: service.name}}}]
     labels: dict[str, str] = {_APP: service.name}
     if service.checkpoint is not None and checkpoints is not None:
         container["env"] = [{"name": CHECKPOINTS, "value": pulumi.Output.concat(checkpoints, "/", service.checkpoint)}]

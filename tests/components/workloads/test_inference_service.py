@@ -69,6 +69,16 @@ def test_its_pods_are_moved_one_at_a_time_but_can_be_moved(cloud: str) -> None:
 
 
 @every_cloud
+def test_several_replicas_prefer_different_zones_and_wait_for_none(cloud: str) -> None:
+    alone, several = (deployment(with_service(cloud, max=most)).inputs["spec"] for most in (1, 2))
+    assert "topologySpreadConstraints" not in alone["template"]["spec"]
+    (spread,) = several["template"]["spec"]["topologySpreadConstraints"]
+    assert (spread["topologyKey"], spread["maxSkew"]) == ("topology.kubernetes.io/zone", 1)
+    assert spread["whenUnsatisfiable"] == "ScheduleAnyway"
+    assert spread["labelSelector"] == several["selector"]
+
+
+@every_cloud
 def test_it_is_the_account_that_may_read_the_checkpoint_it_serves(cloud: str) -> None:
     recording = with_service(cloud, checkpoint="finetune")
     pod = deployment(recording).inputs["spec"]["template"]

@@ -1,4 +1,4 @@
-"""A service scales from no replica to one and back, and its GPU node starts and stops with it.
+"""A service scales from no replica to one, to its maximum and back, and its GPU nodes start and stop with it.
 
 The rehearsal sets the number of replicas as KEDA would, by the ``scale`` subresource.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.settings.services import InferenceService
+from facts.concepts.counts import counted
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.player import PATIENCE_SECONDS
-from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.timeline import NodeRecord, PodRecord, Timeline
 from rehearsal.scenario.user import Wait
 
 
@@ -25,31 +26,41 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
     path = resource_path("apps/v1", "deployments", service.name, service.namespace)
     allowed = _pools(api.get(path))
 
-    def on_gpus() -> list[str]:
-        nodes = [
-            timeline.node_of(pod)
+    def replicas() -> list[tuple[PodRecord, NodeRecord]]:
+        """Those that run on a GPU node."""
+        pods = (
+            pod
             for pod in timeline.pods
             if pod.namespace == service.namespace
             and pod.name.startswith(f"{service.name}-")
             and pod.running is not None
             and pod.deleted is None
-        ]
-        return [node.pool for node in nodes if node is not None and node.gpus]
+        )
+        return [(pod, node) for pod in pods if (node := timeline.node_of(pod)) is not None and node.gpus]
 
     asleep = api.get(path)["spec"]["replicas"] == 0 and wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
-    _scale(api, path, 1)
-    awake = wait(lambda: bool(on_gpus()), PATIENCE_SECONDS)
-    pools = on_gpus()
+    ran: dict[str, tuple[PodRecord, NodeRecord]] = {}
+    reached = []
+    for number in sorted({1, service.max}):
+        _scale(api, path, number)
+        reached.append(wait(lambda number=number: len(replicas()) == number, PATIENCE_SECONDS))
+        ran |= {pod.uid: (pod, node) for pod, node in replicas()}
+    pools, nodes = {node.pool for _, node in ran.values()}, {node.name for _, node in ran.values()}
     _scale(api, path, 0)
-    again = wait(lambda: not on_gpus() and not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
+    again = wait(lambda: not replicas() and not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
     wrong = [
         *([] if asleep else ["before any request it had a replica, or the cluster had a GPU node"]),
-        *([] if awake else ["its first replica did not start on a GPU node"]),
-        *(f"its replica ran on {pool}, which its manifest does not allow" for pool in pools if pool not in allowed),
+        *([] if reached[0] else ["its first replica did not start on a GPU node"]),
+        *([] if all(reached) else [f"{service.max} replicas, its maximum, did not run on GPU nodes"]),
+        *(f"its replica ran on {pool}, which its manifest does not allow" for pool in sorted(pools - allowed)),
         *([] if again else ["a replica or a GPU node remained after the service scaled to zero"]),
     ]
-    summary = f"no replica and no GPU node; one replica, on {', '.join(pools)}; no replica and no GPU node again"
-    title = f"Service {service.name}: its GPU node starts with the first replica and stops after the last"
+    first = next((f"{pod.waited or 0:.1f} s" for pod, _ in ran.values()), "")
+    summary = (
+        f"no replica and no GPU node; the first replica ran after {first}; {counted(service.max, 'replica')} on "
+        f"{counted(len(nodes), 'node')} of {', '.join(sorted(pools))}; no replica and no GPU node again"
+    )
+    title = f"Service {service.name}: its GPU nodes start with its replicas and stop after the last"
     return Check(f"service-{service.name}", title, not wrong, "; ".join(wrong) or summary)
 
 
