@@ -24,6 +24,7 @@ from tests.stacks import EXISTING, OWN_MACHINES
 FILES = {"own": OWN_MACHINES, "existing": EXISTING}
 RECORDINGS = {"own": test_own_machines.recording, "existing": test_existing.recording}
 MODELS: dict[str, type[BaseModel]] = {"own": OwnStackFile, "existing": ExistingStackFile}
+CA = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"
 EXAMPLES: dict[str, Any] = {stack: yaml.safe_load(file.read_text())["config"] for stack, file in FILES.items()}
 CHANGES: dict[str, dict[str, dict[str, Any] | None]] = {
     stack: yaml.safe_load(Path(__file__).with_name(f"{stack}_every_key.yaml").read_text()) for stack in FILES
@@ -59,7 +60,7 @@ def written(stack: str, value: Any) -> Any:
     if isinstance(value, dict):
         return {name: written(stack, each) for name, each in value.items()}
     own_key = EXAMPLES["own"]["gpucluster:adminPool"]["machines"][0]["hostKey"]
-    words = {"$key1": own_key, "$key3": host_key(3), "$key4": host_key(4), "$fingerprint": "A" * 40}
+    words = {"$key1": own_key, "$key3": host_key(3), "$key4": host_key(4), "$fingerprint": "A" * 40, "$ca": CA}
     return words.get(value, value) if isinstance(value, str) else value
 
 

@@ -247,6 +247,26 @@ def test_pods_get_a_network_before_anything_waits_for_a_ready_node() -> None:
     assert "kube-flannel" not in json.dumps([each.inputs for each in other.resources])
 
 
+def test_services_get_addresses_of_the_machines_network_where_asked() -> None:
+    addresses = "10.99.0.200-10.99.0.220"
+    program = recording(network={"loadBalancerRange": addresses})
+    release = next(each for each in program.of_type("kubernetes:helm.sh/v3:Release") if each.name == "metallb")
+    assert release.inputs["values"]["controller"]["nodeSelector"] == {"gpucluster.dev/role": "admin"}
+    assert not not_tolerated(release.inputs["values"]["speaker"]["tolerations"], (GPU_TAINT,))
+    (pool,) = program.of_type("kubernetes:metallb.io/v1beta1:IPAddressPool")
+    (layer2,) = program.of_type("kubernetes:metallb.io/v1beta1:L2Advertisement")
+    assert pool.inputs["spec"] == {"addresses": [addresses]}
+    assert layer2.inputs["spec"] == {"ipAddressPools": [pool.inputs["metadata"]["name"]]}
+    assert release.urn in program.before(pool)
+    assert program.only("gpucluster-machines:index:Preflight").inputs["loadBalancerRange"] == addresses
+    for machine in (program.only(CONTROL_PLANE), *workers(program).values()):
+        assert machine.inputs["firewall"]["ports"] == ["7946/tcp", "7946/udp"]
+    assert declared.violations(program) == []
+    without = recording()
+    assert "metallb" not in json.dumps([each.inputs for each in without.resources])
+    assert "ports" not in without.only(CONTROL_PLANE).inputs["firewall"]
+
+
 def test_gpus_are_offered_once_on_the_pools_machines() -> None:
     plugins = [
         each

@@ -9,6 +9,7 @@ import pulumi
 
 from components.clouds.kubeadm import configuration
 from components.clouds.kubeadm.context import Context
+from components.clouds.kubeadm.load_balancer import FIREWALL_PORTS
 from components.clouds.machines_plugin import declare
 from components.resources import CustomResource
 from components.settings.own.resolved import OwnMachines
@@ -30,7 +31,7 @@ def preflight(context: Context, name: str) -> CustomResource:
             "machine": machine_input(machine),
             "role": _role(pool),
             "gpus": pool.gpus_per_node if own.driver.get(pool.name) else 0,
-            **({"driver": own.driver[pool.name]} if pool.name in own.driver else {}),
+            **_driver(own, pool),
         }
         for pool in pools
         for machine in own.machines[pool.name]
@@ -40,6 +41,7 @@ def preflight(context: Context, name: str) -> CustomResource:
         "podCidr": own.pod_cidr,
         "serviceCidr": own.service_cidr,
         "software": _software(own),
+        **({} if own.load_balancer_range is None else {"loadBalancerRange": own.load_balancer_range}),
     }
     return declare("Preflight", name, inputs, context.options)
 
@@ -81,9 +83,15 @@ def workers(
             "kubeadm": [],
             "gpus": pool.gpus_per_node,
         }
-        if (branch := own.driver.get(pool.name)) is not None:
-            inputs["nvidia"] = {"driver": branch}
+        if driver := _driver(own, pool):
+            inputs["nvidia"] = driver
         yield declare("Worker", f"{name}-{machine.name}", inputs, options)
+
+
+def _driver(own: OwnMachines, pool: Pool) -> dict[str, str]:
+    """NVIDIA's driver on a pool's machines; empty where none is installed from here."""
+    both = {"driver": own.driver.get(pool.name), "kernelModules": own.kernel_modules.get(pool.name)}
+    return {key: value for key, value in both.items() if value is not None}
 
 
 def machine_input(machine: MachineSetting) -> dict[str, Any]:
@@ -101,12 +109,13 @@ def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, An
     own = context.own
     clients = {"apiClients": list(own.authorized_ranges)} if own.authorized_ranges and pool.role == "admin" else {}
     addresses = sorted(each.address for machines in own.machines.values() for each in machines)
+    ports = {"ports": list(FIREWALL_PORTS)} if own.load_balancer_range is not None else {}
     return {
         "machine": machine_input(machine),
         "software": _software(own),
         "labels": dict(pool.labels),
         "taints": node_taints(pool.taints),
-        "firewall": {"machines": addresses, "podCidr": own.pod_cidr, **clients},
+        "firewall": {"machines": addresses, "podCidr": own.pod_cidr, **clients, **ports},
     }
 
 
@@ -115,10 +124,12 @@ def _software(own: OwnMachines) -> dict[str, Any]:
     packages = own.packages
     mirrors = {"kubernetes": packages.kubernetes, "driver": packages.driver, "toolkit": packages.toolkit}
     sources = {name: _source(mirrors[name] or repository) for name, repository in REPOSITORIES.items()}
-    proxy = {} if packages.proxy is None else {"proxy": packages.proxy}
+    others: dict[str, Any] = {} if packages.proxy is None else {"proxy": packages.proxy}
+    if packages.images:
+        others["images"] = [mirror.model_dump(exclude_defaults=True) for mirror in packages.images]
     kubernetes, minor = {**sources["kubernetes"], "version": own.version}, ".".join(own.version.split(".")[:2])
     kubernetes |= {key: kubernetes[key].replace("{minor}", minor) for key in ("url", "keyUrl")}
-    return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **proxy}
+    return {"kubernetes": kubernetes, "nvidia": sources["driver"], "toolkit": sources["toolkit"], **others}
 
 
 def _source(source: PackageSource | Repository) -> dict[str, Any]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
-from components.settings.limits import table
 from components.settings.own import pools
 from components.settings.own.existing_sections import (
     ExistingAdminPool,
@@ -18,7 +16,7 @@ from components.settings.own.existing_sections import (
     ExistingGpuPool,
     ExistingStackFile,
 )
-from components.settings.own.resolved import ExistingNodes, Resolved, cloud_only, names_apart, own_keys
+from components.settings.own.resolved import ExistingNodes, Resolved, names_apart, own_keys, without_refused
 from components.settings.problems import Problem, invalid
 from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, Pool, admin_pool_labels
@@ -32,12 +30,12 @@ STACK_FILE: Final = ExistingStackFile
 def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     """The pools and nodes of a stack file, or all its problems."""
     cloud = str(raw["cloud"])
-    cleaned, of_others = _without_what_others_chose(own_keys(raw))
+    cleaned, of_others = without_refused(own_keys(raw))
     try:
         file = ExistingStackFile.model_validate(cleaned, context=ValidationContext(cloud, catalog.of(cloud), None, ()))
     except ValidationError as error:
         return [*of_others, *invalid(error, ExistingStackFile, cleaned)]
-    problems = [*of_others, *names_apart(file), *cloud_only(raw), *_nodes(file), *_one_pool_each(file), *_tools(file)]
+    problems = [*of_others, *names_apart(file), *_nodes(file), *_one_pool_each(file), *_tools(file)]
     if problems:
         return problems
     drivers: list[Any] = ["managed" if entry.drivers == "device-plugin" else "none" for entry in file.gpu_pools]
@@ -72,24 +70,6 @@ def _count(entry: Entry) -> int:
 def _scaled(pool: Pool) -> Pool:
     """A pool whose nodes come and go without the program."""
     return replace(pool, min_nodes=0, autoscaled=True, owned=False)
-
-
-def _without_what_others_chose(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """The file without the keys that the owner of the cluster or its nodes decides, and a problem for each."""
-    cleaned, problems = deepcopy(dict(raw)), []
-    listed = [(key, cleaned.get(key)) for key in ("adminPool", "gpuPools", "cpuPools")]
-    pools = [
-        (f"{key}[{i}].", entry) for key, value in listed if isinstance(value, list) for i, entry in enumerate(value)
-    ]
-    pools += [(f"{key}.", value) for key, value in listed]
-    places = {"": [("", cleaned)], "pools": [(where, entry) for where, entry in pools if isinstance(entry, dict)]}
-    for row in table.rows("existing"):
-        section, _, key = row.key.rpartition(".")
-        for where, entry in places.get(section, ()):
-            if key in entry:
-                del entry[key]
-                problems.append(Problem(f"{where}{key}", row.message, row.remedy))
-    return cleaned, problems
 
 
 def _entries(file: ExistingStackFile) -> Iterator[tuple[str, Entry]]:

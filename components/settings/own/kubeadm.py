@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
 from components.settings.own import pools
-from components.settings.own.resolved import OwnMachines, Resolved, cloud_only, names_apart, own_keys
-from components.settings.own.sections import OwnStackFile
+from components.settings.own.resolved import OwnMachines, Resolved, names_apart, own_keys, without_refused
+from components.settings.own.sections import OwnStackFile, is_inside
 from components.settings.problems import Problem, invalid
 from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
@@ -24,11 +24,12 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     """The pools and machines of a stack file, or all its problems."""
     cloud = str(raw["cloud"])
     where = ValidationContext(cloud, catalog.of(cloud), None, ())
+    cleaned, refused = without_refused(own_keys(raw))
     try:
-        file = OwnStackFile.model_validate(own_keys(raw), context=where)
+        file = OwnStackFile.model_validate(cleaned, context=where)
     except ValidationError as error:
-        return invalid(error, OwnStackFile, raw)
-    if problems := [*_machines_apart(file), *_ranges_apart(file), *names_apart(file), *cloud_only(raw)]:
+        return [*refused, *invalid(error, OwnStackFile, cleaned)]
+    if problems := [*refused, *_machines_apart(file), *_ranges_apart(file), *names_apart(file)]:
         return problems
     counts = [len(pool.machines) for pool in file.gpu_pools]
     gpu_pools = pools.gpu_pools(file.gpu_pools, counts, [pool.drivers for pool in file.gpu_pools])
@@ -43,6 +44,7 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
         pod_cidr=file.network.pod_cidr,
         service_cidr=file.network.service_cidr,
         network_plugin=file.network.plugin,
+        load_balancer_range=file.network.load_balancer_range,
         authorized_ranges=tuple(each.cidr for each in file.network.authorized_networks),
         admin_kubeconfig=file.security.admin_kubeconfig,
         machines=machines,
@@ -50,6 +52,11 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
             pool.name: entry.driver_version
             for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
             if entry.drivers == "managed"
+        },
+        kernel_modules={
+            pool.name: entry.kernel_modules
+            for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
+            if entry.kernel_modules is not None
         },
     )
     return Resolved(
@@ -95,4 +102,11 @@ def _ranges_apart(file: OwnStackFile) -> Iterator[Problem]:
                 f"network.{key}",
                 f"{text} holds the addresses of {', '.join(inside)}",
                 "Choose a range that no machine and nothing that they talk to is in",
+            )
+    for _, machine in file.all_machines():
+        if file.network.load_balancer_range and is_inside(machine.address, file.network.load_balancer_range):
+            yield Problem(
+                "network.loadBalancerRange",
+                f"{file.network.load_balancer_range} holds the address of {machine.name} ({machine.address})",
+                "Choose addresses of the machines' network that nothing else has, outside of your DHCP server's range",
             )

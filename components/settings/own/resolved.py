@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ class OwnMachines:
     """The machines of a stack: ``machines`` by the name of their pool, and how they are reached and equipped.
 
     ``driver`` is the branch of NVIDIA's driver by pool; pools whose machines have one already are not in it.
+    ``kernel_modules`` are its kernel modules, ``open`` or ``proprietary``, by pool; else the GPUs decide.
     """
 
     ssh: Ssh
@@ -27,10 +29,12 @@ class OwnMachines:
     pod_cidr: str
     service_cidr: str
     network_plugin: str
+    load_balancer_range: str | None
     authorized_ranges: tuple[str, ...]
     admin_kubeconfig: bool
     machines: Mapping[str, tuple[MachineSetting, ...]]
     driver: Mapping[str, str]
+    kernel_modules: Mapping[str, str]
 
     @property
     def control_plane(self) -> MachineSetting:
@@ -83,10 +87,19 @@ def names_apart(file: OwnStackFile | ExistingStackFile) -> Iterator[Problem]:
         owners.setdefault(name, path)
 
 
-def cloud_only(raw: Mapping[str, Any]) -> Iterator[Problem]:
-    """Parts of ``workloads`` that a cloud makes outside the cluster."""
-    workloads = raw.get("workloads")
+def without_refused(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The file without the keys that ``refused.yaml`` has for its ``cloud``, and a problem for each."""
+    cleaned, problems = deepcopy(dict(raw)), []
+    listed = [(key, cleaned.get(key)) for key in ("adminPool", "gpuPools", "cpuPools")]
+    pools = [
+        (f"{key}[{i}].", entry) for key, value in listed if isinstance(value, list) for i, entry in enumerate(value)
+    ]
+    pools += [(f"{key}.", value) for key, value in listed]
+    places = {"": [("", cleaned)], "pools": pools, "workloads": [("workloads.", cleaned.get("workloads"))]}
     for row in table.rows(str(raw["cloud"])):
-        section, _, key = row.key.partition(".")
-        if section == "workloads" and isinstance(workloads, Mapping) and key in workloads:
-            yield Problem(row.key, row.message, row.remedy)
+        section, _, key = row.key.rpartition(".")
+        for where, entry in places.get(section, ()):
+            if isinstance(entry, dict) and key in entry:
+                del entry[key]
+                problems.append(Problem(f"{where}{key}", row.message, row.remedy))
+    return cleaned, problems

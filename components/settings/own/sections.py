@@ -29,10 +29,15 @@ from components.settings.pools import TimeSharingSetting
 from components.settings.problems import instead
 from components.settings.teams import Teams
 from components.settings.workloads import Workloads
-from facts.catalog.kubeadm.packages import DRIVER_BRANCHES, MINORS
+from facts.catalog.kubeadm.packages import DRIVER_BRANCHES, ENDED_DRIVER_BRANCHES, MINORS, PROPRIETARY_BRANCHES
 
 _GPU: Final = re.compile(r"nvidia-[a-z0-9]+(-[a-z0-9]+)*")
 _FINGERPRINT: Final = re.compile(r"[0-9A-F]{40}")
+_REGISTRY: Final = re.compile(r"\*|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?")
+_MIRROR_URL: Final = re.compile(r"https://[^\s\"'@]+")
+_CERTIFICATES: Final = re.compile(
+    r"(-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+",
+)
 _PATCH: Final = re.compile(r"1\.[0-9]+(\.[0-9]+)?")
 _KEY_TYPES: Final = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
 
@@ -44,6 +49,18 @@ def _address(text: str) -> str:
         raise wrong(
             f"'{text}' is not an IPv4 address", "Write the address by which the machines reach each other"
         ) from None
+
+
+def _ends(text: str) -> tuple[IPv4Address, IPv4Address]:
+    """The first and the last address of ``first-last``."""
+    first, _, last = text.partition("-")
+    return IPv4Address(first), IPv4Address(last)
+
+
+def is_inside(address: str, addresses: str) -> bool:
+    """Whether the range ``addresses``, first-last, has the ``address``."""
+    first, last = _ends(addresses)
+    return first <= IPv4Address(address) <= last
 
 
 def _host_key(text: str) -> str:
@@ -121,13 +138,47 @@ class PackageSource(Section):
         return plain
 
 
+class ImageMirror(Section):
+    """A mirror of a registry of container images, which needs no login."""
+
+    registry: Annotated[
+        StrictStr, matching(_REGISTRY, "is not the host of a registry", "Write for example docker.io, or '*'")
+    ]
+    url: Annotated[
+        StrictStr,
+        matching(
+            _MIRROR_URL,
+            "is not an https address without a password",
+            "Images have no signature of their own: serve the mirror with TLS, and name its CA in 'ca'",
+        ),
+    ]
+    ca: StrictStr | None = None
+    only: Flag = False
+
+    @field_validator("ca")
+    @classmethod
+    def _certificates(cls, value: str | None) -> str | None:
+        if value is not None and not _CERTIFICATES.fullmatch(value.strip()):
+            raise wrong("is not one or more PEM certificates", "Write the CA's certificate, never a private key")
+        return value
+
+
 class Packages(Section):
-    """Where the machines get packages, for networks without the Internet."""
+    """Where the machines get packages and images, for networks without the Internet."""
 
     kubernetes: PackageSource | None = None
     driver: PackageSource | None = None
     toolkit: PackageSource | None = None
+    images: tuple[ImageMirror, ...] = ()
     proxy: Annotated[StrictStr, Field(pattern=r"^https?://[^\s]+$")] | None = None
+
+    @field_validator("images")
+    @classmethod
+    def _one_each(cls, value: tuple[ImageMirror, ...]) -> tuple[ImageMirror, ...]:
+        registries = [mirror.registry for mirror in value]
+        if twice := {each for each in registries if registries.count(each) > 1}:
+            raise wrong(f"two mirrors of {', '.join(sorted(twice))}", "Write one mirror for each registry")
+        return value
 
 
 class OwnKubernetes(Section):
@@ -150,6 +201,24 @@ class OwnNetwork(Section):
     service_cidr: Cidr = "10.96.0.0/16"
     authorized_networks: tuple[AuthorizedNetworkSetting, ...] = ()
     plugin: Literal["flannel", "none"] = "flannel"
+    load_balancer_range: StrictStr | None = None
+
+    @field_validator("load_balancer_range")
+    @classmethod
+    def _addresses(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            return None
+        try:
+            first, last = _ends(value)
+        except ValueError:
+            first, last = IPv4Address(1), IPv4Address(0)
+        if last < first:
+            raise wrong(f"'{value}' is not a range of IPv4 addresses", "Write for example 192.168.1.240-192.168.1.250")
+        for key in ("pod_cidr", "service_cidr"):
+            network = IPv4Network(info.data.get(key, "0.0.0.0/32"))
+            if first <= network.broadcast_address and network.network_address <= last:
+                raise wrong(f"{value} overlaps with {network}", "Choose addresses of the machines' network")
+        return value
 
     @field_validator("service_cidr")
     @classmethod
@@ -195,6 +264,7 @@ class OwnGpuPool(Section):
     machines: Machines
     drivers: Literal["managed", "none"] = "managed"
     driver_version: StrictStr = next(iter(DRIVER_BRANCHES))
+    kernel_modules: Literal["open", "proprietary"] | None = None
     time_sharing: TimeSharingSetting | None = None
     hourly_usd: Usd | None = None
     labels: GpuNodeLabels = Field(default_factory=dict)
@@ -206,8 +276,23 @@ class OwnGpuPool(Section):
         if info.data.get("drivers") == "none" and value != next(iter(DRIVER_BRANCHES)):
             raise wrong("with drivers: none no driver is installed", "Leave it out")
         if value not in DRIVER_BRANCHES:
+            ended = ENDED_DRIVER_BRANCHES.get(value)
+            why = f" since {ended}" if ended else ""
             raise wrong(
-                f"'{value}' is not a driver branch that NVIDIA supports", instead(value, tuple(DRIVER_BRANCHES))
+                f"'{value}' is not a driver branch that NVIDIA supports{why}", instead(value, tuple(DRIVER_BRANCHES))
+            )
+        return value
+
+    @field_validator("kernel_modules")
+    @classmethod
+    def _modules(cls, value: str | None, info: ValidationInfo) -> str | None:
+        branch = info.data.get("driver_version")
+        if value and info.data.get("drivers") == "none":
+            raise wrong("with drivers: none no driver is installed", "Leave it out")
+        if value == "proprietary" and branch and branch not in PROPRIETARY_BRANCHES:
+            raise wrong(
+                f"the driver {branch} has no proprietary kernel modules",
+                f"Leave it out, or write driverVersion: '{PROPRIETARY_BRANCHES[0]}'",
             )
         return value
 

@@ -71,3 +71,17 @@ DRIVER_BRANCHES: Final[Mapping[str, date]] = {
 }
 """Branch of NVIDIA's data centre driver, the default first → the last day of the month until which it is supported:
 https://docs.nvidia.com/datacenter/tesla/drivers/620/supported-drivers-and-cuda-toolkit-versions.html"""
+
+PROPRIETARY_BRANCHES: Final = ("580", "595")
+"""Those that also have proprietary kernel modules; since 620 all are open:
+https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/620/kernel-modules.html"""
+
+ENDED_DRIVER_BRANCHES: Final[Mapping[str, str]] = {
+    "535": "June 2026",
+    "570": "February 2026",
+    "610": "August 2026",
+}
+"""Branches without support → the month in which it ended, as the same pages of earlier branches say:
+https://docs.nvidia.com/datacenter/tesla/drivers/615/supported-drivers-and-cuda-toolkit-versions.html and
+https://docs.nvidia.com/datacenter/tesla/drivers/supported-drivers-and-cuda-toolkit-versions.html (of branch 580, which
+counts 575 and older ones as ended already; new feature branches such as 590 have no date)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from machines.errors import OperationError
+from machines.gpus import kernel_modules
 from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER
 from machines.kubeadm import ends_soon
 from machines.scripts import VERSION
@@ -70,10 +71,19 @@ def _refuse(kind: str, olds: Properties, state: Properties, news: Properties, ch
     text = refusal(running, version, state["facts"]["cgroup"]) if running and is_known(version) else ""
     if text:
         raise OperationError(f"{name}: {text}")
+    if olds.get("nvidia") and news.get("nvidia") and len({_modules(each, state) for each in (olds, news)}) == 2:
+        raise OperationError(
+            f"{name}: kernelModules cannot change on a machine that is in the cluster; remove the machine from the"
+            " stack file, `pulumi up`, and add it again"
+        )
     if olds.get("nvidia") and not news.get("nvidia"):
         raise OperationError(
             f"{name}: its NVIDIA driver is removed with the machine only: remove it from the stack file"
         )
+
+
+def _modules(inputs: Properties, state: Properties) -> str:
+    return kernel_modules(inputs["nvidia"].get("kernelModules") or "", state["facts"].get("gpuIds") or "")
 
 
 def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node: Properties | None) -> list[str]:

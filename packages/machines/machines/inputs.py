@@ -10,6 +10,7 @@ from typing import Final
 import asyncssh
 
 from machines.errors import Problem
+from machines.gpus import OPEN, PROPRIETARY
 from machines.versions import is_newer
 from machines.wire import Properties, UnknownValue
 
@@ -29,6 +30,10 @@ _FINGERPRINT: Final = re.compile(r"[0-9A-F]{40}")
 _LABEL: Final = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
 _URL: Final = re.compile(r"https?://[^\s\"']+")
+_MIRROR: Final = (
+    ("registry", re.compile(r"\*|[a-z0-9.-]*[a-z0-9](:[0-9]{1,5})?"), "must be a registry such as docker.io, or '*'"),
+    ("url", re.compile(r"https://[^\s\"'@]+"), "must be an https address without a password"),
+)
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 _REQUIRED: Final = {
@@ -39,7 +44,7 @@ _REQUIRED: Final = {
     NODES: ("pool", "labels"),
 }
 _OPTIONAL: Final = {
-    PREFLIGHT: ("software", "disableSwap"),
+    PREFLIGHT: ("software", "disableSwap", "loadBalancerRange"),
     CONTROL_PLANE: (
         "schedulable", "labels", "taints", "firewall", "files", "encryptSecrets", "nvidia", "gpus", "disableSwap",
         "user",
@@ -166,6 +171,10 @@ def _software(inputs: Properties) -> Iterator[Problem]:
         yield from _signed(f"software.{name}", source)
         for release, key in (source.get("keys") or {}).items():
             yield from _signed(f"software.{name}.keys.{release}", key)
+    for number, mirror in enumerate(software.get("images") or []):
+        for key, pattern, text in _MIRROR:
+            if isinstance(mirror, dict) and not pattern.fullmatch(str(mirror.get(key))):
+                yield Problem(f"software.images[{number}].{key}", text)
     proxy = software.get("proxy")
     if isinstance(proxy, str) and proxy and not _URL.fullmatch(proxy):
         yield Problem("software.proxy", f"{proxy!r} is no http(s) address")
@@ -198,9 +207,14 @@ def _node(inputs: Properties) -> Iterator[Problem]:
     nvidia = inputs.get("nvidia")
     if isinstance(nvidia, dict) and not re.fullmatch(r"[0-9]{3}", str(nvidia.get("driver"))):
         yield Problem("nvidia.driver", 'must be a branch of the driver such as "580"')
+    if isinstance(nvidia, dict) and nvidia.get("kernelModules") not in (None, OPEN, PROPRIETARY):
+        yield Problem("nvidia.kernelModules", f"must be {OPEN} or {PROPRIETARY}")
     firewall = inputs.get("firewall")
     if isinstance(firewall, dict):
         for key in ("machines", "apiClients"):
             for address in firewall.get(key) or []:
                 if isinstance(address, str) and not re.fullmatch(r"[A-Za-z0-9./:-]+", address):
                     yield Problem(f"firewall.{key}", f"{address!r} is no address")
+        for port in firewall.get("ports") or []:
+            if not re.fullmatch(r"[0-9]{1,5}/(tcp|udp)", str(port)):
+                yield Problem("firewall.ports", f"{port!r} is no port such as 7946/tcp")

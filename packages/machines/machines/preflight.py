@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from machines import gpus
 from machines.errors import Problem
 from machines.versions import needs_cgroup_v2
 from machines.wire import Properties
@@ -19,9 +20,6 @@ ARCHITECTURES: Final = ("x86_64", "aarch64")
 _CLOCK_SECONDS: Final = 60
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/
 _PORTS: Final = {"controlPlane": (6443, 2379, 2380, 10250, 10257, 10259), "worker": (10250, 10256)}
-# The first GPU that the open kernel modules know (Turing), the only ones that are installed:
-# https://github.com/NVIDIA/open-gpu-kernel-modules#compatible-gpus
-_FIRST_OPEN: Final = 0x1E02
 # The key with which DKMS signs. By itself it makes one only when it compiles the driver, too late for the first boot:
 # https://wiki.debian.org/SecureBoot. Ubuntu's is elsewhere: https://github.com/dkms-project/dkms/pull/322
 _MOK_UBUNTU: Final = (
@@ -39,14 +37,15 @@ _LEAST: Final = {"controlPlane": (2, 1700, 10_000), "worker": (1, 1700, 10_000)}
 
 @dataclass(frozen=True)
 class Candidate:
-    """A machine that is to become a node: its name, ``role`` (controlPlane or worker), declared GPUs, and the branch of
-    NVIDIA's driver that it is to get."""
+    """A machine that is to become a node: its name, ``role`` (controlPlane or worker), declared GPUs, and of NVIDIA's
+    driver that it is to get the branch, and the kernel modules if they are declared."""
 
     name: str
     role: str
     gpus: int
     facts: Facts
     driver: str = ""
+    modules: str = ""
 
 
 def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping[str, Facts]) -> list[Problem]:
@@ -57,6 +56,7 @@ def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping
     result: list[Problem] = []
     for candidate in candidates:
         texts = [*_of_system(candidate, inputs), *_of_state(candidate), *_of_gpus(candidate, inputs)]
+        texts += _outside(candidate, inputs)
         result += [Problem(candidate.name, text) for text in texts]
     return [
         *result,
@@ -143,7 +143,8 @@ def _of_gpus(candidate: Candidate, inputs: Properties) -> Iterator[str]:
     elif facts["gpus"] < count:
         yield f"has {facts['gpus']} NVIDIA GPUs on PCI; {count} are declared (gpusPerNode)"
     if candidate.driver:
-        yield from _of_driver(facts, candidate.driver)
+        yield from gpus.refusals(candidate.modules, candidate.driver, facts["gpuIds"])
+        yield from _of_foreign_driver(facts, candidate.driver, candidate.modules)
     if facts["driverVersion"]:
         return
     if facts["secureBoot"] == "on" and facts["mok"] != "enrolled":
@@ -160,18 +161,15 @@ def _of_gpus(candidate: Candidate, inputs: Properties) -> Iterator[str]:
         )
 
 
-def _of_driver(facts: Facts, branch: str) -> Iterator[str]:
-    old = [each for each in facts["gpuIds"].split() if int(each, 16) < _FIRST_OPEN]
-    if old:
+def _of_foreign_driver(facts: Facts, branch: str, modules: str) -> Iterator[str]:
+    """A driver of the declared branch stays, with the modules that it has unless others are declared."""
+    foreign, flavour = facts["foreignDriver"], facts["kernelModules"]
+    other = flavour if modules and flavour not in ("", modules) else ""
+    if foreign and (other or not foreign.startswith(f"{branch}.")):
+        has, wants = (f" with {other} kernel modules", f"{branch} with {modules} ones") if other else ("", branch)
         yield (
-            f"has GPUs older than Turing (PCI device {', '.join(old)}), which need NVIDIA's proprietary kernel modules:"
-            " install the driver (580 is their last) and the container toolkit yourself, and write drivers: none"
-        )
-    foreign = facts["foreignDriver"]
-    if foreign and not foreign.startswith(f"{branch}."):
-        yield (
-            f"has the NVIDIA driver {foreign}, which was not installed from here, and {branch} is declared: remove it"
-            " (sudo apt-get purge '*nvidia*', or nvidia-uninstall if it came from a .run file), or keep it with"
+            f"has the NVIDIA driver {foreign}{has}, which was not installed from here, and {wants} is declared: remove"
+            " it (sudo apt-get purge '*nvidia*', or nvidia-uninstall if it came from a .run file), or keep it with"
             " drivers: none"
         )
 
@@ -189,6 +187,20 @@ def _shared(identities: Mapping[str, Facts]) -> Iterator[Problem]:
                     else "rm /etc/machine-id && systemd-machine-id-setup, then reboot; a copied disk?"
                 )
                 yield Problem(" and ".join(names), f"have the same {text} {value!r}: {remedy}")
+
+
+def _outside(candidate: Candidate, inputs: Properties) -> Iterator[str]:
+    """Only a machine in the network of an address can answer for it."""
+    addresses = inputs.get("loadBalancerRange")
+    if not addresses or candidate.role != "worker":
+        return
+    networks = [ipaddress.ip_interface(text).network for text in candidate.facts["addresses"].split()]
+    ends = [ipaddress.ip_address(text) for text in addresses.split("-")]
+    if not any(all(end in network for end in ends) for network in networks):
+        yield (
+            f"has no network that holds the loadBalancerRange {addresses} (it has"
+            f" {', '.join(map(str, networks)) or 'none'}), so it cannot answer for these addresses: choose others"
+        )
 
 
 def _ranges(candidates: Sequence[Candidate], inputs: Properties) -> Iterator[Problem]:

@@ -195,6 +195,9 @@ class MachineResources:
     async def _preflight(self, inputs: Properties, olds: Properties, log: Any) -> Properties:
         before = {entry["machine"]["name"]: entry for entry in olds.get("machines") or []}
         entries = {entry["machine"]["name"]: entry for entry in inputs["machines"]}
+        key = "loadBalancerRange"
+        if inputs.get(key) != olds.get(key):  # also those that are in the cluster answer for its addresses
+            before = {name: before[name] for name in self._sessions.access.skip_unreachable & {*before}}
         fresh = [entry for name, entry in entries.items() if entry != before.get(name)]
         results = await asyncio.gather(*(self._facts(entry, inputs) for entry in fresh))
         broken = [each for each in results if isinstance(each, Problem)]
@@ -218,7 +221,8 @@ class MachineResources:
         except OperationError as error:
             return Problem(machine.name, str(error).removeprefix(f"{machine.name}: "))
         gpus, driver = int(entry.get("gpus") or 0), str(entry.get("driver") or "")
-        return preflight.Candidate(machine.name, entry["role"], gpus, facts, driver)
+        modules = str(entry.get("kernelModules") or "")
+        return preflight.Candidate(machine.name, entry["role"], gpus, facts, driver, modules)
 
     async def _converge(self, node: _Node, olds: Properties) -> Properties:
         inputs, run, progress = node.inputs, self._sessions.run, node.log.progress

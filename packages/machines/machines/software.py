@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from machines import scripts
+from machines.gpus import OPEN, PROPRIETARY, kernel_modules
 from machines.kubeadm import image_repository
 from machines.wire import Properties
+
+_DRIVER_PACKAGES: Final = {OPEN: "nvidia-open", PROPRIETARY: "cuda-drivers"}
+"""https://developer.nvidia.com/cuda-downloads (network repository for Debian and Ubuntu)"""
 
 
 def distribution(facts: Mapping[str, Any]) -> str:
@@ -29,11 +34,13 @@ def prepare_variables(inputs: Properties, role: str) -> dict[str, str]:
     return {
         **_kubernetes(software),
         "IMAGE_REPOSITORY": image_repository(inputs),
+        "IMAGE_MIRRORS": _encoded(_registry_files(software.get("images") or [])),
         "DISABLE_SWAP": _flag(inputs.get("disableSwap")),
         "OWNER": f"{role} {inputs['machine']['name']}",
         "ROLE": role,
         "FIREWALL_MACHINES": " ".join(firewall.get("machines") or []),
         "FIREWALL_CLIENTS": " ".join(firewall.get("apiClients") or []),
+        "MACHINE_PORTS": " ".join(firewall.get("ports") or []),
         "FIREWALL_PODS": firewall.get("podCidr") or "",
     }
 
@@ -49,6 +56,9 @@ def driver_variables(inputs: Properties, facts: Mapping[str, Any], after_reboot:
     return {
         **_sources(inputs["software"], "nvidia", "toolkit", distribution=distribution(facts)),
         "DRIVER_BRANCH": str(inputs["nvidia"]["driver"]),
+        "DRIVER_PACKAGE": _DRIVER_PACKAGES[
+            kernel_modules(inputs["nvidia"].get("kernelModules") or "", facts["gpuIds"])
+        ],
         "GPUS": str(int(inputs.get("gpus") or 0)),
         "IMAGE_REPOSITORY": image_repository(inputs),
         "AFTER_REBOOT": _flag(after_reboot),
@@ -57,13 +67,38 @@ def driver_variables(inputs: Properties, facts: Mapping[str, Any], after_reboot:
 
 def init_variables(inputs: Properties, documents: str) -> dict[str, str]:
     """Of the phase init."""
-    files = inputs.get("files") or []
+    files = {file["path"]: file["content"] for file in inputs.get("files") or []}
     return {
         "INIT_CONFIG": documents,
         "ETCD_SCRIPT": scripts.on_machine("gpucluster-etcd"),
         "ENCRYPT": _flag(inputs.get("encryptSecrets", True)),
-        "FILES": "\n".join(f"{file['path']} {base64.b64encode(file['content'].encode()).decode()}" for file in files),
+        "FILES": _encoded(files),
     }
+
+
+def _encoded(files: Mapping[str, str]) -> str:
+    """A line for each file: its path, and its content in base64."""
+    return "\n".join(f"{path} {base64.b64encode(content.encode()).decode()}" for path, content in files.items())
+
+
+def _registry_files(mirrors: list[Properties]) -> dict[str, str]:
+    """The files of containerd's folder of registries, by their path there.
+
+    An ``only`` mirror is the server and a host: without a host containerd 1.6 reads no server.
+    https://github.com/containerd/containerd/blob/release/1.6/remotes/docker/config/hosts.go
+    """
+    files = {}
+    for mirror in mirrors:
+        folder, url = mirror["registry"].replace("*", "_default"), json.dumps(mirror["url"].rstrip("/"))
+        keys = 'capabilities = ["pull", "resolve"]\n'
+        if "/v2/" in url:  # the path is in the registry's API, which containerd would append
+            keys += "override_path = true\n"
+        if mirror.get("ca"):
+            keys += 'ca = "ca.crt"\n'
+            files[f"{folder}/ca.crt"] = mirror["ca"]
+        server = f"server = {url}\n{keys}" if mirror.get("only") else ""
+        files[f"{folder}/hosts.toml"] = f"{server}[host.{url}]\n{keys}"
+    return files
 
 
 def _flag(value: object) -> str:

@@ -13,6 +13,9 @@ INSTALLED = (
     "nvidia-open 580.95.05-1", "libcuda1 580.95.05-1", "cuda-toolkit 13.0-1", "kubelet 1.36.4-1.1",
 )  # fmt: skip
 
+NVIDIA = " ".join(f"NVIDIA_{name}=" for name in ("SUITE", "COMPONENTS", "KEY", "KEY_URL", "KEY_FINGERPRINT"))
+NVIDIA += " NVIDIA_URL=x DRIVER_PACKAGE=nvidia-open"
+
 
 def program(folder: Path, name: str, text: str) -> None:
     """A program on PATH. Each of its calls is a line of the file ``calls``."""
@@ -105,7 +108,7 @@ def test_headers_come_with_every_later_kernel_of_the_machines_flavour(machine: P
 
 def test_all_packages_of_the_drivers_version_are_held_and_one_that_is_not_is_drift(machine: Path) -> None:
     stubs = "apt_source() { :; }; put() { cat >/dev/null; }; kernel_headers() { :; }; fabric_manager() { :; }"
-    values = "NVIDIA_URL=x NVIDIA_SUITE=/ NVIDIA_COMPONENTS= NVIDIA_KEY= NVIDIA_KEY_URL= NVIDIA_KEY_FINGERPRINT="
+    values = NVIDIA
     body = f"lock; changed=no; {stubs}; package_version() {{ echo 580.95.05-1; }}; {values} DRIVER_BRANCH=580; driver"
     assert run_common(body, machine, "driver") == ""
     assert calls(machine, "apt-mark") == ["apt-mark hold nvidia-open libcuda1"]
@@ -118,22 +121,11 @@ def test_held_packages_of_the_old_driver_are_released_for_another_branch(machine
     program(machine, "apt-get", "")
     stubs = "apt_source() { :; }; put() { cat >/dev/null; }; kernel_headers() { :; }; fabric_manager() { :; }"
     stubs += "; package_version() { echo 580.95.05-1; }; candidate() { echo 595.71.05-1; }; apt() { :; }"
-    values = "NVIDIA_URL=x NVIDIA_SUITE=/ NVIDIA_COMPONENTS= NVIDIA_KEY= NVIDIA_KEY_URL= NVIDIA_KEY_FINGERPRINT="
+    values = NVIDIA
     body = f"lock; changed=no; {stubs}; install_packages() {{ apt-mark install; }}; {values} DRIVER_BRANCH=595; driver"
     run_common(body, machine, "driver")
     released = ["apt-mark unhold nvidia-open", "apt-mark unhold libcuda1"]
     assert calls(machine, "apt-mark")[:3] == [*released, "apt-mark install"]
-
-
-@pytest.mark.parametrize(("version", "outcome"), [("580.95.05-1", "nvidia-fabricmanager-595"), ("595.71.05-1", "")])
-def test_the_fabric_manager_follows_the_drivers_version(version: str, outcome: str, machine: Path) -> None:
-    switch = machine / "sys/bus/pci/devices/switch"
-    switch.mkdir(parents=True)
-    (switch / "vendor").write_text("0x10de\n")
-    (switch / "class").write_text("0x068000\n")
-    stubs = f"package_version() {{ case $1 in nvidia-open) echo 595.71.05-1 ;; *) echo {version} ;; esac; }}"
-    stubs += "; candidate() { echo 595.71.05-1; }; has() { :; }; install_packages() { echo $*; }; say() { :; }"
-    assert run_common(f"{stubs}; DRIVER_BRANCH=595; fabric_manager", machine, "driver").strip() == outcome
 
 
 @pytest.mark.parametrize(
@@ -155,7 +147,7 @@ def test_a_driver_that_was_there_is_kept_or_refused_and_never_replaced(
         (machine / "state/driver").touch()
     stubs = "apt_source() { :; }; driver() { echo installs the driver; }; has() { :; }; apt() { :; }"
     stubs += "; containerd_configuration() { :; }; start_containerd() { :; }; lock() { :; }"
-    values = "DRIVER_BRANCH=580 GPUS=1 AFTER_REBOOT=no " + " ".join(
+    values = "DRIVER_PACKAGE=nvidia-open DRIVER_BRANCH=580 GPUS=1 AFTER_REBOOT=no " + " ".join(
         f"TOOLKIT_{name}=" for name in ("URL", "SUITE", "COMPONENTS", "KEY", "KEY_URL", "KEY_FINGERPRINT")
     )
     assert outcome in run_common(f"{stubs}; {values}; main", machine, "driver")
@@ -164,11 +156,14 @@ def test_a_driver_that_was_there_is_kept_or_refused_and_never_replaced(
 @pytest.mark.parametrize("role", ["worker", "controlPlane"])
 def test_ufw_opens_the_ports_that_the_cluster_needs_and_no_others(role: str, machine: Path) -> None:
     program(machine, "ufw", "if [ $1 = status ]; then echo 'Status: active'; fi")
-    values = f"FIREWALL_MACHINES=192.0.2.1 FIREWALL_CLIENTS=198.51.100.1 FIREWALL_PODS=10.244.0.0/16 ROLE={role}"
+    values = "MACHINE_PORTS='7946/tcp 7946/udp' "
+    values += f"FIREWALL_MACHINES=192.0.2.1 FIREWALL_CLIENTS=198.51.100.1 FIREWALL_PODS=10.244.0.0/16 ROLE={role}"
     run_common(f"lock; {values}; firewall", machine, "prepare")
     rules = {
         "allow from 192.0.2.1 to any port 10250 proto tcp",
         "allow from 192.0.2.1 to any port 8472 proto udp",
+        "allow from 192.0.2.1 to any port 7946 proto tcp",
+        "allow from 192.0.2.1 to any port 7946 proto udp",
         "allow from 10.244.0.0/16 to any port 10250 proto tcp",
         "route allow from 10.244.0.0/16",
         "route allow to 10.244.0.0/16",

@@ -70,7 +70,11 @@ def run_common(body: str, folder: Path, phase: str = "") -> str:
     text = text.replace("/var/lib/gpucluster-machines", f"{folder}/state")
     text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
-    text = re.sub(r"/(etc/(?:apt|systemd|nvidia-container-runtime)|proc/sys|sys/bus/pci)\b", rf"{folder}/\1", text)
+    text = re.sub(
+        r"/(etc/(?:apt|containerd|modules-load.d|systemd|nvidia-container-runtime)|proc/sys|sys/bus/pci)\b",
+        rf"{folder}/\1",
+        text,
+    )
     answer = subprocess.run(["sh", "-s"], input=f"{text}\n{body}", text=True, capture_output=True)
     return answer.stdout + answer.stderr
 

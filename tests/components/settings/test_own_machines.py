@@ -107,8 +107,10 @@ def test_a_version_is_a_minor_or_one_of_its_patches() -> None:
 
 
 def test_a_driver_branch_that_nvidia_gave_up_is_refused() -> None:
-    for branch in ("570", "575", "590"):
-        with pytest.raises(SettingsError, match=r"driverVersion: .* is not a driver branch that NVIDIA supports"):
+    for branch, since in (("570", " since February 2026"), ("575", ""), ("590", ""), ("610", " since August 2026")):
+        with pytest.raises(
+            SettingsError, match=rf"driverVersion: '{branch}' is not a driver branch that NVIDIA supports{since}\b"
+        ):
             settings(gpuPools=[pool(driverVersion=branch)])
     assert own_machines(gpuPools=[pool(driverVersion="595")]).driver == {"t4-2": "595"}
 
@@ -117,6 +119,22 @@ def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
     files = (OwnStackFile, ExistingStackFile, StackFile)
     own, existing, cloud = ({field.alias or name for name, field in each.model_fields.items()} for each in files)
     assert (own | existing) - cloud == set(OWN_KEYS) == {"ssh", "packages", "context"}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "text"),
+    [
+        ("10.99.0.0/28", "is not a range of IPv4 addresses. .*192.168.1.240-192.168.1.250"),
+        ("10.99.0.220-10.99.0.200", "is not a range of IPv4 addresses"),
+        ("10.244.255.250-10.245.0.9", "overlaps with 10.244.0.0/16"),
+        ("10.95.0.1-10.97.0.1", "overlaps with 10.96.0.0/16"),
+        ("10.99.0.1-10.99.0.11", r"holds the address of cp1 \(10.99.0.11\)"),
+    ],
+)
+def test_addresses_for_services_are_a_free_range(addresses: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=rf"network\.loadBalancerRange: .*{text}"):
+        settings(network={"loadBalancerRange": addresses})
+    assert own_machines(network={"loadBalancerRange": "10.99.0.1-10.99.0.10"}).load_balancer_range
 
 
 def test_mirrors_need_the_whole_fingerprint_of_their_key() -> None:

@@ -12,6 +12,7 @@ state=/var/lib/gpucluster-machines
 log=/var/log/gpucluster-machines.log
 admin=/etc/kubernetes/admin.conf
 sources_list=/etc/apt/sources.list
+registries=/etc/containerd/certs.d
 # The session may be lost while a phase runs: it goes on to its end, and the next one waits for it.
 trap '' PIPE HUP
 
@@ -74,10 +75,11 @@ remember() {
 # put PATH MODE: standard input becomes the file; sets $changed if it was another. Its checksum is kept for `facts`.
 put() {
   folder=$(dirname "$1")
-  if [ ! -d "$folder" ]; then
+  while [ ! -d "$folder" ]; do
     printf '%s\n' "$folder" >>"$state/folders"
-    mkdir -p "$folder"
-  fi
+    folder=$(dirname "$folder")
+  done
+  mkdir -p "$(dirname "$1")"
   remember "$1"
   cat >"$1.gpucluster-new"
   chmod "$2" "$1.gpucluster-new"
@@ -99,6 +101,18 @@ forget() {
     { grep -vF "  $1" "$state/sums" || :; } >"$state/sums.new"
     mv -f "$state/sums.new" "$state/sums"
   fi
+}
+
+# Files whose path starts with $1 as they were before; those that were not there are deleted.
+give_back() {
+  grep "^$1" "$state/files" | while read -r file; do
+    if [ -e "$state/before$file" ]; then
+      mkdir -p "$(dirname "$file")"
+      cp -p "$state/before$file" "$file"
+    else
+      rm -f "$file"
+    fi
+  done
 }
 
 installed() { dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u; }
@@ -193,9 +207,32 @@ kubelet_version() { kubelet --version 2>/dev/null | sed 's/.* //'; }
 driver_version() { nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1 | grep -xE '[0-9]+(\.[0-9]+)+' || :; }
 # Of a driver that was not installed from here, also of one that waits for a reboot.
 foreign_driver() {
-  if [ -e "$state/driver" ] || grep -qsx nvidia-open "$state/installed"; then return; fi
+  if [ -e "$state/driver" ] || grep -qsxE 'nvidia-open|cuda-drivers' "$state/installed"; then return; fi
   version=$(driver_version)
   printf '%s' "${version:-$(modinfo -F version nvidia 2>/dev/null || :)}"
+}
+# Its kernel modules: open, proprietary or, without a driver, nothing.
+kernel_modules() {
+  case $(modinfo -F license nvidia 2>/dev/null || :) in *MIT*) printf open ;; NVIDIA) printf proprietary ;; esac
+}
+# NVSwitches of NVLink 4 and older: NVIDIA's bridges (class 0680) on PCI.
+nvswitches() {
+  count=0
+  for device in /sys/bus/pci/devices/*; do
+    case $(cat "$device/vendor" "$device/class" 2>/dev/null | tr '\n' ' ') in 0x10de\ 0x0680*) count=$((count + 1)) ;; esac
+  done
+  printf %s "$count"
+}
+# NVLink 5 (HGX B200, B300) shows no switch, but InfiniBand functions whose product data has SW_MNG; network cards have not:
+# https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/ (systems using fourth generation NVSwitches)
+nvlink5_managers() {
+  count=0
+  for device in /sys/bus/pci/devices/*; do
+    case $(cat "$device/vendor" "$device/class" 2>/dev/null | tr '\n' ' ') in
+      0x15b3\ 0x0207*) if grep -aq SW_MNG "$device/vpd" 2>/dev/null; then count=$((count + 1)); fi ;;
+    esac
+  done
+  printf %s "$count"
 }
 package_version() { dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null | sed -n 's/^installed //p'; }
 
@@ -268,6 +305,7 @@ containerd_configuration() {
     printf 'version = %s\nimports = ["/etc/containerd/conf.d/*.toml"]\n' "$version"
     if [ "$images" != "$cri" ]; then printf '[plugins."%s"]\n  %s\n[plugins."%s"]\n' "$images" "$sandbox" "$cri"; else printf '[plugins."%s"]\n  %s\n' "$cri" "$sandbox"; fi
     if [ -n "$cdi" ]; then printf '  %s\n  cdi_spec_dirs = ["/etc/cdi", "/var/run/cdi"]\n' "$cdi"; fi
+    if [ -s "$state/mirrors" ]; then printf '[plugins."%s".registry]\n  config_path = "%s"\n' "$images" "$registries"; fi
     if [ "$version" = 2 ]; then printf '  [plugins."%s".cni]\n    bin_dir = "/opt/cni/bin"\n' "$cri"; fi
     printf '  [plugins."%s".containerd]\n    default_runtime_name = "%s"\n' "$cri" "$default"
     for name in runc $([ "$default" = runc ] || printf nvidia); do

@@ -53,16 +53,33 @@ main() {
 
 # NVSwitch needs the fabric manager of exactly the driver's version.
 fabric_manager() {
-  for device in /sys/bus/pci/devices/*; do
-    if [ "$(cat "$device/vendor" 2>/dev/null)" = 0x10de ] && grep -q '^0x0680' "$device/class"; then
-      for package in "nvidia-fabricmanager-$DRIVER_BRANCH" nvidia-fabricmanager; do
-        if [ "$(package_version "$package" | cut -d- -f1)" = "$(package_version nvidia-open | cut -d- -f1)" ]; then return; fi
-        case $(candidate "$package") in "$DRIVER_BRANCH".*) say "fabric manager"; install_packages "$package"; return ;; esac
-      done
-      fail "the machine has NVSwitches, and $NVIDIA_URL offers no nvidia-fabricmanager of the branch $DRIVER_BRANCH"
-    fi
+  if [ "$(nvlink5_managers)" != 0 ]; then subnet_manager; elif [ "$(nvswitches)" = 0 ]; then return; fi
+  for package in "nvidia-fabricmanager-$DRIVER_BRANCH" nvidia-fabricmanager; do
+    if [ "$(package_version "$package" | cut -d- -f1)" = "$(package_version "$DRIVER_PACKAGE" | cut -d- -f1)" ]; then return; fi
+    case $(candidate "$package") in "$DRIVER_BRANCH".*) say "fabric manager"; install_packages "$package"; return ;; esac
+  done
+  fail "the machine has NVSwitches, and $NVIDIA_URL offers no nvidia-fabricmanager of the branch $DRIVER_BRANCH"
+}
+
+# NVLink 5: the fabric manager starts the subnet manager (nvlsm) and talks to the switches over InfiniBand.
+# https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/install-nvidia-driver.html (P6-B200: packages)
+subnet_manager() {
+  say "NVLink subnet manager"
+  put /etc/modules-load.d/gpucluster-nvlink.conf 644 <<EOF
+mlx5_ib
+ib_umad
+EOF
+  extra=linux-modules-extra-$(uname -r)
+  if ! infiniband && [ -n "$(candidate "$extra")" ]; then install_packages "$extra"; fi
+  infiniband || fail "the kernel has no modules mlx5_ib and ib_umad, by which NVLink 5 is managed; install another kernel"
+  for package in infiniband-diags nvlsm; do
+    if has "$package"; then continue; fi
+    [ -n "$(candidate "$package")" ] || fail "the machine has NVLink 5 switches, and no package source offers $package; check packages.driver.url"
+    install_packages "$package"
   done
 }
+infiniband() { modprobe -a mlx5_ib ib_umad >>"$log" 2>&1; }
 
 driver() {
   apt_source nvidia "$NVIDIA_URL" "$NVIDIA_SUITE" "$NVIDIA_COMPONENTS" "$NVIDIA_KEY" "$NVIDIA_KEY_URL" "$NVIDIA_KEY_FINGERPRINT"
@@ -80,21 +97,21 @@ blacklist nouveau
 options nouveau modeset=0
 EOF
   nouveau_changed=$changed
-  case $(package_version nvidia-open) in "$DRIVER_BRANCH".*) missing=no ;; *) missing=yes ;; esac
+  case $(package_version "$DRIVER_PACKAGE") in "$DRIVER_BRANCH".*) missing=no ;; *) missing=yes ;; esac
   if [ "$missing" = yes ] || [ "$sources_changed" = yes ]; then apt update; fi
   kernel_headers
   if [ "$missing" = yes ]; then
-    case $(candidate nvidia-open) in
+    case $(candidate "$DRIVER_PACKAGE") in
       "$DRIVER_BRANCH".*) ;;
-      *) fail "$NVIDIA_URL offers no nvidia-open of the branch $DRIVER_BRANCH for $(distribution); write another driverVersion" ;;
+      *) fail "$NVIDIA_URL offers no $DRIVER_PACKAGE of the branch $DRIVER_BRANCH for $(distribution); write another driverVersion" ;;
     esac
     say "NVIDIA driver $DRIVER_BRANCH"
     touch "$state/driver"
     # apt changes no held package that it was not told by name.
     for package in $(driver_packages); do run apt-mark unhold "$package"; done
-    unmet=$(apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades nvidia-open 2>&1) ||
+    unmet=$(apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades "$DRIVER_PACKAGE" 2>&1) ||
       fail "the driver needs packages that no source of this machine has: $(printf '%s' "$unmet" | grep Depends: | tail -n 4); on Debian add the component contrib to the machine's apt sources, then run the command again"
-    install_packages nvidia-open
+    install_packages "$DRIVER_PACKAGE"
   fi
   fabric_manager
   # shellcheck disable=SC2046
@@ -103,7 +120,7 @@ EOF
 
 # All of the installed driver's version: upgraded under its loaded module, its libraries would refuse to work with it.
 driver_packages() {
-  version=$(package_version nvidia-open)
+  version=$(package_version "$DRIVER_PACKAGE")
   if [ -z "$version" ]; then return; fi
   dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' | awk -v version="${version%%-*}" '$1 == "installed" && index($3, version) == 1 { print $2 }'
 }

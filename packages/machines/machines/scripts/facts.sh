@@ -25,6 +25,7 @@ main() {
   gpus
   member driverVersion "$(driver_version)"
   member foreignDriver "$(foreign_driver)"
+  member kernelModules "$(kernel_modules)"
   raw_member driverGpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || :)"
   member containerdVersion "$(containerd_version)"
   member kubeletVersion "$(kubelet_version)"
@@ -76,18 +77,18 @@ headers() {
   if [ -n "$(candidate "linux-headers-$(uname -r)")" ]; then printf available; else printf none; fi
 }
 
-# NVIDIA's functions on PCI: display controllers (class 03) are GPUs, bridges (0680) are NVSwitches.
+# NVIDIA's functions on PCI: display controllers (class 03) are GPUs.
 gpus() {
-  gpu=0 switches=0 ids=''
+  gpu=0 ids=''
   for device in /sys/bus/pci/devices/*; do
     if [ "$(cat "$device/vendor" 2>/dev/null)" != 0x10de ]; then continue; fi
     case $(cat "$device/class") in
       0x03*) gpu=$((gpu + 1)) ids="$ids $(cat "$device/device" 2>/dev/null)" ;;
-      0x0680*) switches=$((switches + 1)) ;;
     esac
   done
   raw_member gpus "$gpu"
-  raw_member nvswitches "$switches"
+  raw_member nvswitches "$(nvswitches)"
+  raw_member nvlink5 "$(nvlink5_managers)"
   member gpuIds "$(printf '%s' "$ids" | sed 's/^ //')"
 }
 

@@ -11,6 +11,7 @@ main() {
   shutdown_delay
   say "containerd and Kubernetes $KUBERNETES_VERSION"
   packages
+  mirrors
   containerd_configuration
   if [ "$proxy_changed" = yes ]; then changed=yes; fi
   start_containerd "$changed"
@@ -132,6 +133,24 @@ packages() {
   hold kubelet kubeadm kubectl
 }
 
+# Lines of a path below containerd's folder of registries and its content in base64. containerd reads them for each image.
+# https://github.com/containerd/containerd/blob/main/docs/hosts.md
+mirrors() {
+  : >"$state/mirrors.new"
+  printf '%s\n' "$IMAGE_MIRRORS" | while read -r path content; do
+    if [ -z "$path" ]; then continue; fi
+    printf '%s' "$content" | base64 -d | put "$registries/$path" 644
+    printf '%s\n' "$registries/$path" >>"$state/mirrors.new"
+  done
+  touch "$state/mirrors"
+  grep -vxFf "$state/mirrors.new" "$state/mirrors" | while read -r file; do
+    forget "$file"
+    give_back "$file"
+    rmdir "$(dirname "$file")" 2>/dev/null || : # an empty folder would hide that of all other registries
+  done
+  mv -f "$state/mirrors.new" "$state/mirrors"
+}
+
 # Only where ufw is on, and only what the cluster needs from its own machines; restore deletes what the list has.
 firewall() {
   if [ -z "$FIREWALL_MACHINES" ] || ! ufw status 2>/dev/null | grep -q '^Status: active'; then return; fi
@@ -140,6 +159,7 @@ firewall() {
   for address in $FIREWALL_MACHINES; do
     rule "allow from $address to any port 10250 proto tcp"
     rule "allow from $address to any port 8472 proto udp"
+    for port in $MACHINE_PORTS; do rule "allow from $address to any port ${port%/*} proto ${port#*/}"; done
     if [ "$ROLE" = controlPlane ]; then rule "allow from $address to any port 6443 proto tcp"; fi
   done
   if [ "$ROLE" = controlPlane ]; then for address in $FIREWALL_CLIENTS; do rule "allow from $address to any port 6443 proto tcp"; done; fi

@@ -46,15 +46,3 @@ main() {
   rm -rf "$state"
   answer
 }
-
-# Files below a folder as they were; those that were not there go.
-give_back() {
-  grep "^$1" "$state/files" | while read -r file; do
-    if [ -e "$state/before$file" ]; then
-      mkdir -p "$(dirname "$file")"
-      cp -p "$state/before$file" "$file"
-    else
-      rm -f "$file"
-    fi
-  done
-}

@@ -39,9 +39,10 @@ from rehearsal.sandbox.client import SandboxHandle
 from rehearsal.scenario.timeline import Timeline
 
 _SIMULATED: Final = {
-    "GPUs and driver": "NVIDIA's packages are ours: they make device files, and no GPU computes",
+    "GPUs and driver": "NVIDIA's packages are ours: they make device files, and no GPU computes; no kernelModules",
     "the device plugin": "ours, on the real kubelet's socket",
     "the later Kubernetes": "the first one's code with another number",
+    "load balancer": "left out of the stack file (network.loadBalancerRange): there is no image of MetalLB here",
     "kernel": "one kernel for all machines: no module, no Secure Boot, no firmware, one clock; cgroups v1",
     "distribution": "Debian 12 on every machine, whatever yours have",
     "registry and Internet": "images and packages come from this machine; packages are signed by a key of its own",

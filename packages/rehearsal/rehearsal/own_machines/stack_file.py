@@ -1,6 +1,7 @@
 """The stack file of own machines as it is rehearsed: its machines by name and address, with the lab's keys.
 
-What is replaced, because only its owner has it: host keys, the private key and its user, jump hosts, package sources.
+What is replaced, because only its owner has it: host keys, the private key and its user, jump hosts, package sources,
+image mirrors. What is left out, because the lab has no software for it: MetalLB, proprietary kernel modules.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ class LabStackFile:
             machine.pop("user", None)
             machine.pop("port", None)
         self._config.pop(f"{PREFIX}sshPrivateKey", None)
+        (self._config.get(f"{PREFIX}network") or {}).pop("loadBalancerRange", None)
+        for pool in self._config[f"{PREFIX}gpuPools"]:
+            pool.pop("kernelModules", None)
         self._config[f"{PREFIX}ssh"] = {"user": user}
         signed = {"key": f"{sources}/key.asc", "fingerprint": _fingerprint(key)}
         folders = {"kubernetes": "kubernetes", "driver": "nvidia", "toolkit": "toolkit"}
