@@ -49,18 +49,18 @@ _Loader.add_constructor("!json", _json)
 _Loader.add_constructor("!base64", _base64)
 
 
-def loaded(name: str) -> Any:
-    """What a file of the corpus says."""
-    return yaml.load((_FOLDER / name).read_text(), _Loader)
+def loaded(file: Path) -> Any:
+    """What a file says in the corpus' YAML."""
+    return yaml.load(file.read_text(), _Loader)
 
 
-_SHARED: Final[dict[str, Any]] = loaded("shared.yaml")
+_SHARED: Final[dict[str, Any]] = loaded(_FOLDER / "shared.yaml")
 
 
 def read_cases() -> list[Case]:
     """All cases of all files."""
     files = sorted((_FOLDER / "cases").glob("*.yaml"))
-    return [read_case(row) for file in files for row in loaded(f"cases/{file.name}")["cases"]]
+    return [read_case(row) for file in files for row in loaded(file)["cases"]]
 
 
 def read_case(row: dict[str, Any]) -> Case:
@@ -161,5 +161,5 @@ def _filled(part: Any, value: Any) -> Any:
 
 def read_trios() -> tuple[list[Trio], dict[str, str]]:
     """The trios, and the rules that have none: rule → why."""
-    read = loaded("trios.yaml")
+    read = loaded(_FOLDER / "trios.yaml")
     return [Trio(**row) for row in read["trios"]], read["without"]

@@ -1,0 +1,107 @@
+"""What the readers make of each resource, in every spelling: ``<cloud>.yaml``, in the YAML of the corpus.
+
+``reads`` has cases by the sentence that they prove. A case is a resource of its file ``of`` that name (the first unless
+it says so) ``with`` other inputs, or one of its own: ``type`` and ``inputs``. ``beside``: other resources of the
+program. Paths are written with spaces between their steps. ``is``: the one item that is read of it (or a list: these in
+this order) by its fields; ``item`` is the class. ``like``: the resource that reads the same. ``judged``: rule →
+``allowed``, ``not evaluated`` or words of the violation of the first item. ``known``: fields of the first item that
+have some value. ``waits``: whether it can be read with the whole program only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.catalog.gpu_machines import gpu_machines
+from facts.concepts.kubernetes import Taint
+from facts.concepts.unknown import UNKNOWN
+from policies.readers import linked, read, read_stack, waits
+from policies.readers.eks.facts import is_gpu_family
+from policies.readers.resource import Declared
+from policies.rules.table import BY_ID
+from tests.policies.corpus.case import declared_by
+from tests.policies.corpus.programs import loaded, read_case
+
+FILES = {file.stem: loaded(file) for file in sorted(Path(__file__).parent.glob("*.yaml"))}
+CASES = [
+    pytest.param(name, case, id=f"{name}: {sentence}-{number}")
+    for name, file in FILES.items()
+    for sentence, cases in file["reads"].items()
+    for number, case in enumerate(cases)
+]
+
+
+def program(name: str, case: Mapping[str, Any]) -> list[Declared]:
+    """The case's resource and those beside it, as the readers get them."""
+    resources = FILES[name]["resources"]
+    row = case if "type" in case else resources[case.get("of", next(iter(resources)))]
+    inputs = json.loads(json.dumps(row.get("inputs", {})))
+    for path, value in case.get("with", {}).items():
+        *parents, last = path.split()
+        place = inputs
+        for step in parents:
+            place = place[step]
+        place[last] = value
+    beside = [resources[each] if isinstance(each, str) else each for each in case.get("beside", ())]
+    rows = [{"type": row["type"], "name": row.get("name", "x"), "inputs": inputs}, *beside]
+    return linked(declared_by(read_case({"id": "", "program": rows})))
+
+
+def plain(value: Any) -> Any:
+    """As YAML has it: taints as texts, other objects by their fields that are not ``None``."""
+    if value is UNKNOWN:
+        return "${unknown}"
+    if isinstance(value, Taint):
+        return str(value) if value.value is not None else f"{value.key}:{value.effect}"
+    if is_dataclass(value):
+        return {each.name: plain(its) for each in fields(value) if (its := getattr(value, each.name)) is not None}
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, (tuple, list)) else value
+
+
+def at(item: Any, path: str) -> Any:
+    if path == "item":
+        return type(item).__name__
+    for step in path.split():
+        item = item[step] if isinstance(item, Mapping) else getattr(item, step)
+    return plain(item)
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_a_resource_is_read_as_this(name: str, case: Mapping[str, Any]) -> None:
+    assert case.keys() <= {"type", "name", "inputs", "of", "with", "beside", "is", "like", "judged", "known", "waits"}
+    assert case.keys() & {"is", "like", "judged", "waits"}
+    resource = program(name, case)[0]
+    items = read(resource)
+    if "is" in case:
+        expected = case["is"] if isinstance(case["is"], list) else [case["is"]]
+        actual = [{path: at(item, path) for path in one} for item, one in zip(items, expected, strict=True)]
+        # As texts: true is not 1.
+        assert json.dumps(actual, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    if "like" in case:
+        same: Any = read(program(name, {"of": case["like"]})[0])
+        assert items == tuple(replace(each, resource=resource.urn) for each in same)
+    assert not [field for field in case.get("known", ()) if getattr(items[0], field) in (None, UNKNOWN)]
+    for rule, words in case.get("judged", {}).items():
+        violations = BY_ID[rule].check(items[0])
+        states = ["not evaluated" if each.not_evaluated else f"{each.message}\n{each.remedy}" for each in violations]
+        assert words in (states or ["allowed"])[0], states
+    assert waits(resource) is case.get("waits", waits(resource))
+
+
+def test_pools_that_the_cluster_lists_as_well_count_once() -> None:
+    pool = program("gke", {"with": {"cluster": "c"}})
+    cluster = program("gke", {"of": "cluster", "with": {"nodePools": [FILES["gke"]["resources"]["pool"]["inputs"]]}})
+    assert [group.name for group in read_stack([*cluster, *pool]).groups] == ["t4-2"]
+
+
+def test_every_family_of_amazon_s_table_counts_as_one_with_gpus() -> None:
+    assert all(is_gpu_family(f"{name.partition('.')[0]}.*") for name in gpu_machines("eks"))
+    assert not any(is_gpu_family(pattern) for pattern in ("g4ad.*", "m*", "c7g.*", "trn1.*"))
