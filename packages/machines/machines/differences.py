@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,6 +109,8 @@ def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node:
         result.append(f"NVIDIA driver {facts['driverVersion'] or 'not running'}, not {nvidia['driver']}")
     elif nvidia and facts["driverGpus"] < int(inputs.get("gpus") or 0):
         result.append(f"nvidia-smi lists {facts['driverGpus']} GPUs, not {int(inputs['gpus'])}")
+    if nvidia and not facts["foreignDriver"]:
+        result += _of_own_driver(nvidia, facts)
     if not facts["joined"]:
         return [*result, "is in no cluster any more"]
     if node is None:
@@ -119,6 +121,15 @@ def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node:
             result.append(f"label {key} is {labels.get(key, 'missing')}, not {value}")
     result += [f"taint {taint} is missing" for taint in _declared_taints(inputs) if taint not in taints]
     return result
+
+
+def _of_own_driver(nvidia: Properties, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Of a driver that was installed from here."""
+    modules = facts["kernelModules"]
+    if modules and nvidia.get("kernelModules") not in (None, modules):
+        yield f"the NVIDIA driver has {modules} kernel modules, not {nvidia['kernelModules']}"
+    if facts["fabricManager"] not in ("", "enabled/active"):
+        yield f"nvidia-fabricmanager is {facts['fabricManager'].replace('/', ' and ')}, not enabled and active"
 
 
 def _ending(state: Properties) -> list[str]:

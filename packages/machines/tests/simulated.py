@@ -30,8 +30,8 @@ FACTS: dict[str, Any] = {
     "secureBoot": "off", "mok": "none", "headers": "present", "gpus": 0, "nvswitches": 0, "gpuIds": "",
     "driverVersion": "", "driverGpus": 0, "containerdVersion": "1.7.24", "kubeletVersion": "v1.34.4",
     "kubeadmVersion": "v1.34.4", "containerd": "enabled/active", "kubelet": "enabled/active",
-    "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "", "nvlink5": 0, "conflicts": "",
-    "firewall": "none", "joined": "",
+    "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "", "nvlink5": 0, "fabricManager": "",
+    "conflicts": "", "firewall": "none", "joined": "",
     "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
 }  # fmt: skip
 

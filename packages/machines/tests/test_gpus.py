@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from machines.differences import drift
 from machines.preflight import Candidate, problems
 from machines.software import driver_variables
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, worker
@@ -73,6 +74,24 @@ def test_a_driver_with_other_modules_than_declared_is_never_replaced(modules: st
     facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": T4, "foreignDriver": "580.95.05", "kernelModules": runs}
     refused = problems([Candidate("gpu1", "worker", 1, facts, "580", modules)], {}, {})
     assert [text in each.text for each in refused] == ([True] if text else [])
+
+
+@pytest.mark.parametrize(
+    ("nvidia", "facts", "text"),
+    [
+        ({}, {"kernelModules": "proprietary", "fabricManager": "enabled/active"}, ""),
+        ({"kernelModules": "open"}, {"kernelModules": "proprietary"}, "has proprietary kernel modules, not open"),
+        ({"kernelModules": "open"}, {"kernelModules": "proprietary", "foreignDriver": "580.95.05"}, ""),
+        ({}, {"fabricManager": "enabled/failed"}, "nvidia-fabricmanager is enabled and failed, not enabled and active"),
+        ({}, {"fabricManager": "not-found/inactive", "foreignDriver": "580.95.05"}, ""),
+    ],
+)
+def test_a_driver_that_runs_otherwise_is_drift(nvidia: dict[str, str], facts: dict[str, str], text: str) -> None:
+    inputs = worker(GPU1, CP1, nvidia={"driver": "580", **nvidia}, labels={}, taints=[])
+    now = {**FACTS, "driverVersion": "580.95.05", "joined": "x", **facts}
+    texts = drift(inputs, {}, now, {"metadata": {}, "spec": {}})
+    assert len(texts) == bool(text)
+    assert all(text in each for each in texts)
 
 
 def on_pci(folder: Path, *devices: tuple[str, str, str]) -> None:

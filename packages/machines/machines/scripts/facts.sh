@@ -87,8 +87,10 @@ gpus() {
     esac
   done
   raw_member gpus "$gpu"
-  raw_member nvswitches "$(nvswitches)"
-  raw_member nvlink5 "$(nvlink5_managers)"
+  switches=$(nvswitches) managers=$(nvlink5_managers)
+  raw_member nvswitches "$switches"
+  raw_member nvlink5 "$managers"
+  if [ "$switches$managers" = 00 ]; then member fabricManager ''; else member fabricManager "$(unit nvidia-fabricmanager)"; fi
   member gpuIds "$(printf '%s' "$ids" | sed 's/^ //')"
 }
 
