@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from components.settings.fields import ValidationContext
 from components.settings.own import pools
 from components.settings.own.resolved import OwnMachines, Resolved, names_apart, own_keys, without_refused
-from components.settings.own.sections import OwnStackFile, is_inside
+from components.settings.own.sections import OwnStackFile, networks
 from components.settings.problems import Problem, invalid
 from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
@@ -91,22 +91,21 @@ def _machines_apart(file: OwnStackFile) -> Iterator[Problem]:
 
 def _ranges_apart(file: OwnStackFile) -> Iterator[Problem]:
     """No machine has an address of the pods or services."""
-    for key, text in (("podCidr", file.network.pod_cidr), ("serviceCidr", file.network.service_cidr)):
+    network = file.network
+    ranges = {"podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
+    parts = {key: [IPv4Network(text)] for key, text in ranges.items()}
+    if network.load_balancer_range is not None:
+        ranges["loadBalancerRange"] = network.load_balancer_range
+        parts["loadBalancerRange"] = networks(network.load_balancer_range)
+    for key, text in ranges.items():
         inside = [
             f"{machine.name} ({machine.address})"
             for _, machine in file.all_machines()
-            if IPv4Address(machine.address) in IPv4Network(text)
+            if any(IPv4Address(machine.address) in part for part in parts[key])
         ]
         if inside:
             yield Problem(
                 f"network.{key}",
                 f"{text} holds the addresses of {', '.join(inside)}",
                 "Choose a range that no machine and nothing that they talk to is in",
-            )
-    for _, machine in file.all_machines():
-        if file.network.load_balancer_range and is_inside(machine.address, file.network.load_balancer_range):
-            yield Problem(
-                "network.loadBalancerRange",
-                f"{file.network.load_balancer_range} holds the address of {machine.name} ({machine.address})",
-                "Choose addresses of the machines' network that nothing else has, outside of your DHCP server's range",
             )

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, summarize_address_range
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
@@ -51,16 +51,10 @@ def _address(text: str) -> str:
         ) from None
 
 
-def _ends(text: str) -> tuple[IPv4Address, IPv4Address]:
-    """The first and the last address of ``first-last``."""
-    first, _, last = text.partition("-")
-    return IPv4Address(first), IPv4Address(last)
-
-
-def is_inside(address: str, addresses: str) -> bool:
-    """Whether the range ``addresses``, first-last, has the ``address``."""
-    first, last = _ends(addresses)
-    return first <= IPv4Address(address) <= last
+def networks(addresses: str) -> list[IPv4Network]:
+    """What the range ``addresses``, first-last, consists of. Raises ValueError."""
+    first, _, last = addresses.partition("-")
+    return list(summarize_address_range(IPv4Address(first), IPv4Address(last)))
 
 
 def _host_key(text: str) -> str:
@@ -209,15 +203,14 @@ class OwnNetwork(Section):
         if value is None:
             return None
         try:
-            first, last = _ends(value)
+            parts = networks(value)
         except ValueError:
-            first, last = IPv4Address(1), IPv4Address(0)
-        if last < first:
-            raise wrong(f"'{value}' is not a range of IPv4 addresses", "Write for example 192.168.1.240-192.168.1.250")
+            text = f"'{value}' is not a range of IPv4 addresses"
+            raise wrong(text, "Write for example 192.168.1.240-192.168.1.250") from None
         for key in ("pod_cidr", "service_cidr"):
-            network = IPv4Network(info.data.get(key, "0.0.0.0/32"))
-            if first <= network.broadcast_address and network.network_address <= last:
-                raise wrong(f"{value} overlaps with {network}", "Choose addresses of the machines' network")
+            other = info.data.get(key)
+            if other and any(part.overlaps(IPv4Network(other)) for part in parts):
+                raise wrong(f"{value} overlaps with {other}", "Choose addresses of the machines' network")
         return value
 
     @field_validator("service_cidr")

@@ -128,7 +128,7 @@ def test_a_clouds_file_does_not_know_the_keys_of_own_machines() -> None:
         ("10.99.0.220-10.99.0.200", "is not a range of IPv4 addresses"),
         ("10.244.255.250-10.245.0.9", "overlaps with 10.244.0.0/16"),
         ("10.95.0.1-10.97.0.1", "overlaps with 10.96.0.0/16"),
-        ("10.99.0.1-10.99.0.11", r"holds the address of cp1 \(10.99.0.11\)"),
+        ("10.99.0.1-10.99.0.11", r"holds the addresses of cp1 \(10.99.0.11\)"),
     ],
 )
 def test_addresses_for_services_are_a_free_range(addresses: str, text: str) -> None:
