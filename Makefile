@@ -36,7 +36,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients test-clients test-all check bench docs site picture facts schemas lock format release clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients checkov test-clients test-all check bench docs site picture facts schemas lock format release clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ n = split($$2, words, " "); \
@@ -142,12 +142,16 @@ test: setup-dev ## The tests required to merge: quick, the real engine and gate,
 	@echo "test: unit tests, then rehearsals on real binaries; about 15 minutes in all"
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
-clients: setup-dev ## Install JupyterHub and SkyPilot from their lock files for test-clients, each in build/clients
-	@for lock in packages/rehearsal/tests/clients/*/requirements.lock; do \
+clients: setup-dev ## Install Checkov, JupyterHub and SkyPilot from their lock files, each in build/clients (CLIENT=: only one)
+	@for lock in packages/rehearsal/tests/clients/$(or $(CLIENT),*)/requirements.lock; do \
 	  home="build/clients/$$(basename "$$(dirname "$$lock")")" && { cmp -s "$$lock" "$$home/installed.lock" || { \
 	  $(VENV)/uv venv --quiet --clear --python "$(VENV)/python" "$$home" && \
 	  VIRTUAL_ENV="$$home" $(VENV)/uv pip sync --quiet --require-hashes "$$lock" && cp "$$lock" "$$home/installed.lock"; }; } || exit; \
 	done
+
+checkov: CLIENT = checkov
+checkov: clients ## What Checkov, another project's scanner, reports on the resources that a stack declares (STACK=)
+	@tools="$$($(TOOLS) pulumi pulumi-python)" && $(VENV)/python -m rehearsal.second_opinion "$(STACK)" build/clients/checkov/bin/checkov "$$tools"
 
 test-clients: clients ## A real JupyterHub and a real SkyPilot on a rehearsed cluster
 	@$(WITH_TOOLS) $(VENV)/python -m pytest packages/rehearsal/tests/clients $(ARGS)

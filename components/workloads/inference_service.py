@@ -119,10 +119,13 @@ def _pod(
         },
         "resources": {**requests, "limits": {GPU_RESOURCE: service.gpus}},
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
+        "securityContext": {"allowPrivilegeEscalation": False},
         **({"command": list(service.command)} if service.command else {}),
     }
     spec: dict[str, Any] = {
         **placement([pool.name for pool in fit.pools], fit.taints),
+        # Requests need no rights in the cluster; a bucket's come from another token.
+        "automountServiceAccountToken": False,
         "containers": [container],
         "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
     }

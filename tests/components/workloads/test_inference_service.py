@@ -69,6 +69,13 @@ def test_its_pods_are_moved_one_at_a_time_but_can_be_moved(cloud: str) -> None:
 
 
 @every_cloud
+def test_a_replica_has_no_rights_in_the_cluster(cloud: str) -> None:
+    pod = deployment(with_service(cloud, checkpoint="finetune")).inputs["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert [one["securityContext"] for one in pod["containers"]] == [{"allowPrivilegeEscalation": False}]
+
+
+@every_cloud
 def test_several_replicas_prefer_different_zones_and_wait_for_none(cloud: str) -> None:
     alone, several = (deployment(with_service(cloud, max=most)).inputs["spec"] for most in (1, 2))
     assert "topologySpreadConstraints" not in alone["template"]["spec"]

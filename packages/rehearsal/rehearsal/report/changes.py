@@ -68,6 +68,8 @@ class StackState:
     """Quota and its place → how much of it the stack needs with all pools at maxNodes, and the unit."""
     prices_of: str | None = None
     """The date of the list prices, ISO 8601."""
+    declared: tuple[Declared, ...] = ()
+    """Every resource that the program makes, with inputs as the engine logs them."""
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ def _state(resources: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Any
         max_usd=cost.get("maxHourlyUsd") if known else None,
         quotas={(one["quota"], one["where"]): (one["needed"], one["unit"]) for one in outputs.get("quotas") or ()},
         prices_of=cost.get("asOf"),
+        declared=tuple(each for each in declared if each.properties),  # one that is only read has no inputs
     )
 
 

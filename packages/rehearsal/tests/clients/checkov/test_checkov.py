@@ -1,0 +1,43 @@
+"""Checkov reads what stacks of each cloud declare: every finding has an answer, and a mistake has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from packages.rehearsal.tests.clients.environment import programs
+from policies.readers.resource import Declared
+from rehearsal.engine.stack import resolve
+from rehearsal.run.preview import preview
+from rehearsal.second_opinion.documents import documents
+from rehearsal.second_opinion.findings import answers, scan, unanswered
+
+STACKS = ("dev", "prod", "examples/eks-research.yaml", "examples/aks-company.yaml")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("stack", STACKS)
+def test_every_finding_has_an_answer(stack: str, tools: Path) -> None:
+    checkov = programs("checkov") / "checkov"
+    previewed = preview(resolve(stack), tools=tools, gate=None)
+    assert previewed.ok, previewed.output
+    result = scan(checkov, documents(previewed.change.after.declared))
+    assert result.passed > 50, "Checkov understands what is declared"
+    assert unanswered(result.findings, answers(), date.today()) == []
+
+
+@pytest.mark.exhaustive
+def test_a_public_control_plane_and_a_node_with_wide_scopes_are_findings() -> None:
+    checkov = programs("checkov") / "checkov"
+    cluster = Declared(
+        "gcp:container/cluster:Cluster",
+        "cluster",
+        "urn:pulumi:dev::p::gcp:container/cluster:Cluster::cluster",
+        {"name": "one", "masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}},
+    )
+    private = replace(cluster, properties={**cluster.properties, "privateClusterConfig": {"enablePrivateNodes": True}})
+    names = [{each.check for each in scan(checkov, documents([one])).findings} for one in (cluster, private)]
+    assert names[0] - names[1] == {"CKV_GCP_25"}
