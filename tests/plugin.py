@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
+from components.settings.read import WITHOUT_ACCOUNT
 from rehearsal.tools import ToolsMissing, folder
 
 with contextlib.ExitStack() as missing_is_fine:
@@ -36,6 +37,9 @@ for _profile, _examples in (("short", 400), ("long", 60_000)):
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile("short")
+
+# The examples' placeholders are the accounts of most tests.
+os.environ[WITHOUT_ACCOUNT] = "1"
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C need it to arrive.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -169,7 +169,13 @@ def gpu_name(name: str, where: ValidationContext) -> str:
     """A GPU that the cloud offers, by its cloud-independent name."""
     if where.catalog is None or name in where.catalog.accelerators:
         return name
-    plain = name.lower().replace("nvidia-tesla-", "nvidia-")
+    words = [word for word in re.split(r"[^a-z0-9]+|x(?=\d+$)", name.lower()) if word not in ("", "nvidia", "tesla")]
+    plain = "-".join(["nvidia", *words])
+    if (machine := where.catalog.machines.get(name)) is not None and machine.gpu:
+        raise wrong(
+            f"'{name}' is a machine type",
+            f"Write gpu: {machine.gpu}, gpusPerNode: {machine.gpus} and machineType: {name}",
+        )
     withdrawn = where.catalog.withdrawn_gpus.get(plain)
     if withdrawn is not None:
         raise wrong(f"'{name}' is no longer available: {withdrawn.reason}", f"Write '{withdrawn.successor}'")
@@ -177,11 +183,12 @@ def gpu_name(name: str, where: ValidationContext) -> str:
     if name in own_names:
         raise wrong(f"'{name}' is {where.cloud}'s own name", f"Write '{own_names[name]}', the same on every cloud")
     known = tuple(where.catalog.accelerators)
-    model = plain.removeprefix("nvidia-")
-    # Part of a name (h100, nvidia-a100) comes first. A misspelling begins with the model's letter and number: to
-    # difflib nvidia-b300 is the nearest to nvidia-h300, another and a dearer GPU.
-    alike = [gpu for gpu in known if _model(plain).startswith(_model(gpu))]
-    near = [gpu for gpu in known if f"-{model}-" in f"{gpu}-"] or [gpu for gpu in (nearest(plain, alike),) if gpu]
+    # Parts of a name (h100, a100-80gb) come first. A misspelling begins with the model's letter and number: to difflib
+    # nvidia-b300 is the nearest to nvidia-h300, another and a dearer GPU.
+    alike = [gpu for gpu in known if _model(gpu) and _model(plain).startswith(_model(gpu))]
+    shared = {gpu: len({*words} & {*gpu.split("-")}) for gpu in alike if {_model(plain)} & {*gpu.split("-")} & {*words}}
+    near = [gpu for gpu, count in shared.items() if count == max(shared.values())]
+    near = near or [gpu for gpu in (nearest(plain, alike),) if gpu]
     remedy = f"Did you mean {' or '.join(repr(gpu) for gpu in near)}?" if near else f"Write one of {', '.join(known)}"
     raise wrong(f"there is no GPU '{name}' on {where.cloud}", remedy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,19 @@ _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "tuple_type": ("a list", "Write a list: [ … ], or one '- …' a line"),
     "dict_type": ("a mapping", "Write a mapping: key: value"),
     "model_type": ("a mapping", "Write a mapping: key: value"),
+}
+
+
+_AMOUNT: Final = re.compile(r"[$€]?\s*(?P<number>\d+(\.\d+)?)\s*(?P<unit>[A-Za-z]*)")
+_GIB: Final = {**dict.fromkeys(("g", "gb", "gi", "gib"), 1), **dict.fromkeys(("t", "tb", "ti", "tib"), 1024)}
+# End of a key → units that people write → how many of the key's own unit they are.
+_UNITS: Final[Mapping[str, Mapping[str, int]]] = {
+    "gb": _GIB,
+    "gib": _GIB,
+    "minutes": {"m": 1, "min": 1, "h": 60, "d": 1440},
+    "hours": {"h": 1, "d": 24},
+    "days": {"d": 1, "w": 7},
+    "usd": {"usd": 1},
 }
 
 
@@ -140,13 +154,15 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], c
         return Problem(where, message, str(context["remedy"]))
     if kind == "extra_forbidden":
         key, known = str(location[-1]), _keys(model, location[:-1])
-        answer = unsupported.for_key(key, known, _keys(model, ()), cloud=cloud, value=value)
+        in_pool = len(location) == 3 and location[0] in ("gpuPools", "cpuPools")
+        answer = unsupported.for_key(key, known, _keys(model, ()), cloud=cloud, value=value, in_pool=in_pool)
         return Problem(where, *(answer or (f"there is no key '{key}'", instead(key, known))))
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))
     if kind == "literal_error":
-        allowed = _choices(str(context["expected"]))
-        return Problem(where, f"{_shown(value)} is not one of {', '.join(allowed)}", instead(str(value), allowed))
+        allowed, short = _choices(str(context["expected"])), str(value).partition(".")[0]
+        remedy = f"Write {short}" if short in allowed else instead(str(value), allowed)
+        return Problem(where, f"{_shown(value)} is not one of {', '.join(allowed)}", remedy)
     if kind in ("greater_than_equal", "greater_than", "less_than_equal"):
         bound = context.get("ge", context.get("gt", context.get("le")))
         word = {"greater_than_equal": "or more", "greater_than": "at least more than", "less_than_equal": "or less"}[
@@ -157,7 +173,47 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], c
     if kind in ("string_too_short", "string_too_long"):
         return Problem(where, f"{_shown(value)} has {len(str(value))} characters", detail["msg"])
     expected, remedy = _EXPECTED.get(kind, (detail["msg"].lower(), _meaning(model, location)))
-    return Problem(where, f"{_shown(value)} is not {expected}", remedy)
+    return Problem(where, f"{_shown(value)} is not {expected}", _as_meant(kind, location, value, model) or remedy)
+
+
+def _as_meant(kind: str, location: Location, value: object, model: type[BaseModel]) -> str | None:
+    """What to write for a value of the wrong type, where that leaves no doubt."""
+    key = str(location[-1])
+    if kind == "int_type" and isinstance(value, Mapping):
+        return _meaning(model, location)
+    if kind == "string_type" and isinstance(value, list):
+        return "Write one of them, not a list"
+    if kind in ("int_type", "float_type") and isinstance(value, str):
+        amount = _AMOUNT.fullmatch(value.strip())
+        units = next((units for suffix, units in _UNITS.items() if key.lower().endswith(suffix)), {})
+        factor = {"": 1, **units}.get(amount["unit"].lower()) if amount else None
+        if amount is None or factor is None:
+            return None
+        return f"Write {float(amount['number']) * factor:g}" + (", without quotes" if value.isdigit() else "")
+    section = _section(model, location) if kind == "model_type" else None
+    before = f"{key}: " if isinstance(location[-1], str) else ""
+    return None if section is None else _mapping_for(value, section, before)
+
+
+def _mapping_for(value: object, section: type[BaseModel], before: str) -> str:
+    """The mapping to write in place of one value: the value under the only key that takes it, and required keys."""
+    keys = {field.alias or name: field.is_required() for name, field in section.model_fields.items()}
+    # An amount of money without its period would be a guess.
+    fitting = [key for key in keys if not key.endswith("Usd") and _takes(section, key, value)]
+    meant = fitting[0] if len(fitting) == 1 else None
+    shown = [key for key, required in keys.items() if required or key == meant or len(keys) == 1]
+    written = ", ".join(f"{key}: {value if key == meant else '…'}" for key in shown)
+    return f"Write {before}{{{written}}}" + ("" if shown else f" for the defaults, or some of {', '.join(keys)}")
+
+
+def _takes(section: type[BaseModel], key: str, value: object) -> bool:
+    if isinstance(value, bool | list):
+        return False
+    try:
+        section.model_validate({key: value})
+    except ValidationError as error:
+        return key not in {each["loc"][0] for each in error.errors()}
+    return True
 
 
 def _choices(expected: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Hashable, Mapping
 from datetime import date
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "gpucluster"
 OWN_KEYS: Final = ("ssh", "packages", "context")
 """Keys of own machines that a cloud's stack file does not have."""
+WITHOUT_ACCOUNT: Final = "GPUCLUSTER_WITHOUT_ACCOUNT"
+"""Environment variable of what runs the program without an account: a placeholder may be the account there."""
 _TEXT_KEYS: Final = ("cloud", "region", "availability", "clusterName")
 
 
@@ -64,7 +67,13 @@ def of_running_stack(own: Mapping[str, object], *, secrets: Collection[str] = ()
     import pulumi
     from pulumi.runtime.config import CONFIG
 
-    return load(own, stack=pulumi.get_stack(), project=CONFIG.get().get(_account_key(own)), secrets=secrets)
+    settings = load(own, stack=pulumi.get_stack(), project=CONFIG.get().get(_account_key(own)), secrets=secrets)
+    known = catalog.of(settings.cloud)
+    if settings.project in known.placeholder_accounts and WITHOUT_ACCOUNT not in os.environ:
+        key = known.account_key
+        message = f"'{settings.project}' is the placeholder of the examples"
+        raise SettingsError([Problem(key, message, f"Write your own: pulumi config set {key} <its ID>")])
+    return settings
 
 
 def from_stack_file(path: Path | str) -> Settings:
@@ -129,8 +138,8 @@ def load(
     raw.setdefault("network", {})
     where = ValidationContext.of(raw)
     problems = [_secret(key) for key in sorted(secrets)]
-    if where.catalog is not None and not project:
-        problems.append(_no_account(where, where.catalog))
+    if where.catalog is not None and not (project and where.catalog.account_form.fullmatch(project)):
+        problems.append(_no_account(where, where.catalog, project))
     file: StackFile | None = None
     try:
         file = StackFile.model_validate(raw, context=where)
@@ -294,10 +303,12 @@ def _secret(key: str) -> Problem:
     )
 
 
-def _no_account(where: ValidationContext, known: CloudCatalog) -> Problem:
+def _no_account(where: ValidationContext, known: CloudCatalog, written: str | None) -> Problem:
     key, example = known.account_key, known.account_example
     # Where the provider's key is a region, it must be the stack's.
     value = where.region or example if example in known.regions else example
+    if written:
+        return Problem(key, f"'{written}' is not the ID of an account or region", f"Write for example {value}")
     return Problem(
         key,
         "missing: the provider's own key for the account or region of the cluster",

@@ -107,10 +107,17 @@ class StackFile(Section):
                 f"'{value}' is a region with accounts of its own, which this program does not support",
                 f"Write a commercial region, such as {known.reference_region}",
             )
-        raise wrong(
-            f"the catalogue has no region '{value}' of {context(info).cloud}",
-            instead(value, tuple(known.regions)),
-        )
+        cloud = context(info).cloud
+        owner = next((each for each in catalog.clouds() if value in catalog.of(each).regions), None)
+        if owner is not None:
+            example = known.reference_region
+            raise wrong(
+                f"'{value}' is a region of {owner}, not of {cloud}",
+                f"Write cloud: {owner}, or a region of {cloud}, such as {example}",
+            )
+        # Only of the same continent: 'us-central1' is near to 'eu-central-1'.
+        alike = tuple(region for region in known.regions if region[:2] == value[:2])
+        raise wrong(f"the catalogue has no region '{value}' of {cloud}", instead(value, alike or tuple(known.regions)))
 
     @field_validator("zones")
     @classmethod

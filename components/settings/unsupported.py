@@ -16,7 +16,9 @@ from typing import Final
 
 import yaml
 
+from facts import catalog
 from facts.catalog import PLUGINS
+from schemas import schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +47,9 @@ _COMPANIES: Final = {
     "microsoft": "azurenative",
 }
 # A period in a key such as maxDailyUsd, without "ly" → its hours.
-_HOURS: Final = {"dai": 24, "day": 24, "week": 168, "month": 730}
-_BUDGET: Final = re.compile(r"(max|maximum)?(usd|dollars)?(per)?(?P<period>[a-z]+?)(ly)?(max|maximum)?(usd|dollars)?")
+_HOURS: Final = {"hour": 1, "dai": 24, "day": 24, "week": 168, "month": 730, "year": 8760, "annual": 8760}
+_AFFIX: Final = r"(max|maximum|limit|budget|cost|spend|usd|dollars?|eur|euros?|per)*"
+_BUDGET: Final = re.compile(rf"{_AFFIX}(?P<period>{'|'.join(_HOURS)})(ly)?{_AFFIX}")
 
 
 @cache
@@ -70,7 +73,13 @@ def plain(word: str) -> str:
 
 
 def for_key(
-    key: str, section_keys: Iterable[str], file_keys: Iterable[str] = (), *, cloud: object = None, value: object = None
+    key: str,
+    section_keys: Iterable[str],
+    file_keys: Iterable[str] = (),
+    *,
+    cloud: object = None,
+    value: object = None,
+    in_pool: bool = False,
 ) -> tuple[str, str] | None:
     """What is wrong with a key that its section does not have, and what to write instead.
 
@@ -80,18 +89,19 @@ def for_key(
         file_keys: the keys at the top of a stack file.
         cloud: what the file says under ``cloud``.
         value: what the file says under ``key``.
+        in_pool: whether it is a key of a pool.
 
     Returns:
         ``None`` if no table knows the key.
     """
     word, existing = plain(key), {*section_keys, *file_keys}
-    if (per_hour := _hourly_budget(word, value)) is not None and "maxHourlyUsd" in existing:
-        return f"there is no key '{key}': the budget is per hour", per_hour
+    if (per_hour := _hourly_budget(word, value)) is not None and existing & {"maxHourlyUsd", "budget"}:
+        return f"there is no key '{key}': the budget is in US dollars per hour", per_hour
     if (other := synonyms().get(word)) is not None and other.partition(":")[0] in existing:
         return f"there is no key '{key}'", f"Write {other}"
     entry = next((entry for entry in unsupported_keys() if entry.keys and re.fullmatch(entry.keys, word)), None)
     if entry is None:
-        return None
+        return _provider_input(key, cloud, in_pool=in_pool)
     if cloud in entry.supported:
         return f"there is no key '{key}'", f"Write {entry.supported[str(cloud)]} in an entry of gpuPools"
     return entry.answer
@@ -103,9 +113,33 @@ def _hourly_budget(word: str, value: object) -> str | None:
     hours = _HOURS.get(match["period"]) if match is not None else None
     if hours is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"Write maxHourlyUsd: the amount divided by {hours} hours"
-    return f"Write maxHourlyUsd: {value / hours:.3g}, which is {value:g} divided by {hours} hours"
+    if isinstance(value, bool) or not isinstance(value, int | float) or "eur" in word:
+        return "Write budget: {maxHourlyUsd: …}, US dollars" + (f" divided by {hours} hours" if hours > 1 else "")
+    divided = f", which is {value:g} divided by {hours} hours" if hours > 1 else ""
+    return f"Write budget: {{maxHourlyUsd: {value / hours:.3g}}}{divided}"
+
+
+def _provider_input(key: str, cloud: object, *, in_pool: bool) -> tuple[str, str] | None:
+    """The answer to an input of the cloud's provider: ``raw`` takes it, or the program sets it."""
+    if cloud not in PLUGINS:
+        return None
+    known = catalog.of(str(cloud)).raw
+    resource = known.pool if in_pool else known.cluster
+    if in_pool and known.pool_of:
+        return None  # which inputs there are depends on the autoscaler
+    provider = schema(str(cloud))
+    inputs = provider.inputs(resource.token).properties
+    blocks = {name: provider.objects[each.object] for name, each in inputs.items() if in_pool and each.object}
+    inside = [name for name, block in blocks.items() if key in block.properties]
+    if key not in inputs and not inside:
+        return None
+    path = key if key in inputs else f"{inside[0]}.{key}"
+    if (remedy := resource.owner(path)) is not None:
+        return f"the program sets the provider's input '{path}'", remedy
+    if path == key and inputs[key].type not in ("object", "list", "map"):
+        return None  # name, project, location …: the stack file has its own words for them
+    written = f"{{{key}: …}}" if path == key else f"{{{inside[0]}: {{{key}: …}}}}"
+    return f"there is no key '{key}'; the cloud's provider has an input of that name", f"Write raw: {written}"
 
 
 def for_value(key: str, value: object) -> tuple[str, str] | None:

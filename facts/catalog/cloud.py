@@ -57,7 +57,8 @@ class CredentialPlugin:
 class CloudCatalog:
     """One cloud. Of several words the first is the default.
 
-    - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
+    - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it,
+      ``account_form`` all its values, ``placeholder_accounts`` those of examples, which are nobody's
     - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
     - ``people``: whom a cluster can let in, as a stack file writes them
     - ``unsupported_capacity``: capacity type that the cloud does not have → why, and what it has instead
@@ -114,6 +115,8 @@ class CloudCatalog:
     name: str
     account_key: str
     account_example: str
+    account_form: re.Pattern[str]
+    placeholder_accounts: tuple[str, ...] = ()
     credential_plugin: CredentialPlugin
     images: tuple[str, ...]
     autoscalers: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ def unrented(name: str, **facts: Any) -> CloudCatalog:
         name=name,
         account_key="",
         account_example="",
+        account_form=re.compile(""),
         credential_plugin=CredentialPlugin(command=""),
         images=("ubuntu",),
         autoscalers=("none",),

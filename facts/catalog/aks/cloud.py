@@ -58,6 +58,8 @@ CATALOG: Final = CloudCatalog(
     name="aks",
     account_key="azure-native:subscriptionId",
     account_example="00000000-0000-0000-0000-000000000000",
+    account_form=re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+    placeholder_accounts=("00000000-0000-0000-0000-000000000000",),
     # AKS's own application in Entra, the audience of every token; one for another is refused: https://learn.microsoft.com/azure/aks/kubelogin-authentication
     credential_plugin=CredentialPlugin(
         command="kubelogin",

@@ -42,6 +42,7 @@ CATALOG: Final = CloudCatalog(
     name="eks",
     account_key="aws:region",
     account_example="us-west-2",
+    account_form=re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]+"),
     credential_plugin=CredentialPlugin(command="aws", arguments="eks get-token"),
     images=("al2023", "bottlerocket"),
     autoscalers=("karpenter", "cluster-autoscaler"),

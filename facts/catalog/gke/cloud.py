@@ -34,6 +34,9 @@ CATALOG: Final = CloudCatalog(
     name="gke",
     account_key="gcp:project",
     account_example="my-project",
+    # 6 to 30 characters, older ones behind a domain: https://docs.cloud.google.com/resource-manager/docs/creating-managing-projects
+    account_form=re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
+    placeholder_accounts=("my-gcp-project",),
     # Without the argument it takes the account of `gcloud auth login`, which may be another one or none:
     # https://github.com/kubernetes/cloud-provider-gcp/blob/master/cmd/gke-gcloud-auth-plugin/cred.go
     credential_plugin=CredentialPlugin(

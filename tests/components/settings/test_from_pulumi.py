@@ -56,3 +56,11 @@ def test_account_is_required() -> None:
     engine_config.set_all_config({key: value for key, value in STACK.items() if key != "gcp:project"}, [])
     with pytest.raises(pulumi.RunError, match="Add the line 'gcp:project: my-project'"):
         from_pulumi()
+
+
+def test_a_placeholder_is_an_account_in_rehearsals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine_config.set_all_config({**STACK, "gcp:project": "my-gcp-project"}, [])
+    assert from_pulumi().project == "my-gcp-project"
+    monkeypatch.delenv("GPUCLUSTER_WITHOUT_ACCOUNT")
+    with pytest.raises(pulumi.RunError, match=r"placeholder of the examples\. Write your own: pulumi config set gcp:"):
+        from_pulumi()

@@ -232,7 +232,7 @@ def test_pool_name_flips_at_40_characters_with_its_size(name: str) -> None:
 
 @pytest.mark.parametrize("stack", ["dev", "Dev_1", "a.b-c", "x" * 100, "ünï"])
 def test_default_cluster_name_is_valid_for_any_stack(stack: str) -> None:
-    name = load(GOOD, stack=stack, project="p").cluster_name
+    name = load(GOOD, stack=stack, project="my-project").cluster_name
     assert loaded(good(clusterName=name)).cluster_name == name
 
 

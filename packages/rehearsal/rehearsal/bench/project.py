@@ -20,7 +20,7 @@ from rehearsal.sandbox.client import SandboxFacts, SandboxHandle
 _EMPTY_PROJECT = {"name": "empty", "runtime": {"name": "python", "options": {"virtualenv": ".venv"}}}
 
 PLACES: Final[dict[str, dict[str, Any]]] = {
-    "gke": {"gcp:project": "bench", "gpucluster:region": "us-central1", "gpucluster:zones": ["us-central1-a"]},
+    "gke": {"gcp:project": "bench-project", "gpucluster:region": "us-central1", "gpucluster:zones": ["us-central1-a"]},
     "eks": {"aws:region": "us-west-2", "gpucluster:region": "us-west-2", "gpucluster:zones": ["us-west-2a"]},
     "aks": {
         "azure-native:subscriptionId": "00000000-0000-0000-0000-000000000000",

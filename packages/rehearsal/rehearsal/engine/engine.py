@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from components.settings.read import WITHOUT_ACCOUNT
 from policies import config as policy_config
 from policies.result import VARIABLE
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
@@ -232,6 +233,7 @@ class Engine:
             # The plugins trust whom a user's machine would.
             "SSL_CERT_FILE": str(self.run_dir / PUBLIC_AUTHORITY),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            WITHOUT_ACCOUNT: "1",
             # The Python host lists the packages with pip, before each plan; pip would ask the index for a newer pip.
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

@@ -107,7 +107,7 @@ def test_the_machine_that_a_stack_gets_unless_it_says_otherwise_holds_all_of_it(
 
 
 def stack(**workloads: object) -> Settings:
-    return load({**STACK, "workloads": workloads}, stack="s", project="p")
+    return load({**STACK, "workloads": workloads}, stack="s", project="my-project")
 
 
 def test_volumes_that_stay_are_part_of_what_an_idle_stack_costs() -> None:
