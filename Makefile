@@ -23,6 +23,7 @@ REFRESH ?=
 WORKERS ?= 3
 
 VENV := .venv/bin
+comma := ,
 # Runs before .venv exists, on the standard library alone.
 TOOLS = PYTHONPATH=packages/rehearsal $(PYTHON) -m rehearsal.tools
 # The component package starts in the same environment (components/package/PulumiPlugin.yaml).
@@ -35,6 +36,19 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 # With modules compiled once, each of the many Python processes starts sooner.
 unexport PYTHONDONTWRITEBYTECODE
 
+# A misspelt variable or value would be ignored in silence: refused before anything runs.
+VARIABLES := ACCOUNT APPLY ARGS BASE CASE CHARTS DAYTWO EVENTS FROM KEEP N PACK PLUGINS PYTHON REFRESH SEED STACK STACKS UPDATE VERSION WORKERS
+from_command_line = $(filter command,$(origin $(1)))
+$(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) GPUCLUSTER_% SHELL MAKE%,$(name)),,\
+  $(error no variable is called $(name). Write one of $(VARIABLES)))))
+# One name, its value, the values that it may have (none is also one).
+only = $(if $(filter-out $(3),$(2))$(word 2,$(2)),$(error $(1)=$(2): write one of $(3)))
+SWITCH := 1 yes true 0 no false
+$(call only,KEEP,$(KEEP),$(SWITCH))
+$(call only,UPDATE,$(UPDATE),$(SWITCH))
+$(call only,REFRESH,$(REFRESH),$(SWITCH))
+$(call only,DAYTWO,$(DAYTWO),0 no false 1 yes true brief all)
+
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed report compare rehearse-stop preview pr-report scan plan deploy drift engine gate-config gate-diff policy-pack stack-place moving-in quota faults mutants sabotage quick test clients checkov test-clients test-all check bench docs site picture facts schemas lock format release clean
 
@@ -46,7 +60,7 @@ help: ## List the targets
 setup: ## Virtual environment (.venv) with what the program and the gate need; other targets add what they need
 	@$(TOOLS).environment program && $(LINK)
 
-setup-rehearsal: ## The same, and what the rehearsal and .venv/bin/gpu need
+setup-rehearsal: ## The same, and what the rehearsal, .venv/bin/gpucluster and .venv/bin/gpu need
 	@$(TOOLS).environment rehearsal && $(LINK)
 
 setup-dev: ## The same, and what checks and tests need
@@ -56,31 +70,31 @@ tools: ## Install all the binaries (each command installs what it needs); the la
 	@$(TOOLS)
 
 rehearse: setup-rehearsal ## Run the whole stack on this machine against a simulated cloud: up, GPU jobs, back to zero, destroy (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
-	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") $(if $(ACCOUNT),--account "$(ACCOUNT)") \
+	@$(REHEARSAL) rehearse "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") $(if $(ACCOUNT),--account "$(ACCOUNT)") \
 	  $(if $(DAYTWO),--day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))") $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup-rehearsal ## Rehearse the stacks that differ from BASE=
 	@stacks="$$($(VENV)/python -m rehearsal.engine.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
-	for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
+	for stack in $$stacks; do $(REHEARSAL) rehearse "$$stack" || exit; done
 
 report: setup-rehearsal ## Write the HTML report of the last rehearsal again: build/rehearsal/<stack>/report.html (STACK=)
-	@$(REHEARSAL) report --stack "$(STACK)"
+	@$(REHEARSAL) report "$(STACK)"
 
 compare: setup-rehearsal ## The last rehearsals of several stacks on one page (STACKS=dev,prod)
-	@$(REHEARSAL) compare --stacks "$(STACKS)"
+	@$(REHEARSAL) compare $(subst $(comma), ,$(STACKS))
 
 rehearse-stop: setup-rehearsal ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
-	@$(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")
+	@$(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),"$(STACK)")
 
 preview: setup-rehearsal ## pulumi preview with the policy gate, pools, prices and quotas; no account needed (STACK=, BASE=commit to compare with)
-	@$(REHEARSAL) preview --stack "$(STACK)" $(if $(filter command line,$(origin BASE)),--base "$(BASE)")
+	@$(REHEARSAL) preview "$(STACK)" $(if $(filter command line,$(origin BASE)),--base "$(BASE)")
 
 pr-report: setup-rehearsal ## What a change does to pools, jobs, prices and quotas, as a comment for a pull request (STACK=, a list, by default those that differ from BASE=; EVENTS=log of a real preview); the last line is its file
-	@$(REHEARSAL) pr-report $(if $(filter command line,$(origin STACK)),--stack "$(STACK)") --base "$(BASE)" $(if $(EVENTS),--events "$(EVENTS)")
+	@$(REHEARSAL) pr-report $(if $(filter command line,$(origin STACK)),$(STACK)) --base "$(BASE)" $(if $(EVENTS),--events "$(EVENTS)")
 
 scan: setup-rehearsal ## The gate's findings as SARIF for code scanning, in build/gate.sarif; no account needed (STACK=)
 	@mkdir -p build && rm -f build/gate.sarif
-	@GPUCLUSTER_GATE_RESULT="$(abspath build/gate.sarif)" $(REHEARSAL) preview --stack "$(STACK)"; code=$$?; \
+	@GPUCLUSTER_GATE_RESULT="$(abspath build/gate.sarif)" $(REHEARSAL) preview "$(STACK)"; code=$$?; \
 	  $(VENV)/python -m policies.scan build/gate.sarif "$(STACK)" && exit $$code
 
 # What needs an account runs the `pulumi` on PATH, which is logged in: https://www.pulumi.com/docs/iac/guides/basics/update-plans/
@@ -122,14 +136,14 @@ stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
 moving-in: setup ## A stack file from a cluster that exists: FROM=what its cloud's CLI prints (docs/moving-in.md), STACK=name
 	@$(VENV)/python -m components.settings.moving_in $(if $(filter command line,$(origin STACK)),--stack "$(STACK)") $(FROM)
 
-quota: setup ## Quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles; no account needed (STACK=)
-	@$(VENV)/python -m components.settings.quotas "$(STACK)"
+quota: setup-rehearsal ## Quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles; no account needed (STACK=)
+	@$(REHEARSAL) quota "$(STACK)"
 
 faults: setup-rehearsal ## Inject a fault into the program and see it refused (CASE=; without one, list them)
-	@$(REHEARSAL) faults $(if $(CASE),--case "$(CASE)")
+	@$(REHEARSAL) fault $(if $(CASE),"$(CASE)")
 
 mutants: setup-rehearsal ## Change inputs of the program one by one and count which checks notice (STACK=, N=100, SEED=1, UPDATE=1)
-	@$(REHEARSAL) mutants --stack "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") \
+	@$(REHEARSAL) mutants "$(STACK)" $(if $(N),--n "$(N)") $(if $(SEED),--seed "$(SEED)") \
 	  $(if $(filter-out 0 no false,$(UPDATE)),--update)
 
 sabotage: faults

@@ -1,16 +1,7 @@
-"""``make quota``: the quotas that a stack needs with every pool at its maximum, its APIs and roles. No account asked.
-
-``python -m components.settings.quotas STACK``, a stack's name or its file.
-"""
+"""``make quota``: the quotas that a stack needs with every pool at its maximum, APIs and roles. No account asked."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from pathlib import Path
-
-from components.settings.problems import SettingsError
-from components.settings.read import from_stack_file
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.model import Quota
@@ -72,19 +63,3 @@ def listed(settings: Settings) -> str:
             *(["", *rights] if rights else []),
         ]
     )
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the list; 1 if the stack file is not valid."""
-    (stack,) = arguments
-    try:
-        settings = from_stack_file(stack if stack.endswith((".yaml", ".yml")) else Path(f"Pulumi.{stack}.yaml"))
-    except SettingsError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write(f"{listed(settings)}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The command line, ``python -m rehearsal run | report | compare | preview | pr-report | …``; the Makefile calls it."""
+"""The command ``gpucluster rehearse | preview | quota | …``; the Makefile calls it as ``python -m rehearsal``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from components.settings import SettingsError
-from components.settings.quotas import quotas
+from components.settings import SettingsError, from_stack_file
+from components.settings.problems import instead
+from components.settings.quotas import listed, quotas
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.changed_stacks import NoSuchCommit
 from rehearsal.engine.engine import EngineError, gate_for
-from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
+from rehearsal.engine.stack import ROOT, Stack, StackError, available, locate, resolve, stack_name
 from rehearsal.providers.account_limits import AccountFileError
 from rehearsal.run.machine import LoopbackDown, require_loopback
 from rehearsal.run.options import BUILD
@@ -37,9 +38,9 @@ EXIT_INTERRUPTED = 130
 _WIDTH_WITHOUT_TERMINAL = 120
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="""Rehearse a GPU cluster on this machine: no cloud account, no network, no cost.
 
     The unchanged Pulumi program runs against a simulated cloud. Pulumi, the policy gate, the Kubernetes control plane
@@ -48,12 +49,19 @@ app = typer.Typer(
 )
 
 
-StackOption = Annotated[str, typer.Option("--stack", help="A stack's name (dev) or file (examples/gke-tips.yaml).")]
+def _stacks() -> list[str]:
+    return available()
+
+
+StackArgument = Annotated[
+    str,
+    typer.Argument(help="A stack's name (dev) or file (examples/gke-tips.yaml).", autocompletion=_stacks),
+]
 
 
 @app.command()
-def run(
-    stack: StackOption = "dev",
+def rehearse(
+    stack: StackArgument = "dev",
     keep: Annotated[bool, typer.Option("--keep", help="Keep the cluster running and print its KUBECONFIG.")] = False,
     plugins: Annotated[
         Path | None,
@@ -151,7 +159,7 @@ def _on_own_machines(stack: Stack, console: Console) -> Finished[Any]:
 
 @app.command()
 def preview(
-    stack: StackOption = "dev",
+    stack: StackArgument = "dev",
     base: Annotated[
         str | None, typer.Option("--base", help="A commit: also show what changes against its program.")
     ] = None,
@@ -180,7 +188,13 @@ def preview(
 
 
 @app.command()
-def report(stack: StackOption = "dev") -> None:
+def quota(stack: StackArgument = "dev") -> None:
+    """List the quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles."""
+    typer.echo(listed(from_stack_file(locate(stack))))
+
+
+@app.command()
+def report(stack: StackArgument = "dev") -> None:
     """Write the page of a stack's last rehearsal again, from its report.json."""
     from rehearsal.report.page import publish
 
@@ -190,15 +204,14 @@ def report(stack: StackOption = "dev") -> None:
 
 @app.command()
 def compare(
-    stacks: Annotated[str, typer.Option("--stacks", help="Stacks' names or files, with commas in between.")],
+    stacks: Annotated[list[str], typer.Argument(help="Stacks' names or files.", autocompletion=_stacks)],
 ) -> None:
     """Write a page that shows the last rehearsals of several stacks side by side."""
     from rehearsal.report.page import render_comparison
 
-    names = [name.strip() for name in stacks.split(",") if name.strip()]
-    if len(names) < 2:
-        _bad_input("--stacks: write at least two stacks with a comma in between, such as dev,prod")
-    reports = [_last_report(name)[0] for name in names]
+    if len(stacks) < 2:
+        _bad_input("write at least two stacks, such as dev prod")
+    reports = [_last_report(name)[0] for name in stacks]
     page = BUILD / f"compare-{'-'.join(content['stack'] for content in reports)}.html"
     page.write_text(render_comparison(reports), encoding="utf-8")
     typer.echo(f"Comparison: {page.relative_to(ROOT)}")
@@ -217,8 +230,9 @@ def _last_report(stack: str) -> tuple[dict[str, Any], Path]:
 
 @app.command()
 def pr_report(
-    stack: Annotated[
-        str | None, typer.Option("--stack", help="Stacks, separated by spaces. [default: those that differ from BASE]")
+    chosen: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[STACKS]…", help="[default: those that differ from BASE]", autocompletion=_stacks),
     ] = None,
     base: Annotated[str, typer.Option("--base", help="The commit that the change is compared with.")] = "origin/main",
     events: Annotated[
@@ -231,7 +245,7 @@ def pr_report(
     from rehearsal.report.pull_request import comment
     from rehearsal.run.pull_request import OUTPUT, changed_stacks, reports
 
-    stacks, removed = (stack.split(), []) if stack else changed_stacks(base)
+    stacks, removed = (chosen, []) if chosen else changed_stacks(base)
     if events is not None and (len(stacks) != 1 or not events.is_file()):
         _bad_input(f"--events {events}: write a file, and the one stack that it is of")
     with checkout(base, ROOT / "build" / "preview") if events is None else nullcontext(events) as source:
@@ -251,10 +265,11 @@ def _rules_page() -> str:
 @app.command()
 def stop(
     stack: Annotated[
-        str | None, typer.Option("--stack", help="Only clusters of this stack. [default: all stacks]")
+        str | None,
+        typer.Argument(help="Only clusters of this stack. [default: all stacks]", autocompletion=_stacks),
     ] = None,
 ) -> None:
-    """Stop clusters that `run --keep` kept, and leftovers of killed rehearsals."""
+    """Stop clusters that `rehearse --keep` kept, and leftovers of killed rehearsals."""
     root = ROOT / "build" if stack is None else ROOT / "build" / "rehearsal" / stack_name(locate(stack))
     stopped = stop_left_behind(root)
     for run_dir in stopped:
@@ -264,9 +279,9 @@ def stop(
 
 
 @app.command()
-def faults(
-    case: Annotated[str | None, typer.Option("--case", help="A case's name. [default: list all cases]")] = None,
-    rehearse: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it without the gate.")] = False,
+def fault(
+    case: Annotated[str | None, typer.Argument(help="A case's name. [default: list all cases]")] = None,
+    without_gate: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it without the gate.")] = False,
 ) -> None:
     """Inject a fault into the program and show that the gate refuses it. Exit code 0 if the fault is detected."""
     from rehearsal.faults.runner import run_case
@@ -277,14 +292,14 @@ def faults(
             typer.echo(f"{known.name:28} {known.title}")
         return
     if case not in CASES:
-        _bad_input(f"--case {case}: no such case; write one of {', '.join(CASES)}")
-    tools = provide(resolve(CASES[case].stack).tools if rehearse else PREVIEW)
-    raise typer.Exit(0 if run_case(CASES[case], _console(), tools=tools, rehearse=rehearse) else EXIT_FAIL)
+        _bad_input(f"{case}: no such case. {instead(case, tuple(CASES))}")
+    tools = provide(resolve(CASES[case].stack).tools if without_gate else PREVIEW)
+    raise typer.Exit(0 if run_case(CASES[case], _console(), tools=tools, rehearse=without_gate) else EXIT_FAIL)
 
 
 @app.command()
 def mutants(
-    stack: StackOption = "dev",
+    stack: StackArgument = "dev",
     sample: Annotated[int, typer.Option("--n", help="How many mutants to judge. [default: all]", min=0)] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sample and of the groups.")] = 0,
     update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
@@ -334,7 +349,7 @@ def main() -> None:
         signal.signal(number, _interrupt)
     try:
         require_loopback()
-        app(prog_name="python -m rehearsal")
+        app(prog_name="gpucluster")
     except (AccountFileError, NoSuchCommit, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
     except (EngineError, LoopbackDown, SandboxError) as error:

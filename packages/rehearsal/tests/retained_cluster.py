@@ -57,7 +57,7 @@ def retained_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
 
     ``stop`` ends all rehearsals of the file's name, so that has to be its own.
     """
-    output, _ = (process := rehearse("run", "--stack", str(stack), "--keep", *arguments)).communicate(timeout=LONGEST)
+    output, _ = (process := rehearse("rehearse", str(stack), "--keep", *arguments)).communicate(timeout=LONGEST)
     try:
         assert process.returncode == 0, output
         line = next(line for line in output.splitlines() if line.startswith("  . "))
@@ -67,6 +67,6 @@ def retained_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
         variables = dict(pair.split("=", 1) for pair in read.stdout.split("\0") if pair)
         yield RetainedCluster(output, {**variables, "COLUMNS": "80"})
     finally:
-        stopped, _ = rehearse("stop", "--stack", str(stack)).communicate(timeout=PATIENCE)
+        stopped, _ = rehearse("stop", str(stack)).communicate(timeout=PATIENCE)
     assert "stopped" in stopped
     assert leftovers.processes(REPORTS / stack.stem) == {}

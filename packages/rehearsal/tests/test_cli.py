@@ -52,16 +52,22 @@ def signals_restored() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+def test_quota_of_a_stack() -> None:
+    shown = run("quota", "dev")
+    assert shown.returncode == 0
+    assert "Quota that stack 'dev' needs on gke" in shown.stdout
+
+
 def test_help_explains_itself_to_a_newcomer() -> None:
     command = [sys.executable, "-m", "rehearsal", "--help"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert shown.returncode == 0
-    for word in ("no cloud account", "run", "preview", "stop", "faults", "bench"):
+    for word in ("no cloud account", "rehearse", "preview", "quota", "stop", "fault", "bench", "--install-completion"):
         assert word in shown.stdout
 
 
 def test_without_a_case_the_cases_are_listed() -> None:
-    shown = run("faults")
+    shown = run("fault")
     assert shown.returncode == 0
     assert "minimum-one" in shown.stdout
     assert "taint-removed" in shown.stdout
@@ -70,11 +76,16 @@ def test_without_a_case_the_cases_are_listed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run", "--stack", "dve"), ("no stack 'dve'", "did you mean dev?")),
-        (("preview", "--stack", "examples/nothing.yaml"), ("examples/nothing.yaml", "gke-tips.yaml")),
-        (("faults", "--case", "minimum"), ("no such case", "minimum-one")),
-        (("run", "--plugins", "/nowhere"), ("/nowhere", "no such directory")),
-        (("run", "--from", "home"), ("'home'", "'outside'", "'inside'")),
+        (("rehearse", "dve"), ("no stack 'dve'", "did you mean dev?")),
+        (("preview", "examples/nothing.yaml"), ("examples/nothing.yaml", "gke-tips.yaml")),
+        (("fault", "minimum"), ("no such case", "Did you mean 'minimum-one'")),
+        (("rehearse", "--plugins", "/nowhere"), ("/nowhere", "no such directory")),
+        (("quota", "prdo"), ("no stack 'prdo'", "did you mean prod?")),
+        (("quota", "tests/components/settings/bad_stacks/cloud-misspelt.yaml"), ("Did you mean 'gke'?",)),
+        (("reherse", "dev"), ("No such command 'reherse'", "Did you mean 'rehearse'?")),
+        (("rehearse", "--kep"), ("No such option: --kep", "--keep")),
+        (("compare", "dev"), ("at least two stacks",)),
+        (("rehearse", "--from", "home"), ("'home'", "'outside'", "'inside'")),
     ],
 )
 def test_bad_input_is_one_message_that_names_the_remedy(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
@@ -88,7 +99,7 @@ def test_bad_input_is_one_message_that_names_the_remedy(arguments: tuple[str, ..
 def test_all_errors_of_a_stack_file_are_reported_before_anything_starts(tmp_path: Path) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text(GOOD.replace("us-central1\n", "us-centrall1\n").replace("maxNodes: 4", "maxNodes: 0"))
-    refused = run("run", "--stack", str(file))
+    refused = run("rehearse", str(file))
     assert refused.returncode == 2
     assert "gpuPools[0].maxNodes" in refused.stderr
     assert "us-central1" in refused.stderr
@@ -105,7 +116,7 @@ def test_encrypted_values_need_the_passphrase(tmp_path: Path, monkeypatch: pytes
 
 
 def test_missing_tools_name_the_command_that_builds_them(tmp_path: Path) -> None:
-    refused = run("preview", "--stack", "dev", GPUCLUSTER_TOOLS=str(tmp_path))
+    refused = run("preview", "dev", GPUCLUSTER_TOOLS=str(tmp_path))
     assert refused.returncode == 2
     assert "make tools" in refused.stderr
 

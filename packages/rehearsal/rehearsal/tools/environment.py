@@ -36,15 +36,16 @@ PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
 # Of a whole environment with pip and uv; measured by `du --apparent-size` before anything is compiled.
 _SIZES: Final = {"program": "530 MB", "rehearsal": "790 MB", "dev": "1.1 GB"}
 
-_ON_PATH: Final = ("gpu", "rehearsal")
+_COMMANDS: Final[Mapping[str, str]] = {"gpu": "gpu", "gpucluster": "rehearsal"}
+"""Commands in ``.venv/bin`` → their packages, which Python finds by a path of its own."""
 
 OLDEST_PYTHON: Final = (3, 10)
 
 # Starts isolated: the folder that somebody works in may have modules called like ours.
 _LAUNCHER: Final = """\
 #!/bin/sh
-start='import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1)]; from gpu.cli import main; main()'
-exec '{python}' -I -c "$start" '{project}/packages/gpu' '{project}' "$@"
+start='import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1)]; from {package}.cli import main; main()'
+exec '{python}' -I -c "$start" '{project}/packages/{package}' '{project}' "$@"
 """
 
 
@@ -101,7 +102,7 @@ def _target(project: Path, purpose: str) -> dict[str, Any]:
 
 
 def _place(project: Path) -> dict[str, Any]:
-    return {"python": sys.version, "project": str(project.resolve())}
+    return {"python": sys.version, "project": str(project.resolve()), "commands": [*_COMMANDS]}
 
 
 def _content(project: Path, lock: str) -> str:
@@ -135,12 +136,13 @@ def _install(project: Path, locks: Sequence[str], progress: Progress) -> None:
         sync = ["pip", "sync", "--quiet", "--require-hashes", "--python", str(python)]
         files = [str(uv), *(str(project / lock) for lock in locks)]
         run([str(environment / "bin" / "uv"), *sync, *files], "installing the Python packages", advice)
-    # Python finds the command and the rehearsal by this path; neither is installed.
+    # Python finds the commands by this path; neither is installed.
     (site,) = environment.glob("lib/python*/site-packages")
-    (site / "gpucluster.pth").write_text("".join(f"{project.absolute()}/packages/{name}\n" for name in _ON_PATH))
-    if _GPU in locks:
-        launcher = environment / "bin" / "gpu"
-        launcher.write_text(_LAUNCHER.format(python=python, project=project.absolute()))
+    folders = [f"{project.absolute()}/packages/{package}\n" for package in _COMMANDS.values()]
+    (site / "gpucluster.pth").write_text("".join(folders))
+    for command, package in _COMMANDS.items() if _GPU in locks else ():
+        launcher = environment / "bin" / command
+        launcher.write_text(_LAUNCHER.format(python=python, project=project.absolute(), package=package))
         launcher.chmod(0o755)
 
 

@@ -30,7 +30,7 @@ def passes(stack: str, *arguments: str) -> dict[str, Any]:
     if "--day-two" not in arguments:
         arguments = (*arguments, "--day-two", "none")
     before = {path: path.read_bytes() for path in ROOT.glob("*.yaml")}
-    process = rehearse("run", "--stack", stack, *arguments)
+    process = rehearse("rehearse", stack, *arguments)
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 0, output
     report: dict[str, Any] = json.loads((REPORTS / stack_name(Path(stack)) / "report.json").read_text())

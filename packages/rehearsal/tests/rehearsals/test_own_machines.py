@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root")
 def test_three_machines_become_a_cluster_and_are_given_back() -> None:
-    output, _ = (process := rehearse("run", "--stack", "examples/kubeadm.yaml")).communicate(timeout=LONGEST)
+    output, _ = (process := rehearse("rehearse", "examples/kubeadm.yaml")).communicate(timeout=LONGEST)
     assert process.returncode == 0, output
     report = json.loads((REPORTS / "kubeadm" / "report.json").read_text())
     assert report["verdict"] == "pass"
@@ -25,7 +25,7 @@ def test_three_machines_become_a_cluster_and_are_given_back() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root")
 def test_a_cluster_of_somebody_else_is_used_and_given_back() -> None:
-    output, _ = (process := rehearse("run", "--stack", "examples/existing.yaml")).communicate(timeout=LONGEST)
+    output, _ = (process := rehearse("rehearse", "examples/existing.yaml")).communicate(timeout=LONGEST)
     assert process.returncode == 0, output
     report = json.loads((REPORTS / "existing" / "report.json").read_text())
     assert report["verdict"] == "pass"

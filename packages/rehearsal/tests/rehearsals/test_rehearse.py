@@ -57,7 +57,7 @@ def test_a_private_control_plane_is_built_from_a_laptop_outside_and_from_a_runne
 
 @pytest.mark.parametrize("stage", ["start the sandbox", "scenario"])
 def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
-    process = rehearse("run", "--stack", "examples/gke-tips.yaml")
+    process = rehearse("rehearse", "examples/gke-tips.yaml")
     assert process.stdout is not None
     assert any(line.endswith(f"── {stage}\n") for line in process.stdout), "it ended before"
     process.send_signal(signal.SIGINT)
@@ -72,7 +72,7 @@ def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
 
 
 def test_a_killed_rehearsal_takes_its_sandbox_along() -> None:
-    process = rehearse("run", "--stack", "examples/gke-tips.yaml")
+    process = rehearse("rehearse", "examples/gke-tips.yaml")
     _wait_for_sandbox(process.pid)
     process.kill()
     process.communicate(timeout=PATIENCE)
@@ -80,7 +80,7 @@ def test_a_killed_rehearsal_takes_its_sandbox_along() -> None:
 
 
 def test_a_sandbox_that_dies_is_the_reason() -> None:
-    process = rehearse("run", "--stack", "examples/gke-tips.yaml")
+    process = rehearse("rehearse", "examples/gke-tips.yaml")
     os.kill(_wait_for_sandbox(process.pid), signal.SIGKILL)
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 1, output
@@ -92,9 +92,7 @@ def test_a_sandbox_that_dies_is_the_reason() -> None:
 @pytest.mark.exhaustive
 def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
     stack = MANIFESTS.parent / "own-drivers.yaml"
-    process = rehearse(
-        "run", "--stack", str(stack), "--apply", str(MANIFESTS / "driver-installer"), "--day-two", "none"
-    )
+    process = rehearse("rehearse", str(stack), "--apply", str(MANIFESTS / "driver-installer"), "--day-two", "none")
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 0, output
     report = json.loads((REPORTS / "own-drivers" / "report.json").read_text())
@@ -106,7 +104,7 @@ def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
 @pytest.mark.exhaustive
 def test_a_users_workloads_are_reported_with_their_node_or_reason() -> None:
     process = rehearse(
-        "run", "--stack", "examples/gke-tips.yaml", "--apply", str(MANIFESTS / "workloads"), "--day-two", "none"
+        "rehearse", "examples/gke-tips.yaml", "--apply", str(MANIFESTS / "workloads"), "--day-two", "none"
     )
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 1, output
@@ -146,7 +144,7 @@ def test_no_network_is_needed() -> None:
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine allows no network namespace of one's own")
     up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    command = [*inside, *up, sys.executable, "-m", "rehearsal", "run", "--stack", "examples/gke-tips.yaml"]
+    command = [*inside, *up, sys.executable, "-m", "rehearsal", "rehearse", "examples/gke-tips.yaml"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

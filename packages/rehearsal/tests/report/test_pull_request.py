@@ -144,7 +144,7 @@ def test_the_bases_own_program_is_deployed_first(tmp_path: Path) -> None:
 
 def test_the_command_prints_the_file_last_and_succeeds_if_the_gate_refuses() -> None:
     hub = {"GITHUB_SERVER_URL": "https://hub.example", "GITHUB_REPOSITORY": "a/b", "GITHUB_SHA": "abc"}
-    ended = run("pr-report", "--stack", "dev", "--events", str(FOLDER / "refused.jsonl"), **hub)
+    ended = run("pr-report", "dev", "--events", str(FOLDER / "refused.jsonl"), **hub)
     assert ended.returncode == 0, ended.stderr
     text = Path(ended.stdout.splitlines()[-1]).read_text()
     assert "(https://hub.example/a/b/blob/abc/docs/policies.md#idle-cost-ceiling)" in text
@@ -154,10 +154,10 @@ def test_the_command_prints_the_file_last_and_succeeds_if_the_gate_refuses() -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--stack", "dve", "--base", "HEAD"), "did you mean dev?"),
-        (("--stack", "dev", "--base", "no-such-branch"), "cannot compare with the commit 'no-such-branch'"),
-        (("--stack", "dev prod", "--events", str(FOLDER / "refused.jsonl")), "the one stack that it is of"),
-        (("--stack", "dev", "--events", "no-such-file"), "no-such-file"),
+        (("dve", "--base", "HEAD"), "did you mean dev?"),
+        (("dev", "--base", "no-such-branch"), "cannot compare with the commit 'no-such-branch'"),
+        (("dev", "prod", "--events", str(FOLDER / "refused.jsonl")), "the one stack that it is of"),
+        (("dev", "--events", "no-such-file"), "no-such-file"),
     ],
 )
 def test_wrong_use_is_exit_code_2(arguments: tuple[str, ...], words: str) -> None:

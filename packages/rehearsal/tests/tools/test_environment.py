@@ -126,22 +126,23 @@ def test_a_stamp_that_is_no_stamp_of_ours_is_no_installation(
     assert len(commands) == 6
 
 
+@pytest.mark.parametrize(("name", "package"), [("gpu", "gpu"), ("gpucluster", "rehearsal")])
 def test_the_command_starts_in_any_folder_and_takes_no_module_from_there(
-    project: Path, commands: list[list[str]], tmp_path: Path
+    project: Path, commands: list[list[str]], tmp_path: Path, name: str, package: str
 ) -> None:
     _prepare(project, "rehearsal")
-    launcher, python = project / ".venv" / "bin" / "gpu", project / ".venv" / "bin" / "python"
+    launcher, python = project / ".venv" / "bin" / name, project / ".venv" / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    command = project / "packages" / "gpu" / "gpu"
+    command = project / "packages" / package / package
     command.mkdir()
     (command / "__init__.py").touch()
     (command / "cli.py").write_text("import facts, json, sys\ndef main(): print(json.dumps(sys.argv[1:]))\n")
     (project / "facts.py").touch()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for name in ("json.py", "facts.py", "gpu.py"):
-        (elsewhere / name).write_text("raise RuntimeError\n")
+    for module in ("json.py", "facts.py", f"{package}.py"):
+        (elsewhere / module).write_text("raise RuntimeError\n")
     done = subprocess.run(
         [launcher, "submit", "--", "a b"], cwd=elsewhere, capture_output=True, text=True, check=True, timeout=240
     )
