@@ -90,7 +90,7 @@ preview: setup-rehearsal ## pulumi preview with the policy gate, pools, prices a
 	@$(REHEARSAL) preview "$(STACK)" $(if $(filter command line,$(origin BASE)),--base "$(BASE)")
 
 pr-report: setup-rehearsal ## What a change does to pools, jobs, prices and quotas, as a comment for a pull request (STACK=, a list, by default those that differ from BASE=; EVENTS=log of a real preview); the last line is its file
-	@$(REHEARSAL) pr-report $(if $(filter command line,$(origin STACK)),$(STACK)) --base "$(BASE)" $(if $(EVENTS),--events "$(EVENTS)")
+	@$(REHEARSAL) pr-report $(if $(filter command line,$(origin STACK)),"$(STACK)") --base "$(BASE)" $(if $(EVENTS),--events "$(EVENTS)")
 
 scan: setup-rehearsal ## The gate's findings as SARIF for code scanning, in build/gate.sarif; no account needed (STACK=)
 	@mkdir -p build && rm -f build/gate.sarif

@@ -245,7 +245,8 @@ def pr_report(
     from rehearsal.report.pull_request import comment
     from rehearsal.run.pull_request import OUTPUT, changed_stacks, reports
 
-    stacks, removed = (chosen, []) if chosen else changed_stacks(base)
+    # make passes all of them as one argument.
+    stacks, removed = (" ".join(chosen).split(), []) if chosen else changed_stacks(base)
     if events is not None and (len(stacks) != 1 or not events.is_file()):
         _bad_input(f"--events {events}: write a file, and the one stack that it is of")
     with checkout(base, ROOT / "build" / "preview") if events is None else nullcontext(events) as source:
