@@ -88,7 +88,7 @@ def placed(settings: Settings, service: InferenceServiceSetting) -> tuple[Offer,
         gpu=service.gpu,
         spot=service.spot,
         memory_mib=(service.memory_gib or 0) * _MIB_PER_GIB,
-        pods=max(1, service.min),
+        workers=max(1, service.min),
     )
     return stack_offer, place(stack_offer, request)
 

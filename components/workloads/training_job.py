@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 import pulumi
@@ -12,15 +12,14 @@ from components.access import namespaces
 from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, uninterrupted_budget
-from facts.jobs.fit import PodRequest
-from facts.jobs.job import TrainingJobSpec, manifests
-from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.job import JobRequest, TrainingJobSpec, manifests
+from facts.jobs.plan import place, training_job
 from facts.jobs.sweep import Sweep
 
 # Placement depends on the pools and a Job's template is immutable, so a new pool would replace a running job. https://kubernetes.io/docs/concepts/workloads/controllers/job/
 _IGNORED_CHANGES: Final = (
     "spec.template.metadata.annotations",
-    *(f"spec.template.spec.{field}" for field in ("affinity", "tolerations", "terminationGracePeriodSeconds")),
+    *(f"spec.template.spec.{key}" for key in ("affinity", "tolerations", "terminationGracePeriodSeconds")),
 )
 # The provider waits for a Job to complete (https://github.com/pulumi/pulumi-kubernetes/pull/633), unless an annotation
 # says otherwise (https://github.com/pulumi/pulumi-kubernetes/pull/417).
@@ -92,27 +91,9 @@ def _job(name: str, args: TrainingJobArgs) -> TrainingJobSpec:
     # A placeholder; the real URL is an output and set below.
     addresses = {"checkpoints": ""} if args.checkpoints is not None else {}
     stack_offer = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), addresses)
-    job_request = JobRequest(
-        request=PodRequest(
-            gpus=args.gpus,
-            gpu=args.gpu,
-            milli_cpu=args.milli_cpu,
-            memory_mib=args.memory_mib,
-            disk_mib=args.disk_mib,
-            spot=args.spot,
-            pods=args.workers,
-        ),
-        name=name,
-        namespace=args.namespace,
-        command=args.command,
-        workers=args.workers,
-        sweep=args.sweep,
-        at_once=args.at_once,
-        retries=args.retries,
-        grace_seconds=args.grace_seconds,
-        env=args.env,
-    )
-    job = training_job(job_request, place(stack_offer, job_request.request), "", stack_offer)
+    same = {each.name for each in fields(args)} & {each.name for each in fields(JobRequest)}
+    asked = JobRequest(name=name, **{key: getattr(args, key) for key in same})
+    job = training_job(asked, place(stack_offer, asked), "", stack_offer)
     # Outputs may take the place of strings in a manifest.
     outputs: dict[str, Any] = {"image": args.image}
     if job.checkpoints is not None and args.checkpoints is not None:

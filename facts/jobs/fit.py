@@ -15,7 +15,7 @@ _MIB_PER_GIB = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class PodRequest:
-    """The resources of each of ``pods`` pods that run at the same time; 0 and ``None`` request nothing.
+    """The resources of each of ``workers`` pods that run at the same time; 0 and ``None`` request nothing.
 
     ``gpu`` is a type's name or a part of it (``a100``).
     """
@@ -26,7 +26,7 @@ class PodRequest:
     memory_mib: int = 0
     disk_mib: int = 0
     spot: bool | None = None
-    pods: int = 1
+    workers: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def fits(offer: Offer, request: PodRequest) -> list[Fit]:
             pods_per_node=min(pods_per_node(pool, request) for pool in taking),
             larger=_enough_gpus_in_smaller(offer, taking[0], request),
         )
-        if fit.most_pods >= request.pods:
+        if fit.most_pods >= request.workers:
             fitting.append(fit)
     return sorted(fitting, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus_per_node))
 
@@ -106,8 +106,8 @@ def misses(offer: Offer, request: PodRequest) -> list[Miss]:
         room = sum(pod_room(pool, request) for pool in taking)
         for pool in pools:
             lacks = tuple(_lacks(pool, request))
-            if not lacks and room < request.pods:
-                lacks = (f"room for {room} such pod{'' if room == 1 else 's'} at once, not {request.pods}",)
+            if not lacks and room < request.workers:
+                lacks = (f"room for {room} such pod{'' if room == 1 else 's'} at once, not {request.workers}",)
             if lacks:
                 missing.append(Miss(pool=pool, lacks=lacks))
     return sorted(

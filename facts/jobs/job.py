@@ -6,14 +6,16 @@ Who reads this: the command ``gpu submit``, and components that declare jobs.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
 from facts.concepts.pool import OPT_OUT_LABEL, placement
+from facts.jobs.fit import PodRequest
 from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
-from facts.jobs.sweep import Sweep
+from facts.jobs.sweep import Sweep, unnamed
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "gpucluster"
@@ -36,6 +38,9 @@ PART_BYTES: Final = 900 * 1024
 
 https://kubernetes.io/docs/concepts/configuration/configmap/
 """
+LONGEST_NAME: Final = 52
+"""Pods of an indexed Job are called <job>-<index>, which is a host name: at most 63 characters."""
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _CHECKPOINTS_OF_ALL: Final = "CHECKPOINTS_OF_ALL"
 _INDEX: Final = "JOB_COMPLETION_INDEX"
 _OWN_INDEX: Final = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
@@ -43,53 +48,84 @@ _WEEK: Final = 7 * 24 * 3600
 _CONTAINER: Final = "main"
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingJobSpec:
-    """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep. A ``JobRequest``
-    checks what belongs together.
+class AskError(ValueError):
+    """The request is invalid; the message says what to write instead."""
 
-    - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
+
+@dataclass(frozen=True, kw_only=True)
+class JobRequest(PodRequest):
+    """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep.
+
     - ``command``: replaces the image's own program.
-    - ``gpus``: per pod. ``milli_cpu``, ``memory_mib``, ``disk_mib``: requests per pod; 0 requests nothing.
     - ``workers``: pods that start together and find each other by torchrun's variables.
     - ``at_once``: most runs of a ``sweep`` at the same time.
     - ``retries``: failures of the program itself, per run of a sweep and per worker.
-    - ``timeout_seconds``: each pod is stopped so long after its start on a node, and has failed; ``None``: never.
+    - ``timeout_seconds``: each pod is stopped so long after its start on a node, and has failed; ``None``: never. It is
+      not retried unless ``retries`` says so.
+    - ``priority``: low, normal or high; the team's own unless given.
     - ``grace_seconds``: from SIGTERM to SIGKILL; a spot node gives at most the cloud's notice.
-    - ``larger_node``: use a node with more GPUs than needed, for its memory.
-    - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
+    - ``service_account``: one of ``namespace``; that of the stack's checkpoints unless given, if it is there.
     - ``files``: a compressed tar archive that is unpacked to ``/workspace``; it needs a ``command``.
-    - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
-    - ``queue``: the Kueue queue of the namespace.
-    - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
-    - ``kept_seconds``: the Job is deleted this long after its end; ``None``: never.
+
+    Raises:
+        AskError: what is wrong with a name, or what does not belong together.
     """
 
     name: str
     namespace: str
-    image: str
     command: tuple[str, ...] = ()
-    gpus: int = 1
+    sweep: Sweep | None = None
+    at_once: int | None = None
+    retries: int | None = None
+    timeout_seconds: int | None = None
+    priority: str | None = None
+    grace_seconds: int | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    service_account: str | None = None
+    files: bytes = b""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or len(self.name) > LONGEST_NAME:
+            raise AskError(
+                f"--name {self.name}: write lowercase letters, digits and '-', {LONGEST_NAME} characters at most"
+            )
+        if self.sweep is not None and self.workers > 1:
+            raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
+        if self.sweep is not None and not self.command:
+            raise AskError("--sweep: write the program after --; its arguments receive the values")
+        if self.files and not self.command:
+            raise AskError("--sync: write the program after --, as in `gpu submit --sync -- python train.py`")
+        if names := unnamed(self.command, self.sweep):
+            braces = ", ".join(f"{{{name}}}" for name in names)
+            raise AskError(
+                f"{braces}: no --sweep has that name; write --sweep {names[0]}=…, or move text with braces into a file"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJobSpec(JobRequest):
+    """A request with everything that the cluster adds to it.
+
+    - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
+    - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
+    - ``larger_node``: use a node with more GPUs than needed, for its memory.
+    - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
+    - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
+    - ``queue``: the Kueue queue of the namespace.
+    - ``kept_seconds``: the Job is deleted this long after its end; ``None``: never.
+    """
+
+    image: str
     pools: tuple[str, ...]
     taints: tuple[Taint, ...]
     kind: Mapping[str, str] = field(default_factory=dict)
-    milli_cpu: int = 0
-    memory_mib: int = 0
-    disk_mib: int = 0
-    env: Mapping[str, str] = field(default_factory=dict)
-    workers: int = 1
-    sweep: Sweep | None = None
-    at_once: int | None = None
+    spot: bool = False
     retries: int = 0
-    timeout_seconds: int | None = None
     grace_seconds: int = 30
     larger_node: bool = False
-    service_account: str | None = None
     checkpoints: str | None = None
-    files: bytes = b""
     volume: str | None = None
     queue: str | None = None
-    spot: bool = False
     kept_seconds: int | None = _WEEK
     priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)

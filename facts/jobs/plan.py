@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Final
 
 from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, TeamOffer
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
-from facts.jobs.job import TrainingJobSpec
-from facts.jobs.sweep import Sweep, unnamed
+from facts.jobs.job import AskError, JobRequest, TrainingJobSpec
 
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-LONGEST_NAME: Final = 52
-"""Pods of an indexed Job are called <job>-<index>, which is a host name: at most 63 characters."""
 _USUAL_GRACE: Final = 30
 _RETRIES_OF_WORKERS: Final = 3
-
-
-class AskError(ValueError):
-    """The request is invalid; the message says what to write instead."""
 
 
 class NothingFits(Exception):
@@ -34,51 +24,6 @@ class NothingFits(Exception):
             else f"no pool fits; the nearest is {nearest.pool.name}: {'; '.join(nearest.lacks)}"
         )
         self.misses = tuple(misses)
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobRequest:
-    """A submission: ``request`` with ``pods`` that have to run at once, and the program. Names are checked on creation.
-
-    ``timeout_seconds``: of each pod; a program that is stopped by it is not retried unless ``retries`` says so.
-    ``priority`` is low, normal or high; the team's own unless given. ``service_account`` is one of ``namespace``; that
-    of the stack's checkpoints unless given, if it is there.
-
-    Raises:
-        AskError: what is wrong.
-    """
-
-    request: PodRequest
-    name: str
-    namespace: str
-    command: tuple[str, ...] = ()
-    workers: int = 1
-    sweep: Sweep | None = None
-    at_once: int | None = None
-    retries: int | None = None
-    timeout_seconds: int | None = None
-    priority: str | None = None
-    grace_seconds: int | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
-    service_account: str | None = None
-    files: bytes = b""
-
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name) or len(self.name) > LONGEST_NAME:
-            raise AskError(
-                f"--name {self.name}: write lowercase letters, digits and '-', {LONGEST_NAME} characters at most"
-            )
-        if self.sweep is not None and self.workers > 1:
-            raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
-        if self.sweep is not None and not self.command:
-            raise AskError("--sweep: write the program after --; its arguments receive the values")
-        if self.files and not self.command:
-            raise AskError("--sync: write the program after --, as in `gpu submit --sync -- python train.py`")
-        if names := unnamed(self.command, self.sweep):
-            braces = ", ".join(f"{{{name}}}" for name in names)
-            raise AskError(
-                f"{braces}: no --sweep has that name; write --sweep {names[0]}=…, or move text with braces into a file"
-            )
 
 
 def place(offer: Offer, request: PodRequest) -> Fit:
@@ -100,7 +45,7 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
         AskError: its pods, which run at once, ask for more GPUs than the team may ever have.
     """
     team = next((team for team in offer.teams if team.name == asked.namespace), None)
-    gpus = asked.request.gpus * asked.workers
+    gpus = asked.gpus * asked.workers
     if team is not None and gpus > team.gpus:
         raise AskError(f"{gpus} GPUs at once exceed the quota of team {team.name}, {team.gpus}; request fewer GPUs")
     return team
@@ -149,38 +94,29 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
     account = account_of(asked, offer)
     somebody = f"{asked.namespace}/{account}"
     bucket = offer.checkpoints
-    request, notice = asked.request, fit.grace_seconds
+    notice = fit.grace_seconds
     grace = asked.grace_seconds if asked.grace_seconds is not None else _USUAL_GRACE
     usual = _RETRIES_OF_WORKERS if asked.workers > 1 and asked.timeout_seconds is None else 0
     retries = asked.retries if asked.retries is not None else usual
     return TrainingJobSpec(
-        name=asked.name,
-        namespace=asked.namespace,
-        image=image,
-        command=asked.command,
-        gpus=request.gpus,
-        pools=tuple(pool.name for pool in fit.pools),
-        taints=fit.taints,
-        kind=fit.kind,
-        milli_cpu=request.milli_cpu,
-        memory_mib=request.memory_mib,
-        disk_mib=request.disk_mib,
-        env=asked.env,
-        workers=asked.workers,
-        sweep=asked.sweep,
-        at_once=_at_once(asked, fit, team, queued=queued),
-        retries=retries,
-        timeout_seconds=asked.timeout_seconds,
-        files=asked.files,
-        grace_seconds=grace if notice is None else min(grace, notice),
-        larger_node=fit.larger,
-        service_account=account,
-        priority_class=priority_class_of(offer, team, asked.priority),
-        pod_labels=offer.account_labels if somebody in offer.accounts else {},
-        volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
-        queue=QUEUE if queued else None,
-        spot=any(pool.spot for pool in fit.pools),
-        checkpoints=f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
+        **{
+            **vars(asked),
+            "image": image,
+            "pools": tuple(pool.name for pool in fit.pools),
+            "taints": fit.taints,
+            "kind": fit.kind,
+            "at_once": _at_once(asked, fit, team, queued=queued),
+            "retries": retries,
+            "grace_seconds": grace if notice is None else min(grace, notice),
+            "larger_node": fit.larger,
+            "service_account": account,
+            "priority_class": priority_class_of(offer, team, asked.priority),
+            "pod_labels": offer.account_labels if somebody in offer.accounts else {},
+            "volume": SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
+            "queue": QUEUE if queued else None,
+            "spot": any(pool.spot for pool in fit.pools),
+            "checkpoints": f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
+        }
     )
 
 
@@ -197,5 +133,5 @@ def _at_once(asked: JobRequest, fit: Fit, team: TeamOffer | None, *, queued: boo
             f"{', '.join(pool.name for pool in fit.pools)} has room for {most} such pods; request fewer"
         )
     if queued and team is not None:
-        most = min(most, team.gpus // max(1, asked.request.gpus))
+        most = min(most, team.gpus // max(1, asked.gpus))
     return min(asked.at_once or most, most)

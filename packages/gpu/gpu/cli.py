@@ -12,7 +12,8 @@ from typer.completion import (
 )
 
 from facts.concepts.offer import OfferError
-from facts.jobs.plan import AskError, NothingFits
+from facts.jobs.job import AskError
+from facts.jobs.plan import NothingFits
 from facts.jobs.sweep import SweepError
 from gpu import __version__
 from gpu.cluster import ClusterError

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from facts.concepts.notifier import NOTIFIER
 from facts.concepts.rest import resource_path
-from facts.jobs.job import MANAGED_BY, MANAGER, TrainingJobSpec
-from facts.jobs.plan import AskError
+from facts.jobs.job import MANAGED_BY, MANAGER, AskError, TrainingJobSpec
 from gpu.cluster import ClusterClient, ClusterError
 
 _IMAGE: Final = "docker.io/library/python:3.13-alpine"

@@ -12,8 +12,7 @@ from typing import Final
 
 from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import quantity, uninterrupted_budget
-from facts.jobs.job import TrainingJobSpec, manifests
-from facts.jobs.plan import LONGEST_NAME, AskError
+from facts.jobs.job import LONGEST_NAME, AskError, TrainingJobSpec, manifests
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path
 
 _MIB: Final = 1024 * 1024

@@ -56,12 +56,12 @@ def test_a_larger_node_for_its_memory_is_known_as_such() -> None:
 
 
 def test_pods_that_work_together_need_room_at_once() -> None:
-    assert chosen(PodRequest(pods=3), SMALL) == [["t4-1"]]
-    assert chosen(PodRequest(pods=4), SMALL) == []
-    assert chosen(PodRequest(pods=12), LARGE) == [["t4-4"]]
-    assert chosen(PodRequest(pods=6, memory_mib=30 * 1024), LARGE) == [["t4-4"]]
-    assert chosen(PodRequest(pods=7, memory_mib=30 * 1024), LARGE) == []
-    (miss,) = misses(offer(SMALL), PodRequest(pods=4))
+    assert chosen(PodRequest(workers=3), SMALL) == [["t4-1"]]
+    assert chosen(PodRequest(workers=4), SMALL) == []
+    assert chosen(PodRequest(workers=12), LARGE) == [["t4-4"]]
+    assert chosen(PodRequest(workers=6, memory_mib=30 * 1024), LARGE) == [["t4-4"]]
+    assert chosen(PodRequest(workers=7, memory_mib=30 * 1024), LARGE) == []
+    (miss,) = misses(offer(SMALL), PodRequest(workers=4))
     assert miss.lacks == ("room for 3 such pods at once, not 4",)
 
 

@@ -8,9 +8,7 @@ import pytest
 
 from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.pool import GPU_TAINT, POOL_LABEL, size_taint
-from facts.jobs.fit import PodRequest
-from facts.jobs.job import TrainingJobSpec, manifests
-from facts.jobs.plan import AskError, JobRequest
+from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
 from facts.jobs.sweep import Sweep
 
 SWEEP = Sweep({"seed": ("0", "1", "2")})
@@ -161,4 +159,4 @@ def test_a_larger_node_on_purpose_opts_out_of_isolation() -> None:
 )
 def test_what_cannot_be_one_job_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(AskError, match=message):
-        JobRequest(request=PodRequest(), name="train", namespace="default", **changes)
+        JobRequest(name="train", namespace="default", **changes)

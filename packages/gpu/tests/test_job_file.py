@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from facts.concepts.offer import TeamOffer
-from facts.jobs.plan import AskError, priority_class_of
+from facts.jobs.job import AskError
+from facts.jobs.plan import priority_class_of
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import FakeCluster, Run, cluster, gpu
 

@@ -9,8 +9,8 @@ import pytest
 
 from facts.concepts.offer import CheckpointsOffer, TeamOffer
 from facts.jobs.fit import PodRequest
-from facts.jobs.job import manifests
-from facts.jobs.plan import AskError, JobRequest, NothingFits, place, team_of, training_job
+from facts.jobs.job import AskError, JobRequest, manifests
+from facts.jobs.plan import NothingFits, place, team_of, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import ClusterClient, ClusterError, Reply
 from gpu.submit import create, mebibytes, millicores, name_for
@@ -39,7 +39,6 @@ class FakeCluster(ClusterClient):
 
 def asked(**changes: Any) -> JobRequest:
     usual: dict[str, Any] = {
-        "request": PodRequest(),
         "name": "train",
         "namespace": "team-a",
         "command": ("python", "x.py"),
@@ -48,15 +47,15 @@ def asked(**changes: Any) -> JobRequest:
 
 
 def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) -> Any:
-    job_request = asked(**{"request": PodRequest(pods=workers), "workers": workers, **changes})
+    job_request = asked(workers=workers, **changes)
     there = replace(offer(SPOT, FALLBACK), **(has or {}))
-    return training_job(job_request, place(there, job_request.request), "example.com/x:1", there)
+    return training_job(job_request, place(there, job_request), "example.com/x:1", there)
 
 
 @pytest.mark.parametrize(("workers", "refused"), [(1, False), (2, False), (3, True)])
 def test_a_job_that_its_team_may_never_run_is_refused_at_once(workers: int, refused: bool) -> None:
     there = replace(offer(SPOT), teams=(TeamOffer(name="team-a", gpus=4), TeamOffer(name="other", gpus=1)))
-    job_request = asked(request=PodRequest(gpus=2, pods=workers), workers=workers)
+    job_request = asked(gpus=2, workers=workers)
     if refused:
         with pytest.raises(AskError, match="6 GPUs at once exceed the quota of team team-a, 4"):
             team_of(there, job_request)
@@ -96,13 +95,13 @@ def test_nothing_is_left_of_what_is_refused(refused: str) -> None:
 
 def test_a_job_that_may_not_be_interrupted_has_its_namespaces_budget_which_stays() -> None:
     cluster = FakeCluster()
-    create(cluster, job(request=PodRequest(spot=False)))
+    create(cluster, job(spot=False))
     _, budget = cluster.objects
     assert budget["metadata"] == {"name": "gpucluster-uninterrupted", "namespace": "team-a"}
     cluster = FakeCluster("PodDisruptionBudget", 409)
-    assert create(cluster, job(request=PodRequest(spot=False))) == ("look at Job",)
+    assert create(cluster, job(spot=False)) == ("look at Job",)
     cluster = FakeCluster("PodDisruptionBudget")
-    (_, warning) = create(cluster, job(request=PodRequest(spot=False)))
+    (_, warning) = create(cluster, job(spot=False))
     assert warning == "the cloud's maintenance may end the job: no PodDisruptionBudget in team-a: no"
     assert [each["kind"] for each in cluster.objects] == ["Job"]
 

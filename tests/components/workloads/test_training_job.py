@@ -12,9 +12,8 @@ from components.cluster import Cluster, ClusterArgs
 from components.published_offer import offer
 from components.settings import Settings, from_stack_file
 from components.workloads.training_job import TrainingJob, TrainingJobArgs
-from facts.jobs.fit import PodRequest
-from facts.jobs.job import manifests
-from facts.jobs.plan import AskError, JobRequest, NothingFits, place, training_job
+from facts.jobs.job import AskError, JobRequest, manifests
+from facts.jobs.plan import NothingFits, place, training_job
 from facts.jobs.sweep import Sweep
 from tests import recorder
 from tests.components.workloads.stacks import CLOUDS
@@ -55,17 +54,9 @@ def only_job(recording: recorder.Recording) -> dict[str, Any]:
 )
 def test_it_is_what_gpu_submit_would_make_of_the_same_wish(cloud: str, shape: dict[str, Any]) -> None:
     settings = settings_of(cloud)
-    spot = {"spot": shape["spot"]} if "spot" in shape else {}
-    request = PodRequest(pods=shape.get("workers", 1), **spot)
-    asked = JobRequest(
-        request=request,
-        name="train",
-        namespace="default",
-        command=("python", "train.py"),
-        **{key: value for key, value in shape.items() if key != "spot"},
-    )
+    asked = JobRequest(name="train", namespace="default", command=("python", "train.py"), **shape)
     there = offer(settings, settings.gpu_pools, (), {"checkpoints": URL})
-    by_hand, *services = manifests(training_job(asked, place(there, request), "registry.example/train:1", there))
+    by_hand, *services = manifests(training_job(asked, place(there, asked), "registry.example/train:1", there))
     recording = declared(settings, checkpoints=pulumi.Output.from_input(URL), **shape)
     job = only_job(recording)
     assert job["spec"] == {key: each for key, each in by_hand["spec"].items() if key != "ttlSecondsAfterFinished"}

@@ -9,7 +9,8 @@ from typing import Annotated, Final
 import typer
 from rich.markup import escape
 
-from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.job import JobRequest
+from facts.jobs.plan import place, training_job
 from facts.jobs.runner import until_idle
 from gpu.cluster import ClusterClient, Object, job_path
 from gpu.commands import options
@@ -62,7 +63,7 @@ def dev(
         offer = cluster.offer()
         fit = place(offer, request)
         job_request = JobRequest(
-            request=request,
+            **vars(request),
             name=name,
             namespace=cluster.namespace,
             command=until_idle(whole_seconds("--idle", idle)),

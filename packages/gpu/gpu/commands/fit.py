@@ -38,7 +38,7 @@ def fit(
 
     Exit code 1 if no pool fits.
     """
-    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
+    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, workers=workers)
     if everywhere:
         if context is not None:
             fail("--all asks all clusters, --context one; write one of them", EXIT_BAD_INPUT)

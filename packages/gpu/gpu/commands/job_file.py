@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 import yaml
 
-from facts.jobs.plan import AskError
+from facts.jobs.job import AskError
 
 COMMAND: Final = "command"
 _NOT_IN_A_FILE: Final = frozenset({"file", "help"})

@@ -50,7 +50,7 @@ def request_of(
     cpus: str | None,
     disk: str | None,
     spot: bool | None,
-    pods: int = 1,
+    workers: int = 1,
 ) -> PodRequest:
     """The options as a request. Raises AskError."""
     return PodRequest(
@@ -60,7 +60,7 @@ def request_of(
         milli_cpu=millicores("--cpus", cpus) if cpus else 0,
         disk_mib=mebibytes("--disk", disk) if disk else 0,
         spot=spot,
-        pods=pods,
+        workers=workers,
     )
 
 
@@ -70,7 +70,7 @@ def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) ->
     names = ", then ".join(f"{pool.name}{_limits(pool)}" for pool in fit.pools)
     price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd)}/h per node"
     per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
-    total = f", {-(-request.pods // fit.pods_per_node)} nodes" if request.pods > fit.pods_per_node else ""
+    total = f", {-(-request.workers // fit.pods_per_node)} nodes" if request.workers > fit.pods_per_node else ""
     return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{total}; {_start(fit, nodes)}"
 
 
@@ -81,7 +81,7 @@ def _limits(pool: PoolOffer) -> str:
 
 def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> dict[str, Any]:
     """The same as JSON."""
-    needed = -(-request.pods // fit.pods_per_node)
+    needed = -(-request.workers // fit.pods_per_node)
     return {
         "pools": [pool.name for pool in fit.pools],
         "gpu": fit.pools[0].gpu,

@@ -17,8 +17,8 @@ from rich.markup import escape
 
 from facts.concepts.kubernetes import uninterrupted_budget
 from facts.concepts.offer import Offer
-from facts.jobs.job import TrainingJobSpec, manifests
-from facts.jobs.plan import AskError, JobRequest, place, team_of, training_job
+from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
+from facts.jobs.plan import place, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
 from gpu.brakes import SweepPrice, script_of, sweep_price
@@ -156,14 +156,13 @@ def submit(
     archive = pack(Path.cwd()) if synced else None
     if script is not None and archive is not None and os.path.normpath(script) not in archive.files:
         raise AskError(f"{script} is not synced, because .gitignore lists it; remove it there, or use --build")
-    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
+    request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, workers=workers)
     cluster = ClusterClient(context, team)
     job_request = JobRequest(
-        request=request,
+        **vars(request),
         name=name or name_for(program, image),
         namespace=cluster.namespace,
         command=program,
-        workers=workers,
         sweep=parse(sweep or ()),
         at_once=at_once,
         retries=retries,

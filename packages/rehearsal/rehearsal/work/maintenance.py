@@ -13,8 +13,8 @@ from typing import Final
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest, fits
-from facts.jobs.job import TrainingJobSpec
-from facts.jobs.plan import JobRequest, training_job
+from facts.jobs.job import JobRequest, TrainingJobSpec
+from facts.jobs.plan import training_job
 from gpu.cluster import job_path, pod_path
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.scenario.check import Check
@@ -98,6 +98,6 @@ def _jobs(offer: Offer) -> list[TrainingJobSpec]:
     gpus = min(pool.gpus_per_pod for pool in fitting[0].pools)
     request = PodRequest(gpus=gpus, gpu=fitting[0].pools[0].gpu, spot=False)
     fit = next(iter(fits(offer, request)), fitting[0])
-    asked = JobRequest(request=request, name=_NAME, namespace=DEFAULT_NAMESPACE, command=("python", "train.py"))
+    asked = JobRequest(**vars(request), name=_NAME, namespace=DEFAULT_NAMESPACE, command=("python", "train.py"))
     job = training_job(asked, fit, image(offer), offer)
     return [job, replace(job, name=f"{_NAME}-idle")] if fit.most_pods > fit.pods_per_node else [job]

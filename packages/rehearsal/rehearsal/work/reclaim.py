@@ -13,8 +13,8 @@ from typing import Any, Final
 from facts.concepts.counts import counted
 from facts.concepts.offer import Offer
 from facts.jobs.fit import PodRequest
-from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
-from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.job import INDEX_ANNOTATION, JobRequest, TrainingJobSpec
+from facts.jobs.plan import place, training_job
 from gpu.cluster import job_path, pod_path
 from rehearsal.cluster.api import Api, ApiError, Object, condition
 from rehearsal.scenario.check import Check
@@ -100,13 +100,14 @@ def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
     smallest = place(offer, PodRequest(gpus=1, spot=spot))
     gpus = min(pool.gpus_per_pod for pool in smallest.pools)
     fit = place(offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
-    workers = min(2, fit.most_pods_of_one_pool)
     asked = JobRequest(
-        request=PodRequest(gpus=gpus, gpu=fit.pools[0].gpu, spot=spot, pods=workers),
+        gpus=gpus,
+        gpu=fit.pools[0].gpu,
+        spot=spot,
+        workers=min(2, fit.most_pods_of_one_pool),
         name=NAME,
         namespace=namespace(offer),
         command=("torchrun", "train.py"),
-        workers=workers,
     )
     return training_job(asked, fit, image(offer), offer), fit.grace_seconds
 

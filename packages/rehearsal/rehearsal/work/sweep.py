@@ -9,9 +9,8 @@ from typing import Any, Final
 
 from facts.concepts.counts import counted
 from facts.concepts.offer import Offer
-from facts.jobs.fit import PodRequest
-from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
-from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.job import INDEX_ANNOTATION, JobRequest, TrainingJobSpec
+from facts.jobs.plan import place, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import job_path
 from rehearsal.cluster.api import Api, ApiError
@@ -87,16 +86,14 @@ def _jobs(offer: Offer) -> list[TrainingJobSpec]:
     jobs = []
     for number, gpus in enumerate(sizes):
         runs = RUNS // len(sizes) + (number < RUNS % len(sizes))
-        request = PodRequest(gpus=gpus)
-        fit = place(offer, request)
         asked = JobRequest(
-            request=request,
+            gpus=gpus,
             name=f"sweep-{gpus}",
             namespace=namespace(offer),
             command=("python", "train.py", "--seed={seed}"),
             sweep=Sweep({"seed": tuple(map(str, range(runs)))}),
         )
-        jobs.append(training_job(asked, fit, image(offer), offer))
+        jobs.append(training_job(asked, place(offer, asked), image(offer), offer))
     return jobs
 
 

@@ -13,9 +13,8 @@ from components.published_offer import offer
 from components.settings import from_stack_file
 from components.workloads.queue import flavors_of
 from facts.concepts.offer import QUEUE, from_config_map, to_config_map
-from facts.jobs.fit import PodRequest
-from facts.jobs.job import QUEUE_LABEL, manifests
-from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.job import QUEUE_LABEL, JobRequest, manifests
+from facts.jobs.plan import place, training_job
 from tests.components.settings.test_clouds import load_stack
 from tests.components.workloads import stacks
 from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, releases, with_all
@@ -76,8 +75,8 @@ def test_every_flavor_leaves_each_fallback_pool_and_zone_open_to_the_job(
     flavors = [flavor["spec"] for flavor in flavors_of(settings.gpu_pools)]
     assert len(flavors) > 2 * pool_count
     offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
-    asked = JobRequest(request=PodRequest(gpu="t4", gpus=gpus), name="train", namespace="default")
-    job = training_job(asked, place(offered, asked.request), "image", offered)
+    asked = JobRequest(gpu="t4", gpus=gpus, name="train", namespace="default")
+    job = training_job(asked, place(offered, asked), "image", offered)
     assigned = admitted(flavors, manifests(job)[0]["spec"]["template"]["spec"])
     assert len(assigned) == len(job.pools) == pool_count
     for flavor in assigned:
@@ -124,8 +123,8 @@ def test_control_planes_reach_its_webhook_as_they_reach_kubelets(cloud: str) -> 
 def submitted(namespace: str, **request: Any) -> dict[str, Any]:
     settings = from_stack_file(ROOT / "examples" / "research-lab.yaml")
     offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
-    asked = JobRequest(request=PodRequest(**request), name="train", namespace=namespace)
-    return manifests(training_job(asked, place(offered, asked.request), "image", offered))[0]
+    asked = JobRequest(**request, name="train", namespace=namespace)
+    return manifests(training_job(asked, place(offered, asked), "image", offered))[0]
 
 
 def test_a_job_of_the_command_waits_in_the_queue_of_its_namespace_and_no_other_does() -> None:
