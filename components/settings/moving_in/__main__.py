@@ -48,15 +48,18 @@ def read(answers: Sequence[Answer]) -> OldCluster:
     """The cluster that the answers describe, whichever cloud's they are.
 
     Raises:
-        ValueError: no cloud's answer, with the commands to run; or what the cloud's module refuses.
+        ValueError: no cloud's answer, with the commands to run; several clusters; or what the cloud's module refuses.
     """
     rooms = [import_module(f"components.settings.moving_in.{cloud}") for cloud in catalog.clouds()]
-    for room in rooms:
-        cluster: OldCluster | None = room.read(answers)
-        if cluster is not None:
-            return cluster
-    commands = "\n".join(room.COMMANDS for room in rooms)
-    raise ValueError(f"FROM is not the description of a cluster. Run the commands of your cloud:\n{commands}")
+    clusters = [(room, cluster) for room in rooms for cluster in room.clusters(answers)]
+    if not clusters:
+        commands = "\n".join(room.COMMANDS for room in rooms)
+        raise ValueError(f"FROM is not the description of a cluster. Run the commands of your cloud:\n{commands}")
+    if len(clusters) > 1:
+        raise ValueError(f"FROM holds {len(clusters)} clusters; a stack is one cluster")
+    ((room, cluster),) = clusters
+    old: OldCluster = room.read(cluster, answers)
+    return old
 
 
 def _answers(file: Path) -> Iterator[Answer]:

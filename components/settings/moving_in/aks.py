@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from components.settings.moving_in.answer import Answer, OldCluster, OldPool, control_plane_access, the_cluster
+from components.settings.moving_in.answer import Answer, Notes, OldCluster, OldPool, control_plane_access
 
 COMMANDS: Final = "az aks show --resource-group GROUP --name NAME > cluster.json"
 
@@ -18,16 +18,14 @@ _CHANNELS: Final = ("rapid", "stable")
 _OWN_DOMAIN: Final = "kubernetes.azure.com/"
 
 
-def read(answers: Sequence[Answer]) -> OldCluster | None:
-    """The cluster, if the answers are of AKS.
+def clusters(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers that are clusters of AKS."""
+    return [each for each in answers if "agentPoolProfiles" in each.content]
 
-    Raises:
-        ValueError: there are several clusters.
-    """
-    mine = [each for each in answers if "agentPoolProfiles" in each.content]
-    if not mine:
-        return None
-    cluster, notes = the_cluster(mine), dict[str, list[str]]()
+
+def read(cluster: Answer, _: Sequence[Answer]) -> OldCluster:
+    """The cluster of an answer."""
+    notes = Notes(list)
     region, profiles = cluster.get("location"), cluster.each("agentPoolProfiles")
     numbers = sorted({zone for each in profiles for zone in each.get("availabilityZones", ())})
     zones = [f"{region}-{number}" for number in numbers]
@@ -40,25 +38,18 @@ def read(answers: Sequence[Answer]) -> OldCluster | None:
         "region": region,
         "zones": zones or "none",
         "availability": "regional" if len(zones) > 1 else "zonal",
-        "kubernetes": {"version": version, **({"channel": channel} if channel in _CHANNELS else {})},
+        "kubernetes": {"version": version, "channel": channel if channel in _CHANNELS else None},
         "network": _network(cluster, profiles, notes),
         "tags": cluster.get("tags"),
     }
-    return OldCluster(
-        cloud="aks",
-        account=str(cluster.get("id")).split("/")[2],
-        name=cluster.get("name"),
-        keys={key: value for key, value in keys.items() if value},
-        pools=pools,
-        notes=notes,
-        leftovers=cluster.unread("aks"),
-    )
+    account = str(cluster.get("id")).split("/")[2]
+    return OldCluster(cloud="aks", account=account, keys=keys, pools=pools, notes=notes, answers=[cluster])
 
 
-def _network(cluster: Answer, profiles: Sequence[Answer], notes: dict[str, list[str]]) -> dict[str, Any]:
+def _network(cluster: Answer, profiles: Sequence[Answer], notes: Notes) -> dict[str, Any]:
     """The network of the first pool, unless AKS made it: that one ends with the old cluster."""
     subnets = list(dict.fromkeys(each.get("vnetSubnetId") for each in profiles if each.get("vnetSubnetId")))
-    about = notes.setdefault("network", [])
+    about = notes["network"]
     if not subnets:
         about.append("AKS created the old cluster's network and deletes it with the cluster; this stack makes its own")
     if len(subnets) > 1:
@@ -66,33 +57,30 @@ def _network(cluster: Answer, profiles: Sequence[Answer], notes: dict[str, list[
     network, _, subnet = subnets[0].partition("/subnets/") if subnets else ("", "", "")
     private = bool(cluster.get("apiServerAccessProfile.enablePrivateCluster"))
     zone = cluster.get("apiServerAccessProfile.privateDnsZone")
-    dns = {"privateDnsZone": zone} if private and zone not in (None, "system") else {}
+    dns_zone = zone if private and zone != "system" else None
     ranges_of_api = cluster.get("apiServerAccessProfile.authorizedIpRanges", ())
     allowed = {each: each if "/" in each else f"{each}/32" for each in ranges_of_api}
     overlay = cluster.get("networkProfile.networkPluginMode") == "overlay"
-    ranges = {
-        "podCidr": cluster.get("networkProfile.podCidr") if overlay else None,
-        "serviceCidr": cluster.get("networkProfile.serviceCidr"),
-    }
     if (plugin := cluster.get("networkProfile.networkPlugin")) and not overlay:
         about.append(f"the old cluster's network plugin is {plugin} without overlay; here pods have an overlay network")
     dataplane = cluster.get("networkProfile.networkDataplane")
     return {
-        **({"existing": {"network": network, "subnets": [subnet], **dns}} if subnets else {}),
+        "existing": {"network": network, "subnets": [subnet], "privateDnsZone": dns_zone} if subnets else None,
         **control_plane_access(allowed, private=private, notes=notes),
-        **{key: value for key, value in ranges.items() if value},
-        **({"dataplane": dataplane} if dataplane == "cilium" else {}),
+        "podCidr": cluster.get("networkProfile.podCidr") if overlay else None,
+        "serviceCidr": cluster.get("networkProfile.serviceCidr"),
+        "dataplane": dataplane if dataplane == "cilium" else None,
     }
 
 
-def _pool(pool: Answer, region: str, numbers: Sequence[str], notes: dict[str, list[str]]) -> OldPool:
+def _pool(pool: Answer, region: str, numbers: Sequence[str], notes: Notes) -> OldPool:
     name, own = pool.get("name"), pool.get("availabilityZones", [])
     scaled = pool.get("enableAutoScaling")
     size, least, most = pool.get("count", 0), pool.get("minCount", 0), pool.get("maxCount", 0)
     mig = str(pool.get("gpuInstanceProfile", "")).lower().removeprefix("mig")
     labels: dict[str, str] = pool.get("nodeLabels", {})
     if pool.get("osType", "Linux") != "Linux":
-        notes.setdefault("cpuPools", []).append(f"{name}: Linux here, because the program has no Windows pools")
+        notes["cpuPools"].append(f"{name}: Linux here, because the program has no Windows pools")
     return OldPool(
         name=name,
         machines=[pool.get("vmSize")],

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+Notes = defaultdict[str, list[str]]
+"""Key of a stack file → what to know about it."""
 
 
 class Answer:
@@ -75,27 +79,20 @@ class OldPool:
 class OldCluster:
     """A cluster as a stack file expresses it: ``keys`` by their names there, ``notes`` by the key that they explain.
 
-    ``leftovers``: fields of the answers that no key came from.
+    Keys without a value are left out, at any depth. ``answers`` describe it, the cluster first.
     """
 
     cloud: str
     account: str
-    name: str
     keys: Mapping[str, Any]
     pools: Sequence[OldPool]
-    notes: dict[str, list[str]]
-    leftovers: Sequence[str]
+    notes: Notes
+    answers: Sequence[Answer]
 
-
-def the_cluster(answers: Sequence[Answer]) -> Answer:
-    """The only cluster among answers that describe clusters.
-
-    Raises:
-        ValueError: there are several.
-    """
-    if len(answers) > 1:
-        raise ValueError(f"FROM holds {len(answers)} clusters; a stack is one cluster")
-    return answers[0]
+    @property
+    def name(self) -> str:
+        """Its name in the cloud."""
+        return str(self.answers[0].get("name"))
 
 
 def taints(objects: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
@@ -104,15 +101,13 @@ def taints(objects: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     return [{"key": each["key"], "value": each.get("value", ""), "effect": effects[each["effect"]]} for each in objects]
 
 
-def control_plane_access(
-    ranges_by_name: Mapping[str, str], *, private: bool, notes: dict[str, list[str]]
-) -> dict[str, Any]:
+def control_plane_access(ranges_by_name: Mapping[str, str], *, private: bool, notes: Notes) -> dict[str, Any]:
     """The keys ``privateEndpoint`` and ``authorizedNetworks``; a placeholder where every address is admitted."""
     ranges = [{"name": name, "cidr": cidr} for name, cidr in ranges_by_name.items() if cidr != "0.0.0.0/0"]
     if private:
-        return {"privateEndpoint": True, **({"authorizedNetworks": ranges} if ranges else {})}
+        return {"privateEndpoint": True, "authorizedNetworks": ranges}
     if not ranges:
-        notes.setdefault("network", []).append(
+        notes["network"].append(
             "authorizedNetworks: the old control plane admits every address; replace this example by your own ranges"
         )
     return {"authorizedNetworks": ranges or [{"name": "me", "cidr": "203.0.113.17/32"}]}

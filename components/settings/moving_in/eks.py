@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from components.settings.moving_in.answer import Answer, OldCluster, OldPool, control_plane_access, taints, the_cluster
+from components.settings.moving_in.answer import Answer, Notes, OldCluster, OldPool, control_plane_access, taints
 
 COMMANDS: Final = """\
 aws eks describe-cluster --name NAME > cluster.json
@@ -17,16 +17,18 @@ aws eks describe-nodegroup --cluster-name NAME --nodegroup-name GROUP >> cluster
 aws ec2 describe-subnets --subnet-ids SUBNET... >> cluster.json   # of the cluster, for its zones"""
 
 
-def read(answers: Sequence[Answer]) -> OldCluster | None:
-    """The cluster, if the answers are of EKS.
+def clusters(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers that are clusters of EKS."""
+    return [Answer(each.content["cluster"]) for each in answers if "arn" in (each.content.get("cluster") or {})]
+
+
+def read(cluster: Answer, answers: Sequence[Answer]) -> OldCluster:
+    """The cluster with its node groups.
 
     Raises:
-        ValueError: there are several clusters, or the answers of node groups are missing.
+        ValueError: the answers of node groups are missing.
     """
-    clusters = [Answer(each.content["cluster"]) for each in answers if "arn" in (each.content.get("cluster") or {})]
-    if not clusters:
-        return None
-    cluster, notes = the_cluster(clusters), dict[str, list[str]]()
+    notes = Notes(list)
     groups = [each.content["nodegroup"] for each in answers if "nodegroup" in each.content]
     pools = [Answer(each, f"nodegroup[{each['nodegroupName']}].") for each in groups]
     listed = {name for each in answers for name in each.content.get("nodegroups", ())}
@@ -38,7 +40,6 @@ def read(answers: Sequence[Answer]) -> OldCluster | None:
         notes["zones"] = [
             "EKS does not print them. Write those of the subnets: aws ec2 describe-subnets --subnet-ids …"
         ]
-    service_range = cluster.get("kubernetesNetworkConfig.serviceIpv4Cidr")
     allowed = {each: each for each in cluster.get("resourcesVpcConfig.publicAccessCidrs", ())}
     private = not cluster.get("resourcesVpcConfig.endpointPublicAccess")
     region = str(cluster.get("arn")).split(":")[3]
@@ -53,32 +54,24 @@ def read(answers: Sequence[Answer]) -> OldCluster | None:
         "network": {
             "existing": {"network": cluster.get("resourcesVpcConfig.vpcId"), "subnets": subnets},
             **control_plane_access({} if private else allowed, private=private, notes=notes),
-            **({"serviceCidr": service_range} if service_range else {}),
+            "serviceCidr": cluster.get("kubernetesNetworkConfig.serviceIpv4Cidr"),
         },
         "security": {
-            **({"kmsKey": keys_of_secrets[0]} if keys_of_secrets else {}),
-            **({"deletionProtection": True} if cluster.get("deletionProtection") else {}),
+            "kmsKey": next(iter(keys_of_secrets), None),
+            "deletionProtection": cluster.get("deletionProtection") or None,
         },
         "autoscaling": {"autoscaler": "cluster-autoscaler"},
         "tags": cluster.get("tags"),
     }
     read_pools = [_pool(each, subnets, zones, notes) for each in pools]
-    return OldCluster(
-        cloud="eks",
-        account=region,
-        name=cluster.get("name"),
-        keys={key: value for key, value in keys.items() if value},
-        pools=read_pools,
-        notes=notes,
-        leftovers=[*cluster.unread("eks"), *(line for each in pools for line in each.unread("eks"))],
-    )
+    return OldCluster(cloud="eks", account=region, keys=keys, pools=read_pools, notes=notes, answers=[cluster, *pools])
 
 
-def _pool(pool: Answer, subnets: Sequence[str], zones: dict[str, str], notes: dict[str, list[str]]) -> OldPool:
+def _pool(pool: Answer, subnets: Sequence[str], zones: dict[str, str], notes: Notes) -> OldPool:
     name, own = pool.get("nodegroupName"), pool.get("subnets", [])
     capacity = pool.get("capacityType", "ON_DEMAND")
     if capacity == "CAPACITY_BLOCK":
-        notes.setdefault("gpuPools", []).append(f"{name}: on-demand here; add its reservation, with its days")
+        notes["gpuPools"].append(f"{name}: on-demand here; add its reservation, with its days")
     return OldPool(
         name=name,
         machines=pool.get("instanceTypes", []),

@@ -8,21 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from components.settings.moving_in.answer import Answer, OldCluster, OldPool, control_plane_access, taints, the_cluster
+from components.settings.moving_in.answer import Answer, Notes, OldCluster, OldPool, control_plane_access, taints
 
 COMMANDS: Final = "gcloud container clusters describe NAME --location LOCATION --format json > cluster.json"
 
 
-def read(answers: Sequence[Answer]) -> OldCluster | None:
-    """The cluster, if the answers are of GKE.
+def clusters(answers: Sequence[Answer]) -> list[Answer]:
+    """The answers that are clusters of GKE."""
+    return [each for each in answers if "nodePools" in each.content and "selfLink" in each.content]
 
-    Raises:
-        ValueError: there are several clusters.
-    """
-    mine = [each for each in answers if "nodePools" in each.content and "selfLink" in each.content]
-    if not mine:
-        return None
-    cluster, notes = the_cluster(mine), dict[str, list[str]]()
+
+def read(cluster: Answer, _: Sequence[Answer]) -> OldCluster:
+    """The cluster of an answer."""
+    notes = Notes(list)
     location = cluster.get("location")
     _, _, after = str(cluster.get("selfLink")).partition("/projects/")
     zonal = location.count("-") == 2
@@ -37,25 +35,18 @@ def read(answers: Sequence[Answer]) -> OldCluster | None:
         "region": location.rpartition("-")[0] if zonal else location,
         "zones": zones,
         "availability": "zonal" if zonal else "regional",
-        "kubernetes": None if channel == "unspecified" else {"channel": channel},
+        "kubernetes": {"channel": None if channel == "unspecified" else channel},
         "network": _network(cluster, notes),
-        "security": {"kmsKey": key} if (key := cluster.get("databaseEncryption.keyName")) else None,
-        "autoscaling": {"profile": profile} if profile else None,
+        "security": {"kmsKey": cluster.get("databaseEncryption.keyName")},
+        "autoscaling": {"profile": profile},
         "labels": cluster.get("resourceLabels"),
     }
     pools = [_pool(each, zones, notes) for each in cluster.each("nodePools")]
-    return OldCluster(
-        cloud="gke",
-        account=after.split("/")[0],
-        name=cluster.get("name"),
-        keys={key: value for key, value in keys.items() if value},
-        pools=pools,
-        notes=notes,
-        leftovers=cluster.unread("gke"),
-    )
+    account = after.split("/")[0]
+    return OldCluster(cloud="gke", account=account, keys=keys, pools=pools, notes=notes, answers=[cluster])
 
 
-def _network(cluster: Answer, notes: dict[str, list[str]]) -> dict[str, Any]:
+def _network(cluster: Answer, notes: Notes) -> dict[str, Any]:
     """The subnet is the old cluster's; ranges that GKE created for that cluster are not for another."""
     ranges = {
         "podRange": cluster.get("ipAllocationPolicy.clusterSecondaryRangeName", "gke-pods"),
@@ -63,13 +54,13 @@ def _network(cluster: Answer, notes: dict[str, list[str]]) -> dict[str, Any]:
     }
     for key, name in ranges.items():
         if name.startswith("gke-"):  # or in no range of the subnet, but in one that GKE manages
-            notes.setdefault("network", []).append(
+            notes["network"].append(
                 f"existing.{key}: the old range belongs to the old cluster; write another secondary range of the subnet"
             )
     if not (
         cluster.get("networkConfig.defaultEnablePrivateNodes") or cluster.get("privateClusterConfig.enablePrivateNodes")
     ):
-        notes.setdefault("network", []).append("nodes have no external addresses here: the subnet needs Cloud NAT")
+        notes["network"].append("nodes have no external addresses here: the subnet needs Cloud NAT")
     ip, dns = "controlPlaneEndpointsConfig.ipEndpointsConfig", "controlPlaneEndpointsConfig.dnsEndpointConfig"
     blocks = cluster.get("masterAuthorizedNetworksConfig.cidrBlocks") or cluster.get(
         f"{ip}.authorizedNetworksConfig.cidrBlocks", ()
@@ -86,15 +77,15 @@ def _network(cluster: Answer, notes: dict[str, list[str]]) -> dict[str, Any]:
             **ranges,
         },
         **control_plane_access(allowed, private=bool(private), notes=notes),
-        **({"dnsEndpoint": True} if cluster.get(f"{dns}.allowExternalTraffic") else {}),
-        **({"dataplane": "legacy"} if legacy else {}),
+        "dnsEndpoint": cluster.get(f"{dns}.allowExternalTraffic") or None,
+        "dataplane": "legacy" if legacy else None,
     }
 
 
-def _pool(pool: Answer, zones: Sequence[str], notes: dict[str, list[str]]) -> OldPool:
+def _pool(pool: Answer, zones: Sequence[str], notes: Notes) -> OldPool:
     """Limits are per zone unless they are total; a pool without an autoscaler has its initial size."""
     name, own = pool.get("name"), pool.get("locations", zones)
-    size, gpu_notes = pool.get("initialNodeCount", 0), notes.setdefault("gpuPools", [])
+    size, gpu_notes = pool.get("initialNodeCount", 0), notes["gpuPools"]
     least, most = (
         pool.get(f"autoscaling.total{kind}NodeCount") or pool.get(f"autoscaling.{kind.lower()}NodeCount", 0) * len(own)
         for kind in ("Min", "Max")

@@ -10,7 +10,7 @@ import yaml
 from pydantic_core import PydanticCustomError
 
 from components.settings import check, fields
-from components.settings.moving_in.answer import OldCluster, OldPool
+from components.settings.moving_in.answer import Notes, OldCluster, OldPool
 from facts import catalog
 from facts.catalog import CloudCatalog, Machine, tables
 from facts.catalog.gpu_machines import gpu_machines
@@ -28,15 +28,16 @@ HEAD: Final = """\
 def stack_file(cluster: OldCluster, stack: str) -> str:
     """The text of ``Pulumi.<stack>.yaml``."""
     known = catalog.of(cluster.cloud)
-    notes = {key: [*those] for key, those in cluster.notes.items()}
+    notes = cluster.notes
     name = plain_name(cluster.name)[: known.max_name_length - 2].strip("-")
-    keys = {"cloud": cluster.cloud, "clusterName": f"{name}-2", **cluster.keys, **_pools(cluster, known, notes)}
+    own = _with_values(cluster.keys)
+    keys = {"cloud": cluster.cloud, "clusterName": f"{name}-2", **own, **_pools(cluster, known, notes)}
     notes["clusterName"] = [f"{cluster.name} is taken until the old cluster is deleted"]
     parts = [_dump({known.account_key: cluster.account})]
     for key in [*keys, *(key for key in notes if key not in keys)]:
         parts += [f"  # {key}: {note}\n" for note in notes.get(key, ())]
         parts += [_dump({f"gpucluster:{key}": keys[key]})] if key in keys else []
-    left = [f"#   {each}\n" for each in cluster.leftovers]
+    left = [f"#   {each}\n" for answer in cluster.answers for each in answer.unread(cluster.cloud)]
     if left:
         left.insert(0, "# No key of this file comes from these fields of the old cluster:\n")
     return "".join([HEAD.format(name=cluster.name, stack=stack), "config:\n", *parts, *left])
@@ -54,7 +55,13 @@ def _dump(mapping: Mapping[str, Any]) -> str:
     return "".join(f"  {line}\n" for line in text.splitlines())
 
 
-def _pools(cluster: OldCluster, known: CloudCatalog, notes: dict[str, list[str]]) -> dict[str, Any]:
+def _with_values(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Without keys that have no value, at any depth."""
+    inner = {key: _with_values(value) if isinstance(value, Mapping) else value for key, value in keys.items()}
+    return {key: value for key, value in inner.items() if value not in (None, {}, [], ())}
+
+
+def _pools(cluster: OldCluster, known: CloudCatalog, notes: Notes) -> dict[str, Any]:
     """``adminPool``, ``gpuPools`` and ``cpuPools``. The first pool without GPUs that any system pod tolerates is the
     admin pool."""
     gpu_pools, cpu_pools, admin = [], [], None
@@ -63,18 +70,17 @@ def _pools(cluster: OldCluster, known: CloudCatalog, notes: dict[str, list[str]]
         if not machines:
             continue
         if machines[0].gpus:
-            gpu_pools.append(_gpu_pool(pool, machines, known, notes.setdefault("gpuPools", [])))
+            gpu_pools.append(_gpu_pool(pool, machines, known, notes["gpuPools"]))
         elif admin is None and all(each["key"] == SYSTEM_TAINT for each in pool.taints):
-            admin = _admin_pool(pool, machines[0], known, notes.setdefault("adminPool", []))
+            admin = _admin_pool(pool, machines[0], known, notes["adminPool"])
         else:
-            cpu_pools.append(_cpu_pool(pool, machines, known, notes.setdefault("cpuPools", [])))
+            cpu_pools.append(_cpu_pool(pool, machines, known, notes["cpuPools"]))
     if admin is None:
-        notes.setdefault("adminPool", []).append("no pool without GPUs and taints: the default machine, one node")
-    pools = {"adminPool": admin, "gpuPools": gpu_pools, "cpuPools": cpu_pools}
-    return {key: value for key, value in pools.items() if value}
+        notes["adminPool"].append("no pool without GPUs and taints: the default machine, one node")
+    return _with_values({"adminPool": admin, "gpuPools": gpu_pools, "cpuPools": cpu_pools})
 
 
-def _machines(pool: OldPool, known: CloudCatalog, notes: dict[str, list[str]]) -> Iterator[Machine]:
+def _machines(pool: OldPool, known: CloudCatalog, notes: Notes) -> Iterator[Machine]:
     """The pool's machines that a stack file can name and that have the GPUs of the first; the others are noted."""
     gpus = {accelerator.name: gpu for gpu, accelerator in known.accelerators.items()}
     first: Machine | None = None
@@ -88,13 +94,13 @@ def _machines(pool: OldPool, known: CloudCatalog, notes: dict[str, list[str]]) -
             what = (
                 f"{other.gpus} {other.gpu}" if other else f"{pool.gpus} {pool.gpu}" if pool.gpu else "unknown machine"
             )
-            notes.setdefault("gpuPools" if other or pool.gpu else "cpuPools", []).append(
+            notes["gpuPools" if other or pool.gpu else "cpuPools"].append(
                 f"{pool.name}: machine type {type} ({what}) is not in the catalogue"
             )
         elif first is not None and (machine.gpu, machine.gpus) != (first.gpu, first.gpus):
-            notes.setdefault("gpuPools", []).append(f"{pool.name}: {type} has other GPUs than {first.type}, left out")
+            notes["gpuPools"].append(f"{pool.name}: {type} has other GPUs than {first.type}, left out")
         elif first is not None and not (pool.spot and known.machines.mixed_types > 1):
-            notes.setdefault("gpuPools" if machine.gpus else "cpuPools", []).append(
+            notes["gpuPools" if machine.gpus else "cpuPools"].append(
                 f"{pool.name}: {type} left out: only spot pools mix machine types"
             )
         else:
