@@ -10,11 +10,9 @@ import pytest
 
 from facts.concepts.autoscaler import ScalingGroup
 from facts.concepts.declared import Autoscaler, Cluster, DisruptionBudget, NodeGroup, Stack, Violation, Workload
-from facts.concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint, Toleration
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
-from policies.readers import read
-from policies.readers.resource import Declared
 from policies.rules.autoscaler import present, sees_each_group
 from policies.rules.money import idle_cost
 from policies.rules.node_groups import gpu_taint
@@ -143,84 +141,13 @@ def test_untainted_gpus_made_by_auto_provisioning_are_refused() -> None:
     assert not gpu_taint(reachable)[0].not_evaluated
 
 
-def container(image: str) -> dict[str, Any]:
-    return {"containers": [{"image": image}]}
-
-
-PLUGIN = {
-    **container("nvcr.io/nvidia/k8s-device-plugin:v0.17.1"),
-    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
-    "volumes": [{"hostPath": {"path": "/var/lib/kubelet/device-plugins"}}],
-}
-
-
-def workload(kind: str, pod: Any, **metadata: Any) -> Workload:
-    properties = {
-        "metadata": {"name": "w", "namespace": "kube-system"},
-        "spec": {"template": {"metadata": metadata, "spec": pod}},
-    }
-    (item,) = read(Declared(f"kubernetes:apps/v1:{kind}", "w", "urn:w", properties))
-    assert isinstance(item, Workload)
-    return item
-
-
 def test_a_device_plugin_that_selects_no_nodes_still_has_to_tolerate_the_taints_of_gpu_nodes() -> None:
     spot = replace(GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule")))
-    stack = replace(GOOD, groups=(ADMIN, spot), workloads=(workload("DaemonSet", PLUGIN),))
+    plugin = Workload(
+        "w", "kube-system", "DaemonSet", device_plugin=True, tolerations=(Toleration(GPU_TAINT.key, "Exists"),)
+    )
+    stack = replace(GOOD, groups=(ADMIN, spot), workloads=(plugin,))
     (violation,) = daemon_sets(stack)
     assert "does not tolerate its taint spot=true:NoSchedule" in violation.message
-    tolerant = {**PLUGIN, "tolerations": [{"operator": "Exists"}]}
-    assert daemon_sets(replace(stack, workloads=(workload("DaemonSet", tolerant),))) == []
-
-
-@pytest.mark.parametrize(
-    ("pod", "plugin"),
-    [
-        (PLUGIN, True),
-        ({**PLUGIN, **container("squat/generic-device-plugin")}, False),
-        ({**PLUGIN, **container("nvcr.io/nvidia/dcgm-exporter"), "volumes": []}, False),
-        ({**PLUGIN, "containers": UNKNOWN}, UNKNOWN),
-        ({**PLUGIN, **container("example.org/gpu-plugin"), "volumes": UNKNOWN}, UNKNOWN),
-    ],
-)
-def test_device_plugins_are_known_by_what_they_mount(pod: dict[str, Any], plugin: Any) -> None:
-    assert workload("DaemonSet", pod).device_plugin is plugin
-
-
-@pytest.mark.parametrize(
-    ("image", "scales"),
-    [
-        ("registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0", True),
-        ("registry.k8s.io/autoscaling/cluster-autoscaler-arm64:v1.34.0", True),
-        ("public.ecr.aws/karpenter/controller:1.8.2@sha256:0", True),
-        ("registry.k8s.io/cpa/cluster-proportional-autoscaler:v1.9.0", False),
-        (UNKNOWN, UNKNOWN),
-    ],
-)
-def test_autoscalers_are_known_by_their_image(image: Any, scales: Any) -> None:
-    assert workload("Deployment", container(image)).scales_nodes is scales
-
-
-def test_pod_labels_and_the_eviction_annotation_are_the_templates() -> None:
-    annotated = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
-    item = workload("Deployment", container("x"), labels={"app": "a"}, annotations=annotated)
-    assert (item.pod_labels, item.safe_to_evict) == ({"app": "a"}, True)
-
-
-@pytest.mark.parametrize(
-    ("spec", "lets_go"),
-    [
-        ({"maxUnavailable": 1.0}, True),
-        ({"maxUnavailable": 0.0}, False),
-        ({"maxUnavailable": "0%"}, False),
-        ({"minAvailable": "100%"}, False),
-        ({"minAvailable": 1}, True),
-        ({}, False),
-        ({"maxUnavailable": UNKNOWN}, UNKNOWN),
-    ],
-)
-def test_a_budget_lets_go_or_not(spec: dict[str, Any], lets_go: Any) -> None:
-    selector = {"matchLabels": {"app": "a"}}
-    properties = {"metadata": {"namespace": "kube-system"}, "spec": {"selector": selector, **spec}}
-    (budget,) = read(Declared("kubernetes:policy/v1:PodDisruptionBudget", "b", "urn:b", properties))
-    assert budget == DisruptionBudget("kube-system", {"app": "a"}, lets_go)
+    assert daemon_sets(replace(stack, workloads=(replace(plugin, device_plugin=False),))) == []
+    assert daemon_sets(replace(stack, workloads=(replace(plugin, tolerations=(Toleration(None, "Exists"),)),))) == []

@@ -8,15 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_policy import (
-    PolicyCustomTimeouts,
-    PolicyResource,
-    PolicyResourceOptions,
-    ResourceValidationArgs,
-    ResourceValidationPolicy,
-    StackValidationArgs,
-    StackValidationPolicy,
-)
+from pulumi_policy import PolicyResource, ResourceValidationArgs, ResourceValidationPolicy, StackValidationArgs
+from pulumi_policy.policy import StackValidationPolicy
 from pulumi_policy.proxy import unknown_checking_proxy
 
 from facts.concepts.unknown import UNKNOWN
@@ -24,6 +17,7 @@ from policies import config, exemptions
 from policies.exemptions import Exemption, parse, problems
 from policies.pack import EXEMPTED, Gate
 from policies.readers.tags import tags_of
+from tests.policies.test_pack import OPTIONS
 
 TODAY = date(2026, 11, 21)
 GOOD = {"resource": "bench-*", "reason": "load test", "expires": "2026-12-31"}
@@ -119,7 +113,6 @@ class Run:
 
     def __init__(self, *listed: dict[str, str], labels: dict[str, str] | None = None) -> None:
         self.reported: list[tuple[str, str, str | None]] = []
-        options = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
         pool = {
             "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 4},
             "nodeConfig": {
@@ -136,11 +129,11 @@ class Run:
         for policy in Gate(TODAY).policies():
             if isinstance(policy, ResourceValidationPolicy):
                 args = ResourceValidationArgs(
-                    token, unknown_checking_proxy(pool), URN, "bench-a", options, None, entries.get(policy.name)
+                    token, unknown_checking_proxy(pool), URN, "bench-a", OPTIONS, None, entries.get(policy.name)
                 )
                 policy.validate(args, lambda text, urn=None, rule=policy.name: self.reported.append((rule, text, urn)))
             elif isinstance(policy, StackValidationPolicy) and policy.name == EXEMPTED:
-                resource = PolicyResource(token, unknown_checking_proxy({}), URN, "a", options, None, None, [], {})
+                resource = PolicyResource(token, unknown_checking_proxy({}), URN, "a", OPTIONS, None, None, [], {})
                 stack = StackValidationArgs([resource])
                 policy.validate(stack, lambda text, urn=None, rule=policy.name: self.reported.append((rule, text, urn)))
 

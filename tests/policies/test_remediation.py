@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from pulumi_policy import PolicyCustomTimeouts, PolicyResourceOptions, ResourceValidationArgs, ResourceValidationPolicy
+from pulumi_policy import ResourceValidationArgs, ResourceValidationPolicy
 from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
@@ -17,8 +17,8 @@ from policies.readers.resource import Declared
 from policies.remediation import REMEDIES
 from policies.rules.node_groups import gpu_taint, present_label
 from policies.rules.table import RULES
+from tests.policies.test_pack import OPTIONS
 
-OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "s"}
 GKE, EKS, AKS = (
     "gcp:container/nodePool:NodePool",
@@ -55,21 +55,14 @@ def test_rules_that_say_so_can_be_remediated() -> None:
     assert {rule.id for rule in RULES if rule.remediable} == set(REMEDIES)
 
 
+@pytest.mark.parametrize("rule", [gpu_taint, present_label], ids=lambda rule: rule.id)
 @pytest.mark.parametrize("token", POOLS)
-def test_the_taint_is_added_and_the_reader_sees_it(token: str) -> None:
-    before = read(Declared(token, "p", "urn:p", POOLS[token]))
-    after = read(Declared(token, "p", "urn:p", remediate(token, POOLS[token])))
-    assert [len(gpu_taint(group)) for group in before] == [1]  # pyright: ignore[reportArgumentType]
-    assert [len(gpu_taint(group)) for group in after] == [0]  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("token", POOLS)
-def test_the_label_is_added_and_the_reader_sees_it(token: str) -> None:
-    changed = remediate(token, POOLS[token], rule="gpu-present-label")
+def test_what_lacks_is_added_once_and_the_reader_sees_it(token: str, rule: Any) -> None:
+    changed = remediate(token, POOLS[token], rule=rule.id)
     before, after = (read(Declared(token, "p", "urn:p", properties)) for properties in (POOLS[token], changed))
-    assert [len(present_label(group)) for group in before] == [1]  # pyright: ignore[reportArgumentType]
-    assert [len(present_label(group)) for group in after] == [0]  # pyright: ignore[reportArgumentType]
-    assert remediate(token, changed, rule="gpu-present-label") is None
+    assert [len(rule(group)) for group in before] == [1]
+    assert [len(rule(group)) for group in after] == [0]
+    assert remediate(token, changed, rule=rule.id) is None
 
 
 def test_labels_stay_and_unknown_ones_are_left_alone() -> None:

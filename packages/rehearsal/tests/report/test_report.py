@@ -5,7 +5,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from rich.console import Console
@@ -52,6 +52,13 @@ def record() -> RunRecord:
     record.ended = cluster.after(5).timeline.now()
     record.complete = True
     return record
+
+
+def shown(record: RunRecord, **console: Any) -> str:
+    """The summary as a console shows it."""
+    output = io.StringIO()
+    show(Console(file=output, **{"width": 100, **console}), record)
+    return output.getvalue()
 
 
 def test_the_dearest_moment_has_its_list_price(record: RunRecord) -> None:
@@ -142,20 +149,16 @@ def test_an_interruption_is_the_first_reason(record: RunRecord) -> None:
 def test_the_summary_shows_the_verdict_last_with_its_reasons(record: RunRecord) -> None:
     record.stages.append(StageTime("scenario", 12.3, False))
     record.checks.append(Check("x", "A title", False, "because [brackets] matter"))
-    output = io.StringIO()
-    show(Console(file=output, width=100), record)
-    last = output.getvalue().strip().splitlines()[-2:]
-    assert last == ["FAIL dev:", "  • x: because [brackets] matter"]
-    assert "gpu-pod" in output.getvalue()
+    text = shown(record)
+    assert text.strip().splitlines()[-2:] == ["FAIL dev:", "  • x: because [brackets] matter"]
+    assert "gpu-pod" in text
 
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
 def test_the_chart_of_nodes_shows_whole_names_and_its_end_at_any_width(record: RunRecord, columns: int) -> None:
     long = gpu_pool("a100-40gb-8-ondemand", 8)
     record.pools = Pools((POOL, long), (), admin_pool())
-    output = io.StringIO()
-    show(Console(file=output, width=columns), record)
-    lines = output.getvalue().splitlines()
+    lines = shown(record, width=columns).splitlines()
     heading = next(index for index, line in enumerate(lines) if line.startswith("pool "))
     assert lines[heading].split() == ["pool", "peak", "maximum"]
     for line, pool in zip(lines[heading + 1 :], record.pools.all, strict=False):
@@ -169,18 +172,15 @@ def test_text_is_wrapped_at_words_in_a_terminal_and_not_at_all_in_a_file(record:
     words = "word " * 40
     record.checks.append(Check("x", "A title", True, words.strip()))
     for terminal in (True, False):
-        output = io.StringIO()
-        show(Console(file=output, width=80, force_terminal=terminal, color_system=None), record)
-        lines = [line for line in output.getvalue().splitlines() if "word" in line]
+        text = shown(record, width=80, force_terminal=terminal, color_system=None)
+        lines = [line for line in text.splitlines() if "word" in line]
         assert (len(lines) == 1) is not terminal
         assert all(part in ("✓", "A", "title:", "word") for line in lines for part in line.split())
 
 
 def test_the_verdict_says_what_it_does_not_cover(record: RunRecord) -> None:
-    output = io.StringIO()
-    show(Console(file=output, width=100), record)
-    assert "Not rehearsed (why: report.json): network." in output.getvalue()
-    assert "seed 7" in output.getvalue()
+    assert "Not rehearsed (why: report.json): network." in shown(record)
+    assert "seed 7" in shown(record)
 
 
 def test_every_stack_has_a_scope_that_names_who_scales() -> None:
@@ -217,9 +217,7 @@ def test_machine_failures_are_reported_once_also_after_they_end(record: RunRecor
     for pod in ("gpu-pod", "another"):
         cluster.warning(pod, "t4-1 cannot grow: [no tag]", reason="NodeGroupNotScaled", pool="t4-1")
     cluster.warning("gpu-pod", "Insufficient nvidia.com/gpu")
-    output = io.StringIO()
-    show(Console(file=output, width=100), record)
-    assert "! gpu-pod: t4-1 cannot grow: [no tag]" in output.getvalue().splitlines()
+    assert "! gpu-pod: t4-1 cannot grow: [no tag]" in shown(record).splitlines()
 
 
 @pytest.mark.parametrize("terminal", [False, True])

@@ -1,4 +1,4 @@
-"""What AKS adds to a pool, and the machines the fleet is asked for."""
+"""What AKS adds to a pool and to a cluster. More of the machines: ``machines.yaml``."""
 
 from __future__ import annotations
 
@@ -27,28 +27,6 @@ def group(azure: aks.Microsoft, **changes: Any) -> SimulatedNodeGroup:
     return azure.fleet.groups["t4spot"]
 
 
-def test_a_spot_gpu_pool(azure: aks.Microsoft) -> None:
-    made = group(azure)
-    assert made.machine.type == "Standard_NC4as_T4_v3"
-    assert (made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (4, 28, 1)
-    assert (made.autoscaled, made.per_zone) == (True, False)
-    assert (made.min_nodes, made.max_nodes, made.initial_nodes) == (0, 4, 0)
-    assert made.zones == ("eastus-1", "eastus-2")
-    assert made.spot
-    assert {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"} in made.taints
-    labels = {
-        "team": "vision",
-        "agentpool": "t4spot",
-        "kubernetes.azure.com/agentpool": "t4spot",
-        "kubernetes.azure.com/mode": "user",
-        "kubernetes.azure.com/accelerator": "nvidia",
-        "kubernetes.azure.com/scalesetpriority": "spot",
-        "kubernetes.azure.com/cluster": "MC_gpu-dev_gpu-dev_eastus",
-        "kubernetes.azure.com/os-sku": "Ubuntu",
-    }
-    assert labels.items() <= made.labels.items()
-
-
 @pytest.mark.parametrize("declared", [[], [SPOT_TAINT]])
 def test_spot_nodes_are_tainted_and_labelled_declared_or_not(azure: aks.Microsoft, declared: list[str]) -> None:
     made = group(azure, nodeTaints=declared)
@@ -72,47 +50,11 @@ def test_an_update_leaves_the_labels_alone_that_it_names(azure: aks.Microsoft, d
     assert azure.read(aks.POOL, pool.id).state["nodeLabels"] == labels
 
 
-def test_regular_nodes_have_neither(azure: aks.Microsoft) -> None:
-    made = group(azure, nodeTaints=[], **REGULAR)
-    assert made.taints == ()
-    assert "kubernetes.azure.com/scalesetpriority" not in made.labels
-    assert not made.spot
-
-
-def test_a_pool_without_gpus_has_no_accelerator(azure: aks.Microsoft) -> None:
-    made = group(azure, vmSize="Standard_D4s_v5", gpuProfile=None)
-    assert made.machine.gpus == 0
-    assert "kubernetes.azure.com/accelerator" not in made.labels
-    assert made.gpus_advertised_by == "cloud"
-
-
-@pytest.mark.parametrize(
-    ("driver", "advertiser"), [("Install", "device-plugin"), (None, "device-plugin"), ("None", "daemonset")]
-)
-def test_who_makes_the_gpus_usable(azure: aks.Microsoft, driver: str | None, advertiser: str) -> None:
-    assert group(azure, gpuProfile={"driver": driver}).gpus_advertised_by == advertiser
-
-
 @pytest.mark.parametrize(("profile", "offered"), [(None, None), *((name, 2 * n) for name, n in MIG_SLICES.items())])
 def test_the_autoscaler_does_not_know_of_slices(azure: aks.Microsoft, profile: str | None, offered: int | None) -> None:
     made = group(azure, gpuInstanceProfile=profile, **A100)
     assert made.machine.gpus == 2
     assert made.offered_gpus == offered
-
-
-@pytest.mark.parametrize(("zones", "expected"), [(None, ("0",)), ([], ("0",)), (["3", "1"], ("eastus-1", "eastus-3"))])
-def test_zones_are_labels_of_nodes(azure: aks.Microsoft, zones: list[str] | None, expected: tuple[str, ...]) -> None:
-    assert group(azure, availabilityZones=zones).zones == expected
-
-
-@pytest.mark.parametrize(("count", "per_zone"), [(0, 0), (1, 0), (2, 1), (4, 2)])
-def test_a_count_is_over_all_zones(azure: aks.Microsoft, count: int, per_zone: int) -> None:
-    assert group(azure, count=count).initial_nodes == per_zone
-
-
-def test_a_fixed_pool_has_its_count(azure: aks.Microsoft) -> None:
-    made = group(azure, enableAutoScaling=None, minCount=None, maxCount=None, count=3)
-    assert (made.autoscaled, made.min_nodes, made.max_nodes) == (False, 3, 3)
 
 
 def test_the_pool_that_comes_with_the_cluster(azure: aks.Microsoft) -> None:

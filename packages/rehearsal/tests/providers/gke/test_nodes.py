@@ -1,4 +1,4 @@
-"""What GKE adds to a pool, and the machines the fleet is asked for."""
+"""What GKE adds to a pool and to a cluster. The machines: ``machines.yaml``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from rehearsal.simulation import SimulatedNodeGroup
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 ACCELERATOR = "cloud.google.com/gke-accelerator"
-DRIVER = "cloud.google.com/gke-gpu-driver-version"
 EVERYTHING: Properties = {
     "datapathProvider": "ADVANCED_DATAPATH",
     "monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "DCGM"]},
@@ -31,99 +30,6 @@ def group(google: Google, pool: Properties) -> SimulatedNodeGroup:
 
 def effective(state: Properties) -> Any:
     return state["nodeConfig"]["effectiveTaints"]
-
-
-def test_a_spot_gpu_pool(google: Google) -> None:
-    google.cluster()
-    made = group(google, gpu_pool())
-    assert made.machine.type == "n1-standard-4"
-    assert (made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (4, 15, 1)
-    assert made.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
-    assert (made.autoscaled, made.per_zone) == (True, False)
-    assert (made.min_nodes, made.max_nodes, made.initial_nodes) == (0, 4, 0)
-    assert made.spot
-    assert made.gpus_advertised_by == "cloud"
-    assert made.labels == {
-        "team": "vision",
-        ACCELERATOR: "nvidia-tesla-t4",
-        f"{ACCELERATOR}-count": "1",
-        DRIVER: "default",
-        "cloud.google.com/gke-boot-disk": "pd-balanced",
-        "cloud.google.com/gke-container-runtime": "containerd",
-        "cloud.google.com/gke-logging-variant": "DEFAULT",
-        "cloud.google.com/gke-nodepool": "t4-1",
-        "cloud.google.com/gke-os-distribution": "cos",
-        "cloud.google.com/gke-provisioning": "spot",
-        "cloud.google.com/gke-spot": "true",
-        "cloud.google.com/machine-family": "n1",
-    }
-
-
-def test_google_empties_little_used_nodes_of_pools_that_it_scales_and_no_others(google: Google) -> None:
-    google.cluster()
-    packed = group(google, gpu_pool()).packing
-    assert packed is not None
-    assert 0 < packed.gpus_below < 1
-    assert group(google, cpu_pool()).packing is None
-
-
-def test_a_plain_pool_has_a_fixed_size_per_zone(google: Google) -> None:
-    google.cluster(nodeLocations=["us-central1-b"])
-    made = group(google, cpu_pool(nodeCount=2))
-    assert made.zones == ("us-central1-a", "us-central1-b")
-    assert (made.autoscaled, made.initial_nodes, made.machine.gpus, made.taints) == (False, 2, 0, ())
-    assert ACCELERATOR not in made.labels
-
-
-def test_limits_per_zone(google: Google) -> None:
-    google.cluster()
-    made = group(google, gpu_pool(initialNodeCount=1, autoscaling={"minNodeCount": 1, "maxNodeCount": 3}))
-    assert (made.min_nodes, made.max_nodes, made.per_zone) == (1, 3, True)
-
-
-def test_zones_of_a_regional_cluster(google: Google) -> None:
-    google.cluster(location="us-central1")
-    path = "projects/demo-project/locations/us-central1/clusters/gpu-dev"
-    assert len(group(google, gpu_pool(cluster=path)).zones) == 3
-    assert group(google, gpu_pool(cluster=path, name="one", nodeLocations=["us-central1-c"])).zones == (
-        "us-central1-c",
-    )
-
-
-@pytest.mark.parametrize(
-    ("driver", "image", "advertiser", "label"),
-    [
-        ("DEFAULT", "COS_CONTAINERD", "cloud", "default"),
-        ("LATEST", "COS_CONTAINERD", "cloud", "latest"),
-        (None, "COS_CONTAINERD", "cloud", "default"),
-        ("INSTALLATION_DISABLED", "UBUNTU_CONTAINERD", "daemonset", None),
-    ],
-)
-def test_who_installs_the_driver(
-    google: Google, driver: str | None, image: str, advertiser: str, label: str | None
-) -> None:
-    google.cluster()
-    config = {"imageType": image, "guestAccelerators": [gpu("nvidia-tesla-t4", 1, driver)]}
-    made = group(google, gpu_pool(nodeConfig=config))
-    assert made.gpus_advertised_by == advertiser
-    assert made.labels.get(DRIVER) == label
-
-
-def test_time_sharing_multiplies_the_gpus(google: Google) -> None:
-    google.cluster()
-    sharing = {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}
-    config = {"guestAccelerators": [gpu("nvidia-tesla-t4", 2, "DEFAULT", gpuSharingConfig=sharing)]}
-    made = group(google, gpu_pool(nodeConfig=config))
-    assert made.machine.gpus == 8
-    assert made.labels["cloud.google.com/gke-gpu-sharing-strategy"] == "time-sharing"
-    assert made.labels["cloud.google.com/gke-max-shared-clients-per-gpu"] == "4"
-
-
-def test_gpus_that_belong_to_the_machine(google: Google) -> None:
-    google.cluster()
-    made = group(google, gpu_pool(nodeConfig={"machineType": "a2-highgpu-2g", "guestAccelerators": []}))
-    assert made.machine.gpus == 2
-    assert made.labels[ACCELERATOR] == "nvidia-tesla-a100"
 
 
 def test_spot_is_cheaper_than_on_demand(google: Google) -> None:
@@ -278,22 +184,6 @@ def _lands(pod: dict[str, Any], labels: dict[str, str]) -> bool:
 def test_callers_get_their_own_copy_of_the_system_objects() -> None:
     system_objects({})[0]["metadata"]["name"] = "spoilt"
     assert system_objects({})[0]["metadata"]["name"] != "spoilt"
-
-
-@pytest.mark.parametrize(
-    ("limits", "initial", "minimum"),
-    [
-        ({"totalMinNodeCount": 2, "totalMaxNodeCount": 2}, 0, 0),
-        ({"totalMinNodeCount": 2, "totalMaxNodeCount": 6}, 1, 2),
-        ({"totalMinNodeCount": 5, "totalMaxNodeCount": 6}, 1, 3),
-        ({"minNodeCount": 2, "maxNodeCount": 2}, 1, 1),
-    ],
-)
-def test_a_minimum_keeps_nodes_and_makes_none(
-    google: Google, limits: dict[str, int], initial: int, minimum: int
-) -> None:
-    google.cluster(nodeLocations=["us-central1-b", "us-central1-c"])
-    assert group(google, cpu_pool(nodeCount=None, initialNodeCount=initial, autoscaling=limits)).min_nodes == minimum
 
 
 def test_a_minimum_raised_later_makes_no_node(google: Google) -> None:
