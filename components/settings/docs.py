@@ -87,7 +87,8 @@ def _section(
         key = field.alias or name
         yield f"- `{key}` ({', '.join(each for each in (_type(field), _default(field)) if each)}): {field.description}."
         nested_models = [nested for nested in models_in(field.annotation) if nested not in elsewhere]
-        inner += [(nested, f"{prefix}{key}{_brackets(field)}") for nested in nested_models]
+        brackets = "[]" if type_name(field.annotation).startswith("list") else ""
+        inner += [(nested, f"{prefix}{key}{brackets}") for nested in nested_models]
     for nested, path in inner:
         yield from _section(nested, f"{path}.", f"`{path}`", elsewhere)
 
@@ -118,10 +119,6 @@ def type_name(annotation: Any) -> str:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "mapping"
     return _SCALARS[annotation]
-
-
-def _brackets(field: FieldInfo) -> str:
-    return "[]" if type_name(field.annotation).startswith("list") else ""
 
 
 def _default(field: FieldInfo) -> str:

@@ -131,7 +131,8 @@ def load(
     """
     raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
     # Pulumi.yaml has an empty default for each key of any stack file.
-    others = (*_keys_of_clouds(), *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
+    of_clouds = (field.alias or name for name, field in StackFile.model_fields.items())
+    others = (*of_clouds, *OWN_KEYS) if raw.get("cloud") in catalog.OWN_MACHINES else OWN_KEYS
     raw = {key: value for key, value in raw.items() if key not in others or value not in ({}, [])}
     if raw.get("cloud") in catalog.OWN_MACHINES:
         return _of_own_machines(raw, stack=stack, secrets=secrets, day=day or date.today())
@@ -216,10 +217,6 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         identities=file.identities,
         teams=file.teams,
     )
-
-
-def _keys_of_clouds() -> Collection[str]:
-    return {field.alias or name for name, field in StackFile.model_fields.items()}
 
 
 def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[str], day: date) -> Settings:

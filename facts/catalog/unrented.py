@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 from facts.catalog.cloud import CloudCatalog, CredentialPlugin
 from facts.catalog.machines import Machines
-from facts.catalog.model import Machine, Price, Quota, Resources
+from facts.catalog.model import Machine, Price, Resources
 from facts.catalog.prices import Prices
 from facts.catalog.raw import Raw, RawInputs
 from facts.catalog.tags import RegistryName
-from facts.concepts.pool import Pool
 
 _NOTHING: Final = Price(usd=0.0, dated="", source="")
 
@@ -36,10 +34,10 @@ def unrented(name: str, **facts: Any) -> CloudCatalog:
         reserved_addresses=0,
         reference_region="",
         machines=Machines(cloud=name),
-        prices=Prices(cloud=name, control_plane=_NOTHING, nat=_nat),
+        prices=Prices(cloud=name, control_plane=_NOTHING, nat=lambda *_: _NOTHING),
         allocatable=_allocatable,
         system_pods=(),
-        quotas=_quotas,
+        quotas=lambda *_: (),
         quota_page="",
         spot_notice_seconds=0,
         **facts,
@@ -48,11 +46,3 @@ def unrented(name: str, **facts: Any) -> CloudCatalog:
 
 def _allocatable(machine: Machine) -> Resources:
     raise LookupError(f"{machine.type}: own machines have no types")
-
-
-def _quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
-    return ()
-
-
-def _nat(nodes: int, gateways: int) -> Price:
-    return _NOTHING

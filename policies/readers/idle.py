@@ -109,8 +109,4 @@ def idle_of_karpenter(spec: Any, metadata: Any) -> IdleTime | None:
 def holds_empty_nodes(budget: Any) -> bool:
     """Whether a disruption budget, while it is in force, keeps nodes without pods."""
     reasons = items(at(budget, "reasons"))
-    return _number(at(budget, "nodes")) in ("0", "0%") and (not reasons or "Empty" in reasons)
-
-
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return at(budget, "nodes") in (0, "0", "0%") and (not reasons or "Empty" in reasons)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -183,13 +183,11 @@ def finders_of(stack: Stack) -> list[Autoscaler]:
 def finds(autoscaler: Autoscaler, group: ScalingGroup) -> Maybe[bool]:
     """Whether the autoscaler discovers this group: it has all tags of one set, or its name is listed."""
     sets, names = autoscaler.discovery, autoscaler.groups
-    by_tags = UNKNOWN if sets is UNKNOWN else either(_has_tags(group, tags) for tags in sets)
+    by_tags = (
+        UNKNOWN if sets is UNKNOWN else either(both(_has_tag(group, *tag) for tag in tags.items()) for tags in sets)
+    )
     by_name = UNKNOWN if names is UNKNOWN else either(_is_named(group, name) for name in names)
     return either((by_tags, by_name))
-
-
-def _has_tags(group: ScalingGroup, tags: Mapping[str, str]) -> Maybe[bool]:
-    return both(_has_tag(group, key, value) for key, value in tags.items())
 
 
 def _has_tag(group: ScalingGroup, key: str, value: str) -> Maybe[bool]:

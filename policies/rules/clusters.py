@@ -65,7 +65,7 @@ def system_pods_home(stack: Stack) -> Iterator[Violation]:
 
 def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
     """Whether system pods have a place: always on and open to them, or added by an autoscaler that has such a place."""
-    cpus = [(group, _without_gpus(group)) for group in groups]
+    cpus = [(group, UNKNOWN if group.gpus_per_node is UNKNOWN else group.gpus_per_node == 0) for group in groups]
     own = either(both((cpu, _always_on(group), _open(group))) for group, cpu in cpus)
     always = either(both((cpu, _always_on(group))) for group, cpu in cpus)
     added = either(both((cpu, _grows(group), _open(group))) for group, cpu in cpus)
@@ -94,10 +94,6 @@ def belongs(group: NodeGroup, cluster: Cluster, stack: Stack) -> bool:
     if len(stack.clusters) == 1 or None in names or UNKNOWN in names:
         return True
     return group.cluster == cluster.name and same_place(group, cluster)
-
-
-def _without_gpus(group: NodeGroup) -> Maybe[bool]:
-    return UNKNOWN if group.gpus_per_node is UNKNOWN else group.gpus_per_node == 0
 
 
 def _always_on(group: NodeGroup) -> Maybe[bool]:

@@ -75,12 +75,10 @@ def node_class(
     reservation = _reservation(pool)
     if reservation is not None:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation}]
-    merged = {**spec, **pool.raw, **_merged_kubelet(spec, pool.raw)}
+    merged = {**spec, **pool.raw}
+    if "kubelet" in pool.raw:
+        merged["kubelet"] = {**spec.get("kubelet", {}), **pool.raw["kubelet"]}
     return manifest("karpenter.k8s.aws/v1", "EC2NodeClass", class_name(pool), spec=merged)
-
-
-def _merged_kubelet(spec: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {"kubelet": {**spec.get("kubelet", {}), **raw["kubelet"]}} if "kubelet" in raw else {}
 
 
 def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Maintenance) -> dict[str, Any]:

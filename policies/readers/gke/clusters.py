@@ -79,7 +79,10 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         pods_as_nodes=autopilot is not True and text(at(inputs, "workloadIdentityConfig", "workloadPool")) is None,
         network_policies=_network_policies(inputs, autopilot),
         verified_boot=negation(_is_off(inputs.get("enableShieldedNodes"))),
-        default_identity=autopilot is not True and _removed_pool(inputs) and _default_account(inputs.get("nodeConfig")),
+        # Of the pool that the cluster starts with, which the provider deletes again; its other pools are groups.
+        default_identity=autopilot is not True
+        and flag(inputs.get("removeDefaultNodePool")) is True
+        and _default_account(inputs.get("nodeConfig")),
         carbon=carbon(CLOUD, region) if isinstance(region, str) else None,
         resource=declared.urn,
     )
@@ -152,11 +155,6 @@ def _has_password(auth: Any) -> Maybe[bool]:
     """Whether there is a user with a password, as in old clusters."""
     name = text(at(auth, "username"))
     return UNKNOWN if name is UNKNOWN else name is not None
-
-
-def _removed_pool(cluster: Mapping[str, Any]) -> bool:
-    """Whether the cluster starts with a pool that the provider deletes again; its other pools are groups."""
-    return flag(cluster.get("removeDefaultNodePool")) is True
 
 
 def _is_off(value: Any) -> Maybe[bool]:
@@ -246,7 +244,7 @@ def _group(
     config = pool.get("nodeConfig")
     scaling = pool.get("autoscaling")
     zones = _zones(pool, located)
-    per_zone = len(zones) if zones else _zone_count(located.get("location"))
+    per_zone = len(zones) or (UNKNOWN if located.get("location") in (None, UNKNOWN) else _ZONES_OF_A_REGION)
     gpus = gpus_of(config)
     spot = either((flag(at(config, "spot")), flag(at(config, "preemptible"))))
     region = region_of(located.get("location"))
@@ -339,10 +337,6 @@ def _zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> tuple[str, ..
             return tuple(str(zone) for zone in zones)
     location = located.get("location")
     return (location,) if isinstance(location, str) and _ZONE.match(location) else ()
-
-
-def _zone_count(location: Any) -> Maybe[int]:
-    return UNKNOWN if location in (None, UNKNOWN) else _ZONES_OF_A_REGION
 
 
 def region_of(location: Any) -> Maybe[str | None]:

@@ -46,7 +46,9 @@ def autoscaler_of(pod: Any) -> Autoscaler | None:
             )
             return replace(autoscaler, rights=()) if autoscaler is not None and own_keys else autoscaler
         if _KARPENTER.search(image):
-            return None if _settings_of_azure(container) else Autoscaler(account_name, _RIGHTS_ON_MACHINES)
+            variables = [str(at(entry, "name")) for entry in items(at(container, "env"))]
+            azure = any(name.startswith(("ARM_", "AZURE_")) for name in variables)
+            return None if azure else Autoscaler(account_name, _RIGHTS_ON_MACHINES)
     return None
 
 
@@ -168,7 +170,3 @@ def _tags(listed: str) -> Mapping[str, str]:
 
 def _templated(tag: str, cluster: str) -> str:
     return re.sub(r"\{\{\s*\.Values\.autoDiscovery\.clusterName\s*\}\}", cluster, tag)
-
-
-def _settings_of_azure(container: Any) -> bool:
-    return any(str(at(entry, "name")).startswith(("ARM_", "AZURE_")) for entry in items(at(container, "env")))
