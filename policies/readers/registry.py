@@ -17,8 +17,7 @@ from types import ModuleType
 from typing import Final, TypeVar
 
 from policies.readers.additions import Additions
-from policies.readers.patterns import matches
-from policies.readers.resource import Reader, Referrer
+from policies.readers.resource import Reader, Referrer, matches
 from policies.readers.spelling import Spelling
 
 T = TypeVar("T")
@@ -49,7 +48,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "gcp": ("readers.gke.clusters", "readers.gke.machines"),
     "google": ("dialects.tools",),
     "google-beta": ("dialects.tools",),
-    "gpucluster-machines": ("readers.kubeadm.machines", "readers.existing.nodes"),
+    "gpucluster-machines": ("readers.own_machines",),
     "kubernetes": (
         "readers.kubernetes.workloads",
         "readers.kubernetes.capacity",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Literal
 
@@ -88,3 +89,12 @@ class Referrer:
 
 
 Reader = Callable[[Declared], Iterable[Item]]
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether all of ``text``, such as a type token, is as ``pattern`` has it; ``*``: any number of characters."""
+    before, star, _ = pattern.partition("*")
+    if not star:
+        return text == pattern
+    # fnmatch compiles what it is given: hundreds of patterns would take longer than all that the gate reads.
+    return text.startswith(before) and fnmatchcase(text, pattern)

@@ -14,8 +14,7 @@ from typing import Any, Final
 from facts.catalog.gpu_names import ACCELERATOR, MACHINE, MODEL
 from facts.concepts.declared import NotEvaluated, UnknownReason
 from facts.concepts.unknown import UNKNOWN, at
-from policies.readers.patterns import matches
-from policies.readers.resource import Declared
+from policies.readers.resource import Declared, matches
 from policies.readers.tables import rows
 
 _WORD: Final = re.compile(r"(?<![a-z])gpus?(?![a-z])|nvidia", re.IGNORECASE)

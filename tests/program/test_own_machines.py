@@ -304,7 +304,7 @@ def test_the_gate_sees_machines_that_nobody_bills_and_finds_nothing_wrong() -> N
 
 
 def test_the_gate_refuses_a_gpu_machine_without_its_taint() -> None:
-    from policies.readers.kubeadm.machines import read_worker
+    from policies.readers.own_machines import read_worker
     from policies.readers.resource import Declared
     from policies.rules.node_groups import gpu_taint
 

@@ -5,18 +5,19 @@ instances directly. https://karpenter.sh/v1.14/
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.base import AdminObjects
-from components.clouds.eks import disk_key, karpenter_objects, node_reaper, policy
+from components.clouds.eks import disk_key, karpenter_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity, associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.version import release
-from components.resources import Chart, CustomResource
+from components.resources import Chart, CustomResource, documents
 from components.settings import Settings
 from facts.catalog.eks.versions import KARPENTERS
 from facts.concepts.pool import ROLE_LABEL, Pool
@@ -28,6 +29,7 @@ NAME: Final = "karpenter"
 _DEFINITIONS: Final = "karpenter-crd"
 """They come first and as a release of their own, because Helm never upgrades those of the other chart:
 https://karpenter.sh/v1.14/upgrading/upgrade-guide/#crd-upgrades"""
+_HERE: Final = Path(__file__).parent
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
 
@@ -110,7 +112,8 @@ class Karpenter:
             *queue.ready,
         )
         self._classes = self._node_classes(name, pools, profile, parent)
-        for manifest in node_reaper.manifests():
+        # A CronJob ends machines that do not become ready.
+        for manifest in documents(_HERE / "node-reaper.yaml", script=(_HERE / "stuck_nodes.py").read_text()):
             objects.declare(f"reaper-{manifest['kind'].lower()}", manifest, self._release)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:

@@ -1,6 +1,6 @@
 """Deletes NodeClaims whose node joined the cluster and did not become ready within ``MINUTES``; runs in the cluster.
 
-Uses the standard library only, because the image has nothing else. ``node_reaper.py`` declares the CronJob.
+Uses the standard library only, because the image has nothing else. ``karpenter.py`` declares the CronJob.
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-"""Reads the nodes of a cluster that somebody else made."""

@@ -1,1 +1,0 @@
-"""Reads own machines, which kubeadm makes a cluster."""

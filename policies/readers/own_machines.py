@@ -1,0 +1,66 @@
+"""Reads the nodes of ``packages/machines``, which are there whether or not anybody needs them: own machines, one each,
+and pools of nodes that somebody else made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from facts.concepts.declared import Cluster, NodeGroup
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, flag, texts
+from policies.readers.resource import Declared, Item, Reader
+from policies.readers.taints import taints_of
+
+_KUBEADM: Final = "kubeadm"
+
+
+def read_worker(declared: Declared) -> Iterable[Item]:
+    """``gpucluster-machines:index:Worker``."""
+    yield _owned(declared, declared.named("machine", "name"), _KUBEADM, 1)
+
+
+def read_control_plane(declared: Declared) -> Iterable[Item]:
+    """``gpucluster-machines:index:ControlPlane``: the cluster, and the node that system pods run on."""
+    yield from read_worker(declared)
+    encrypted = flag(at(declared.properties, "encryptSecrets"))
+    yield Cluster(
+        name=declared.name,
+        cloud=_KUBEADM,
+        managed_autoscaler=False,
+        secrets_key=UNKNOWN if encrypted is UNKNOWN else "a key on the machine" if encrypted else None,
+        resource=declared.urn,
+    )
+
+
+def read_nodes(declared: Declared) -> Iterable[Item]:
+    """``gpucluster-machines:index:Nodes``, tainted by the program."""
+    yield _owned(declared, declared.named("pool"), "existing", amount(at(declared.properties, "count")))
+
+
+def read_existing_cluster(declared: Declared) -> Iterable[Item]:
+    """``gpucluster-machines:index:ExistingCluster``: nothing of it is the program's."""
+    return ()
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "gpucluster-machines:index:ControlPlane": read_control_plane,
+    "gpucluster-machines:index:ExistingCluster": read_existing_cluster,
+    "gpucluster-machines:index:Nodes": read_nodes,
+    "gpucluster-machines:index:Worker": read_worker,
+}
+
+
+def _owned(declared: Declared, name: str, cloud: str, nodes: Maybe[int]) -> NodeGroup:
+    inputs = declared.properties
+    return NodeGroup(
+        name=name,
+        cloud=cloud,
+        kind="owned",
+        gpus_per_node=amount(at(inputs, "gpus")),
+        min_nodes=nodes,
+        max_nodes=nodes,
+        initial_nodes=nodes,
+        taints=taints_of(at(inputs, "taints")),
+        labels=texts(at(inputs, "labels")),
+        resource=declared.urn,
+    )
