@@ -196,12 +196,13 @@ def _gpus(cloud: str) -> Iterator[str]:
     yield "`machine` is the default machine type of that size. Prices are USD per hour for one node in"
     yield f"`{region}`: list price without disk, dated in the catalogue.\n"
     yield "| gpu | memory | GPUs per node | machine | on demand | spot |\n|---|---|---|---|---|---|"
-    for gpu in catalog.gpus(cloud):
-        for count in known.machines.gpu_counts(gpu.name):
-            machine = known.machines.having(gpu.name, count)[0]
+    for gpu in known.accelerators:
+        memory = f"{catalog.GPUS[gpu].memory_gib} GiB"
+        for count in known.machines.gpu_counts(gpu):
+            machine = known.machines.having(gpu, count)[0]
             prices = [known.prices.machine(region, machine, spot=spot) for spot in (False, True)]
             on_demand, spot = ("unknown" if price is None else f"{price.usd:.2f}" for price in prices)
-            yield f"| `{gpu.name}` | {gpu.memory_gib} GiB | {count} | `{machine.type}` | {on_demand} | {spot} |"
+            yield f"| `{gpu}` | {memory} | {count} | `{machine.type}` | {on_demand} | {spot} |"
     for withdrawn in known.withdrawn_gpus.values():
         yield f"\n`{withdrawn.name}`: {withdrawn.reason}. Use `{withdrawn.successor}`."
 

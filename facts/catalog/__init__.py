@@ -24,45 +24,15 @@ __all__ = [
     "WithdrawnGpu",
     "clouds",
     "gpu_zones",
-    "gpus",
-    "machine",
-    "machines_for",
     "of",
     "price_per_hour",
-    "region_of",
-    "zones",
 ]
-
-
-def gpus(cloud: str) -> tuple[Gpu, ...]:
-    """GPUs that the cloud gives out."""
-    return tuple(GPUS[name] for name in of(cloud).accelerators)
-
-
-def machine(cloud: str, type: str) -> Machine | None:
-    """A machine type by name."""
-    return of(cloud).machines.get(type)
-
-
-def machines_for(cloud: str, gpu: str, count: int) -> tuple[Machine, ...]:
-    """Machines with exactly ``count`` GPUs of that type, the one that settings derive first."""
-    return of(cloud).machines.having(gpu, count)
-
-
-def zones(cloud: str, region: str) -> tuple[str, ...]:
-    """The region's zones, none if the region is not known."""
-    return of(cloud).regions.get(region, ())
-
-
-def region_of(cloud: str, zone: str) -> str | None:
-    """The region that the zone is in, ``None`` if the zone is not known."""
-    return next((region for region, zones in of(cloud).regions.items() if zone in zones), None)
 
 
 def gpu_zones(cloud: str, region: str, gpu: str) -> tuple[str, ...] | None:
     """The region's zones known to have the GPU; ``None`` if no list is known."""
     known = of(cloud).gpu_zones(gpu)
-    return None if known is None else tuple(zone for zone in zones(cloud, region) if zone in known)
+    return None if known is None else tuple(zone for zone in of(cloud).regions.get(region, ()) if zone in known)
 
 
 def price_per_hour(

@@ -54,7 +54,7 @@ def test_the_quotas_of_the_dev_stack_add_up_to_every_pool_at_its_maximum() -> No
     assert {each["where"] for each in rows} == {"global", "us-central1"}
 
 
-@pytest.mark.parametrize("gpu", [gpu.name for gpu in catalog.gpus("gke")])
+@pytest.mark.parametrize("gpu", catalog.of("gke").accelerators)
 @pytest.mark.parametrize("spot", [True, False])
 def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> None:
     machines = catalog.of("gke").machines
@@ -140,11 +140,11 @@ def test_both_fallback_pools_count_because_both_may_run(cloud: str) -> None:
 @pytest.mark.parametrize("cloud", catalog.clouds())
 def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> None:
     machines = catalog.of(cloud).machines
-    for gpu in catalog.gpus(cloud):
-        for size in machines.gpu_counts(gpu.name):
-            for machine in machines.having(gpu.name, size):
+    for gpu in catalog.of(cloud).accelerators:
+        for size in machines.gpu_counts(gpu):
+            for machine in machines.having(gpu, size):
                 for spot in (True, False):
-                    pool = specs.gpu_pool(gpu=gpu.name, size=size, machine_types=(machine.type,), spot=spot)
+                    pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machine.type,), spot=spot)
                     required = catalog.of(cloud).quotas(catalog.of(cloud).reference_region, [pool], 1)
                     assert sum(quota.needed for quota in required if quota.unit == "vCPUs") >= 2 * machine.vcpus
 

@@ -39,7 +39,7 @@ def _published(recording: Recording) -> dict[str, Any]:
 
 def machine(cloud: str, index: int) -> str:
     """Of the machines with one T4, the ``index``-th by size (-1: the largest)."""
-    machines = catalog.machines_for(cloud, "nvidia-t4", 1)
+    machines = catalog.of(cloud).machines.having("nvidia-t4", 1)
     return sorted(machines, key=lambda each: (each.vcpus, each.memory_gib))[index].type
 
 

@@ -60,7 +60,7 @@ def node_config(
         # Above 32 Gbit/s (A2, N1 with GPUs) only gVNIC reaches the machine's bandwidth:
         # https://cloud.google.com/compute/docs/networking/using-gvnic
         config["gvnic"] = {"enabled": True}
-    if machine_type.startswith(_SSDS_UNUSED) and (machine := catalog.machine("gke", machine_type)) is not None:
+    if machine_type.startswith(_SSDS_UNUSED) and (machine := catalog.of("gke").machines.get(machine_type)) is not None:
         config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": machine.local_ssds}
     return config
 

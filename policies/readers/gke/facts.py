@@ -32,7 +32,7 @@ def whole_machine_gpus(machine_type: Maybe[str | None]) -> Maybe[int]:
     machine_type = machine_type.rpartition("/")[2]  # the API takes a link, too
     if not _GPU_FAMILY.match(machine_type):
         return 0 if _OTHER_FAMILY.match(machine_type) else UNKNOWN
-    if known := catalog.machine(CLOUD, machine_type):
+    if known := catalog.of(CLOUD).machines.get(machine_type):
         return known.gpus
     named = _GPUS_IN_NAME.search(machine_type)
     return int(named.group(1)) if named else 1

@@ -72,7 +72,7 @@ def test_every_shipped_stack_is_valid_and_priced(file: Path) -> None:
 def test_defaults() -> None:
     settings = loaded(good())
     assert settings.cluster_name == "gpu-dev"
-    assert settings.zones == catalog.zones("gke", "us-central1")
+    assert settings.zones == catalog.of("gke").regions["us-central1"]
     assert not settings.regional
     assert settings.kubernetes.channel == "regular"
     assert settings.autoscaling_profile == "optimize-utilization"
@@ -194,7 +194,7 @@ def test_admin_machine_flips_at_the_memory_that_system_pods_need(machine: str, a
 
 @pytest.mark.parametrize(("extra_milli_cpu", "extra_mib"), [(0, 0), (1, 0), (0, 1)])
 def test_admin_machine_flips_when_system_pods_no_longer_fit(extra_milli_cpu: int, extra_mib: int) -> None:
-    machine = catalog.machine("gke", "e2-custom-2-10240")
+    machine = catalog.of("gke").machines.get("e2-custom-2-10240")
     assert machine is not None
     known = catalog.of("gke")
     room, need = known.allocatable(machine), system_requests(known)

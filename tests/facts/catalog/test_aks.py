@@ -36,7 +36,7 @@ def sdk_sizes() -> frozenset[str]:
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_a_spot_pool_has_one_machine_type(gpu: str) -> None:
     for count in AKS.machines.gpu_counts(gpu):
-        assert AKS.machines.spot(gpu, count, alike=False) == catalog.machines_for("aks", gpu, count)[:1]
+        assert AKS.machines.spot(gpu, count, alike=False) == AKS.machines.having(gpu, count)[:1]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_spot_pool_has_one_machine_type(gpu: str) -> None:
     ],
 )
 def test_the_gate_counts_gpus_of_sizes_that_the_catalogue_leaves_out(name: str, gpus: int) -> None:
-    assert catalog.machine("aks", name) is None
+    assert AKS.machines.get(name) is None
     assert gpus_of_size(name) == gpus
 
 
@@ -58,11 +58,11 @@ def test_the_gate_counts_gpus_of_sizes_that_the_catalogue_leaves_out(name: str, 
 def test_the_gpu_sizes_that_the_sdk_names_are_known_or_left_out_on_purpose(name: str) -> None:
     fraction = re.fullmatch(r"Standard_NV(6|12|18|24)ads_A10_v5", name)
     retired = re.fullmatch(r"Standard_(NC\d+r?s?(_v[23])?|ND\d+r?s(_v2)?|NV\d+s?(_v3)?)", name)
-    assert (catalog.machine("aks", name) is None) == bool(fraction or retired)
+    assert (AKS.machines.get(name) is None) == bool(fraction or retired)
 
 
 def test_burstable_machines_are_marked() -> None:
-    shared = {name for name in AKS.machines.types if (machine := catalog.machine("aks", name)) and machine.shared_core}
+    shared = {name for name in AKS.machines.types if (machine := AKS.machines.get(name)) and machine.shared_core}
     assert shared == {name for name in AKS.machines.types if name.startswith("Standard_B")}
 
 

@@ -80,7 +80,7 @@ def listed_nvidia() -> dict[str, list[dict[str, Any]]]:
 
 @pytest.mark.parametrize("name", EKS.machines.types)
 def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
-    machine, listed = catalog.machine("eks", name), listing()[name]
+    machine, listed = EKS.machines.get(name), listing()[name]
     assert machine is not None
     assert machine.type == name
     assert machine.vcpus == listed["VCpuInfo"]["DefaultVCpus"]
@@ -127,14 +127,14 @@ def test_families_with_withdrawn_gpus_are_not_sold() -> None:
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_machines_of_a_size_are_the_smallest_first(gpu: str, count: int) -> None:
-    machines = catalog.machines_for("eks", gpu, count)
+    machines = EKS.machines.having(gpu, count)
     assert list(machines) == sorted(machines, key=lambda machine: (machine.vcpus, machine.memory_gib))
     assert all(EKS.machines.with_gpus(machine.type, gpu, count + 1) is None for machine in machines)
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int) -> None:
-    assert EKS.prices.machine("us-east-1", catalog.machines_for("eks", gpu, count)[0], spot=False) is not None
+    assert EKS.prices.machine("us-east-1", EKS.machines.having(gpu, count)[0], spot=False) is not None
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)

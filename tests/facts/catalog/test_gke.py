@@ -60,7 +60,7 @@ def test_nat_price_stops_growing_at_32_nodes() -> None:
 
 def test_shared_cores_have_their_own_allocatable_cpu() -> None:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
-    machine = catalog.machine("gke", "e2-medium")
+    machine = catalog.of("gke").machines.get("e2-medium")
     assert machine is not None
     assert nodes.allocatable(machine).milli_cpu == 940
 

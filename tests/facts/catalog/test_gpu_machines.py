@@ -36,7 +36,7 @@ def test_every_machine_that_a_stack_file_may_name_is_there_with_its_gpus(cloud: 
 @pytest.mark.parametrize("cloud", WITH_OTHERS)
 def test_the_other_machines_are_listed_once_and_no_stack_file_offers_them(cloud: str) -> None:
     assert [name for name, times in Counter(name.lower() for name in others(cloud)).items() if times > 1] == []
-    assert [name for name in others(cloud) if catalog.machine(cloud, name)] == []
+    assert [name for name in others(cloud) if catalog.of(cloud).machines.get(name)] == []
     assert all(gpu_machines(cloud)[name].gpus > 0 for name in others(cloud))
 
 

@@ -116,7 +116,7 @@ def test_more_gpus_cost_more_and_spot_costs_less(cloud: str, gpu: str) -> None:
         cheapest = []
         for count in known.machines.gpu_counts(gpu):
             prices = []
-            for machine in catalog.machines_for(cloud, gpu, count)[: 1 if cloud == "gke" else None]:
+            for machine in catalog.of(cloud).machines.having(gpu, count)[: 1 if cloud == "gke" else None]:
                 full, spot = (known.prices.machine(region, machine, spot=spot) for spot in (False, True))
                 prices += [full.usd] if full else []
                 assert full is None or spot is None or spot.usd < full.usd

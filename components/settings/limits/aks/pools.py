@@ -184,7 +184,7 @@ def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
 
 def _admin_pool(settings: Settings) -> Iterator[Problem]:
     pool = settings.admin_pool
-    machine = catalog.machine(settings.cloud, pool.machine_type)
+    machine = catalog.of(settings.cloud).machines.get(pool.machine_type)
     if machine and (machine.vcpus < _SMALLEST_SYSTEM_VCPUS or machine.memory_gib < _SMALLEST_SYSTEM_GIB):
         yield Problem(
             "adminPool.machineType",

@@ -123,7 +123,7 @@ def test_the_autoscaler_plans_with_what_the_image_leaves_of_the_smallest_type(
 ) -> None:
     advertised = resources(eks_specs.gpu_pool(machine_types=types))
     assert advertised["cpu"] == f"{milli_cpu}m"
-    whole = 1024 * min(machine.memory_gib for name in types if (machine := catalog.machine("eks", name)))
+    whole = 1024 * min(machine.memory_gib for name in types if (machine := catalog.of("eks").machines.get(name)))
     assert 0.9 * whole < int(advertised["memory"].removesuffix("Mi")) < whole
 
 
