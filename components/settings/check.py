@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, ValidationInfo
 
-from components.settings.fields import ValidationContext, context, wrong
+from components.settings.fields import ValidationContext, Zones, context, wrong
 from components.settings.problems import instead, nearest
 from facts.catalog import CloudCatalog, Machine, Resources, SystemPod
 
@@ -16,6 +16,9 @@ from facts.catalog import CloudCatalog, Machine, Resources, SystemPod
 # https://github.com/dudaji/gke-gpu-auto-scale. With 15 GiB in all the share per core no longer matters.
 MIN_GIB_PER_VCPU: Final = 5
 ENOUGH_GIB: Final = 15
+
+
+T = TypeVar("T")
 
 
 def known_machine(type: str, where: ValidationContext) -> Machine | None:
@@ -245,6 +248,11 @@ def image(value: str, where: ValidationContext) -> str:
     return value
 
 
+def checked(check: Callable[[T, ValidationContext], T]) -> AfterValidator:
+    """Accepts what the check returns."""
+    return AfterValidator(lambda value, info: check(value, context(info)))
+
+
 def one_of(words: Callable[[CloudCatalog], Sequence[str]], what: str) -> AfterValidator:
     """Accepts one of the ``words`` of the cloud's catalogue, or a list of them."""
 
@@ -264,3 +272,6 @@ def listed(value: str, known: Sequence[str], what: str, where: ValidationContext
     if not known:
         raise wrong(f"{where.cloud} has no {what}", "Leave it out")
     raise wrong(f"{where.cloud} has no {what} '{value}'", instead(value, known))
+
+
+ZonesOfRegion = Annotated[Zones, checked(zones_in_region)]

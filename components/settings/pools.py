@@ -59,7 +59,7 @@ class GpuPool(Section):
     """A pool of nodes with one GPU type. Nodes are created for pending pods and removed when idle."""
 
     name: PoolName
-    gpu: StrictStr
+    gpu: Annotated[StrictStr, check.checked(check.gpu_name)]
     gpus_per_node: Sizes = Field(default=(1,), validate_default=True)
     machine_type: MachineTypes = Field(default=(), validate_default=True)
     reservation: Reservations = ()
@@ -76,7 +76,7 @@ class GpuPool(Section):
         Annotated[StrictStr, check.one_of(lambda known: known.location_policies, "location policy")] | None
     ) = None
     disk_gb: DiskGb = 100
-    image: StrictStr | None = None
+    image: Annotated[StrictStr, check.checked(check.image)] | None = None
     drivers: Literal["managed", "daemonset", "none"] = "managed"
     driver_version: Literal["default", "latest"] = "default"
     time_sharing: TimeSharingSetting | None = None
@@ -88,11 +88,6 @@ class GpuPool(Section):
     labels: GpuNodeLabels = Field(default_factory=dict)
     taints: Taints = ()
     raw: RawInputs = Field(default_factory=dict)
-
-    @field_validator("gpu")
-    @classmethod
-    def _gpu(cls, value: str, info: ValidationInfo) -> str:
-        return check.gpu_name(value, context(info))
 
     @field_validator("gpus_per_node")
     @classmethod
@@ -146,11 +141,6 @@ class GpuPool(Section):
             return check.zones_in_region(value, context(info))
         return check.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
 
-    @field_validator("image")
-    @classmethod
-    def _image(cls, value: str | None, info: ValidationInfo) -> str | None:
-        return value if value is None else check.image(value, context(info))
-
     @field_validator("mig")
     @classmethod
     def _partition(cls, value: str | None, info: ValidationInfo) -> str | None:
@@ -183,7 +173,7 @@ class CpuPool(Section):
     )
     min_nodes: StrictInt = Field(default=0, ge=0)
     max_nodes: StrictInt = Field(ge=1)
-    zones: Zones = ()
+    zones: check.ZonesOfRegion = ()
     disk_gb: DiskGb = 50
     unneeded_minutes: Minutes | None = None
     upgrade: UpgradeSetting | None = None
@@ -210,11 +200,6 @@ class CpuPool(Section):
         if value < minimum:
             raise wrong(f"maxNodes {value} is below minNodes {minimum}", f"Write {minimum} or more")
         return value
-
-    @field_validator("zones")
-    @classmethod
-    def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return check.zones_in_region(value, context(info))
 
 
 class AdminPool(Section):

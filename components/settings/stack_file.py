@@ -15,7 +15,6 @@ from components.settings.fields import (
     ResourceLabels,
     ResourceTags,
     Section,
-    Zones,
     context,
     once,
     rfc1035,
@@ -53,7 +52,7 @@ class StackFile(Section):
         "the keys of own-machines-configuration.md"
     )
     region: StrictStr
-    zones: Zones = ()
+    zones: check.ZonesOfRegion = ()
     availability: Literal["zonal", "regional"] = "zonal"
     cluster_name: StrictStr | None = None
     kubernetes: Kubernetes = Kubernetes()
@@ -118,11 +117,6 @@ class StackFile(Section):
         # Only of the same continent: 'us-central1' is near to 'eu-central-1'.
         alike = tuple(region for region in known.regions if region[:2] == value[:2])
         raise wrong(f"the catalogue has no region '{value}' of {cloud}", instead(value, alike or tuple(known.regions)))
-
-    @field_validator("zones")
-    @classmethod
-    def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return check.zones_in_region(value, context(info))
 
     @field_validator("cluster_name")
     @classmethod
