@@ -11,7 +11,7 @@ from facts.catalog import tables
 from facts.concepts.carbon import Carbon
 
 _YEAR: Final = 2025
-_SOURCE: Final = "https://github.com/GoogleCloudPlatform/region-carbon-info"
+"""Of Google's table, the only one."""
 
 
 def carbon(cloud: str, region: str) -> Carbon | None:
@@ -19,4 +19,5 @@ def carbon(cloud: str, region: str) -> Carbon | None:
     row = tables.by_key(cloud, "region_carbon", "region").get((region,))
     if row is None:
         return None
-    return Carbon(int(row["carbon_free_percent"]), float(row["grid_grams_co2eq_per_kwh"]), _YEAR, _SOURCE)
+    source = tables.by_key("", "sources", "table")[f"{cloud}/region_carbon",]["source"]
+    return Carbon(int(row["carbon_free_percent"]), float(row["grid_grams_co2eq_per_kwh"]), _YEAR, source)
