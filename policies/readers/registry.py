@@ -29,7 +29,6 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "readers.eks.machines",
         "readers.eks.reservations",
         "readers.eks.roles",
-        "readers.eks.schedules",
         "dialects.cloudformation",
         "dialects.tools",
     ),

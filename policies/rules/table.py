@@ -5,45 +5,28 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from policies.rules import (
-    autoscaler,
-    clusters,
-    idle,
-    kept_warm,
-    money,
-    node_groups,
-    readable,
-    regions,
-    scale_down,
-    security,
-    sharing,
-    totals,
-    unjudged,
-    workloads,
-)
 from policies.rules.rule import Rule
 
 _SUBJECTS: Final = (
-    node_groups,
-    clusters,
-    workloads,
-    autoscaler,
-    scale_down,
-    idle,
-    kept_warm,
-    sharing,
-    security,
-    money,
-    totals,
-    regions,
-    readable,
-    unjudged,  # last: it tells what the others leave open
+    "node_groups",
+    "clusters",
+    "workloads",
+    "autoscaler",
+    "scale_down",
+    "idle",
+    "kept_warm",
+    "sharing",
+    "security",
+    "money",
+    "totals",
+    "regions",
+    "unjudged",  # last: it tells what the others leave open
 )
-
 OWN: Final = Path(__file__).resolve().parents[2] / "own_rules"
 """The folder for a user's own rules, next to the packages of the pack; each module in it is loaded like those here."""
 
@@ -60,7 +43,10 @@ def _own_subjects() -> Iterator[ModuleType]:
 
 
 RULES: Final[tuple[Rule[...], ...]] = tuple(
-    known for subject in (*_own_subjects(), *_SUBJECTS) for known in vars(subject).values() if isinstance(known, Rule)
+    known
+    for subject in (*_own_subjects(), *(import_module(f"policies.rules.{name}") for name in _SUBJECTS))
+    for known in vars(subject).values()
+    if isinstance(known, Rule)
 )
 
 BY_ID: Final[Mapping[str, Rule[...]]] = {rule.id: rule for rule in RULES}

@@ -1,4 +1,5 @@
-"""Reads what Amazon bills whether or not it is in use: capacity reservations, dedicated hosts, Batch's minimum.
+"""Reads what Amazon bills whether or not it is in use: capacity reservations, dedicated hosts, and
+minimums that Batch or a schedule sets.
 
 https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-reservations-pricing-billing.html
 https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from facts.concepts.declared import Reservation
+from facts.concepts.declared import Minimum, Reservation
 from facts.concepts.unknown import UNKNOWN, amount, at, coalesce, items, text, whole
 from policies.readers.eks.facts import gpus_of
 from policies.readers.eks.template import machines, typed
@@ -42,7 +43,24 @@ def read_compute_environment(declared: Declared) -> Iterable[Item]:
         )
 
 
+def read_schedule(declared: Declared) -> Iterable[Item]:
+    """``aws:autoscaling/schedule:Schedule``; a size that is left out, or -1, stays as it is.
+
+    https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-scheduled-scaling.html
+    """
+    inputs = declared.properties
+    yield Minimum(
+        what=f"schedule '{declared.name}'",
+        nodes=amount(inputs.get("minSize"), -1),
+        group=text(inputs.get("autoscalingGroupName")),
+        declared_at=declared.dependencies.get("autoscalingGroupName", ()),
+        where="minSize",
+        resource=declared.urn,
+    )
+
+
 READERS: Final[Mapping[str, Reader]] = {
+    "aws:autoscaling/schedule:Schedule": read_schedule,
     "aws:batch/computeEnvironment:ComputeEnvironment": read_compute_environment,
     "aws:ec2/capacityReservation:CapacityReservation": read_capacity_reservation,
     "aws:ec2/dedicatedHost:DedicatedHost": read_dedicated_host,
