@@ -250,7 +250,11 @@ def image(value: str, where: ValidationContext) -> str:
 
 def checked(check: Callable[[T, ValidationContext], T]) -> AfterValidator:
     """Accepts what the check returns."""
-    return AfterValidator(lambda value, info: check(value, context(info)))
+
+    def accept(value: T, info: ValidationInfo) -> T:
+        return check(value, context(info))
+
+    return AfterValidator(accept)
 
 
 def one_of(words: Callable[[CloudCatalog], Sequence[str]], what: str) -> AfterValidator:
