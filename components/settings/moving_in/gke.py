@@ -22,7 +22,7 @@ def read(cluster: Answer, _: Sequence[Answer]) -> OldCluster:
     """The cluster of an answer."""
     notes = Notes(list)
     location = cluster.get("location")
-    _, _, after = str(cluster.get("selfLink")).partition("/projects/")
+    after = str(cluster.get("selfLink")).partition("/projects/")[2]
     zonal = location.count("-") == 2
     zones = [location] * zonal + [zone for zone in cluster.get("locations", ()) if zone != location]
     channel = str(cluster.get("releaseChannel.channel", "UNSPECIFIED")).lower()
