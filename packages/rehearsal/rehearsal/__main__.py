@@ -1,6 +1,11 @@
 """``python -m rehearsal``: see ``rehearsal.cli``."""
 
-from rehearsal.cli import main
+import signal
+
+# Ctrl-C while modules are imported ends it without a traceback; ``main`` has its own handler.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from rehearsal.cli import main  # noqa: E402
 
 if __name__ == "__main__":
     main()

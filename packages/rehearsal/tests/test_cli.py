@@ -52,6 +52,23 @@ def signals_restored() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+_INTERRUPT = """
+import os, runpy, signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "rehearsal.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+runpy.run_module("rehearsal", run_name="__main__")
+"""
+
+
+def test_ctrl_c_before_anything_runs_prints_no_traceback() -> None:
+    command = [sys.executable, "-c", _INTERRUPT]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
 def test_quota_of_a_stack() -> None:
     shown = run("quota", "dev")
     assert shown.returncode == 0

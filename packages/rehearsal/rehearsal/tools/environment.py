@@ -44,7 +44,7 @@ OLDEST_PYTHON: Final = (3, 10)
 # Starts isolated: the folder that somebody works in may have modules called like ours.
 _LAUNCHER: Final = """\
 #!/bin/sh
-start='import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1)]; from {package}.cli import main; main()'
+start='import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1)]; from {package}.__main__ import main; main()'
 exec '{python}' -I -c "$start" '{project}/packages/{package}' '{project}' "$@"
 """
 

@@ -137,7 +137,7 @@ def test_the_command_starts_in_any_folder_and_takes_no_module_from_there(
     command = project / "packages" / package / package
     command.mkdir()
     (command / "__init__.py").touch()
-    (command / "cli.py").write_text("import facts, json, sys\ndef main(): print(json.dumps(sys.argv[1:]))\n")
+    (command / "__main__.py").write_text("import facts, json, sys\ndef main(): print(json.dumps(sys.argv[1:]))\n")
     (project / "facts.py").touch()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
