@@ -29,6 +29,7 @@ class FakeCluster(ClusterClient):
     """Offers two pools, one of which has a node up; keeps what is created."""
 
     created: list[dict[str, Any]]
+    deleted: list[str]
     others = 0
     sees_nodes = True
 
@@ -47,15 +48,21 @@ class FakeCluster(ClusterClient):
         self.created.append(manifest)
         return Reply({**manifest, "metadata": {**manifest["metadata"], "uid": "u"}}, ("mind this",))
 
+    def delete(self, path: str) -> None:
+        self.deleted.append(path)
+
+
+def in_place(monkeypatch: pytest.MonkeyPatch, cluster: type[ClusterClient], *modules: Any) -> Any:
+    """A class of the test's own, with what is created and deleted, in the place of the modules' client."""
+    own = type("Own", (cluster,), {"created": [], "deleted": []})
+    for module in modules:
+        monkeypatch.setattr(module, "ClusterClient", own)
+    return own
+
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
-    class Own(FakeCluster):
-        created: list[dict[str, Any]] = []  # noqa: RUF012  the test's own
-
-    for module in (fit_commands, offer_commands, submission):
-        monkeypatch.setattr(module, "ClusterClient", Own)
-    return Own
+    return in_place(monkeypatch, FakeCluster, fit_commands, offer_commands, submission)
 
 
 @pytest.fixture

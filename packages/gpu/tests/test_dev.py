@@ -11,7 +11,7 @@ import pytest
 
 from facts.jobs.runner import until_idle
 from gpu.commands import dev, jobs
-from packages.gpu.tests.test_cli import FakeCluster, Run, gpu
+from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
 
 __all__ = ["gpu"]
 
@@ -22,7 +22,7 @@ if [ $(wc -l < {folder}/calls) -eq 5 ]; then {change}; fi
 """
 
 
-def rounds(folder: Path, change: str = "true") -> tuple[int, int]:
+def rounds(folder: Path, change: str) -> tuple[int, int]:
     """The exit code of a container that ends after 20 idle seconds, and how many rounds of 10 seconds it took."""
     for name in ("bin", "proc/1", "pts"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -35,26 +35,20 @@ def rounds(folder: Path, change: str = "true") -> tuple[int, int]:
     return done.returncode, len((folder / "calls").read_text().splitlines())
 
 
-def test_it_ends_when_only_shells_are_left(tmp_path: Path) -> None:
-    assert rounds(tmp_path) == (0, 2)
-
-
-def test_a_program_keeps_it(tmp_path: Path) -> None:
-    (tmp_path / "proc/7").mkdir(parents=True)
-    (tmp_path / "proc/7/comm").write_text("python\n")
-    assert rounds(tmp_path, f"rm -r {tmp_path}/proc/7") == (0, 6)
-
-
-def test_a_shell_keeps_it_while_it_is_used(tmp_path: Path) -> None:
-    (tmp_path / "pts").mkdir()
-    (tmp_path / "pts/0").touch()
-    assert rounds(tmp_path, f"touch -d '2 minutes ago' {tmp_path}/pts/0") == (0, 6)
-
-
-def test_it_stops_at_once_when_it_is_told(tmp_path: Path) -> None:
-    (tmp_path / "pts").mkdir()
-    (tmp_path / "pts/0").touch()
-    assert rounds(tmp_path, "kill -TERM $PPID") == (0, 5)
+@pytest.mark.parametrize(
+    ("in_use", "change", "expected"),
+    [
+        ("proc/1/comm", "true", (0, 2)),
+        ("proc/7/comm", "rm -r {folder}/proc/7", (0, 6)),
+        ("pts/0", "touch -d '2 minutes ago' {folder}/pts/0", (0, 6)),
+        ("pts/0", "kill -TERM $PPID", (0, 5)),
+    ],
+    ids=["only shells are left", "a program", "a shell that is used", "it is told to stop"],
+)
+def test_it_lasts_while_it_is_used(tmp_path: Path, in_use: str, change: str, expected: tuple[int, int]) -> None:
+    (tmp_path / in_use).parent.mkdir(parents=True)
+    (tmp_path / in_use).write_text("python\n")
+    assert rounds(tmp_path, change.format(folder=tmp_path)) == expected
 
 
 class Cluster(FakeCluster):
@@ -80,15 +74,11 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the command becomes; it ends there."""
     words: list[str] = []
 
-    class Own(Cluster):
-        created: list[dict[str, Any]] = []  # noqa: RUF012
-
     def become(program: str, arguments: list[str]) -> None:
         words[:] = arguments
         raise SystemExit(0)
 
-    for module in (dev, jobs):
-        monkeypatch.setattr(module, "ClusterClient", Own)
+    in_place(monkeypatch, Cluster, dev, jobs)
     monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}")
     monkeypatch.setattr("os.execv", become)
     return words

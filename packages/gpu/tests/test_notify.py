@@ -16,7 +16,7 @@ from gpu.cluster import ClusterError, Reply
 from gpu.commands import submission
 from gpu.notifier import outcome
 from packages.gpu.tests.api_server import serving
-from packages.gpu.tests.test_cli import FakeCluster, Run, gpu
+from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
 
 __all__ = ["gpu"]
 
@@ -28,23 +28,13 @@ ARGUMENTS = ("submit", "--image", "x", "--name", "train", "--detach")
 class Cluster(FakeCluster):
     """Has the notifier's account in ``default``."""
 
-    deleted: list[str]
-
     def find(self, path: str) -> dict[str, Any] | None:
         return {} if path == ACCOUNT else None
-
-    def delete(self, path: str) -> None:
-        self.deleted.append(path)
 
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> type[Cluster]:
-    class Own(Cluster):
-        created: list[dict[str, Any]] = []  # noqa: RUF012
-        deleted: list[str] = []  # noqa: RUF012
-
-    monkeypatch.setattr(submission, "ClusterClient", Own)
-    return Own
+    return in_place(monkeypatch, Cluster, submission)
 
 
 def test_the_url_is_in_a_secret_that_goes_with_the_job_and_nowhere_else(gpu: Run, cluster: type[Cluster]) -> None:

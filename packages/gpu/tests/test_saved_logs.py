@@ -14,10 +14,10 @@ import pytest
 
 from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.sweep import Sweep
-from gpu.cluster import ClusterClient, ClusterError, Reply
+from gpu.cluster import ClusterError
 from gpu.commands import jobs, saved_logs
 from packages.gpu.tests.offers import offer, pool
-from packages.gpu.tests.test_cli import Run, gpu
+from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
 
 __all__ = ["gpu"]
 
@@ -109,17 +109,16 @@ def test_without_a_volume_or_a_command_nothing_is_saved(changes: dict[str, Any])
     assert job["spec"]["template"]["spec"]["containers"][0].get("command", ["true"]) == ["true"]
 
 
-class Cluster(ClusterClient):
+class Cluster(FakeCluster):
     """Has a finished job of two runs, whose pods were deleted. ``phase``: how the reader ends."""
 
     saves = True
+    sees_nodes = False
     phase = "Succeeded"
     published = offer(pool())
-    created: list[dict[str, Any]] = []  # noqa: RUF012  each test's own
-    deleted: list[str] = []  # noqa: RUF012
 
     def __init__(self, context: str | None = None, namespace: str | None = None) -> None:
-        self.context, self.namespace = context or "here", namespace or "ml"
+        super().__init__(context, namespace or "ml")
 
     def offer(self) -> Any:
         return self.published
@@ -137,13 +136,6 @@ class Cluster(ClusterClient):
         reads = query.get("labelSelector", "").startswith("batch.kubernetes.io/job-name=gpu-logs-")
         return [{"metadata": {"name": "reader"}, "status": {"phase": self.phase}}] if reads else []
 
-    def create(self, manifest: dict[str, Any]) -> Reply:
-        self.created.append(manifest)
-        return Reply(manifest)
-
-    def delete(self, path: str) -> None:
-        self.deleted.append(path)
-
     def log(self, namespace: str, pod: str, since: str | None = None) -> list[tuple[str, str]]:
         assert (namespace, pod) == ("ml", "reader")
         return [("2026-11-22T08:00:01Z", "step 1"), ("2026-11-22T08:00:02Z", "step 2")]
@@ -151,13 +143,8 @@ class Cluster(ClusterClient):
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> type[Cluster]:
-    class Own(Cluster):
-        created: list[dict[str, Any]] = []  # noqa: RUF012
-        deleted: list[str] = []  # noqa: RUF012
-
-    monkeypatch.setattr(jobs, "ClusterClient", Own)
     monkeypatch.setattr("time.sleep", lambda _: None)
-    return Own
+    return in_place(monkeypatch, Cluster, jobs)
 
 
 @pytest.mark.parametrize("options", [(), ("--no-follow",)])
