@@ -23,8 +23,6 @@ from rehearsal.simulation import Injection
 _log = logging.getLogger(__name__)
 
 _TOKEN_FILE: Final = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
-_DECIDES: Final = (NODE_GROUP, "aws:autoscaling/", "aws:eks/", "aws:iam/")
-"""Types whose changes may change what an autoscaler sees or may do."""
 
 
 class Background:
@@ -40,20 +38,17 @@ class Background:
 
     @contextmanager
     def around(self, type: str) -> Iterator[None]:
-        """Wraps a change of a resource of that type: the autoscaler simulation evaluates it right afterwards."""
+        """Wraps a change of a resource of that type: the autoscaler simulation evaluates a group right afterwards."""
         try:
             yield
         finally:
             self.start()
-            if self._autoscaler is not None and type.startswith(_DECIDES):
-                if type == NODE_GROUP:
-                    try:
-                        self._autoscaler.refresh()
-                    except Exception as error:
-                        # Its thread looks again; a group's own failure has been reported by the call that made it.
-                        _log.info("the autoscaler's view of the node groups: %s", error)
-                else:
-                    self._autoscaler.wake()
+            if self._autoscaler is not None and type == NODE_GROUP:
+                try:
+                    self._autoscaler.refresh()
+                except Exception as error:
+                    # Its thread looks again; a group's own failure has been reported by the call that made it.
+                    _log.info("the autoscaler's view of the node groups: %s", error)
 
     def start(self) -> None:
         """Start the threads if there is a cluster."""

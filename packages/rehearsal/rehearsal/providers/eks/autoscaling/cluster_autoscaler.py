@@ -22,16 +22,17 @@ from typing import Any, Final
 
 import yaml
 
-from facts.concepts.iam import AuthorizationRequest, resource_tags
+from facts.concepts.iam import resource_tags
+from rehearsal.providers.eks.authorization.callers import Caller, Right
+from rehearsal.providers.eks.authorization.evaluation import refusal
 from rehearsal.providers.eks.authorization.identity import Role
-from rehearsal.providers.eks.autoscaling.discovery import Flags, Installation, command_line, find, parse, why_idle
+from rehearsal.providers.eks.autoscaling.discovery import Flags, Installation, command_line, parse, why_idle, why_unseen
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import SimulatedNodeGroup
 
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
 GPU: Final = "nvidia.com/gpu"
 _TAINT: Final = re.compile(r"(?P<value>[^:]*):(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)")
-_EKS_EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "NO_EXECUTE": "NoExecute", "PREFER_NO_SCHEDULE": "PreferNoSchedule"}
 _OWNER_TAGS: Final = ("eks:cluster-name", "eks:nodegroup-name")
 """By these tags the autoscaler knows a managed node group."""
 
@@ -49,58 +50,33 @@ _GENERIC: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class ObservedNode:
-    """What DescribeNodegroup answers: labels, taints with EKS's effects, and the node group's own tags."""
+def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGroup:
+    """The group as the autoscaler plans with it while it is empty; ``group.base`` is what its nodes really are.
 
-    labels: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[Mapping[str, str], ...] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class TemplateNodeInfo:
-    """Labels, taints (Kubernetes's effects) and GPUs of the node that the autoscaler plans with, and whether it knows
-    of a disk, which no instance type tells (https://github.com/kubernetes/autoscaler/issues/1869)."""
-
-    labels: Mapping[str, str]
-    taints: frozenset[tuple[str, str, str]]
-    gpus: int
-    disk: bool = False
-
-
-def template(gpus: int, tags: Mapping[str, str], described: ObservedNode | None) -> TemplateNodeInfo:
-    """The template of a group of machines with ``gpus`` GPUs whose Auto Scaling group has ``tags``.
-
-    ``described`` is ``None`` where DescribeNodegroup is not asked, or not allowed. Labels and resources of it win
-    over the tags; its taints come in addition.
+    ``described`` says whether DescribeNodegroup is asked, and allowed. Its labels and resources win over the tags, its
+    taints come in addition. Of several zones the autoscaler takes the first, in AWS's order. Nodes below a minimum are
+    spread over all of them anyway, so a group with a minimum keeps its zones. No instance type tells of a disk:
+    https://github.com/kubernetes/autoscaler/issues/1869
     """
-    labels = _below(tags, "label/")
-    taints = {parsed for key, value in _below(tags, "taint/").items() if (parsed := _taint(key, value))}
-    resources = _below(tags, "resources/")
-    if described is not None and all(tag in tags for tag in _OWNER_TAGS):
-        labels |= described.labels
-        taints |= {_identity(each) for each in described.taints}
-        resources |= _below(described.tags, "resources/")
+    base, tags = group.base, group.asg_tags
+    described = described and all(tag in tags for tag in _OWNER_TAGS)
+    labels = {**_below(tags, "label/"), **(group.labels if described else {})}
+    tagged = {(key, match["value"], match["effect"]) for key, match in _matched(_below(tags, "taint/"))}
+    resources = {**_below(tags, "resources/"), **(_below(group.nodegroup_tags, "resources/") if described else {})}
     counted = resources.get(GPU, "")
-    known = "ephemeral-storage" in resources
-    return TemplateNodeInfo(labels, frozenset(taints), int(counted) if counted.isdigit() else gpus, known)
-
-
-def observed_node(base: SimulatedNodeGroup, node_info: TemplateNodeInfo, zones: tuple[str, ...]) -> SimulatedNodeGroup:
-    """The group as the autoscaler plans with it while it is empty; ``base`` is what its nodes really are.
-
-    Of several ``zones`` the autoscaler takes the first. Nodes below a minimum are spread over all of them anyway, so
-    a group with a minimum keeps its zones.
-    """
-    known = {key for key, value in base.labels.items() if key in _GENERIC or node_info.labels.get(key) == value}
-    planned = tuple(taint for taint in base.taints if _identity(taint) in node_info.taints)
+    gpus = int(counted) if counted.isdigit() else base.machine.gpus
+    known = {key for key, value in base.labels.items() if key in _GENERIC or labels.get(key) == value}
+    planned = tuple(
+        each for each in base.taints if described or (each["key"], each.get("value") or "", each["effect"]) in tagged
+    )
     return replace(
         base,
-        zones=base.zones if base.min_nodes else zones[:1],
-        machine=replace(base.machine, gpus=node_info.gpus, disk_mib=base.machine.disk_mib if node_info.disk else 0),
+        zones=base.zones if base.min_nodes else group.asg_zones[:1],
+        machine=replace(
+            base.machine, gpus=gpus, disk_mib=base.machine.disk_mib if "ephemeral-storage" in resources else 0
+        ),
         offered_gpus=base.machine.gpus
-        if base.offered_gpus is None and node_info.gpus != base.machine.gpus
+        if base.offered_gpus is None and gpus != base.machine.gpus
         else base.offered_gpus,
         labels={key: value for key, value in base.labels.items() if key in known},
         late_labels={key: value for key, value in base.labels.items() if key not in known},
@@ -114,20 +90,13 @@ def _below(tags: Mapping[str, str], kind: str) -> dict[str, str]:
     return {key.removeprefix(prefix): value for key, value in tags.items() if key.startswith(prefix) and key != prefix}
 
 
-def _taint(key: str, text: str) -> tuple[str, str, str] | None:
+def _matched(taints: Mapping[str, str]) -> Iterable[tuple[str, re.Match[str]]]:
     """A taint tag's value is ``<value>:<effect>``; the autoscaler passes over any other."""
-    match = _TAINT.fullmatch(text)
-    return (key, match["value"], match["effect"]) if match else None
-
-
-def _identity(taint: Mapping[str, str]) -> tuple[str, str, str]:
-    effect = taint["effect"]
-    return taint["key"], taint.get("value") or "", _EKS_EFFECTS.get(effect, effect)
+    return ((key, match) for key, text in taints.items() if (match := _TAINT.fullmatch(text)))
 
 
 CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
 _KEY: Final = "priorities"
-_ORDERED: Final = "priority"
 
 Priorities = Mapping[int, Sequence[re.Pattern[str]]]
 
@@ -145,7 +114,6 @@ READS: Final = (
     "ec2:GetInstanceTypesFromInstanceRequirements",
 )
 WRITES: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
-_DESCRIBES: Final = "eks:DescribeNodegroup"
 
 
 def priorities(config_maps: Iterable[Mapping[str, Any]], namespace: str) -> Priorities | str:
@@ -163,11 +131,6 @@ def priorities(config_maps: Iterable[Mapping[str, Any]], namespace: str) -> Prio
         return {int(number): [re.compile(str(regex)) for regex in regexes] for number, regexes in raw.items()}
     except (yaml.YAMLError, re.error, AttributeError, TypeError, ValueError) as error:
         return f"{where}, key {_KEY}: not a map from numbers to lists of regular expressions ({error}); mend it"
-
-
-def ordered(expanders: Sequence[str]) -> bool:
-    """Whether the first of the ``--expander``s is the priority expander."""
-    return expanders[0] == _ORDERED
 
 
 def rank(asg: str, group_priorities: Priorities) -> float:
@@ -196,6 +159,13 @@ class ClusterSnapshot:
     priorities: Priorities | str
     context: Mapping[str, str] = field(default_factory=dict)
 
+    def lacks(self, *actions: str, on: str = "*", **context: str) -> str:
+        """Why the autoscaler may not do all of ``actions``, in AWS's words; ``""`` if it may."""
+        assert isinstance(self.role, Role)
+        rights = [Right(action, on, {**self.context, **context}) for action in actions]
+        denied = refusal(Caller(self.role.arn, self.role.arn), self.role, rights)
+        return "" if denied is None else denied.message
+
 
 def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callable[[], bool]) -> SimulatedNodeGroup:
     """The group for the fleet: autoscaled with the autoscaler's view of it, or not autoscaled, with the reason.
@@ -203,68 +173,46 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
     ``had_nodes`` says whether the group has ever had a node; it is asked only where that makes a difference. A group
     whose minimum is its maximum needs no autoscaler: nothing is missing there, and nothing would change.
     """
-    if group.min_size == group.max_size:
-        return _still(group, "")
-    flags = _flags(snapshot)
+    flags = "" if group.min_size == group.max_size else _flags(snapshot)
     if isinstance(flags, str):
-        return _still(group, flags)
-    scope = find(flags, group.asg_name, group.asg_tags, group.min_size, group.max_size)
-    if isinstance(scope, str):
-        return _still(group, scope)
-    assert isinstance(snapshot.role, Role)
-    context = {**snapshot.context, **resource_tags(group.asg_tags, "autoscaling")}
-    calls = [AuthorizationRequest(action, group.asg_arn, context) for action in WRITES]
-    refused = snapshot.role.missing(calls)
-    if refused:
-        return _still(group, refused)
-    place = None
-    if ordered(flags.expanders) and not isinstance(snapshot.priorities, str):
-        place = rank(group.asg_name, snapshot.priorities)
-    base = replace(
+        return replace(group.base, autoscaled=False, not_scaled_because=flags)
+    tags = resource_tags(group.asg_tags, "autoscaling")
+    problem = why_unseen(flags, group.asg_name, group.asg_tags) or snapshot.lacks(*WRITES, on=group.asg_arn, **tags)
+    if problem:
+        return replace(group.base, autoscaled=False, not_scaled_because=problem)
+    scaled = replace(
         group.base,
         autoscaled=True,
-        min_nodes=scope.minimum,
-        max_nodes=scope.maximum,
+        min_nodes=group.min_size,
+        max_nodes=group.max_size,
         per_zone=False,
-        rank=place,
+        rank=rank(group.asg_name, snapshot.priorities)
+        if flags.ordered and not isinstance(snapshot.priorities, str)
+        else None,
         not_scaled_because="",
     )
-    gpus = group.base.machine.gpus
-    by_tags = observed_node(base, template(gpus, group.asg_tags, None), group.asg_zones)
-    if not _may_describe(snapshot, snapshot.role, group):
+    group = replace(group, base=scaled)
+    by_tags = observed_group(group, described=False)
+    if not _may_describe(snapshot, group):
         return by_tags
-    described = ObservedNode(group.labels, group.taints, group.nodegroup_tags)
-    by_both = observed_node(base, template(gpus, group.asg_tags, described), group.asg_zones)
+    by_both = observed_group(group, described=True)
     return by_tags if by_both == by_tags or had_nodes() else by_both
 
 
 def _flags(snapshot: ClusterSnapshot) -> Flags | str:
     """The autoscaler's flags, or the reason why it scales no group."""
     idle = why_idle(snapshot.installation)
-    if idle:
-        return idle
+    if idle or isinstance(snapshot.role, str):
+        return idle or str(snapshot.role)
     assert snapshot.installation is not None
     flags = parse(command_line(snapshot.installation.container))
-    if isinstance(snapshot.role, str):
-        return snapshot.role
-    refused = snapshot.role.missing([AuthorizationRequest(action, "*", snapshot.context) for action in READS])
-    if refused:
-        return refused
-    if ordered(flags.expanders) and isinstance(snapshot.priorities, str):
-        return snapshot.priorities
-    return flags
+    problem = snapshot.priorities if flags.ordered and isinstance(snapshot.priorities, str) else ""
+    return snapshot.lacks(*READS) or problem or flags
 
 
-def _may_describe(snapshot: ClusterSnapshot, role: Role, group: DeclaredGroup) -> bool:
+def _may_describe(snapshot: ClusterSnapshot, group: DeclaredGroup) -> bool:
     # A managed node group's ARN ends in the id that its Auto Scaling group's name ends in.
-    prefix = role.arn.replace(":iam::", f":eks:{snapshot.context.get('aws:RequestedRegion', '')}:").partition(":role/")[
-        0
-    ]
-    own = group.asg_name.removeprefix(f"eks-{group.name}-")
-    arn = f"{prefix}:nodegroup/{group.cluster}/{group.name}/{own}"
-    tags = resource_tags(group.nodegroup_tags)
-    return not role.missing([AuthorizationRequest(_DESCRIBES, arn, {**snapshot.context, **tags})])
-
-
-def _still(group: DeclaredGroup, because: str) -> SimulatedNodeGroup:
-    return replace(group.base, autoscaled=False, not_scaled_because=because)
+    place = group.asg_arn.partition(":autoScalingGroup:")[0].replace(":autoscaling:", ":eks:")
+    own = group.asg_name.removeprefix(f"eks-{group.base.name}-")
+    arn = f"{place}:nodegroup/{group.base.cluster}/{group.base.name}/{own}"
+    return not snapshot.lacks("eks:DescribeNodegroup", on=arn, **resource_tags(group.nodegroup_tags))

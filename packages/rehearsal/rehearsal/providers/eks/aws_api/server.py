@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.providers.eks.authorization.callers import Caller, Callers, Operation, Right
-from rehearsal.providers.eks.authorization.evaluation import Evaluation, needed
-from rehearsal.providers.eks.aws_api import backend, wire
+from rehearsal.providers.eks.authorization.evaluation import AccessDenied, needed, refusal
+from rehearsal.providers.eks.authorization.identity import PodIdentityError, Roles
+from rehearsal.providers.eks.aws_api import backend, pod_identity, wire
 from rehearsal.providers.eks.aws_api.gaps import reads
-from rehearsal.providers.eks.aws_api.pod_identity import NoAgentError, PodIdentityAgent, PodIdentityError
+from rehearsal.providers.eks.aws_api.pod_identity import PodIdentityAgent
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.simulation import Fleet
@@ -43,8 +44,8 @@ class AwsServer:
     def __init__(self, account: Account, fleet: Fleet, logs: Path) -> None:
         self._account = account
         self._callers = Callers(account)
-        self._pod_identity = PodIdentityAgent(account, fleet, self._callers)
-        self._evaluation = Evaluation(account)
+        self._roles = Roles(account)
+        self._pod_identity = PodIdentityAgent(account, fleet, self._callers, self._roles)
         self._log_file = logs / LOG_NAME
         self._turn = threading.Lock()
         self._lock = threading.Lock()
@@ -113,10 +114,8 @@ class AwsServer:
     def _agent(self, http: HttpRequest) -> Response:
         try:
             credentials = self._pod_identity.credentials(http.headers.get("Authorization", ""))
-        except NoAgentError as error:
-            return _plain(503, f"connection refused: {error}")
         except PodIdentityError as error:
-            return _plain(error.status, str(error))
+            return _plain(error.status, pod_identity.answer(error))
         return _plain(200, json.dumps(credentials), "application/json")
 
     def _aws(self, http: HttpRequest) -> Response:
@@ -137,10 +136,10 @@ class AwsServer:
             if rights is None:
                 return self._not_evaluated(call, caller)
             on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))
-            refusal = self._evaluation.refusal(caller, rights)
-        if refusal is not None:
-            self._note(call, caller.arn, "denied", resources=on, missing=refusal.message)
-            return call.denied(refusal.for_ec2() if call.service == "ec2" else refusal.message)
+            denied = self._refusal(caller, rights)
+        if denied is not None:
+            self._note(call, caller.arn, "denied", resources=on, missing=denied.message)
+            return call.denied(denied.for_ec2() if call.service == "ec2" else denied.message)
         if (call.service, call.operation) == ("sqs", "ReceiveMessage"):
             reads.wait(there, call.params, self._ended)
         answer = backend.answer(self._account, call, lambda further: self._further(caller, further))
@@ -164,10 +163,11 @@ class AwsServer:
 
     def _further(self, caller: Caller, rights: Iterable[Right]) -> str:
         region = {"aws:RequestedRegion": self._account.region}
-        refusal = self._evaluation.refusal(
-            caller, [replace(each, context={**region, **each.context}) for each in rights]
-        )
-        return "" if refusal is None else refusal.for_ec2()
+        denied = self._refusal(caller, [replace(each, context={**region, **each.context}) for each in rights])
+        return "" if denied is None else denied.for_ec2()
+
+    def _refusal(self, caller: Caller, rights: Iterable[Right]) -> AccessDenied | None:
+        return refusal(caller, self._roles.get(caller.role), rights) if caller.role else None
 
     def _note(self, call: wire.Call, who: str, verdict: str, **more: Any) -> None:
         """Log one call with the time, in UTC. ``who`` is an ARN, or an unknown access key.

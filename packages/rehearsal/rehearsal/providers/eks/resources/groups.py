@@ -139,39 +139,28 @@ DELETING = "DELETING"
 class DeclaredGroup:
     """One managed node group. ``base`` has its machines as their nodes really are, and is not autoscaled.
 
-    ``labels`` and ``taints`` are what DescribeNodegroup reports (taints with EKS's effects, ``NO_SCHEDULE``);
-    ``nodegroup_tags`` are the group's own tags, which its Auto Scaling group ``asg_name`` does not get; the sizes and
-    what begins with ``asg`` are that group's (zones in AWS's order). ``leaving``:
-    it is being deleted, and nobody may tell the fleet about it any more.
+    ``labels`` are what DescribeNodegroup reports; ``nodegroup_tags`` are the group's own tags, which its Auto Scaling
+    group ``asg_name`` does not get; the sizes and what begins with ``asg`` are that group's (zones in AWS's order).
     """
 
-    cluster: str
-    name: str
     asg_name: str
     base: SimulatedNodeGroup
     min_size: int
     max_size: int
     desired: int
     labels: Mapping[str, str]
-    taints: tuple[Mapping[str, str], ...]
     nodegroup_tags: Mapping[str, str]
     asg_arn: str
     asg_zones: tuple[str, ...]
     asg_tags: Mapping[str, str]
-    leaving: bool = False
 
 
 def declared_groups(account: Account) -> list[DeclaredGroup]:
     """Every node group as it is now, oldest first. ``desired`` is the Auto Scaling group's."""
-    groups: list[DeclaredGroup] = []
     with account.store.held():
-        records = account.store.all(NODE_GROUP)
-        for region in dict.fromkeys(record.outputs["region"] for record in records):
-            here = {asg_name(each): each for each in records if each.outputs["region"] == region}
-            there = replace(account, region=region)
-            for name, group in scaling_group.describe_all(there, list(here)).items():
-                groups.append(declared_group(there, here[name], group))
-    return groups
+        records = {asg_name(each): each for each in account.store.all(NODE_GROUP)}
+        groups = scaling_group.describe_all(account, list(records))
+        return [declared_group(account, records[name], group) for name, group in groups.items()]
 
 
 def is_leaving(account: Account, cluster: str, name: str) -> bool:
@@ -189,8 +178,6 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
     template_reference = inputs.get("launchTemplate")
     data = scaling_group.template(account, template_reference)["LaunchTemplateData"] if template_reference else {}
     return DeclaredGroup(
-        cluster=inputs["clusterName"],
-        name=inputs["nodeGroupName"],
         asg_name=group["AutoScalingGroupName"],
         base=replace(
             node_group(account, inputs, zones_of(account, inputs), image, desired, template, disk_gb(inputs, data)),
@@ -201,12 +188,10 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
         max_size=int(group["MaxSize"]),
         desired=desired,
         labels=dict(inputs.get("labels") or {}),
-        taints=tuple(inputs.get("taints") or ()),
         nodegroup_tags=dict(inputs.get("tags") or {}),
         asg_arn=group["AutoScalingGroupARN"],
         asg_zones=tuple(group["AvailabilityZones"]),
         asg_tags={tag["Key"]: tag.get("Value") or "" for tag in group.get("Tags") or ()},
-        leaving=record.outputs.get("status") == DELETING,
     )
 
 

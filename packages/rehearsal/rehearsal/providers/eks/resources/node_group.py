@@ -104,7 +104,7 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     if before is None:
         group = declared_group(account, record, scaling_group.describe(account, asg_name(record)))
         if group.desired:
-            _wait_for_network(account, group.cluster)
+            _wait_for_network(account, group.base.cluster)
         account.machines().apply_group(group.base)
     elif any(at(before.inputs, field) != at(record.inputs, field) for field in _NODES_RECREATED):
         account.machines().recreate_nodes(record.inputs["clusterName"], record.inputs["nodeGroupName"])

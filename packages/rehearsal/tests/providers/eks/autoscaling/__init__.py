@@ -89,7 +89,6 @@ def declared(**changes: Any) -> DeclaredGroup:
         hourly_usd=0.8,
         gpus_advertised_by="device-plugin",
     )
-    eks_taint = {**TAINT, "effect": "NO_SCHEDULE"}
     arn = f"arn:aws:autoscaling:{REGION}:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/{ASG}"
     asg = (arn, ("us-west-2a",), {**EKS_TAGS, **TEMPLATE_TAGS})
-    return replace(DeclaredGroup(CLUSTER, "gpu-1", ASG, base, 0, 4, 0, LABELS, (eks_taint,), {}, *asg), **changes)
+    return replace(DeclaredGroup(ASG, base, 0, 4, 0, LABELS, {}, *asg), **changes)

@@ -26,7 +26,7 @@ from tests.components import eks_specs
 
 _PATHS = {
     "ConfigMap": "/api/v1/namespaces/kube-system/configmaps",
-    "DaemonSet": "/apis/apps/v1/daemonsets",
+    "DaemonSet": "/apis/apps/v1/namespaces/kube-system/daemonsets",
     "Deployment": "/apis/apps/v1/deployments",
     "ServiceAccount": "/api/v1/namespaces/kube-system/serviceaccounts",
 }
@@ -145,7 +145,7 @@ def test_what_the_cluster_lacks_turns_the_groups_off_and_on_again(
 
 
 def test_a_tag_that_is_missing_hides_a_label_once_the_group_has_had_a_node(stage: Stage) -> None:
-    asg = next(group.asg_name for group in declared_groups(stage.account) if group.name == "t4-1")
+    asg = next(group.asg_name for group in declared_groups(stage.account) if group.base.name == "t4-1")
     key = "k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.present"
     tag = {"ResourceId": asg, "ResourceType": "auto-scaling-group", "Key": key}
     stage.account.call("autoscaling", "DeleteTags", Tags=[tag])
@@ -168,7 +168,7 @@ def test_a_role_without_its_policy_scales_nothing(stage: Stage) -> None:
     before = stage.account.call("iam", "GetRolePolicy", RoleName=role, PolicyName=policy)["PolicyDocument"]
     stage.account.call("iam", "DeleteRolePolicy", RoleName=role, PolicyName=policy)
     try:
-        assert "does not allow autoscaling:Describe" in stage.groups()["t4-1"].not_scaled_because
+        assert "no identity-based policy allows the autoscaling:Describe" in stage.groups()["t4-1"].not_scaled_because
     finally:
         text = before if isinstance(before, str) else json.dumps(before)
         stage.account.call("iam", "PutRolePolicy", RoleName=role, PolicyName=policy, PolicyDocument=text)
@@ -182,7 +182,7 @@ def test_a_boundary_takes_what_the_policy_gives(stage: Stage) -> None:
     limit = stage.account.call("iam", "CreatePolicy", PolicyName="limit", PolicyDocument=json.dumps(reads))
     stage.account.call("iam", "PutRolePermissionsBoundary", RoleName=role, PermissionsBoundary=limit["Policy"]["Arn"])
     try:
-        assert "the permissions boundary of the role" in stage.groups()["t4-1"].not_scaled_because
+        assert "no permissions boundary allows the" in stage.groups()["t4-1"].not_scaled_because
     finally:
         stage.account.call("iam", "DeleteRolePermissionsBoundary", RoleName=role)
     assert stage.groups()["t4-1"].autoscaled
@@ -213,7 +213,7 @@ def sizes(stage: Stage) -> dict[str, int]:
     """What a program reads of the size of each node group."""
     stage.groups()
     return {
-        group.name: get_scaling_group(stage.account, {"name": group.asg_name})["desiredCapacity"]
+        group.base.name: get_scaling_group(stage.account, {"name": group.asg_name})["desiredCapacity"]
         for group in declared_groups(stage.account)
     }
 

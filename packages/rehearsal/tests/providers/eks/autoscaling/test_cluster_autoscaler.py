@@ -14,7 +14,6 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     FLAGS,
     LABELS,
     OWN,
-    ROLE,
     TAINT,
     TEMPLATE,
     TEMPLATE_TAGS,
@@ -23,32 +22,24 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     policy,
     role,
     snapshot,
-    trust,
 )
 from packages.rehearsal.tests.providers.eks.tables import cases
-from rehearsal.providers.eks.authorization.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     CONFIG_MAP,
     READS,
     WRITES,
-    ObservedNode,
     evaluate,
-    observed_node,
-    ordered,
+    observed_group,
     priorities,
     rank,
-    template,
 )
 from rehearsal.simulation import SimulatedNodeGroup
 
-DESCRIBED = ObservedNode(LABELS, ({**TAINT, "effect": "NO_SCHEDULE"},))
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
 
 
-def view(tags: dict[str, str], described: ObservedNode | None = None, gpus: int = 1) -> SimulatedNodeGroup:
-    base = declared().base
-    base = replace(base, machine=replace(base.machine, gpus=gpus))
-    return observed_node(base, template(gpus, tags, described), base.zones)
+def view(tags: dict[str, str], *, described: bool = False, **changes: Any) -> SimulatedNodeGroup:
+    return observed_group(declared(asg_tags=tags, **changes), described=described)
 
 
 def test_with_all_tags_only_the_clouds_own_labels_are_unknown_to_the_autoscaler() -> None:
@@ -75,32 +66,35 @@ def test_a_taint_is_known_by_value_and_effect(text: str, known: bool) -> None:
 def test_describe_nodegroup_tells_what_tags_do_not() -> None:
     assert view(EKS_TAGS).late_labels == {**HIDDEN, **LABELS}
     assert view(EKS_TAGS).late_taints == (TAINT,)
-    group = view(EKS_TAGS, DESCRIBED)
+    group = view(EKS_TAGS, described=True)
     assert (group.late_labels, group.late_taints) == (HIDDEN, ())
 
 
 def test_describe_nodegroup_is_asked_only_about_groups_that_eks_has_tagged() -> None:
-    assert view({}, DESCRIBED).late_labels == {**HIDDEN, **LABELS}
-    assert view({"eks:cluster-name": "demo"}, DESCRIBED).late_labels == {**HIDDEN, **LABELS}
+    assert view({}, described=True).late_labels == {**HIDDEN, **LABELS}
+    assert view({"eks:cluster-name": "demo"}, described=True).late_labels == {**HIDDEN, **LABELS}
 
 
 def test_labels_of_describe_nodegroup_win_over_tags() -> None:
     tags = {**EKS_TAGS, f"{TEMPLATE}label/gpucluster.dev/pool": "old"}
-    assert view(tags, DESCRIBED).late_labels == HIDDEN
+    assert view(tags, described=True).late_labels == HIDDEN
 
 
 @cases
 def test_gpus_of_the_type_unless_a_tag_says_otherwise(
     tags: dict[str, str], node_group_tags: dict[str, str], gpus: int
 ) -> None:
-    described = ObservedNode(tags=node_group_tags)
-    group = view(tags, described, gpus=2)
+    base = declared().base
+    base = replace(base, machine=replace(base.machine, gpus=2))
+    group = view(tags, described=True, nodegroup_tags=node_group_tags, base=base)
     assert group.machine.gpus == gpus
     assert group.offered_gpus == (None if gpus == 2 else 2), "a node has what its machine has"
 
 
 def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
-    assert view(EKS_TAGS, gpus=2).machine.gpus == 2
+    eight = {f"{TEMPLATE}resources/nvidia.com/gpu": "8"}
+    assert view(EKS_TAGS, nodegroup_tags=eight).machine.gpus == 1
+    assert view(EKS_TAGS, nodegroup_tags=eight, described=True).machine.gpus == 8
 
 
 @pytest.mark.parametrize(
@@ -108,7 +102,7 @@ def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
 )
 def test_of_several_zones_the_first_in_aws_order(minimum: int, zones: tuple[str, ...]) -> None:
     base = replace(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
-    assert observed_node(base, template(1, TEMPLATE_TAGS, None), ("us-west-2b", "us-west-2a")).zones == zones
+    assert view(TEMPLATE_TAGS, base=base, asg_zones=("us-west-2b", "us-west-2a")).zones == zones
 
 
 def config_map(text: str, namespace: str = "kube-system") -> dict[str, Any]:
@@ -133,23 +127,12 @@ def test_priorities_that_cannot_be_read(maps: list[dict[str, Any]], reason: str)
     assert reason in str(priorities(maps, "kube-system"))
 
 
-@pytest.mark.parametrize(
-    ("expanders", "answer"),
-    [(("priority",), True), (("priority", "least-waste"), True), (("least-waste",), False), (("random",), False)],
-)
-def test_only_the_priority_expander_orders(expanders: tuple[str, ...], answer: bool) -> None:
-    assert ordered(expanders) is answer
-
-
 def test_the_disk_of_an_empty_group_is_known_by_its_tag_alone() -> None:
     whole = declared().base.machine.disk_mib
     assert view(TEMPLATE_TAGS).machine.disk_mib == 0
     assert view({**TEMPLATE_TAGS, f"{TEMPLATE}resources/ephemeral-storage": "90Gi"}).machine.disk_mib == whole > 0
 
 
-PLACE = ServiceAccountRef(CLUSTER, "kube-system", "cluster-autoscaler")
-CLUSTER_ARN = f"arn:aws:eks:us-west-2:123456789012:cluster/{CLUSTER}"
-FACTS = Facts(PLACE, CLUSTER_ARN, "123456789012", associated=ROLE, agent=True)
 OWN_TAG = {"StringEquals": {f"aws:ResourceTag/{OWN}": "owned"}}
 
 
@@ -210,7 +193,7 @@ def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) ->
 def test_reads_cannot_be_conditioned_on_a_tag() -> None:
     document = policy()
     document["Statement"][0]["Condition"] = OWN_TAG
-    assert "does not allow autoscaling:Describe" in (
+    assert "no identity-based policy allows the autoscaling:Describe" in (
         evaluate(snapshot(role=role(document)), declared(), never).not_scaled_because
     )
 
@@ -256,31 +239,3 @@ def test_priorities_become_ranks() -> None:
     priorities = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
     assert evaluate(snapshot(**both, priorities=priorities), declared(), never).rank == -30
     assert evaluate(snapshot(priorities=priorities), declared(), never).rank is None
-
-
-ROLES = {ROLE: role()}
-
-
-@cases
-def test_where_credentials_come_from(change: dict[str, Any], reason: str) -> None:
-    actual = role_of(replace(FACTS, **change), ROLES)
-    assert reason in str(actual) if reason else isinstance(actual, Role)
-
-
-@pytest.mark.parametrize(
-    ("document", "trusted"), [(trust(), True), (trust("ec2.amazonaws.com"), False), ({"Statement": []}, False)]
-)
-def test_pod_identity_needs_the_roles_trust(document: dict[str, Any], trusted: bool) -> None:
-    actual = role_of(FACTS, {ROLE: replace(role(), trust=document)})
-    assert isinstance(actual, Role) is trusted
-    assert trusted or "does not trust pods.eks.amazonaws.com" in str(actual)
-
-
-@pytest.mark.parametrize(("namespace", "expected"), [("kube-system", ROLE), ("default", None)])
-def test_the_annotation_of_the_pods_own_account(namespace: str, expected: str | None) -> None:
-    metadata = {
-        "namespace": namespace,
-        "name": "cluster-autoscaler",
-        "annotations": {"eks.amazonaws.com/role-arn": ROLE},
-    }
-    assert annotated_role([{"metadata": metadata}], PLACE) == expected

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from packages.rehearsal.tests.providers.eks.autoscaling import EKS_TAGS, ENABLED, FLAGS, OWN, deployment, installed
+from packages.rehearsal.tests.providers.eks.autoscaling import ENABLED, FLAGS, OWN, deployment, installed
 from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.eks.autoscaling.discovery import (
-    Bounds,
     FlagError,
     cluster_autoscaler,
-    find,
     parse,
-    strays,
     why_idle,
+    why_unseen,
 )
 
 DISCOVERY = "--node-group-auto-discovery=asg:tag="
 
 
 @cases
-def test_the_deployment_is_known_by_its_image(image: str, minor: int | None) -> None:
+def test_the_deployment_is_known_by_its_image(image: str) -> None:
     autoscaler = cluster_autoscaler([deployment(image="nginx:1"), deployment(image=image)])
     assert autoscaler is not None
     assert (autoscaler.where, autoscaler.service_account) == ("kube-system/cluster-autoscaler", "cluster-autoscaler")
-    assert autoscaler.minor == minor
 
 
 @pytest.mark.parametrize("image", ["registry.k8s.io/cpa/cluster-proportional-autoscaler:v1.9.0", "vertical-autoscaler"])
@@ -70,39 +67,26 @@ def test_flags_that_end_the_autoscaler(flag: str, message: str) -> None:
         parse([*FLAGS, flag])
 
 
+@pytest.mark.parametrize(
+    ("expander", "ordered"), [("priority", True), ("priority,least-waste", True), ("least-waste,priority", False)]
+)
+def test_only_the_priority_expander_orders(expander: str, ordered: bool) -> None:
+    assert parse([*FLAGS, f"--expander={expander}"]).ordered is ordered
+    assert not parse(FLAGS).ordered
+
+
 @cases
 def test_discovery_by_tag_keys(tags: dict[str, str], lacks: str) -> None:
-    bounds = find(parse(FLAGS), "eks-gpu", tags, 0, 4)
-    assert bounds == Bounds(0, 4) if not lacks else f"lacks the tag {lacks} that" in str(bounds)
+    problem = why_unseen(parse(FLAGS), "eks-gpu", tags)
+    assert f"lacks the tag {lacks} that" in problem if lacks else problem == ""
 
 
 @pytest.mark.parametrize(("value", "matches"), [("a", True), ("b", False)])
 def test_discovery_by_a_tags_value(value: str, matches: bool) -> None:
-    flags = parse(["--cloud-provider=aws", f"{DISCOVERY}team=a"])
-    assert (find(flags, "eks-gpu", {"team": value}, 0, 4) == Bounds(0, 4)) is matches
+    assert (why_unseen(parse([f"{DISCOVERY}team=a"]), "eks-gpu", {"team": value}) == "") is matches
 
 
 def test_one_of_several_discoveries_suffices() -> None:
     flags = parse([f"{DISCOVERY}a,b", f"{DISCOVERY}c"])
-    assert find(flags, "eks-gpu", {"c": "1"}, 1, 2) == Bounds(1, 2)
-    assert "lacks the tag b that" in str(find(flags, "eks-gpu", {"a": ""}, 1, 2))
-
-
-def test_groups_named_one_by_one_bring_their_limits() -> None:
-    flags = parse(["--nodes=1:3:eks-gpu"])
-    assert find(flags, "eks-gpu", {}, 0, 9) == Bounds(1, 3)
-    assert "add --nodes=0:9:eks-cpu" in str(find(flags, "eks-cpu", {}, 0, 9))
-
-
-@pytest.mark.parametrize(("total", "most"), [(0, 4), (3, 3), (4, 4), (5, 4)])
-def test_the_total_caps_a_group(total: int, most: int) -> None:
-    assert find(parse([*FLAGS, f"--max-nodes-total={total}"]), "eks-gpu", EKS_TAGS, 0, 4) == Bounds(0, most)
-
-
-@pytest.mark.parametrize(
-    ("minor", "version", "warned"),
-    [(35, "1.35", False), (34, "1.35", False), (36, "v1.35.2", False), (33, "1.35", True), (37, "1.35", True)],
-)
-def test_a_version_far_from_the_clusters_is_warned_of(minor: int, version: str, warned: bool) -> None:
-    assert bool(strays(minor, version)) is warned
-    assert strays(None, version) == ""
+    assert why_unseen(flags, "eks-gpu", {"c": "1"}) == ""
+    assert "lacks the tag b that" in why_unseen(flags, "eks-gpu", {"a": ""})
