@@ -115,7 +115,7 @@ class SimulatedProvider(Vendor[CloudT]):
                 existing = self.recorded(row, self.make(row, pending))
                 self._cloud.store.put(existing)
             existing = self._started(row, existing, None, "creating")
-            self.changed()
+            self.changed(row)
         return Created(existing.id, existing.state)
 
     @override
@@ -148,7 +148,7 @@ class SimulatedProvider(Vendor[CloudT]):
             record = self.recorded(row, self.change(row, pending))
             self._cloud.store.put(record)
         record = self._started(row, record, existing, "updating")
-        self.changed()
+        self.changed(row)
         return record.state
 
     @override

@@ -145,8 +145,8 @@ class Vendor(Provider, Generic[CloudT]):
         missing = [CheckFailure(key, "is required") for key in row.required if inputs.get(key) is None]
         return [*missing, *check.failures(self.schema, row.token, inputs, self.words)]
 
-    def changed(self) -> None:
-        """Called after a resource was created or changed."""
+    def changed(self, row: SimulatedResource[CloudT]) -> None:
+        """Called after a resource of this type was created or changed."""
 
     def failure_prefix(self, what: str, id: str, action: str) -> str:
         """The beginning of the provider's error about a resource that was created or changed, but did not start."""

@@ -101,7 +101,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         return identity.as_answered(record) if row.token == identity.ROLE_ASSIGNMENT else record
 
     @override
-    def changed(self) -> None:
+    def changed(self, row: SimulatedResource[Subscription]) -> None:
         self._ranks.watch()
 
     @override

@@ -6,9 +6,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final
 
 from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
@@ -28,36 +25,29 @@ _TOKEN_FILE: Final = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"
 class Background:
     """Starts both with the first cluster; ``stop`` ends them for good. ``server`` is AWS for the cluster's pods."""
 
-    def __init__(self, account: Account, server: AwsServer | None) -> None:
-        self._account = account
+    def __init__(self, server: AwsServer | None) -> None:
         self._server = server
         self._autoscaler: AutoscalerSimulation | None = None
         self._node_joiner: NodeJoiner | None = None
         self._lock = threading.Lock()
         self._stopped = False
 
-    @contextmanager
-    def around(self, type: str) -> Iterator[None]:
-        """Wraps a change of a resource of that type: the autoscaler simulation evaluates a group right afterwards."""
-        try:
-            yield
-        finally:
-            self.start()
-            if self._autoscaler is not None and type == NODE_GROUP:
-                try:
-                    self._autoscaler.refresh()
-                except Exception as error:
-                    # Its thread looks again; a group's own failure has been reported by the call that made it.
-                    _log.info("the autoscaler's view of the node groups: %s", error)
+    def changed(self, account: Account, type: str) -> None:
+        """After a resource of that type was made or changed: the autoscaler simulation evaluates a group at once."""
+        self.start(account)
+        if self._autoscaler is not None and type == NODE_GROUP:
+            try:
+                self._autoscaler.refresh()
+            except Exception as error:
+                # Its thread looks again.
+                _log.info("the autoscaler's view of the node groups: %s", error)
 
-    def start(self) -> None:
-        """Start the threads if there is a cluster."""
+    def start(self, account: Account) -> None:
+        """Start the threads if there is a cluster, in the region of ``account``."""
         with self._lock:
-            if self._autoscaler is not None or self._stopped or self._account.fleet is None:
+            if self._autoscaler is not None or self._stopped or account.fleet is None:
                 return
-            clusters = self._account.store.all(CLUSTER)
-            if clusters:
-                account = replace(self._account, region=clusters[0].outputs["region"])
+            if account.store.all(CLUSTER):
                 self._autoscaler = AutoscalerSimulation(account)
                 self._autoscaler.start()
                 self._node_joiner = NodeJoiner(account)

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from typing_extensions import override
 
 from facts.concepts.pool import Pool
 from facts.concepts.unknown import UNKNOWN
-from rehearsal.providers.base import CallContext, CheckFailure, Created, Previous, Properties, ProviderError
+from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
 from rehearsal.providers.eks import capacity
 from rehearsal.providers.eks.aws_api import moto_backend
@@ -31,7 +31,7 @@ from rehearsal.providers.eks.base.row import TABLE, Row, refused
 from rehearsal.providers.eks.resources import access, cluster, data, events, iam, network, node_group, scaling_group
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.eks.rules import TAGS, tag_failures
+from rehearsal.providers.eks.rules import TAGS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Record, Store
@@ -46,7 +46,6 @@ NO_REGION: Final = "is required: set aws:region"
 _LOOK_SECONDS: Final = 0.5
 _DIGITS: Final = 7  # hex, at the end of a name that the provider generates
 _AUTO_NAMED: Final = re.compile(rf"(.+)[0-9a-f]{{{_DIGITS}}}")
-_T = TypeVar("_T")
 
 
 def _in_use(account: Account, row: Row, id: str, by: str) -> ProviderError:
@@ -89,7 +88,7 @@ class AwsProvider(SimulatedProvider[Account]):
         super().__init__(logs, fleet, catalog)
         self._cloud = replace(self._cloud, patience=patience)
         self._server = None if fleet is None else AwsServer(self._cloud, fleet, logs)
-        self._background = Background(self._cloud, self._server)
+        self._background = Background(self._server)
 
     @override
     def new_cloud(self, directory: Path, fleet: Fleet | None, catalogue: Callable[[], CloudCatalog]) -> Account:
@@ -143,15 +142,16 @@ class AwsProvider(SimulatedProvider[Account]):
 
     @override
     def reclaim(self, node: str) -> bool:
-        return any(capacity.reclaim(account, node) for account in self._regions())
+        return capacity.reclaim(self._home(), node)
 
     @override
     def maintain(self) -> Night:
-        return Night("", announced=tuple(n for each in self._regions() for n in capacity.announce_maintenance(each)))
+        return Night("", announced=tuple(capacity.announce_maintenance(self._home())))
 
-    def _regions(self) -> list[Account]:
-        regions = {str(each.outputs["region"]) for each in self._cloud.store.all(CLUSTER)}
-        return [replace(self._cloud, region=region) for region in sorted(regions)]
+    def _home(self) -> Account:
+        """The account in the region of its cluster, in which an engine may have configured another instance."""
+        clusters = self._cloud.store.all(CLUSTER)
+        return replace(self._cloud, region=clusters[0].outputs["region"]) if clusters else self._cloud
 
     @override
     def configure(self, config: Properties) -> None:
@@ -159,7 +159,8 @@ class AwsProvider(SimulatedProvider[Account]):
         self._cloud = replace(self._cloud, region=self._cloud.default("region") or self._cloud.region)
         if self._cloud.fleet is not None:
             # moto takes seconds to import, and the engine has other things to do first.
-            threading.Thread(target=self._background.start, name="aws-start", daemon=True).start()
+            start = threading.Thread(target=self._background.start, args=(self._cloud,), name="aws-start", daemon=True)
+            start.start()
 
     @override
     def cancel(self) -> None:
@@ -172,41 +173,9 @@ class AwsProvider(SimulatedProvider[Account]):
         if self._server is not None:
             self._server.stop()
 
-    # The engine's calls, in the region that a resource names.
-
     @override
-    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
-        there = self._in(inputs)
-        return self._around(request, lambda: SimulatedProvider.create(there, request, inputs, timeout))
-
-    @override
-    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
-        return SimulatedProvider.read(self._in(inputs or state), request, id, inputs, state)
-
-    @override
-    def update(self, request: CallContext, id: str, before: Previous, news: Properties, timeout: float) -> Properties:
-        there = self._in(news)
-        return self._around(request, lambda: SimulatedProvider.update(there, request, id, before, news, timeout))
-
-    @override
-    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
-        there = self._in(inputs or state)
-        self._around(request, lambda: SimulatedProvider.delete(there, request, id, inputs, state, timeout))
-
-    def _around(self, request: CallContext, call: Callable[[], _T]) -> _T:
-        if request.preview:
-            return call()
-        with self._background.around(request.type):
-            return call()
-
-    def _in(self, inputs: Properties) -> AwsProvider:
-        """This provider in the region that a resource names, or the configured one."""
-        region = inputs.get("region")
-        if not isinstance(region, str) or not region:
-            return self
-        other = copy.copy(self)
-        other._cloud = replace(self._cloud, region=region)
-        return other
+    def changed(self, row: SimulatedResource[Account]) -> None:
+        self._background.changed(self._cloud, row.token)
 
     # What the provider knows.
 
@@ -251,7 +220,9 @@ class AwsProvider(SimulatedProvider[Account]):
             failures.append(
                 CheckFailure(present[-1] if present else aws_row.one_of[0], f"give one of {', '.join(aws_row.one_of)}")
             )
-        return [*failures, *aws_row.wrong(inputs), *tag_failures(inputs)]
+        if inputs.get("region") not in (None, "", UNKNOWN, self._cloud.region):
+            failures.append(CheckFailure("region", f"the rehearsal has one region: {self._cloud.region}"))
+        return [*failures, *aws_row.wrong(inputs)]
 
     # Where moto has a resource, it says what there is.
 

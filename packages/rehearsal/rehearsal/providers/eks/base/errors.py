@@ -32,23 +32,15 @@ def forbidden(user: str, service: str, operation: str, resource: str) -> AwsErro
     return AwsError(service, operation, code, message)
 
 
-def quota_refusal(spot: bool, limit: int) -> tuple[str, str]:
-    """Code and message of a launch that the account has no quota for.
-
-    https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
-    """
-    if spot:
-        return "MaxSpotInstanceCountExceeded", "Max spot instance count exceeded"
-    return "VcpuLimitExceeded", (
-        f"You have requested more vCPU capacity than your current vCPU limit of {limit} allows for the instance bucket "
-        "that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to "
-        "request an adjustment to this limit."
-    )
-
-
 def _quota(short: Shortage) -> str:
-    code, message = quota_refusal(short.spot, short.limit)
-    return f"{code}: {message} ({short.name}: {short.limit})" if short.spot else f"{code}: {message} ({short.name})"
+    """https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html"""
+    if short.spot:
+        return f"MaxSpotInstanceCountExceeded: Max spot instance count exceeded ({short.name}: {short.limit})"
+    return (
+        "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of "
+        f"{short.limit} allows for the instance bucket that the specified instance type belongs to. Please visit "
+        f"http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit. ({short.name})"
+    )
 
 
 REFUSALS: Final = Refusals(

@@ -28,26 +28,13 @@ def document_problem(text: Any, *, principals: bool) -> str | None:
     return next((problem for each in statements if (problem := _statement_problem(each, principals))), None)
 
 
-def trusted(text: str) -> frozenset[str]:
-    """The services that may assume the role of a trust policy."""
-    may = ("sts:AssumeRole", "sts:*", "*")
-    allowed = [each for each in _statements(text) if each.get("Effect") == "Allow"]
-    return _principals([each for each in allowed if {*may} & {*_texts(each.get("Action", ()))}], "Service")
-
-
 def named_roles(text: str) -> frozenset[str]:
     """The ARNs of the roles that a resource's policy names as principals."""
-    return frozenset(each for each in _principals(_statements(text), "AWS") if ":role/" in each)
-
-
-def _statements(text: str) -> list[Any]:
     statements = json.loads(text)["Statement"]
-    return [statements] if isinstance(statements, dict) else statements
-
-
-def _principals(statements: list[Any], kind: str) -> frozenset[str]:
-    principals = (each.get("Principal") for each in statements)
-    return frozenset(text for each in principals if isinstance(each, dict) for text in _texts(each.get(kind, ())))
+    principals = (each.get("Principal") for each in ([statements] if isinstance(statements, dict) else statements))
+    named = (each["AWS"] for each in principals if isinstance(each, dict) and "AWS" in each)
+    arns = (arn for each in named for arn in ([each] if isinstance(each, str) else each))
+    return frozenset(arn for arn in arns if ":role/" in arn)
 
 
 def _statement_problem(statement: Any, principals: bool) -> str | None:
@@ -65,7 +52,3 @@ def _statement_problem(statement: Any, principals: bool) -> str | None:
     if not principals and "Resource" not in statement and "NotResource" not in statement:
         return "A statement has no Resource"
     return None
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)

@@ -20,8 +20,6 @@ class CapacityReservation:
     zone: str
     count: int
     block: bool = False
-    owner: str = ""
-    """The account that shares it, ``""`` for this one."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,6 @@ class ScheduledEvent:
 class Supply:
     """Switches of one account; thread-safe, as each change replaces what others may be reading."""
 
-    vcpus: dict[Market, int] = field(default_factory=dict)
-    """The account's quotas of vCPUs: one for all types, where AWS has one for each group of families."""
     announced: dict[str, ScheduledEvent] = field(default_factory=dict)
     """Instance (id) → a scheduled event that its status shows; nothing else happens."""
     _dry: frozenset[tuple[str, str, str]] = frozenset()

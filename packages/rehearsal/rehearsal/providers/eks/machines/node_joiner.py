@@ -7,10 +7,9 @@ import ipaddress
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
 from typing_extensions import override
 
 from rehearsal.cluster.threads import PollingThread
@@ -29,7 +28,6 @@ from rehearsal.simulation import Fleet, Node
 _ENTRY_TYPES: Final = ("EC2_LINUX", "EC2")
 _API_SERVER_PORT: Final = 443
 _EVERYWHERE: Final = "0.0.0.0/0"
-_CONFIG_MAPS: Final = "/api/v1/namespaces/kube-system/configmaps"
 
 
 def refusal(account: Account, cluster: Record, instance: Instance) -> str:
@@ -55,19 +53,7 @@ def _identity(account: Account, cluster: Record, instance: Instance) -> str:
     if entry is not None:
         kind = str(entry.inputs.get("type") or "STANDARD")
         return "" if kind in _ENTRY_TYPES else f"its role {role} has an access entry of type {kind}, not EC2_LINUX"
-    mode = str(at(cluster.outputs, "accessConfig.authenticationMode") or "")
-    if "CONFIG_MAP" in mode and _in_config_map(account, role):
-        return ""
     return f"its role {role} has no access entry in the cluster {cluster.id}; add one of type EC2_LINUX"
-
-
-def _in_config_map(account: Account, role: str) -> bool:
-    """https://docs.aws.amazon.com/eks/latest/userguide/auth-configmap.html."""
-    for each in account.machines().list_objects(_CONFIG_MAPS):
-        if each["metadata"]["name"] == "aws-auth":
-            mapped = yaml.safe_load((each.get("data") or {}).get("mapRoles") or "") or []
-            return any(one.get("rolearn") == role and "system:nodes" in (one.get("groups") or ()) for one in mapped)
-    return False
 
 
 def _way(account: Account, cluster: Record, instance: Instance) -> str:
@@ -196,9 +182,7 @@ class NodeJoiner(PollingThread):
             return
         boots = any(not each.joined for each in self._known.values())
         self._again = now + (_PERIOD_SECONDS if boots else 5.0)
-        regions = {str(each.outputs["region"]) for each in self._account.store.all(CLUSTER)}
-        accounts = [replace(self._account, region=region) for region in sorted(regions)]
-        running = {each.id: each for account in accounts for each in instances(account)}
+        running = {each.id: each for each in instances(self._account)}
         for instance in running.values():
             self._follow(instance, now)
         for id in [id for id in self._known if id not in running]:
@@ -222,11 +206,8 @@ class NodeJoiner(PollingThread):
         self._deleted(instance.id)
 
     def _boot(self, instance: Instance, known: _Known) -> None:
-        clusters = self._account.store.all(CLUSTER)
-        region = next((str(each.outputs["region"]) for each in clusters), self._account.region)
-        account = replace(self._account, region=region)
         try:
-            node = self._node(account, instance)
+            node = self._node(instance)
         except (UserDataError, NodeProblem) as problem:
             self._report(instance, known, str(problem))
             return
@@ -234,7 +215,8 @@ class NodeJoiner(PollingThread):
         known.cluster, known.joined, known.because = node.cluster, True, ""
         _log.info("instance %s has joined %s as %s", instance.id, node.cluster, node.name)
 
-    def _node(self, account: Account, instance: Instance) -> Node:
+    def _node(self, instance: Instance) -> Node:
+        account = self._account
         name = image_name(account, instance.image)
         image = None if name is None else node_image(name)
         if image is None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.policy_documents import document_problem, named_roles
-from rehearsal.providers.eks.base.request import pairs, parameters, part
+from rehearsal.providers.eks.base.request import pairs, part
 from rehearsal.providers.eks.base.row import TABLE, refused
 from rehearsal.providers.resource import Pending
 
@@ -38,16 +38,6 @@ def _problem(text: str) -> str | None:
         if action != "expire":
             return f"action {action}"
     return None
-
-
-def _change_repository(account: Account, id: str, old: Properties, new: Properties) -> None:
-    before, after = parameters(REPOSITORY, old), parameters(REPOSITORY, new)
-    for key, operation in (
-        ("imageTagMutability", "PutImageTagMutability"),
-        ("imageScanningConfiguration", "PutImageScanningConfiguration"),
-    ):
-        if before.get(key) != after.get(key) and after.get(key) is not None:
-            account.call("ecr", operation, repositoryName=id, **{key: after[key]})
 
 
 def _encrypted(inputs: Properties, params: dict[str, object]) -> dict[str, object]:
@@ -150,7 +140,7 @@ def _exists(account: Account, role: str) -> bool:
 
 
 ROWS: Final = (
-    TABLE.row(REPOSITORY, wrap=_encrypted, change=_change_repository),
+    TABLE.row(REPOSITORY, wrap=_encrypted),
     TABLE.row(BUCKET, make=_make_bucket, retag=_retag_bucket, remove=_remove_bucket),
     TABLE.row(BUCKET_LIFECYCLE, wrap=_with_rules),
     TABLE.row(PUBLIC_ACCESS, wrap=_with_blocks),

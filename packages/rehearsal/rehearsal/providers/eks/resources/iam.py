@@ -7,10 +7,10 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
+from facts.concepts.iam import parsed, trusts
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.base.policy_documents import trusted
 from rehearsal.providers.eks.base.request import parameters
 from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.resource import Pending
@@ -76,7 +76,7 @@ def require_role(account: Account, arn: str, principal: str) -> str:
 
     Raises ApiError: no such role in this account, or its trust policy does not name the service.
     """
-    if principal not in _trusted_by(account, arn):
+    if not _trusts(account, arn, principal):
         reason = f"Role with arn: {arn}, could not be assumed because it does not exist or does not trust {principal}"
         raise AwsError("iam", "PassRole", "InvalidParameterException", reason)
     return arn.rpartition("/")[2]
@@ -88,18 +88,17 @@ def require_role_of_pods(account: Account, arn: str) -> None:
     https://github.com/hashicorp/terraform-provider-aws/issues/41483, https://github.com/aws/aws-cdk/issues/31522 Raises
     ApiError: no such role in this account, or Pod Identity may not assume it.
     """
-    if _PODS not in _trusted_by(account, arn):
+    if not _trusts(account, arn, _PODS):
         reason = "Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue."
         raise AwsError("eks", "CreatePodIdentityAssociation", "InvalidParameterException", reason)
 
 
-def _trusted_by(account: Account, arn: str) -> frozenset[str]:
-    """The services that may assume a role of this account."""
+def _trusts(account: Account, arn: str, service: str) -> bool:
+    """Whether a role of this account may be assumed by a service, as far as conditions let it."""
     role = account.call("iam", "GetRole", RoleName=arn.rpartition("/")[2])["Role"]
     if role["Arn"] != arn:
         raise AwsError("iam", "GetRole", "NoSuchEntity", f"The role {arn} cannot be found.")
-    document = role["AssumeRolePolicyDocument"]
-    return trusted(document if isinstance(document, str) else json.dumps(document))
+    return trusts(parsed(role["AssumeRolePolicyDocument"]), service, ["sts:AssumeRole"]) is True
 
 
 def _offer(account: Account, arn: str) -> None:

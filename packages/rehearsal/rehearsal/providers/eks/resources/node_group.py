@@ -63,18 +63,11 @@ def _make(pending: Pending[Account]) -> str:
 
 
 def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
-    labels, taints = _label_changes(old, new), _taint_changes(old, new)
-    sizes = {key: int(value) for key, value in new["scalingConfig"].items()}
-    resized = new["scalingConfig"] != old["scalingConfig"]
-    account.call(
-        "eks",
-        "UpdateNodegroupConfig",
-        **_names(new),
-        labels=labels or None,
-        taints=taints or None,
-        scalingConfig=sizes if resized else None,
-    )
-    if resized:
+    live = scaling_group.live(account, new["clusterName"], new["nodeGroupName"])
+    live.labels, live.taints = dict(new.get("labels") or {}), list(new.get("taints") or ())
+    if new["scalingConfig"] != old["scalingConfig"]:
+        sizes = {key: int(value) for key, value in new["scalingConfig"].items()}
+        account.call("eks", "UpdateNodegroupConfig", **_names(new), scalingConfig=sizes)
         scaling_group.resize(account, scaling_group.name_of(account, new["clusterName"], new["nodeGroupName"]), sizes)
     scaling_group.set_versions(account, new)
 
@@ -210,21 +203,6 @@ def _wait_for_network(account: Account, cluster: str) -> None:
             "initialized; the cluster has no vpc-cni add-on, on which the node group has to depend"
         )
         raise refused(NODE_GROUP, "NodeCreationFailure", reason)
-
-
-def _label_changes(old: Properties, new: Properties) -> dict[str, Any]:
-    before, after = old.get("labels") or {}, new.get("labels") or {}
-    fresh = {key: value for key, value in after.items() if before.get(key) != value}
-    removed = sorted(set(before) - set(after))
-    return {**({"addOrUpdateLabels": fresh} if fresh else {}), **({"removeLabels": removed} if removed else {})}
-
-
-def _taint_changes(old: Properties, new: Properties) -> dict[str, Any]:
-    before, after = old.get("taints") or [], new.get("taints") or []
-    fresh = [taint for taint in after if taint not in before]
-    remaining = {(taint["key"], taint["effect"]) for taint in after}
-    removed = [taint for taint in before if (taint["key"], taint["effect"]) not in remaining]
-    return {**({"addOrUpdateTaints": fresh} if fresh else {}), **({"removeTaints": removed} if removed else {})}
 
 
 def _minor(version: str) -> int:

@@ -70,7 +70,7 @@ def run_program(folder: Any, name: str) -> Iterator[Stage]:
     )
     with answers(amazon), pytest.MonkeyPatch.context() as patch:
         # The provider's own autoscaler simulation would look at every step on the way.
-        patch.setattr(Background, "start", lambda self: None)
+        patch.setattr(Background, "start", lambda self, account: None)
         cluster = {
             "cluster_name": name,
             "autoscaler": "cluster-autoscaler",

@@ -115,19 +115,6 @@ def test_without_capacity_the_next_zone_and_then_the_next_type_is_tried(karpente
     assert karpenter.fleet(ec2, template, *overrides)["Errors"] == []
 
 
-@pytest.mark.parametrize(("spot", "code"), [(True, "MaxSpotInstanceCountExceeded"), (False, "VcpuLimitExceeded")])
-def test_the_quota_counts_what_runs_in_the_market(karpenter: Karpenter, ec2: Any, spot: bool, code: str) -> None:
-    supply = karpenter.controller.amazon.account.supply
-    supply.vcpus["spot" if spot else "on-demand"] = 8
-    template = karpenter.template(ec2)
-    answer = karpenter.fleet(ec2, template, spot=spot, count=3)
-    assert len(answer["Instances"][0]["InstanceIds"]) == 2
-    assert errors(answer) == [("g4dn.xlarge", f"{REGION}a", code)]
-    assert karpenter.fleet(ec2, template, spot=not spot)["Errors"] == []
-    ec2.terminate_instances(InstanceIds=answer["Instances"][0]["InstanceIds"])
-    assert karpenter.fleet(ec2, template, spot=spot)["Errors"] == []
-
-
 def test_spot_makes_its_role_where_the_caller_may(karpenter: Karpenter, ec2: Any) -> None:
     karpenter.fleet(ec2, karpenter.template(ec2), spot=True)
     role = karpenter.controller.amazon.account.call("iam", "GetRole", RoleName="AWSServiceRoleForEC2Spot")["Role"]
@@ -223,11 +210,6 @@ def test_dry_runs_start_nothing(karpenter: Karpenter, ec2: Any) -> None:
         ec2.run_instances(LaunchTemplate={"LaunchTemplateName": wrong}, NetworkInterfaces=[interface], **run)
     running = ec2.describe_instances(Filters=[{"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}])
     assert running["Reservations"] == []
-
-
-def test_an_instance_that_is_asked_for_twice_is_answered_once(karpenter: Karpenter, ec2: Any) -> None:
-    (launched,) = karpenter.fleet(ec2, karpenter.template(ec2))["Instances"]
-    assert len(instances(ec2, *launched["InstanceIds"] * 2)) == 1
 
 
 def test_announced_maintenance_is_in_the_status_of_that_instance_alone(karpenter: Karpenter, ec2: Any) -> None:

@@ -112,7 +112,7 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(module, "_BOOT_SECONDS", 0.0)
-    monkeypatch.setattr("rehearsal.providers.eks.background.Background.start", lambda self: None)
+    monkeypatch.setattr("rehearsal.providers.eks.background.Background.start", lambda self, account: None)
     made = Stage(tmp_path)
     yield made
     made.amazon.stop()

@@ -18,14 +18,13 @@ from rehearsal.providers.eks.aws_api.gaps import reads
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.aws_api.gaps.images import publish
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.base.errors import AwsError, quota_refusal
-from rehearsal.providers.eks.base.instance_types import instance_type, offered_in
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.base.instance_types import offered_in
 from rehearsal.providers.eks.base.supply import Market
 from rehearsal.providers.eks.resources.iam import TO_START, may_use
 
 SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
 _SPOT_SERVICE: Final = "spot.amazonaws.com"
-_LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,6 @@ def check_capacity(request: GapRequest, plan: LaunchPlan) -> None:
     if plan.market == "spot":
         _require_spot_role(request)
         _require_keys_of_spot(account, plan)
-    _check_quota(account, plan, kind)
     if plan.reservation:
         _check_reservation(account, plan.reservation, kind, zone)
     elif account.supply.is_dry(zone, kind, plan.market):
@@ -173,18 +171,6 @@ def _require_keys_of_spot(account: Account, plan: LaunchPlan) -> None:
             raise GapError("InvalidParameter", message)
 
 
-def _check_quota(account: Account, plan: LaunchPlan, kind: str) -> None:
-    most = account.supply.vcpus.get(plan.market)
-    if most is None:
-        return
-    running = account.instances(Filters=_LIVE)
-    same = [each for each in running if (each.get("InstanceLifecycle") == "spot") == (plan.market == "spot")]
-    used = sum(_vcpus(account, each["InstanceType"]) for each in same)
-    if used + _vcpus(account, kind) <= most:
-        return
-    raise GapError(*quota_refusal(plan.market == "spot", most))
-
-
 def _check_reservation(account: Account, id: str, kind: str, zone: str) -> None:
     reservation = account.supply.reservation(id)
     if reservation is None:
@@ -225,11 +211,6 @@ def _add_what_moto_lacks(account: Account, plan: LaunchPlan, id: str, fleet: str
 
 def _known_options(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {key: value for key, value in options.items() if key != "State"} if options else None
-
-
-def _vcpus(account: Account, kind: str) -> int:
-    machine = instance_type(account, kind)
-    return machine.vcpus if machine else 0
 
 
 _DRY_RUN: Final = GapError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")

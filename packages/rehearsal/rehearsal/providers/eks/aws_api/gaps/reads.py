@@ -100,11 +100,10 @@ def free(account: Account, reservation: CapacityReservation) -> int:
 
 
 def _described(account: Account, reservation: CapacityReservation) -> dict[str, Any]:
-    owner = reservation.owner or account.id
     return {
         "CapacityReservationId": reservation.id,
-        "OwnerId": owner,
-        "CapacityReservationArn": f"arn:aws:ec2:{account.region}:{owner}:capacity-reservation/{reservation.id}",
+        "OwnerId": account.id,
+        "CapacityReservationArn": account.arn("ec2", f"capacity-reservation/{reservation.id}"),
         "InstanceType": reservation.instance_type,
         "InstancePlatform": "Linux/UNIX",
         "AvailabilityZone": reservation.zone,
