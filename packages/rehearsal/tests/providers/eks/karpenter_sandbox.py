@@ -28,6 +28,8 @@ from tests.components import eks_specs
 
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 CLUSTER: Final = "judged"
+SECONDS: Final = 600
+"""Long enough for a machine that does other things too; nothing waits in vain."""
 _PODS: Final = "/api/v1/namespaces/kube-system/pods"
 _CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
 _CONTROLLER: Final = "app.kubernetes.io/name=karpenter"
@@ -131,10 +133,17 @@ class KarpenterSandbox:
         live = self.api.find(f"{PODS}/{pod}")
         return "" if live is None else str(live["status"].get("phase"))
 
-    def calls(self) -> list[dict[str, Any]]:
-        """Every call that the log of AWS has."""
-        path = self.run_dir / "logs" / "aws-calls.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    def run(self, *pods: str) -> list[Object]:
+        """The nodes on which the pods run."""
+        for name in pods:
+            eventually(f"{name} runs", lambda name=name: self.phase(name) == "Running", SECONDS)
+        placed = [self.api.get(f"{PODS}/{name}")["spec"]["nodeName"] for name in pods]
+        return [self.api.get(f"/api/v1/nodes/{name}") for name in placed]
+
+    def waits(self, pod: str, message: str) -> None:
+        """The pod waits, and Karpenter says why."""
+        eventually(f"Karpenter says: {message}", lambda: message in self.words(), SECONDS)
+        assert self.phase(pod) == "Pending"
 
     def settle(self) -> None:
         """Remove what tests left, and return when no instance is left of it.
@@ -190,6 +199,11 @@ def _run_program(amazon: Amazon, pools: tuple[Any, ...], cluster: Mapping[str, A
 
 
 ROLE: Final = f"{CLUSTER}-karpenter"
+
+
+def conditions_of(claim: Object) -> dict[str, str]:
+    """A NodeClaim's conditions: type → status."""
+    return {each["type"]: each["status"] for each in claim.get("status", {}).get("conditions", [])}
 
 
 def pool_path(pool: str) -> str:

@@ -14,11 +14,13 @@ import pytest
 
 from packages.rehearsal.tests.providers.eks.account import ENTRY
 from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
-    CLASSES,
-    POOLS,
+    SECONDS,
     KarpenterSandbox,
     changed,
+    class_path,
+    conditions_of,
     karpenter_sandbox,
+    pool_path,
     without,
 )
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, PODS, eventually, pod
@@ -29,12 +31,8 @@ from tests.components import eks_specs
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 POOL: Final = "t4-1"
-POOL_PATH: Final = f"{POOLS}/{POOL}"
 LONG: Final = 8
 """Seconds: a node that may go is idle for as long as its pool asks for after one."""
-
-SECONDS: Final = 600
-"""Long enough for a machine that does other things too; nothing waits in vain."""
 
 
 @pytest.fixture(scope="module")
@@ -56,32 +54,17 @@ def gpu_pod(name: str, **fields: Any) -> Object:
     return pod(name, gpus=1, seconds=3600, nodeSelector={"gpucluster.dev/pool": POOL}, **fields)
 
 
-def runs(sandbox: KarpenterSandbox, name: str) -> None:
-    eventually(f"{name} runs", lambda: sandbox.phase(name) == "Running", SECONDS)
-
-
-def stays_pending(sandbox: KarpenterSandbox, name: str, message: str) -> None:
-    """The pod waits, and Karpenter says why, with ``said``."""
-    eventually(f"Karpenter says: {message}", lambda: message in sandbox.words(), SECONDS)
-    assert sandbox.phase(name) == "Pending"
-
-
-def node_class(sandbox: KarpenterSandbox) -> str:
-    name: str = sandbox.api.get(POOL_PATH)["spec"]["template"]["spec"]["nodeClassRef"]["name"]
-    return f"{CLASSES}/{name}"
-
-
 def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(sandbox: KarpenterSandbox) -> None:
     assert sandbox.instances() == []
     sandbox.submit(gpu_pod("first"))
-    runs(sandbox, "first")
+    sandbox.run("first")
     (instance,) = sandbox.instances()
     assert instance["InstanceType"] == "g4dn.xlarge"
     (node,) = [
         each for each in sandbox.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
     ]
     assert node["spec"]["providerID"].endswith(instance["InstanceId"])
-    pool = sandbox.api.get(POOL_PATH)["spec"]["template"]
+    pool = sandbox.api.get(pool_path(POOL))["spec"]["template"]
     assert pool["metadata"]["labels"].items() <= node["metadata"]["labels"].items()
     assert GPU_TAINT in node["spec"]["taints"]
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
@@ -91,14 +74,6 @@ def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(sandbox:
     assert [
         each for each in sandbox.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
     ] == []
-
-
-def test_no_more_nodes_than_the_limit(sandbox: KarpenterSandbox) -> None:
-    for name in ("a", "b", "c"):
-        sandbox.submit(gpu_pod(name))
-    eventually("two run", lambda: sum(sandbox.phase(name) == "Running" for name in "abc") == 2, SECONDS)
-    eventually("the third pod gets an event", lambda: "limit" in " ".join(sandbox.events("Pod")), SECONDS)
-    assert len(sandbox.instances()) == 2
 
 
 def _subnets(spec: Any) -> None:
@@ -128,11 +103,11 @@ def _profile(spec: Any) -> None:
     ],
 )
 def test_what_a_node_class_lacks(sandbox: KarpenterSandbox, change: Callable[[Any], None], message: str) -> None:
-    with changed(sandbox, node_class(sandbox), change):
+    with changed(sandbox, class_path(sandbox, POOL), change):
         sandbox.submit(gpu_pod("waits"))
-        stays_pending(sandbox, "waits", message)
+        sandbox.waits("waits", message)
         assert sandbox.instances() == []
-    runs(sandbox, "waits")
+    sandbox.run("waits")
 
 
 def _type(spec: Any) -> None:
@@ -149,9 +124,9 @@ def _zone(spec: Any) -> None:
 
 @pytest.mark.parametrize("change", [_type, _zone])
 def test_a_pool_that_no_machine_meets(sandbox: KarpenterSandbox, change: Callable[[Any], None]) -> None:
-    with changed(sandbox, POOL_PATH, change):
+    with changed(sandbox, pool_path(POOL), change):
         sandbox.submit(gpu_pod("waits"))
-        stays_pending(sandbox, "waits", "nodepool requirements filtered out all available instance types")
+        sandbox.waits("waits", "nodepool requirements filtered out all available instance types")
         assert sandbox.instances() == []
 
 
@@ -159,9 +134,9 @@ def test_idle_nodes_that_are_to_stay_do_stay(sandbox: KarpenterSandbox) -> None:
     def never(spec: Any) -> None:
         spec["disruption"]["consolidateAfter"] = "Never"
 
-    with changed(sandbox, POOL_PATH, never):
+    with changed(sandbox, pool_path(POOL), never):
         sandbox.submit(gpu_pod("short"))
-        runs(sandbox, "short")
+        sandbox.run("short")
         sandbox.api.delete(f"{PODS}/short", gracePeriodSeconds=0)
         eventually("the pod is gone", lambda: sandbox.phase("short") == "")
 
@@ -172,9 +147,7 @@ def test_idle_nodes_that_are_to_stay_do_stay(sandbox: KarpenterSandbox) -> None:
 
 def conditions(sandbox: KarpenterSandbox) -> dict[str, str]:
     """Of the only NodeClaim; none once it is gone."""
-    return {
-        each["type"]: each["status"] for claim in sandbox.claims() for each in claim["status"].get("conditions", [])
-    }
+    return {key: value for claim in sandbox.claims() for key, value in conditions_of(claim).items()}
 
 
 def idle_seconds(sandbox: KarpenterSandbox) -> float:
@@ -201,7 +174,7 @@ def test_a_machine_whose_role_is_not_let_in_makes_no_node(sandbox: KarpenterSand
         assert "has no access entry" in events[0]
         assert sandbox.phase("waits") == "Pending"
         store.put(record)
-        runs(sandbox, "waits")
+        sandbox.run("waits")
     finally:
         store.put(record)
 
@@ -218,7 +191,7 @@ def test_what_the_installation_lacks(sandbox: KarpenterSandbox, values: dict[str
     sandbox.release("karpenter", {**values, "strategy": {"rollingUpdate": None, "type": "Recreate"}}, wait=False)
     try:
         sandbox.submit(gpu_pod("waits"))
-        stays_pending(sandbox, "waits", message)
+        sandbox.waits("waits", message)
         assert sandbox.instances() == []
     finally:
         sandbox.api.delete(PODS, gracePeriodSeconds=0)
@@ -230,7 +203,7 @@ def test_without_its_queue_it_says_so_and_goes_on(sandbox: KarpenterSandbox) -> 
     try:
         eventually("Karpenter reports it", lambda: "failed to create valid sqs provider" in sandbox.words(), SECONDS)
         sandbox.submit(gpu_pod("runs"))
-        runs(sandbox, "runs")
+        sandbox.run("runs")
     finally:
         sandbox.release("karpenter")
 
@@ -240,5 +213,5 @@ def test_a_right_that_its_role_lacks(sandbox: KarpenterSandbox, action: str) -> 
     """Last of all: what could not be launched, Karpenter tries again only minutes later."""
     with without(sandbox, action):
         sandbox.submit(gpu_pod("waits"))
-        stays_pending(sandbox, "waits", f"not authorized to perform: {action}")
+        sandbox.waits("waits", f"not authorized to perform: {action}")
         assert sandbox.instances() == []

@@ -21,6 +21,8 @@ import yaml
 from facts.concepts.iam import Value, request_tags, resource_tags
 from rehearsal.providers.eks.authorization.callers import Needs, Operation, Right, Table, only
 from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+from rehearsal.providers.eks.resources import scaling_group
 
 _TABLE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
 
@@ -36,7 +38,7 @@ def create_launch_template(operation: Operation) -> Iterator[Right]:
 def delete_launch_template(operation: Operation) -> Iterator[Right]:
     """``DeleteLaunchTemplate``."""
     template = launch_template(operation.account, operation.params)
-    yield _on(operation, "ec2:DeleteLaunchTemplate", "launch-template", template.get("LaunchTemplateId", "*"), template)
+    yield _on_template(operation, "ec2:DeleteLaunchTemplate", template.get("LaunchTemplateId", "*"))
 
 
 def create_tags(operation: Operation) -> Iterator[Right]:
@@ -67,7 +69,7 @@ def create_fleet(operation: Operation) -> Iterator[Right]:
     for config in operation.params.get("LaunchTemplateConfigs") or ():
         template = launch_template(operation.account, config.get("LaunchTemplateSpecification") or {})
         if template:
-            yield _on(operation, "ec2:CreateFleet", "launch-template", template["LaunchTemplateId"], template)
+            yield _on_template(operation, "ec2:CreateFleet", template["LaunchTemplateId"])
         overrides = config.get("Overrides") or ()
         for kind, key in (("image", "ImageId"), ("subnet", "SubnetId")):
             for id in dict.fromkeys(str(each[key]) for each in overrides if each.get(key)):
@@ -78,7 +80,7 @@ def run_instances(operation: Operation) -> Iterator[Right]:
     """``RunInstances``, with or without a launch template."""
     specification = operation.params.get("LaunchTemplate") or {}
     template = launch_template(operation.account, specification)
-    data = launch_template_data(operation.account, template, str(specification.get("Version") or "$Default"))
+    data = template.get("LaunchTemplateData") or {}
     merged = {**data, **{key: value for key, value in operation.params.items() if value}}
     tags = [*(data.get("TagSpecifications") or ()), *(operation.params.get("TagSpecifications") or ())]
     market = (merged.get("InstanceMarketOptions") or {}).get("MarketType")
@@ -101,7 +103,7 @@ def launch(
     for kind, id in dict.fromkeys((kind, str(id)) for kind, id in used if id):
         yield _on(operation, "ec2:RunInstances", kind, id, {"Tags": _tags_of(operation.account, id)})
     if template:
-        yield _on(operation, "ec2:RunInstances", "launch-template", template["LaunchTemplateId"], template)
+        yield _on_template(operation, "ec2:RunInstances", template["LaunchTemplateId"])
     tags = data.get("TagSpecifications")
     machine = _of_instance({"InstanceType": data.get("InstanceType")})
     yield from _made(operation, "RunInstances", "instance", tags, machine)
@@ -124,24 +126,17 @@ def disk_keys(data: Mapping[str, Any]) -> list[str]:
 
 
 def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The launch template that a request names, ``{}`` if it does not exist."""
-    keys = {"LaunchTemplateId": "LaunchTemplateIds", "LaunchTemplateName": "LaunchTemplateNames"}
-    identifiers = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
-    if not identifiers:
+    """The version of a launch template that a request names, ``{}`` if it does not exist."""
+    keys = {"LaunchTemplateId": "id", "LaunchTemplateName": "name", "Version": "version"}
+    named = {keys[key]: value for key, value in specification.items() if key in keys}
+    try:
+        return scaling_group.template(account, named) if named else {}
+    except AwsError:
         return {}
-    templates = account.look_up("ec2", "DescribeLaunchTemplates", "LaunchTemplates", **identifiers)
-    return templates[0] if templates else {}
 
 
-def launch_template_data(account: Account, template: Mapping[str, Any], version: str) -> Mapping[str, Any]:
-    """The content of one version of a launch template, ``{}`` if it does not exist."""
-    if not template:
-        return {}
-    answer = account.call(
-        "ec2", "DescribeLaunchTemplateVersions", LaunchTemplateId=template["LaunchTemplateId"], Versions=[version]
-    )
-    versions = answer["LaunchTemplateVersions"]
-    return versions[0]["LaunchTemplateData"] if versions else {}
+def _on_template(operation: Operation, action: str, id: str) -> Right:
+    return _on(operation, action, "launch-template", id, {"Tags": _tags_of(operation.account, id)})
 
 
 def _made(

@@ -57,13 +57,11 @@ class AwsServer:
         """``AWS_ENDPOINT_URL`` for programs on this machine; starts the server if need be."""
         return f"http://{_HOST}:{self._start().server_port}"
 
-    def pod_environment(
-        self, namespace: str, service_account: str, token_directory: str = _DIRECTORY
-    ) -> dict[str, str]:
+    def pod_environment(self, namespace: str, service_account: str) -> dict[str, str]:
         """What a container of such a pod gets in its environment to reach AWS.
 
         That is the server's address and the region, and with a Pod Identity association the agent's address and the
-        file in ``token_directory`` with a token for the audience ``pods.eks.amazonaws.com``, bound to the pod:
+        file of a token for the audience ``pods.eks.amazonaws.com``, bound to the pod:
         https://docs.aws.amazon.com/eks/latest/userguide/pod-id-how-it-works.html.
         """
         endpoint = self.endpoint
@@ -72,7 +70,7 @@ class AwsServer:
         environment = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
         if self._pod_identity.associated(namespace, service_account):
             environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = endpoint + _AGENT_PATH
-            environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = f"{token_directory}/eks-pod-identity-token"
+            environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = f"{_DIRECTORY}/eks-pod-identity-token"
         return environment
 
     def stop(self) -> None:

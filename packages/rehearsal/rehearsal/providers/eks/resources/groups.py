@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from facts.catalog.eks.nodes import disk_mib, max_pods
@@ -25,31 +25,26 @@ _DEFAULT_DISK_GB: Final = 20
 
 
 def node_group(
-    account: Account,
-    inputs: Properties,
-    zones: tuple[str, ...],
-    image: str,
-    desired: int,
-    template: Mapping[str, str],
-    disk_gb: int,
+    account: Account, inputs: Properties, zones: tuple[str, ...], desired: int, template: Mapping[str, Any]
 ) -> SimulatedNodeGroup:
     """The machines behind a node group whose inputs were checked: shaped like its first type, ``desired`` of them.
 
     A spot group gets whichever of its types is cheap and plentiful that hour, so its nodes have the GPUs of the least.
-    ``template`` is its launch template (``id`` and ``version``), ``image`` the AMI that its nodes boot, ``disk_gb`` the
-    volume for images and pods.
+    ``template`` is the version of its launch template, empty without one.
     """
     machine = instance_type(account, types_of(inputs)[0])
     if machine is None:
         raise ValueError(f"node group {inputs['nodeGroupName']}: no machine for {types_of(inputs)}")
-    ami = inputs.get("amiType") or DEFAULT_AMI_TYPE
+    ami, data = inputs.get("amiType") or DEFAULT_AMI_TYPE, template.get("LaunchTemplateData") or {}
+    disk = disk_mib("bottlerocket" if _is_bottlerocket(ami) else "al2023", _disk_gb(inputs, data))
     spot = inputs.get("capacityType") == "SPOT"
+    reserved = at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
     return SimulatedNodeGroup(
         name=inputs["nodeGroupName"],
         cluster=inputs["clusterName"],
-        machine=_machine(account, machine, disk_mib("bottlerocket" if _is_bottlerocket(ami) else "al2023", disk_gb)),
+        machine=_machine(account, machine, disk),
         zones=zones,
-        labels=node_labels(inputs, machine, image, template),
+        labels=node_labels(inputs, machine, template),
         taints=tuple(
             {"key": taint["key"], "value": taint.get("value") or "", "effect": EFFECTS[taint["effect"]]}
             for taint in inputs.get("taints") or []
@@ -61,10 +56,11 @@ def node_group(
         hourly_usd=account.hourly_usd(machine, account.region, spot=spot),
         gpus_advertised_by=advertiser(ami, machine.gpus),
         offered_gpus=_fewest_gpus(account, types_of(inputs), machine.gpus) if spot else None,
+        reservation=reserved or "",
     )
 
 
-def node_labels(inputs: Properties, machine: Machine, image: str, template: Mapping[str, str]) -> dict[str, str]:
+def node_labels(inputs: Properties, machine: Machine, template: Mapping[str, Any]) -> dict[str, str]:
     """Every label that a node of the group gets: those declared and EKS's; region and zone come with the node.
 
     https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html
@@ -72,13 +68,13 @@ def node_labels(inputs: Properties, machine: Machine, image: str, template: Mapp
     labels = {
         f"{_PREFIX}capacityType": inputs.get("capacityType") or "ON_DEMAND",
         f"{_PREFIX}nodegroup": inputs["nodeGroupName"],
-        f"{_PREFIX}nodegroup-image": image,
+        f"{_PREFIX}nodegroup-image": scaling_group.image_id(inputs),
         "beta.kubernetes.io/instance-type": machine.type,
         "node.kubernetes.io/instance-type": machine.type,
     }
     if template:
-        labels[f"{_PREFIX}sourceLaunchTemplateId"] = template["id"]
-        labels[f"{_PREFIX}sourceLaunchTemplateVersion"] = template["version"]
+        labels[f"{_PREFIX}sourceLaunchTemplateId"] = template["LaunchTemplateId"]
+        labels[f"{_PREFIX}sourceLaunchTemplateVersion"] = str(template["VersionNumber"])
     return {**labels, **(inputs.get("labels") or {})}
 
 
@@ -99,7 +95,7 @@ def _fewest_gpus(account: Account, types: Sequence[str], planned: int) -> int | 
     return None if fewest == planned else fewest
 
 
-def disk_gb(inputs: Properties, template: Mapping[str, Any]) -> int:
+def _disk_gb(inputs: Properties, template: Mapping[str, Any]) -> int:
     """The volume on which a group's nodes keep images and pods' files; ``template`` is its launch template's data.
 
     https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (``diskSize``)
@@ -174,16 +170,9 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
     inputs = record.inputs
     desired = int(group["DesiredCapacity"])
     template = scaling_group.template_of(account, inputs)
-    image = scaling_group.image_id(inputs)
-    template_reference = inputs.get("launchTemplate")
-    data = scaling_group.template(account, template_reference)["LaunchTemplateData"] if template_reference else {}
     return DeclaredGroup(
         asg_name=group["AutoScalingGroupName"],
-        base=replace(
-            node_group(account, inputs, zones_of(account, inputs), image, desired, template, disk_gb(inputs, data)),
-            reservation=at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
-            or "",
-        ),
+        base=node_group(account, inputs, zones_of(account, inputs), desired, template),
         min_size=int(group["MinSize"]),
         max_size=int(group["MaxSize"]),
         desired=desired,

@@ -142,10 +142,9 @@ def _check_quota(account: Account, cluster: str) -> None:
 
 
 def _check_template(account: Account, inputs: Properties) -> None:
-    template = inputs.get("launchTemplate")
-    if not template:
+    if not inputs.get("launchTemplate"):
         return
-    data = scaling_group.template(account, template)["LaunchTemplateData"]
+    data = scaling_group.template_of(account, inputs)["LaunchTemplateData"]
     block = inputs.get("capacityType") == "CAPACITY_BLOCK"
     market = at(data, "InstanceMarketOptions.MarketType")
     target = at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")

@@ -76,7 +76,6 @@ def make(account: Account, inputs: Properties) -> None:
         f"k8s.io/cluster-autoscaler/{cluster}": "owned",
         f"kubernetes.io/cluster/{cluster}": "owned",
     }
-    spot = inputs.get("capacityType") == "SPOT"
     account.call(
         "autoscaling",
         "CreateAutoScalingGroup",
@@ -85,16 +84,8 @@ def make(account: Account, inputs: Properties) -> None:
         MaxSize=int(sizes["maxSize"]),
         DesiredCapacity=int(sizes["desiredSize"]),
         VPCZoneIdentifier=",".join(inputs["subnetIds"]),
-        MixedInstancesPolicy={
-            "LaunchTemplate": {
-                "LaunchTemplateSpecification": {"LaunchTemplateName": own_template, "Version": "1"},
-                "Overrides": [{"InstanceType": type_} for type_ in types_of(inputs)],
-            },
-            "InstancesDistribution": {
-                "OnDemandPercentageAboveBaseCapacity": 0 if spot else 100,
-                "SpotAllocationStrategy": "price-capacity-optimized",
-            },
-        },
+        # Nothing reads of it which other types and how many spot machines EKS would have it start.
+        LaunchTemplate={"LaunchTemplateName": own_template},
         Tags=[_tag(group, key, value) for key, value in tags.items()],
     )
     live(account, cluster, name).resources = {"autoScalingGroups": [{"name": group}]}
@@ -128,18 +119,8 @@ def describe_all(account: Account, names: Sequence[str]) -> dict[str, dict[str, 
 
 def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
     """Set minimum, maximum and desired size, as EKS does when a node group's change."""
-    # moto forgets the policy of a group whose update leaves it out. It describes a template by both, and takes one.
-    policy = describe(account, name)["MixedInstancesPolicy"]
-    policy["LaunchTemplate"]["LaunchTemplateSpecification"].pop("LaunchTemplateId", None)
-    account.call(
-        "autoscaling",
-        "UpdateAutoScalingGroup",
-        AutoScalingGroupName=name,
-        MinSize=sizes["minSize"],
-        MaxSize=sizes["maxSize"],
-        DesiredCapacity=sizes["desiredSize"],
-        MixedInstancesPolicy=policy,
-    )
+    bounds = {"MinSize": sizes["minSize"], "MaxSize": sizes["maxSize"], "DesiredCapacity": sizes["desiredSize"]}
+    account.call("autoscaling", "UpdateAutoScalingGroup", AutoScalingGroupName=name, **bounds)
 
 
 def set_size(account: Account, name: str, size: int) -> None:
@@ -149,37 +130,28 @@ def set_size(account: Account, name: str, size: int) -> None:
 
 def remove(account: Account, name: str) -> None:
     """Remove the group with its instances and its launch template."""
-    group = describe(account, name)
-    template_name = group["MixedInstancesPolicy"]["LaunchTemplate"]["LaunchTemplateSpecification"]["LaunchTemplateName"]
+    template_name = describe(account, name)["LaunchTemplate"]["LaunchTemplateName"]
     account.call("autoscaling", "DeleteAutoScalingGroup", AutoScalingGroupName=name, ForceDelete=True)
     account.call("ec2", "DeleteLaunchTemplate", LaunchTemplateName=template_name)
 
 
 def template(account: Account, specification: Mapping[str, Any]) -> dict[str, Any]:
-    """The version of a node group's launch template; AWS's error if it does not exist."""
-    answer = account.call(
-        "ec2",
-        "DescribeLaunchTemplateVersions",
-        LaunchTemplateId=specification.get("id"),
-        LaunchTemplateName=None if specification.get("id") else specification.get("name"),
-        Versions=[str(specification.get("version") or "$Default")],
-    )
+    """The version of a launch template that an ``id`` or ``name`` and a ``version`` name; AWS's error without it."""
+    by = {key: specification[key] for key in ("id", "name") if specification.get(key)}
+    named = {f"LaunchTemplate{key.title()}": value for key, value in list(by.items())[:1]}
+    version = str(specification.get("version") or "$Default")
+    answer = account.call("ec2", "DescribeLaunchTemplateVersions", **named, Versions=[version])
     if not answer["LaunchTemplateVersions"]:
-        message = f"Could not find launch template version {specification.get('version')}"
+        message = f"Could not find launch template version {version}"
         raise AwsError("eks", "CreateNodegroup", "InvalidRequestException", message)
-    version: dict[str, Any] = answer["LaunchTemplateVersions"][0]
-    return version
+    described: dict[str, Any] = answer["LaunchTemplateVersions"][0]
+    return described
 
 
-def template_of(account: Account, inputs: Properties) -> dict[str, str]:
-    """``id`` and ``version`` of a node group's launch template; empty if it has none."""
+def template_of(account: Account, inputs: Properties) -> dict[str, Any]:
+    """The version of a node group's launch template; empty if it has none."""
     specification = inputs.get("launchTemplate")
-    if not specification:
-        return {}
-    if specification.get("id") and str(specification.get("version")).isdigit():
-        return {"id": specification["id"], "version": str(specification["version"])}
-    version = template(account, specification)
-    return {"id": version["LaunchTemplateId"], "version": str(version["VersionNumber"])}
+    return template(account, specification) if specification else {}
 
 
 def set_versions(account: Account, inputs: Properties) -> None:
@@ -188,8 +160,8 @@ def set_versions(account: Account, inputs: Properties) -> None:
     if inputs.get("version"):
         group.version = inputs["version"]
     if inputs.get("launchTemplate"):
-        named = {"name": inputs["launchTemplate"].get("name", "")}
-        vars(group).update(launch_template={**template_of(account, inputs), **named})
+        version = template_of(account, inputs)
+        group.launch_template = {"id": version["LaunchTemplateId"], "version": str(version["VersionNumber"])}
 
 
 def image_id(inputs: Properties) -> str:

@@ -13,13 +13,17 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from packages.rehearsal.tests.providers.eks.karpenter_sandbox import KarpenterSandbox, karpenter_sandbox
+from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
+    SECONDS,
+    KarpenterSandbox,
+    conditions_of,
+    karpenter_sandbox,
+)
 from packages.rehearsal.tests.simulated_cluster import JOBS, eventually, job
 from tests.components import eks_specs
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
-SECONDS: Final = 600
 _SYSTEM: Final = "namespaces/kube-system"
 _CRON_JOB: Final = f"/apis/batch/v1/{_SYSTEM}/cronjobs/gpucluster-node-reaper"
 
@@ -41,8 +45,7 @@ def claim_with(sandbox: KarpenterSandbox, condition: str) -> dict[str, Any]:
 
     def matching() -> Any:
         for each in sandbox.claims():
-            conditions = {one["type"]: one["status"] for one in each.get("status", {}).get("conditions", [])}
-            if conditions.get(condition) == "True" and "deletionTimestamp" not in each["metadata"]:
+            if conditions_of(each).get(condition) == "True" and "deletionTimestamp" not in each["metadata"]:
                 return each
         return None
 

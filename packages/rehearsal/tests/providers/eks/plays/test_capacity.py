@@ -13,6 +13,7 @@ import pytest
 
 from facts.concepts.pool import GPU_LABEL, POOL_LABEL, Pool
 from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
+    SECONDS,
     KarpenterSandbox,
     changed,
     class_path,
@@ -28,8 +29,6 @@ from tests.components import eks_specs
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
-SECONDS: Final = 600
-"""Long enough for a machine that does other things too; nothing waits in vain."""
 ZONES: Final = eks_specs.THREE_ZONES
 RESERVED: Final = "cr-0123456789abcdef0"
 
@@ -69,19 +68,7 @@ def sandbox(running: KarpenterSandbox) -> Iterator[KarpenterSandbox]:
 
 def submit(sandbox: KarpenterSandbox, gpu: str, *names: str, **selector: str) -> None:
     for name in names:
-        sandbox.submit(gpu_pod(name, {GPU_LABEL: gpu, **selector}))
-
-
-def gpu_pod(name: str, selector: Object) -> Object:
-    return pod(name, gpus=1, seconds=3600, nodeSelector=selector)
-
-
-def run(sandbox: KarpenterSandbox, *names: str) -> list[Object]:
-    """The nodes on which the pods run."""
-    for name in names:
-        eventually(f"{name} runs", lambda name=name: sandbox.phase(name) == "Running", SECONDS)
-    placed = [sandbox.api.get(f"/api/v1/namespaces/default/pods/{name}")["spec"]["nodeName"] for name in names]
-    return [sandbox.api.get(f"/api/v1/nodes/{name}") for name in placed]
+        sandbox.submit(pod(name, gpus=1, seconds=3600, nodeSelector={GPU_LABEL: gpu, **selector}))
 
 
 def label(node: Object, key: str) -> str:
@@ -96,22 +83,16 @@ def facts(node: Object) -> tuple[str, str, str]:
     return pool, capacity, type
 
 
-def waits(sandbox: KarpenterSandbox, name: str, message: str) -> None:
-    """The pod waits, and Karpenter says why."""
-    eventually(f"Karpenter says: {message}", lambda: message in sandbox.words(), SECONDS)
-    assert sandbox.phase(name) == "Pending"
-
-
 def test_without_the_role_of_spot_karpenter_says_so_and_takes_machines_on_demand(sandbox: KarpenterSandbox) -> None:
     with without(sandbox, "iam:CreateServiceLinkedRole"):
         submit(sandbox, "nvidia-t4", "first")
-        (node,) = run(sandbox, "first")
+        (node,) = sandbox.run("first")
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
     assert "AuthFailure.ServiceLinkedRoleCreationNotPermitted" in sandbox.words()
     sandbox.settle()
     sandbox.restart()
     submit(sandbox, "nvidia-t4", "second")
-    (node,) = run(sandbox, "second")
+    (node,) = sandbox.run("second")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
     assert sandbox.aws("iam", "GetRole", RoleName=SPOT_ROLE)["Role"]
 
@@ -119,47 +100,47 @@ def test_without_the_role_of_spot_karpenter_says_so_and_takes_machines_on_demand
 def test_spot_first_then_on_demand_where_ec2_has_none(sandbox: KarpenterSandbox) -> None:
     supply = sandbox.account.supply
     submit(sandbox, "nvidia-t4", "first")
-    (node,) = run(sandbox, "first")
+    (node,) = sandbox.run("first")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
     zone = label(node, "topology.kubernetes.io/zone")
 
     supply.exhaust(zone=zone, market="spot")
     submit(sandbox, "nvidia-t4", "second")
-    (node,) = run(sandbox, "second")
+    (node,) = sandbox.run("second")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
     assert label(node, "topology.kubernetes.io/zone") != zone
     submit(sandbox, "nvidia-t4", "here", **{"topology.kubernetes.io/zone": zone})
-    (node,) = run(sandbox, "here")
+    (node,) = sandbox.run("here")
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
     assert label(node, "topology.kubernetes.io/zone") == zone
 
     supply.exhaust(instance_type="g4dn.xlarge", market="spot")
     submit(sandbox, "nvidia-t4", "third")
-    (node,) = run(sandbox, "third")
+    (node,) = sandbox.run("third")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.2xlarge")
 
     supply.exhaust(market="spot")
     submit(sandbox, "nvidia-t4", "fourth")
-    (node,) = run(sandbox, "fourth")
+    (node,) = sandbox.run("fourth")
     assert facts(node) == ("t4-1", "on-demand", "g4dn.xlarge")
 
     supply.exhaust()
     submit(sandbox, "nvidia-t4", "fifth")
-    waits(sandbox, "fifth", "InsufficientInstanceCapacity")
+    sandbox.waits("fifth", "InsufficientInstanceCapacity")
     supply.refill()
     sandbox.restart()
-    (node,) = run(sandbox, "fifth")
+    (node,) = sandbox.run("fifth")
     assert facts(node) == ("t4-1-spot", "spot", "g4dn.xlarge")
 
 
 def test_two_pools_of_one_size_are_used_in_order(sandbox: KarpenterSandbox) -> None:
     submit(sandbox, "nvidia-a10g", "first")
-    (node,) = run(sandbox, "first")
+    (node,) = sandbox.run("first")
     assert facts(node)[0] == "cheap"
     submit(sandbox, "nvidia-a10g", "second", "third")
     eventually("the dear one is used", lambda: "Running" in (sandbox.phase("second"), sandbox.phase("third")), SECONDS)
     waiting = next(name for name in ("second", "third") if sandbox.phase(name) == "Pending")
-    waits(sandbox, waiting, "limit")
+    sandbox.waits(waiting, "limit")
     assert sorted(each["InstanceType"] for each in sandbox.instances()) == ["g5.2xlarge", "g5.xlarge"]
 
 
@@ -168,7 +149,7 @@ def test_only_the_weight_orders_pools(sandbox: KarpenterSandbox) -> None:
     assert weights["cheap"] > weights["dear"]
     with changed(sandbox, pool_path("cheap"), lambda spec: spec.update(weight=weights["dear"] - 1)):
         submit(sandbox, "nvidia-a10g", "first")
-        (node,) = run(sandbox, "first")
+        (node,) = sandbox.run("first")
         assert facts(node)[0] == "dear"
 
 
@@ -177,20 +158,20 @@ def test_reserved_machines_are_used_first_and_others_when_they_are_all_in_use(sa
     node_class = class_path(sandbox, "l4-a")
     eventually("Karpenter sees it", lambda: sandbox.api.get(node_class)["status"].get("capacityReservations"), SECONDS)
     submit(sandbox, "nvidia-l4", "first")
-    (node,) = run(sandbox, "first")
+    (node,) = sandbox.run("first")
     assert facts(node) == ("l4-a", "reserved", "g6.xlarge")
     (instance,) = sandbox.instances()
     assert instance["CapacityReservationId"] == RESERVED
     submit(sandbox, "nvidia-l4", "second")
-    (node,) = run(sandbox, "second")
+    (node,) = sandbox.run("second")
     assert facts(node) == ("l4-b", "on-demand", "g6.xlarge")
     # Only its reservation holds the pool back, not its limit.
     submit(sandbox, "nvidia-l4", "third", **{POOL_LABEL: "l4-a"})
-    waits(sandbox, "third", "Failed to schedule pod")
+    sandbox.waits("third", "Failed to schedule pod")
     assert len(sandbox.instances()) == 2
     sandbox.account.supply.reserve(CapacityReservation(RESERVED, "g6.xlarge", ZONES[0], 2))
     sandbox.restart()
-    (node,) = run(sandbox, "third")
+    (node,) = sandbox.run("third")
     assert facts(node) == ("l4-a", "reserved", "g6.xlarge")
 
 
@@ -198,7 +179,7 @@ def test_pods_of_one_batch_get_no_more_nodes_than_the_limit(sandbox: KarpenterSa
     batch = ["a", "b", "c", "d", "e", "f"]
     submit(sandbox, "nvidia-t4", *batch, **{POOL_LABEL: "t4-1"})
     eventually("four run", lambda: sum(sandbox.phase(name) == "Running" for name in batch) == 4, SECONDS)
-    waits(sandbox, next(name for name in batch if sandbox.phase(name) == "Pending"), "limit")
+    sandbox.waits(next(name for name in batch if sandbox.phase(name) == "Pending"), "limit")
     assert len(sandbox.instances()) == 4
 
 

@@ -16,9 +16,11 @@ from components.outputs import gpu_job
 from facts.jobs.job import TrainingJobSpec, manifests
 from packages.rehearsal.tests.providers.eks.karpenter_sandbox import (
     CLUSTER,
+    SECONDS,
     KarpenterSandbox,
     changed,
     class_path,
+    conditions_of,
     karpenter_sandbox,
     pool_path,
 )
@@ -36,8 +38,6 @@ pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 SPOT: Final = "t4-1-spot"
 STEADY: Final = "t4-1"
-SECONDS: Final = 600
-"""Long enough for a machine that does other things too; nothing waits in vain."""
 _NODES: Final = "/api/v1/nodes"
 _CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
 _RULE: Final = f"{CLUSTER}-spot-interruption"
@@ -96,10 +96,6 @@ def claim(sandbox: KarpenterSandbox) -> Object:
 def conditions(sandbox: KarpenterSandbox) -> dict[str, str]:
     """The only claim's."""
     return conditions_of(claim(sandbox))
-
-
-def conditions_of(node_claim: Object) -> dict[str, str]:
-    return {each["type"]: each["status"] for each in node_claim["status"].get("conditions", [])}
 
 
 def running_pod(sandbox: KarpenterSandbox, name: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization import needs
@@ -29,12 +29,15 @@ _SPOT_SERVICE: Final = "spot.amazonaws.com"
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """One instance to start: ``data`` is a launch template's with everything that replaces parts of it."""
+    """One instance to start: ``data`` is a launch template's with everything that replaces parts of it.
+
+    ``template`` is the version that a fleet names, and ``override`` what it replaces.
+    """
 
     template: Mapping[str, Any]
-    version: str
     data: Mapping[str, Any]
     market: Market
+    override: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
@@ -48,6 +51,13 @@ class LaunchPlan:
         """The reservation that it is to run in."""
         target = (self.data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
         return str(target.get("CapacityReservationId") or "")
+
+    def described(self) -> dict[str, Any]:
+        """As a fleet answers it."""
+        keys = ("LaunchTemplateId", "LaunchTemplateName")
+        specification = {**{key: self.template[key] for key in keys}, "Version": str(self.template["VersionNumber"])}
+        overrides = {"LaunchTemplateSpecification": specification, "Overrides": self.override}
+        return {"LaunchTemplateAndOverrides": overrides, "Lifecycle": self.market}
 
 
 def check_references(account: Account, plan: LaunchPlan) -> None:
@@ -199,7 +209,7 @@ def _add_what_moto_lacks(account: Account, plan: LaunchPlan, id: str, fleet: str
     instance: Any = ec2_backends[account.id][account.region].get_instance(id)
     instance.add_tags({"aws:ec2:fleet-id": fleet})
     if plan.template:
-        template = {"id": plan.template["LaunchTemplateId"], "version": plan.version}
+        template = {"id": plan.template["LaunchTemplateId"], "version": plan.template["VersionNumber"]}
         instance.add_tags({f"aws:ec2launchtemplate:{key}": str(value) for key, value in template.items()})
     instance.placement.availability_zone_id = subnet["AvailabilityZoneId"]
     if plan.market == "spot":
@@ -217,16 +227,6 @@ _DRY_RUN: Final = GapError("DryRunOperation", "Request would have succeeded, but
 _REPLACES: Final = ("ImageId", "InstanceType", "SubnetId")
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    plan: LaunchPlan
-    specification: Mapping[str, Any]
-    override: Mapping[str, Any]
-
-    def described(self) -> dict[str, Any]:
-        return {"LaunchTemplateSpecification": self.specification, "Overrides": self.override}
-
-
 def create_fleet(request: GapRequest) -> Mapping[str, Any] | None:
     """``ec2:CreateFleet`` of type ``instant``: the cheapest that there is room for, and what was in others' way."""
     params = request.params
@@ -234,40 +234,30 @@ def create_fleet(request: GapRequest) -> Mapping[str, Any] | None:
         return None
     target = params.get("TargetCapacitySpecification") or {}
     market: Market = "spot" if target.get("DefaultTargetCapacityType") == "spot" else "on-demand"
-    candidates = _in_order(request.account, list(_candidates(request, market)))
+    plans = _in_order(request.account, list(_plans(request, market)))
     if params.get("DryRun"):
         raise _DRY_RUN
     fleet = f"fleet-{uuid.uuid4()}"
     started: dict[int, list[str]] = {}
     errors: dict[int, GapError] = {}
     for _ in range(int(target.get("TotalTargetCapacity") or 0)):
-        for place, candidate in enumerate(candidates):
+        for place, plan in enumerate(plans):
             if place in errors:
                 continue
             try:
-                started.setdefault(place, []).append(_start(request, candidate.plan, fleet))
+                started.setdefault(place, []).append(_start(request, plan, fleet))
                 break
             except GapError as error:
                 errors[place] = error
     return {
         "FleetId": fleet,
         "Instances": [
-            {
-                "LaunchTemplateAndOverrides": candidates[place].described(),
-                "Lifecycle": market,
-                "InstanceIds": ids,
-                "InstanceType": candidates[place].plan.data["InstanceType"],
-            }
+            {**plans[place].described(), "InstanceIds": ids, "InstanceType": plans[place].data["InstanceType"]}
             for place, ids in started.items()
             if ids
         ],
         "Errors": [
-            {
-                "LaunchTemplateAndOverrides": candidates[place].described(),
-                "Lifecycle": market,
-                "ErrorCode": error.code,
-                "ErrorMessage": error.message,
-            }
+            {**plans[place].described(), "ErrorCode": error.code, "ErrorMessage": error.message}
             for place, error in errors.items()
         ],
     }
@@ -277,41 +267,31 @@ def run_instances(request: GapRequest) -> Mapping[str, Any] | None:
     """``ec2:RunInstances`` as a dry run: what it names must exist."""
     if not request.params.get("DryRun"):
         return None
-    account, specification = request.account, request.params.get("LaunchTemplate") or {}
-    template, version, data = _template(account, specification)
+    template = _template(request.account, request.params.get("LaunchTemplate") or {})
     own = {key: value for key, value in request.params.items() if value}
-    check_references(account, LaunchPlan(template, version, {**data, **own}, "on-demand"))
+    plan = LaunchPlan(template, {**(template.get("LaunchTemplateData") or {}), **own}, "on-demand")
+    check_references(request.account, plan)
     raise _DRY_RUN
 
 
-def _candidates(request: GapRequest, market: Market) -> Iterator[_Candidate]:
+def _plans(request: GapRequest, market: Market) -> Iterator[LaunchPlan]:
     tags = [each for each in request.params.get("TagSpecifications") or () if each.get("ResourceType") != "fleet"]
     for config in request.params.get("LaunchTemplateConfigs") or ():
-        template_reference = config.get("LaunchTemplateSpecification") or {}
-        template, version, data = _template(request.account, template_reference)
-        specification = {
-            "LaunchTemplateId": template["LaunchTemplateId"],
-            "LaunchTemplateName": template["LaunchTemplateName"],
-            "Version": version,
-        }
+        template = _template(request.account, config.get("LaunchTemplateSpecification") or {})
+        data = template["LaunchTemplateData"]
         merged = {**data, "TagSpecifications": _joined([*(data.get("TagSpecifications") or ()), *tags])}
         for override in config.get("Overrides") or ({},):
             replaced = {key: override[key] for key in _REPLACES if override.get(key)}
-            yield _Candidate(LaunchPlan(template, version, {**merged, **replaced}, market), specification, override)
+            yield LaunchPlan(template, {**merged, **replaced}, market, override)
 
 
-def _template(account: Account, specification: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, Mapping[str, Any]]:
-    if not specification:
-        return {}, "", {}
+def _template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
     template = needs.launch_template(account, specification)
-    if not template:
+    if specification and not template:
         by_name = bool(specification.get("LaunchTemplateName"))
         code = f"InvalidLaunchTemplate{'Name.NotFoundException' if by_name else 'Id.NotFound'}"
         raise GapError(code, "At least one of the launch templates specified in the request does not exist.")
-    numbers = {"$Latest": "LatestVersionNumber", "$Default": "DefaultVersionNumber"}
-    version = str(specification.get("Version") or "$Default")
-    number = str(template[numbers[version]]) if version in numbers else version
-    return template, number, needs.launch_template_data(account, template, number)
+    return template
 
 
 def _start(request: GapRequest, plan: LaunchPlan, fleet: str) -> str:
@@ -323,18 +303,18 @@ def _start(request: GapRequest, plan: LaunchPlan, fleet: str) -> str:
     return _start_instance(request.account, plan, fleet)
 
 
-def _in_order(account: Account, candidates: list[_Candidate]) -> list[_Candidate]:
+def _in_order(account: Account, plans: list[LaunchPlan]) -> list[LaunchPlan]:
     """Cheapest first: by the catalogue's price, else by what the request says that it reckons with."""
 
-    def price(candidate: _Candidate) -> float:
-        machine = account.catalog.machines.get(str(candidate.plan.data.get("InstanceType")))
-        for spot in (candidate.plan.market == "spot", False):
+    def price(plan: LaunchPlan) -> float:
+        machine = account.catalog.machines.get(str(plan.data.get("InstanceType")))
+        for spot in (plan.market == "spot", False):
             rate = machine and account.catalog.prices.machine(account.region, machine, spot=spot)
             if rate:
                 return rate.usd
-        return float(candidate.override.get("Priority") or "inf")
+        return float(plan.override.get("Priority") or "inf")
 
-    return sorted(candidates, key=price)
+    return sorted(plans, key=price)
 
 
 def _joined(specifications: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
