@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from facts.concepts.iam import AuthorizationRequest, allows, denies, unevaluated_operators
 from rehearsal.providers.eks.authorization.callers import Caller, Operation, Right
@@ -13,32 +10,15 @@ from rehearsal.providers.eks.authorization.identity import Role
 from rehearsal.providers.eks.authorization.needs import TABLE
 
 
-@dataclass(frozen=True)
-class AccessDenied:
-    """A right that the caller lacks. ``message`` is AWS's, without what a service adds; ``explicit``: by a Deny."""
-
-    right: Right
-    message: str
-    explicit: bool = False
-
-    def for_ec2(self) -> str:
-        """EC2's words, with what ``sts:DecodeAuthorizationMessage`` would make readable."""
-        about = {"action": self.right.action, "resource": self.right.resource}
-        facts = {"allowed": False, "explicitDeny": self.explicit, "context": about}
-        encoded = base64.urlsafe_b64encode(json.dumps(facts).encode()).decode()
-        text = f"You are not authorized to perform this operation. {self.message}"
-        return f"{text}. Encoded authorization failure message: {encoded}"
+def refusal(caller: Caller, role: Role | None, rights: Iterable[Right]) -> str:
+    """The first of the rights that the caller, whose role this is, lacks; ``""`` if it has all."""
+    return next((denied for right in rights if (denied := _refusal(caller, role, right))), "")
 
 
-def refusal(caller: Caller, role: Role | None, rights: Iterable[Right]) -> AccessDenied | None:
-    """The first of the rights that the caller, whose role this is, lacks."""
-    return next((denied for right in rights if (denied := _refusal(caller, role, right))), None)
-
-
-def _refusal(caller: Caller, role: Role | None, right: Right) -> AccessDenied | None:
+def _refusal(caller: Caller, role: Role | None, right: Right) -> str:
     what = f"User: {caller.arn} is not authorized to perform: {right.action} on resource: {right.resource}"
     if role is None:
-        return AccessDenied(right, f"{what} because the role {caller.role} does not exist any more")
+        return f"{what} because the role {caller.role} does not exist any more"
     # Keys of every request: …/IAM/latest/UserGuide/reference_policies_condition-keys.html.
     context = {
         "aws:PrincipalAccount": role.arn.split(":")[4],
@@ -56,14 +36,14 @@ def _refusal(caller: Caller, role: Role | None, right: Right) -> AccessDenied | 
         documents.append(("a", "permissions boundary", (role.boundary,)))
     for article, kind, document in documents:
         if denies(document, call) is True:
-            return AccessDenied(right, f"{what} with an explicit deny in {article} {kind}", explicit=True)
+            return f"{what} with an explicit deny in {article} {kind}"
         if allows(document, call) is not True:
             odd = unevaluated_operators(document, call)
             because = f"no {kind} allows the {right.action} action"
             if odd:
                 because += f" (the rehearsal cannot evaluate the condition operator {odd[0]})"
-            return AccessDenied(right, f"{what} because {because}")
-    return None
+            return f"{what} because {because}"
+    return ""
 
 
 def needed(request: Operation, service: str, operation: str) -> list[Right] | None:

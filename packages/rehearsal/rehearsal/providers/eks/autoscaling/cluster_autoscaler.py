@@ -163,8 +163,7 @@ class ClusterSnapshot:
         """Why the autoscaler may not do all of ``actions``, in AWS's words; ``""`` if it may."""
         assert isinstance(self.role, Role)
         rights = [Right(action, on, {**self.context, **context}) for action in actions]
-        denied = refusal(Caller(self.role.arn, self.role.arn), self.role, rights)
-        return "" if denied is None else denied.message
+        return refusal(Caller(self.role.arn, self.role.arn), self.role, rights)
 
 
 def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callable[[], bool]) -> SimulatedNodeGroup:

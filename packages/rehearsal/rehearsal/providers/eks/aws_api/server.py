@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.providers.eks.authorization.callers import Caller, Callers, Operation, Right
-from rehearsal.providers.eks.authorization.evaluation import AccessDenied, needed, refusal
+from rehearsal.providers.eks.authorization.evaluation import needed, refusal
 from rehearsal.providers.eks.authorization.identity import PodIdentityError, Roles
 from rehearsal.providers.eks.aws_api import backend, pod_identity, wire
 from rehearsal.providers.eks.aws_api.gaps import reads
@@ -124,7 +124,7 @@ class AwsServer:
         caller = self._callers.of(call.access_key)
         if caller is None:
             self._note(call, call.access_key, "denied", missing="credentials that AWS gave out")
-            return call.unknown_key()
+            return call.denied("The security token included in the request is invalid.")
         return self._answered(call, caller)
 
     def _answered(self, call: wire.Call, caller: Caller) -> Response:
@@ -135,9 +135,9 @@ class AwsServer:
                 return self._not_evaluated(call, caller)
             on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))
             denied = self._refusal(caller, rights)
-        if denied is not None:
-            self._note(call, caller.arn, "denied", resources=on, missing=denied.message)
-            return call.denied(denied.for_ec2() if call.service == "ec2" else denied.message)
+        if denied:
+            self._note(call, caller.arn, "denied", resources=on, missing=denied)
+            return call.denied(denied)
         if (call.service, call.operation) == ("sqs", "ReceiveMessage"):
             reads.wait(there, call.params, self._ended)
         answer = backend.answer(self._account, call, lambda further: self._further(caller, further))
@@ -161,11 +161,10 @@ class AwsServer:
 
     def _further(self, caller: Caller, rights: Iterable[Right]) -> str:
         region = {"aws:RequestedRegion": self._account.region}
-        denied = self._refusal(caller, [replace(each, context={**region, **each.context}) for each in rights])
-        return "" if denied is None else denied.for_ec2()
+        return self._refusal(caller, [replace(each, context={**region, **each.context}) for each in rights])
 
-    def _refusal(self, caller: Caller, rights: Iterable[Right]) -> AccessDenied | None:
-        return refusal(caller, self._roles.get(caller.role), rights) if caller.role else None
+    def _refusal(self, caller: Caller, rights: Iterable[Right]) -> str:
+        return refusal(caller, self._roles.get(caller.role), rights) if caller.role else ""
 
     def _note(self, call: wire.Call, who: str, verdict: str, **more: Any) -> None:
         """Log one call with the time, in UTC. ``who`` is an ARN, or an unknown access key.

@@ -17,13 +17,9 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
 _CREDENTIAL: Final = re.compile(r"Credential=([^/]+)/\d{8}/([^/]+)/([^/]+)/aws4_request")
-_MODEL_OF: Final = {"monitoring": "cloudwatch"}
-"""Names that requests are signed for → botocore's names, where they differ."""
-
 _DENIED: Final = {"ec2": "UnauthorizedOperation", "query": "AccessDenied"}
 """Protocol → code of a refusal for want of rights; ``AccessDeniedException`` in all others."""
 
-_UNKNOWN_KEY: Final = {"ec2": "AuthFailure", "query": "InvalidClientTokenId"}
 _ERRORS_OF_QUERY: Final = ("sqs",)
 """Services of a JSON protocol whose errors keep the names of their former query protocol."""
 
@@ -70,17 +66,11 @@ class Call:
         return response
 
     def denied(self, message: str) -> Response:
-        """The service's refusal for want of rights."""
+        """The service's refusal for want of rights, or of credentials."""
+        if self.service == "ec2":
+            message = f"You are not authorized to perform this operation. {message}"
         code = "AccessDenied" if self.service in _ERRORS_OF_QUERY else _DENIED.get(self.protocol)
         return self.error(code or "AccessDeniedException", message, 400 if self.protocol == "json" else 403)
-
-    def unknown_key(self) -> Response:
-        """The service's refusal of unknown credentials."""
-        code = _UNKNOWN_KEY.get(self.protocol, "UnrecognizedClientException")
-        message = {"AuthFailure": "AWS was not able to validate the provided access credentials"}.get(
-            code, "The security token included in the request is invalid."
-        )
-        return self.error(code, message, 401 if self.protocol == "ec2" else 403)
 
     def _response(self, result: Any) -> Response:
         from moto.core.serialize import SerializationContext, get_serializer_class
@@ -104,8 +94,7 @@ def read(http: HttpRequest) -> Call:
     credential = _CREDENTIAL.search(http.headers.get("Authorization", ""))
     if credential is None:
         raise NotAwsError("the request is not signed with AWS's signature version 4")
-    access_key, region, signed_for = credential.groups()
-    service = _MODEL_OF.get(signed_for, signed_for)
+    access_key, region, service = credential.groups()
     try:
         model = _model(service)
         protocol = determine_request_protocol(model, http.content_type)
@@ -120,7 +109,7 @@ def read(http: HttpRequest) -> Call:
         }
         params = PROTOCOL_PARSERS[protocol](operation).parse(values)
     except (UnknownServiceError, NotFound, NotImplementedError, RequestParserError) as error:
-        what = f"{http.method} {http.path} for {signed_for}"
+        what = f"{http.method} {http.path} for {service}"
         raise NotAwsError(f"{what} is not a known operation: {error}") from error
     return Call(service, str(operation.name), region, access_key, params, protocol, http)
 

@@ -7,23 +7,18 @@ https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami-bottlerocket.
 from __future__ import annotations
 
 import base64
-import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, Literal
 
 from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.rules import VERSIONS
 
 BOTTLEROCKET: Final = "1.52.0"
 Family = Literal["al2023", "bottlerocket"]
 
-_AL2023: Final = re.compile(
-    r"amazon-eks-node-al2023-(?P<arch>x86_64|arm64)-(?P<variant>standard|nvidia|neuron)-(?P<minor>1\.\d+)-v\d+"
-)
-_BOTTLEROCKET: Final = re.compile(
-    r"bottlerocket-aws-k8s-(?P<minor>1\.\d+)(-(?P<variant>nvidia))?-(?P<arch>x86_64|arm64|aarch64)-v[0-9.]+.*"
-)
-_ARCHITECTURES: Final = {"aarch64": "arm64"}
 _OS: Final = {"al2023": "Amazon Linux 2023", "bottlerocket": "Bottlerocket OS"}
 
 
@@ -58,16 +53,24 @@ class NodeImage:
         return f"AL2023_{self.arch}_{self.variant.upper()}"
 
 
-def node_image(name: str) -> NodeImage | None:
-    """The image of that name, ``None`` for one that is not known to boot into a kubelet."""
-    match = _AL2023.fullmatch(name)
-    if match:
-        return NodeImage("al2023", match["variant"], match["minor"], match["arch"])
-    match = _BOTTLEROCKET.fullmatch(name)
-    if match:
-        arch = _ARCHITECTURES.get(match["arch"], match["arch"])
-        return NodeImage("bottlerocket", match["variant"] or "standard", match["minor"], arch)
-    return None
+_KINDS: Final[Mapping[tuple[Family, str], tuple[str, ...]]] = {
+    ("al2023", "x86_64"): ("standard", "nvidia", "neuron"),
+    ("al2023", "arm64"): ("standard", "nvidia"),
+    ("bottlerocket", "x86_64"): ("standard", "nvidia"),
+    ("bottlerocket", "arm64"): ("standard", "nvidia"),
+}
+
+
+@cache
+def published() -> Mapping[str, NodeImage]:
+    """All of them by id, which is the same in every region."""
+    images = (
+        NodeImage(family, variant, minor, arch)
+        for minor in VERSIONS
+        for (family, arch), variants in _KINDS.items()
+        for variant in variants
+    )
+    return {f"ami-{zlib.crc32(image.name.encode()):017x}": image for image in images}
 
 
 _OF_A_GROUP: Final = "aws:autoscaling:groupName"

@@ -15,7 +15,7 @@ from typing_extensions import override
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, node_image, user_data
+from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, published, user_data
 from rehearsal.providers.eks.machines.node import NodeProblem, node
 from rehearsal.providers.eks.machines.user_data import Bootstrap, UserDataError, bootstrap
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
@@ -217,9 +217,9 @@ class NodeJoiner(PollingThread):
 
     def _node(self, instance: Instance) -> Node:
         account = self._account
-        name = image_name(account, instance.image)
-        image = None if name is None else node_image(name)
+        image = published().get(instance.image)
         if image is None:
+            name = image_name(account, instance.image)
             called = "does not exist" if name is None else f"is called {name!r}"
             raise NodeProblem(f"its image {instance.image} {called} and is not an EKS node image")
         boot = bootstrap(image.family, user_data(account, instance.id))

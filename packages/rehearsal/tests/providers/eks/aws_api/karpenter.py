@@ -8,7 +8,7 @@ from typing import Any
 
 from packages.rehearsal.tests.providers.eks.account import PROFILE, REGION, SECURITY_GROUP, SUBNET, VPC
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
-from rehearsal.providers.eks.aws_api.gaps.images import published
+from rehearsal.providers.eks.machines.instance import published
 
 TAGS = {"kubernetes.io/cluster/gpu-dev": "owned", "karpenter.sh/nodepool": "t4", "eks:eks-cluster-name": "gpu-dev"}
 IMAGE = next(id for id, image in published().items() if (image.variant, image.minor) == ("nvidia", "1.34"))

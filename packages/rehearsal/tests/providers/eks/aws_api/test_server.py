@@ -12,7 +12,6 @@ from botocore.exceptions import ClientError
 
 from packages.rehearsal.tests.providers.eks.account import POD_IDENTITY, PROFILE, QUEUE, VPC, trust
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
-from packages.rehearsal.tests.providers.eks.tables import cases
 
 pytestmark = pytest.mark.slow
 
@@ -92,13 +91,9 @@ def test_without_the_agent_nobody_answers(controller: Controller) -> None:
     assert "declare the EKS add-on eks-pod-identity-agent" in answer
 
 
-@cases
-def test_unknown_keys_are_refused_in_the_services_words(
-    controller: Controller, service: str, operation: str, code: str
-) -> None:
-    with pytest.raises(ClientError) as refused:
-        getattr(controller.stranger(service), operation)()
-    assert refused.value.response["Error"]["Code"] == code
+def test_unknown_keys_are_refused(controller: Controller) -> None:
+    with pytest.raises(ClientError, match=r"UnauthorizedOperation.*security token .* is invalid"):
+        controller.stranger("ec2").describe_vpcs()
 
 
 def test_every_call_is_logged(controller: Controller, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from packages.rehearsal.tests.providers.eks.account import ACCOUNT, ENTRY, PROFILE, ROLE, Amazon, trust
 from packages.rehearsal.tests.providers.eks.tables import cases
-from rehearsal.providers.eks.aws_api.gaps.images import publish, published
+from rehearsal.providers.eks.aws_api.gaps.images import publish
 from rehearsal.providers.eks.machines import node_joiner as module
-from rehearsal.providers.eks.machines.instance import node_image
+from rehearsal.providers.eks.machines.instance import published
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
 from rehearsal.providers.eks.machines.user_data import UserDataError, bootstrap
 
@@ -54,12 +54,6 @@ def test_flags_win_over_the_configuration() -> None:
 def test_what_makes_no_node(family: str, text: str, message: str) -> None:
     with pytest.raises(UserDataError, match=message):
         bootstrap(family, text)  # type: ignore[arg-type]
-
-
-@cases
-def test_images_that_boot_into_a_kubelet(name: str, ami_type: str | None) -> None:
-    actual = node_image(name)
-    assert (None if actual is None else actual.ami_type) == ami_type
 
 
 USER_DATA = archive(("application/node.eks.aws", NODE_CONFIG.replace("name: demo", "name: gpu-dev")))

@@ -7,7 +7,6 @@ one image of each kind and Kubernetes version.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -15,31 +14,12 @@ from typing import Any, Final
 
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.base.account import Account
-from rehearsal.providers.eks.machines.instance import BOTTLEROCKET, Family, NodeImage
-from rehearsal.providers.eks.rules import VERSIONS
+from rehearsal.providers.eks.machines.instance import BOTTLEROCKET, published
 
 OWNER: Final = "602401143452"
 """Of Amazon's EKS images: https://docs.aws.amazon.com/eks/latest/userguide/add-ons-images.html."""
 
 _PUBLISHED: Final = datetime(2026, 11, 1)
-_KINDS: Final[Mapping[tuple[Family, str], tuple[str, ...]]] = {
-    ("al2023", "x86_64"): ("standard", "nvidia", "neuron"),
-    ("al2023", "arm64"): ("standard", "nvidia"),
-    ("bottlerocket", "x86_64"): ("standard", "nvidia"),
-    ("bottlerocket", "arm64"): ("standard", "nvidia"),
-}
-
-
-@cache
-def published() -> Mapping[str, NodeImage]:
-    """All of them by id, which is the same in every region."""
-    images = (
-        NodeImage(family, variant, minor, arch)
-        for minor in VERSIONS
-        for (family, arch), variants in _KINDS.items()
-        for variant in variants
-    )
-    return {f"ami-{zlib.crc32(image.name.encode()):017x}": image for image in images}
 
 
 @cache
