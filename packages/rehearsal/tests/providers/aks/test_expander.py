@@ -11,16 +11,16 @@ from facts.catalog import of
 from packages.rehearsal.tests.providers.aks.account import CLUSTER, CLUSTER_ID, POOL, Microsoft, cluster, gpu_pool
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.providers.aks.cloud import Subscription
-from rehearsal.providers.aks.expander import NAME, NAMESPACE, parse
 from rehearsal.providers.aks.nodes import scale_set
 from rehearsal.providers.aks.ranking import Ranking
+from rehearsal.providers.priority_expander import NAME
 from rehearsal.providers.store import Store
 
 PRIORITY = {"expander": "priority"}
 CONFIG_MAPS = "/api/v1/configmaps"
 
 
-def config_map(priorities: str, name: str = NAME, namespace: str = NAMESPACE) -> dict[str, Any]:
+def config_map(priorities: str, name: str = NAME, namespace: str = "kube-system") -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": namespace}, "data": {"priorities": priorities}}
 
 
@@ -72,9 +72,11 @@ def test_other_expanders_read_no_config_map(azure: Microsoft, profile: dict[str,
     assert ranks(azure) == {"system": None}
 
 
-@pytest.mark.parametrize("text", ["", "10: ['*']", "ten: [.*]", "10: 5", "- 10", "{", "10: [.*]\n20: ['(']"])
-def test_an_unusable_config_map_orders_nothing(text: str) -> None:
-    assert parse(text) == {}
+def test_an_unusable_config_map_orders_nothing(azure: Microsoft) -> None:
+    azure.fleet.objects[CONFIG_MAPS] = [config_map("10: [.*]\n20: ['(']")]
+    azure.cluster(autoScalerProfile=PRIORITY)
+    assert ranks(azure) == {"system": None}
+    azure.provider.close()
 
 
 def test_a_changed_config_map_reorders_the_pools(azure: Microsoft) -> None:

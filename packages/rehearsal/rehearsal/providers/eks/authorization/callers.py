@@ -62,9 +62,6 @@ class Right:
     resource: str = "*"
     context: Mapping[str, Value] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        return self.action if self.resource == "*" else f"{self.action} on {self.resource}"
-
 
 @dataclass(frozen=True)
 class Operation:

@@ -18,12 +18,13 @@ from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.cluster import require_cluster
 from rehearsal.providers.eks.resources.groups import DeclaredGroup, declared_groups, is_leaving
+from rehearsal.providers.priority_expander import priorities
 from rehearsal.simulation import Fleet, SimulatedNodeGroup
 
 DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
 _NODES: Final = "/api/v1/nodes"
 _NODE_GROUP_LABEL: Final = "eks.amazonaws.com/nodegroup"
-_SERVICES: Final = ("autoscaling", "ec2", "eks")
+_SERVICES: Final = ("autoscaling", "eks")
 _PERIOD_SECONDS: Final = 0.5
 _log = logging.getLogger("rehearsal.aws.autoscaling")
 
@@ -89,7 +90,7 @@ class AutoscalerSimulation(PollingThread):
         return cluster_autoscaler.ClusterSnapshot(
             installation,
             self._role(cluster, installation),
-            cluster_autoscaler.priorities(config_maps, installation.namespace),
+            priorities(config_maps, installation.namespace),
             {"aws:RequestedRegion": self._account.region, "aws:PrincipalTag/eks-cluster-name": cluster},
         )
 

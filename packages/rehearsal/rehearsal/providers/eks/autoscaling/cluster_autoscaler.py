@@ -16,11 +16,9 @@ restarts. Here only what is declared counts, so that a pool does not depend on t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from facts.concepts.iam import resource_tags
 from rehearsal.providers.eks.authorization.callers import Caller, Right
@@ -28,6 +26,7 @@ from rehearsal.providers.eks.authorization.evaluation import refusal
 from rehearsal.providers.eks.authorization.identity import Role
 from rehearsal.providers.eks.autoscaling.discovery import Flags, Installation, command_line, parse, why_idle, why_unseen
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
+from rehearsal.providers.priority_expander import Priorities, rank
 from rehearsal.simulation import SimulatedNodeGroup
 
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
@@ -95,12 +94,6 @@ def _matched(taints: Mapping[str, str]) -> Iterable[tuple[str, re.Match[str]]]:
     return ((key, match) for key, text in taints.items() if (match := _TAINT.fullmatch(text)))
 
 
-CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
-_KEY: Final = "priorities"
-
-Priorities = Mapping[int, Sequence[re.Pattern[str]]]
-
-
 # Permissions to read and to write; without one of them the autoscaler finds no group or changes nothing:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
 READS: Final = (
@@ -114,36 +107,6 @@ READS: Final = (
     "ec2:GetInstanceTypesFromInstanceRequirements",
 )
 WRITES: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
-
-
-def priorities(config_maps: Iterable[Mapping[str, Any]], namespace: str) -> Priorities | str:
-    """The priorities in the autoscaler's namespace, or why there are none.
-
-    https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md
-    """
-    where = f"ConfigMap {namespace}/{CONFIG_MAP}"
-    config_map = next((each for each in config_maps if _place(each) == (namespace, CONFIG_MAP)), None)
-    if config_map is None:
-        return f"{where} does not exist: the priority expander scales nothing; create it, or choose another --expander"
-    text = (config_map.get("data") or {}).get(_KEY)
-    try:
-        raw = yaml.safe_load(text or "")
-        return {int(number): [re.compile(str(regex)) for regex in regexes] for number, regexes in raw.items()}
-    except (yaml.YAMLError, re.error, AttributeError, TypeError, ValueError) as error:
-        return f"{where}, key {_KEY}: not a map from numbers to lists of regular expressions ({error}); mend it"
-
-
-def rank(asg: str, group_priorities: Priorities) -> float:
-    """The place of a group in the fleet's order, smaller first: its highest priority, negated.
-
-    A group that no expression matches is used only if no other fits.
-    """
-    numbers = [number for number, regexes in group_priorities.items() if any(regex.search(asg) for regex in regexes)]
-    return -float(max(numbers)) if numbers else 1.0
-
-
-def _place(config_map: Mapping[str, Any]) -> tuple[str, str]:
-    return config_map["metadata"].get("namespace", ""), config_map["metadata"]["name"]
 
 
 @dataclass(frozen=True)
@@ -179,15 +142,18 @@ def evaluate(snapshot: ClusterSnapshot, group: DeclaredGroup, had_nodes: Callabl
     problem = why_unseen(flags, group.asg_name, group.asg_tags) or snapshot.lacks(*WRITES, on=group.asg_arn, **tags)
     if problem:
         return replace(group.base, autoscaled=False, not_scaled_because=problem)
+    place = None
+    if flags.ordered and not isinstance(snapshot.priorities, str):
+        place = rank(group.asg_name, snapshot.priorities)
+        # A group that no expression matches is used only if no other fits.
+        place = 1.0 if place is None else place
     scaled = replace(
         group.base,
         autoscaled=True,
         min_nodes=group.min_size,
         max_nodes=group.max_size,
         per_zone=False,
-        rank=rank(group.asg_name, snapshot.priorities)
-        if flags.ordered and not isinstance(snapshot.priorities, str)
-        else None,
+        rank=place,
         not_scaled_because="",
     )
     group = replace(group, base=scaled)

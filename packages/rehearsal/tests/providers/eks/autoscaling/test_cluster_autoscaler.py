@@ -25,13 +25,10 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
 )
 from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
-    CONFIG_MAP,
     READS,
     WRITES,
     evaluate,
     observed_group,
-    priorities,
-    rank,
 )
 from rehearsal.simulation import SimulatedNodeGroup
 
@@ -103,28 +100,6 @@ def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
 def test_of_several_zones_the_first_in_aws_order(minimum: int, zones: tuple[str, ...]) -> None:
     base = replace(declared().base, zones=("us-west-2a", "us-west-2b"), min_nodes=minimum)
     assert view(TEMPLATE_TAGS, base=base, asg_zones=("us-west-2b", "us-west-2a")).zones == zones
-
-
-def config_map(text: str, namespace: str = "kube-system") -> dict[str, Any]:
-    return {"metadata": {"namespace": namespace, "name": CONFIG_MAP}, "data": {"priorities": text}}
-
-
-def test_the_highest_number_that_matches_ranks_first() -> None:
-    numbers = priorities([config_map("10: ['.*']\n50: ['spot']\n30: ['^eks-gpu-1-']")], "kube-system")
-    assert not isinstance(numbers, str)
-    names = ["eks-gpu-8-x", "eks-gpu-1-x", "eks-gpu-1-spot-x"]
-    assert sorted(names, key=lambda name: rank(name, numbers)) == ["eks-gpu-1-spot-x", "eks-gpu-1-x", "eks-gpu-8-x"]
-
-
-def test_a_group_that_nothing_matches_ranks_last() -> None:
-    numbers = priorities([config_map("0: ['^eks-a$']")], "kube-system")
-    assert not isinstance(numbers, str)
-    assert rank("eks-a", numbers) < rank("eks-ab", numbers)
-
-
-@cases
-def test_priorities_that_cannot_be_read(maps: list[dict[str, Any]], reason: str) -> None:
-    assert reason in str(priorities(maps, "kube-system"))
 
 
 def test_the_disk_of_an_empty_group_is_known_by_its_tag_alone() -> None:
@@ -239,3 +214,5 @@ def test_priorities_become_ranks() -> None:
     priorities = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
     assert evaluate(snapshot(**both, priorities=priorities), declared(), never).rank == -30
     assert evaluate(snapshot(priorities=priorities), declared(), never).rank is None
+    others = {10: [re.compile("^eks-cpu")]}
+    assert evaluate(snapshot(**both, priorities=others), declared(), never).rank == 1, "after all that have a place"
