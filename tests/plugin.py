@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-from components.settings.read import WITHOUT_ACCOUNT
+from components.settings import WITHOUT_ACCOUNT
 from rehearsal.tools import ToolsMissing, folder
 
 with contextlib.ExitStack() as missing_is_fine:

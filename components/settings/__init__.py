@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from components.settings.problems import Problem, SettingsError
-from components.settings.read import from_pulumi, from_stack_file, load, of_running_stack
+from components.settings.read import WITHOUT_ACCOUNT, from_pulumi, from_stack_file, load, of_running_stack
 from components.settings.settings import Settings
 
-__all__ = ["Problem", "Settings", "SettingsError", "from_pulumi", "from_stack_file", "load", "of_running_stack"]
+__all__ = [
+    "WITHOUT_ACCOUNT",
+    "Problem",
+    "Settings",
+    "SettingsError",
+    "from_pulumi",
+    "from_stack_file",
+    "load",
+    "of_running_stack",
+]

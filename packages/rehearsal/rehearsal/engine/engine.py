@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from components.settings.read import WITHOUT_ACCOUNT
+from components.settings import WITHOUT_ACCOUNT
 from policies import config as policy_config
 from policies.result import VARIABLE
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
