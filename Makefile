@@ -37,7 +37,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable or value would be ignored in silence: refused before anything runs.
-VARIABLES := ACCOUNT APPLY ARGS BASE CASE CHARTS DAYTWO EVENTS FROM KEEP N PACK PLUGINS PYTHON REFRESH SEED STACK STACKS UPDATE VERSION WORKERS
+VARIABLES := ACCOUNT APPLY ARGS BASE CASE CHARTS CLIENT DAYTWO EVENTS FROM KEEP N PACK PLUGINS PYTHON REFRESH SEED STACK STACKS UPDATE VERSION WORKERS
 from_command_line = $(filter command,$(origin $(1)))
 $(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) GPUCLUSTER_% SHELL MAKE%,$(name)),,\
   $(error no variable is called $(name). Write one of $(VARIABLES)))))

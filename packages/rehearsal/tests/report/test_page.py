@@ -349,7 +349,7 @@ def test_a_comparison_shows_both_and_names_the_command_for_a_missing_one(
     messages: list[str] = []
     monkeypatch.setattr(cli, "_say_error", messages.append)
     with pytest.raises(SystemExit):
-        cli.compare("dev,prod")
+        cli.compare(["dev", "prod"])
     assert messages == [f"no report of prod in {tmp_path / 'prod'}: run `make rehearse STACK=prod` first"]
 
 
