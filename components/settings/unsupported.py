@@ -18,7 +18,6 @@ import yaml
 
 from facts import catalog
 from facts.catalog import PLUGINS
-from schemas import schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +126,8 @@ def _provider_input(key: str, cloud: object, *, in_pool: bool) -> tuple[str, str
     resource = known.pool if in_pool else known.cluster
     if in_pool and known.pool_of:
         return None  # which inputs there are depends on the autoscaler
+    from schemas import schema  # a correct stack file needs no list of the provider's inputs
+
     provider = schema(str(cloud))
     inputs = provider.inputs(resource.token).properties
     blocks = {name: provider.objects[each.object] for name, each in inputs.items() if in_pool and each.object}
