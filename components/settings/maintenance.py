@@ -68,6 +68,11 @@ class Maintenance(Section):
     ] = ()
 
     @property
+    def window(self) -> str:
+        """The window in words: ``sunday 02:00 12 h``."""
+        return f"{self.day} {self.start} {self.hours} h"
+
+    @property
     def weekday(self) -> int:
         """The day it opens on, 0 for Monday."""
         return DAYS.index(self.day)

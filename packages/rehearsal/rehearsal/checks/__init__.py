@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from rehearsal.checks import cluster, workloads
 from rehearsal.checks.cluster import leftover_checks
+from rehearsal.checks.groups import groups_as_declared
 from rehearsal.checks.permissions import autoscaler_rights, calls_allowed, people_checks
 from rehearsal.checks.teams import team_checks
 from rehearsal.scenario.check import Check, Pools
@@ -17,7 +18,15 @@ from rehearsal.scenario.plan import Scenario
 from rehearsal.scenario.player import Played
 from rehearsal.scenario.timeline import Timeline
 
-__all__ = ["autoscaler_rights", "calls_allowed", "cluster_checks", "leftover_checks", "people_checks", "team_checks"]
+__all__ = [
+    "autoscaler_rights",
+    "calls_allowed",
+    "cluster_checks",
+    "groups_as_declared",
+    "leftover_checks",
+    "people_checks",
+    "team_checks",
+]
 
 
 def cluster_checks(

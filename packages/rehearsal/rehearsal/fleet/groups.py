@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rehearsal.fleet.drivers import MissingDriver
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
-from rehearsal.simulation import SimulatedNodeGroup
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 
 def write_report(
@@ -31,6 +31,12 @@ def write_report(
     draft = path.with_name(f".{path.name}.{threading.get_ident()}")
     draft.write_text(json.dumps(report, indent=2, default=dict))
     draft.replace(path)
+
+
+def read_report(path: Path) -> list[SimulatedNodeGroup]:
+    """The groups of a report; none where nothing was written."""
+    groups = json.loads(path.read_text())["groups"] if path.exists() else []
+    return [SimulatedNodeGroup(**{**each, "machine": NodeShape(**each["machine"]), "packing": None}) for each in groups]
 
 
 class Groups:

@@ -34,7 +34,10 @@ _OPPOSITES: Final = {"true": "false", "false": "true"}
 
 @dataclass(frozen=True)
 class Registered:
-    """One resource as the program registered it; ``waits``: it has the option ``dependsOn``."""
+    """One resource as the program registered it, with the ``id`` and the ``outputs`` that it got.
+
+    ``waits``: it has the option ``dependsOn``.
+    """
 
     type: str
     name: str
@@ -42,6 +45,8 @@ class Registered:
     inputs: Mapping[str, Any]
     waits: bool = False
     dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ def run(program: str, plan: str, record: str) -> None:
         response = register_unchanged(request)
         if request.custom:
             raw = {"type": request.type, "name": request.name, "urn": response.urn, "inputs": declared}
+            raw["id"] = response.id
+            raw["outputs"] = json_format.MessageToDict(response.object)
             raw["waits"] = resource in waiting
             raw["dependencies"] = {key: list(each.urns) for key, each in request.propertyDependencies.items()}
             with writing, Path(record).open("a") as lines:

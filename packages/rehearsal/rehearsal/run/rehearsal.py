@@ -15,6 +15,7 @@ from rehearsal.checks import (
     autoscaler_rights,
     calls_allowed,
     cluster_checks,
+    groups_as_declared,
     leftover_checks,
     people_checks,
     team_checks,
@@ -27,6 +28,7 @@ from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack, without_protection
+from rehearsal.fleet.groups import read_report
 from rehearsal.report.progress import Display
 from rehearsal.report.report import RunRecord, node_prices
 from rehearsal.report.scope import scope_of
@@ -40,7 +42,7 @@ from rehearsal.run.retained import RetainedCluster
 from rehearsal.sandbox import leftovers
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages, cloud_calls
-from rehearsal.scenario.check import Pools
+from rehearsal.scenario.check import pools_of
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
 from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
@@ -58,7 +60,7 @@ class Rehearsal(Recorder[RunRecord]):
     def __init__(self, stack: Stack, options: Options, console: Console) -> None:
         """Nothing is started yet."""
         settings, timeline = stack.settings, Timeline()
-        self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
+        self._pools = pools_of(settings)
         record = RunRecord(
             stack.name,
             str(stack.file),
@@ -139,6 +141,9 @@ class Rehearsal(Recorder[RunRecord]):
         )
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
+        if self._pools.in_groups:
+            groups, limited = read_report(self.run_dir / "fleet.json"), self._options.account is not None
+            self._record.checks.append(groups_as_declared(groups, self._pools, limited=limited))
 
     def _apply(self, engine: Engine, manifests: list[Object]) -> None:
         """Apply the user's manifests as the deployer; delete those that request GPUs once their pods have settled."""
@@ -199,7 +204,6 @@ class Rehearsal(Recorder[RunRecord]):
         if access := self._stack.settings.access:
             self._record.checks += people_checks(self._admin, access, self._sandbox.people())
         self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
-        maintenance = self._stack.settings.maintenance
         self._record.checks += work.checks(
             self._stack.settings.workloads.services,
             self._admin,
@@ -208,7 +212,7 @@ class Rehearsal(Recorder[RunRecord]):
             self._wait,
             self._sandbox.reclaim,
             self._sandbox.maintain,
-            f"{maintenance.day} {maintenance.start} {maintenance.hours} h",
+            self._stack.settings.maintenance.window,
         )
 
     def _day_two(self, engine: Engine) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
+from facts import catalog
 from facts.concepts.pool import Pool
+
+if TYPE_CHECKING:
+    from components.settings import Settings
 
 NOT_REACHED: Final = "the scenario ended before this check"
 
@@ -22,11 +27,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Pools:
-    """The pools that the stack declares."""
+    """The pools that the stack declares.
+
+    ``storage``: pool → MiB of ephemeral storage on its nodes, where known. ``in_groups``: the cloud has a group of
+    machines for each of them, and resizes it itself.
+    """
 
     gpu: tuple[Pool, ...]
     cpu: tuple[Pool, ...]
     admin: Pool
+    storage: Mapping[str, int] = field(default_factory=dict)
+    in_groups: bool = False
 
     @property
     def all(self) -> tuple[Pool, ...]:
@@ -37,3 +48,12 @@ class Pools:
     def maxima(self) -> dict[str, int]:
         """Pool → its maximum number of nodes, in the same order."""
         return {p.name: p.max_nodes for p in self.all}
+
+
+def pools_of(settings: Settings) -> Pools:
+    """The pools of a stack. On EKS an autoscaler in the cluster says, and only after a while, what a group is."""
+    pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
+    if settings.cloud not in ("gke", "aks"):
+        return pools
+    usable = catalog.of(settings.cloud).disk_mib or (lambda _, size: 1024 * size)
+    return replace(pools, storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all}, in_groups=True)

@@ -35,10 +35,10 @@ Maintain = Callable[[], tuple[Night | None, Mapping[str, str]]]
 def play(
     offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, maintain: Maintain, declared: str
 ) -> list[Check]:
-    """The check; none on a stack whose GPU nodes may all be reclaimed."""
+    """The check; on a stack whose GPU nodes may all be reclaimed, of the window alone, if the cloud has one."""
     jobs = _jobs(offer)
     if not jobs:
-        return []
+        return window_check(maintain()[0], declared)
     title = "A running GPU job keeps its node through the cloud's maintenance, and an idle node is renewed"
 
     def check(problems: list[str], detail: str = "") -> list[Check]:
@@ -68,6 +68,14 @@ def play(
     became = ", ".join(f"{node} {outcome}" for node, outcome in nodes.items()) or "no GPU node is renewed by itself"
     when = f"{night.window}: " if night is not None and night.window else ""
     return check(wrong, f"{before[0].name} ran on; {when}{became}")
+
+
+def window_check(night: Night | None, declared: str) -> list[Check]:
+    """Whether the cloud renews nodes in the ``declared`` window; no check where it has none."""
+    if night is None or not night.window:
+        return []
+    title = "The cloud renews nodes in the declared window"
+    return [Check("maintenance", title, night.window == declared, f"{night.window}; maintenance declares {declared}")]
 
 
 def problems(

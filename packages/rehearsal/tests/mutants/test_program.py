@@ -66,9 +66,15 @@ def test_only_the_mutants_inputs_change_and_the_record_has_what_the_program_mean
         (Mutant(CLUSTER, "cluster-control-plane", ("releaseChannel", "channel"), "moved", '"OFTEN"'), "types", "OFTEN"),
         (Mutant(CLUSTER, "cluster-control-plane", ("privateClusterConfig",), "dropped"), "gate", "nodes-private"),
         (Mutant(POOL, "t4-1-pool", ("nodeConfig", "taints"), "dropped"), "gate", "gpu-taint"),
-        (Mutant(POOL, "t4-1-pool", ("nodeConfig", "labels"), "dropped"), "advisory", "gpu-present-label"),
+        (Mutant(POOL, "t4-1-pool", ("nodeConfig", "labels"), "dropped"), "scenario", "groups-as-declared"),
         (Mutant(POOL, "t4-1-pool", ("nodeConfig", "machineType"), "moved", '"n1-standard-5"'), "up", "n1-standard-5"),
         (Mutant(POOL, "t4-1-pool", ("project",), "dropped"), "same", ""),
+        (
+            Mutant(CLUSTER, "cluster-control-plane", ("maintenancePolicy",), "dropped"),
+            "scenario",
+            "maintenance: any hour",
+        ),
+        (Mutant(CLUSTER, "cluster-control-plane", ("deletionProtection",), "flipped"), "scenario", "destroy: Cannot"),
         (Mutant(POOL, "t4-1-pool", ("name",), "moved", '"t4-x"'), "nobody", ""),
     ],
 )

@@ -14,7 +14,7 @@ from rehearsal.providers.gke.cluster import night
 from rehearsal.providers.store import Record
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.simulation import Night
-from rehearsal.work.maintenance import problems
+from rehearsal.work.maintenance import problems, window_check
 
 REGULAR = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
 IMAGES = window(maintenanceWindow={**window()["maintenanceWindow"], "durationHours": 12})
@@ -107,3 +107,12 @@ def test_what_goes_wrong_in_a_night(
 ) -> None:
     messages = problems([BUSY, IDLE], after, begun, nodes, WINDOW.window)
     assert [wrong in each for each in messages] == ([True] if wrong else [])
+
+
+def test_without_a_job_the_window_is_checked_where_there_is_one() -> None:
+    (check,) = window_check(WINDOW, WINDOW.window)
+    assert check.passed
+    (check,) = window_check(Night("any hour"), WINDOW.window)
+    assert not check.passed
+    assert check.detail == "any hour; maintenance declares sunday 02:00 12 h"
+    assert window_check(None, WINDOW.window) == window_check(Night(""), WINDOW.window) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from facts import catalog
@@ -28,6 +29,8 @@ OVERLAY_PODS: Final = 250
 SUBNET_PODS: Final = 30
 
 _MEMORY_PER_POD_MIB: Final = 20
+# vCPUs → GB of an OS disk without a size: https://learn.microsoft.com/azure/aks/concepts-storage#default-os-disk-sizing
+_DISKS_GB: Final = ((64, 1024), (16, 512), (8, 256), (0, 128))
 
 
 def is_spot(pool: Mapping[str, Any]) -> bool:
@@ -126,7 +129,11 @@ def node_group(
     return SimulatedNodeGroup(
         name=name,
         cluster=cluster["resourceName"],
-        machine=_machine(cloud, machine, max_pods(cluster, pool)),
+        machine=replace(
+            _machine(cloud, machine, max_pods(cluster, pool)),
+            disk_mib=1024
+            * int(pool.get("osDiskSizeGB") or next(gb for least, gb in _DISKS_GB if machine.vcpus >= least)),
+        ),
         zones=zones,
         labels=node_labels(cluster, name, pool, machine, made_in),
         taints=tuple(map(taint, effective_taints(pool))),

@@ -15,6 +15,7 @@ from rehearsal.providers.gke.cloud import TABLE, is_zone, region_of
 from rehearsal.providers.values import at
 
 KEY: Final = re.compile(r"projects/[^/]+/locations/([^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
+_DAYS: Final = frozenset(("MO", "TU", "WE", "TH", "FR", "SA", "SU"))  # RFC 5545, section 3.3.10
 RANGE_BLOCKS: Final = (
     "ipAllocationPolicy.clusterIpv4CidrBlock",
     "ipAllocationPolicy.servicesIpv4CidrBlock",
@@ -126,10 +127,10 @@ def _availability(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     except ValueError as error:
         return f"Invalid recurring maintenance window: {error}."
     parts = dict(part.partition("=")[::2] for part in window["recurrence"].split(";"))
-    days = len((parts.get("BYDAY") or "MO").split(","))
-    opened = {"DAILY": 32, "WEEKLY": 32 // 7 * days}.get(parts.get("FREQ", ""))
+    days = (parts.get("BYDAY") or "MO").split(",")
+    opened = {"DAILY": 32, "WEEKLY": 32 // 7 * len(days)}.get(parts.get("FREQ", ""))
     hours = (end - start).total_seconds() / 3600
-    if hours <= 0 or opened is None:
+    if hours <= 0 or opened is None or not _DAYS.issuperset(days):
         return f"Invalid recurring maintenance window: from {start} to {end}, {window['recurrence']}."
     if hours >= 4 and opened * hours >= 48:
         return None

@@ -90,6 +90,14 @@ def subnetwork_ranges(inputs: Properties) -> list[str]:
     return [text for text in (inputs.get("ipCidrRange"), *secondary) if text]
 
 
+@TABLE.check("subnetwork", "subnet-secondary-given")
+def _secondary_given(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    for entry in inputs.get("secondaryIpRanges") or []:
+        if not entry.get("ipCidrRange") and not entry.get("reservedInternalRange"):
+            return f"Required field 'resource.secondaryIpRanges.ipCidrRange' not specified: {entry.get('rangeName')}"
+    return None
+
+
 @TABLE.check("subnetwork", "subnet-ranges-disjoint")
 def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from facts.catalog.gke.nodes import disk_mib
 from facts.catalog.model import Machine
 from facts.concepts.pool import MIG_SLICES
 from rehearsal.providers.base import Properties
@@ -17,6 +18,8 @@ from rehearsal.simulation import NodeShape, Packing, Renewal, SimulatedNodeGroup
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 DEFAULT_MACHINE: Final = "e2-medium"
 """https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig (machineType)"""
+_DISK_GB: Final = 100
+"""https://cloud.google.com/kubernetes-engine/docs/how-to/custom-boot-disks"""
 
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
@@ -159,6 +162,7 @@ def node_group(
             memory_gib=machine.memory_gib,
             gpus=gpus.offered if gpus else 0,
             gpu_name=gpus.accelerator if gpus else "",
+            disk_mib=disk_mib("cos", int(at(config, "bootDisk.sizeGb") or config.get("diskSizeGb") or _DISK_GB)),
         ),
         zones=zones,
         labels=node_labels(pool["name"], config, machine, gpus),

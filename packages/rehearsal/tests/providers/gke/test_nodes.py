@@ -242,3 +242,9 @@ def test_the_control_plane_is_apart_from_the_subnetwork(google: Google) -> None:
     access = {"enablePrivateNodes": True, "masterIpv4CidrBlock": "10.0.1.0/28"}
     with pytest.raises(ProviderError, match=r"10\.0\.1\.0/28 overlaps with 10\.0\.0\.0/20"):
         google.cluster(privateClusterConfig=access)
+
+
+@pytest.mark.parametrize(("declared", "gib"), [({"diskSizeGb": 50}, 18), ({"bootDisk": {"sizeGb": 200}}, 93), ({}, 43)])
+def test_a_node_has_the_ephemeral_storage_of_its_boot_disk(google: Google, declared: Properties, gib: int) -> None:
+    google.cluster()
+    assert group(google, gpu_pool(nodeConfig=declared)).machine.disk_mib // 1024 == gib

@@ -1,0 +1,103 @@
+"""The check of the cloud's node groups fails for each difference from the pools, by itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.objects import admin_pool, gpu_pool
+from rehearsal.checks import groups_as_declared
+from rehearsal.engine.stack import resolve
+from rehearsal.fleet.groups import read_report, write_report
+from rehearsal.scenario.check import Pools, pools_of
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
+
+SPOT = gpu_pool("t4-1", 1, most=2)
+SECOND = gpu_pool("t4-1-ondemand", 1, most=2, spot=False, preference=1)
+ADMIN = admin_pool()
+POOLS = Pools((SPOT, SECOND), (), ADMIN, {SPOT.name: 100 * 1024}, in_groups=True)
+
+
+def group_of(pool: Any, gpus: int, **changes: Any) -> SimulatedNodeGroup:
+    """The group that a cloud makes of a pool."""
+    group = SimulatedNodeGroup(
+        name=pool.name,
+        cluster="c",
+        machine=NodeShape(pool.machine_types[0], 4, 16, gpus=gpus),
+        zones=pool.zones,
+        labels=dict(pool.labels),
+        taints=tuple({"key": each.key, "value": each.value or "", "effect": each.effect} for each in pool.taints),
+        autoscaled=pool.autoscaled,
+        min_nodes=pool.min_nodes,
+        max_nodes=pool.max_nodes,
+        initial_nodes=pool.nodes_per_zone,
+        spot=pool.spot,
+        rank=float(pool.preference),
+    )
+    return replace(group, **changes)
+
+
+def judged(pools: Pools = POOLS, *, limited: bool = False, **changes: Any) -> str:
+    """What is wrong when the spot group has ``changes``; empty if nothing is."""
+    groups = [group_of(ADMIN, 0), group_of(SPOT, 1, **changes), group_of(SECOND, 1)]
+    check = groups_as_declared(groups, pools, limited=limited)
+    return "" if check.passed else check.detail
+
+
+def test_groups_as_their_pools_pass() -> None:
+    assert judged() == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"machine": NodeShape("n1-standard-8", 8, 30, gpus=1)}, "t4-1 is of n1-standard-8, declared n1-standard-4"),
+        ({"machine": NodeShape("n1-standard-4", 4, 16)}, "t4-1 has 0 GPUs a node, declared 1"),
+        ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=1, disk_mib=51200)}, "t4-1 has 50 GiB of ephemeral"),
+        ({"zones": ("us-central1-f",)}, "t4-1 is in us-central1-f, declared us-central1-a"),
+        ({"labels": {**SPOT.labels, "gpucluster.dev/gpu": "x"}}, "has label gpucluster.dev/gpu=x, declared nvidia-t4"),
+        ({"labels": {}}, "t4-1 belongs to no pool of the stack, or is its second; t4-1 has no node group"),
+        ({"taints": ()}, "t4-1 has taints (none), declared nvidia.com/gpu=present:NoSchedule"),
+        ({"spot": False}, "t4-1 is on-demand, declared spot"),
+        ({"max_nodes": 20}, "t4-1 has up to 20 nodes, declared 2"),
+        ({"min_nodes": 1}, "t4-1 always has 1 node, declared 0"),
+        ({"initial_nodes": 1}, "t4-1 starts with 1 node a zone, declared 0"),
+        ({"not_scaled_because": "no scopes"}, "t4-1 gets no node: no scopes"),
+        ({"rank": 2.0}, "t4-1-ondemand is tried before t4-1"),
+    ],
+)
+def test_each_difference_fails_the_check(changes: dict[str, Any], problem: str) -> None:
+    assert problem in judged(**changes)
+    assert ";" not in judged(**changes) or not changes.get("labels", True)
+
+
+def test_labels_and_taints_that_the_autoscaler_does_not_know_yet_count() -> None:
+    known = group_of(SPOT, 1)
+    assert judged(labels={"gpucluster.dev/pool": "t4-1"}, late_labels=known.labels) == ""
+    assert judged(taints=(), late_taints=known.taints) == ""
+
+
+def test_an_account_with_limits_may_shrink_a_group() -> None:
+    assert judged(max_nodes=1)
+    assert judged(limited=True, max_nodes=1) == ""
+
+
+def test_pools_of_karpenter_have_no_groups() -> None:
+    groups = [group_of(ADMIN, 0)]
+    assert not groups_as_declared(groups, POOLS).passed
+    assert groups_as_declared(groups, Pools((SPOT, SECOND), (), ADMIN)).passed
+    assert not pools_of(resolve("examples/eks-karpenter.yaml").settings).in_groups
+    assert pools_of(resolve("dev").settings).in_groups
+
+
+def test_the_fleets_report_has_the_groups(tmp_path: Path) -> None:
+    group = group_of(SPOT, 1)
+    assert read_report(tmp_path / "fleet.json") == []
+    write_report(tmp_path / "fleet.json", None, [group])
+    (read,) = read_report(tmp_path / "fleet.json")
+    assert json.dumps(asdict(read)) == json.dumps(asdict(group))
+    assert groups_as_declared([read, group_of(ADMIN, 0), group_of(SECOND, 1)], POOLS).passed
