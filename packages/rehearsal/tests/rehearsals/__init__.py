@@ -41,7 +41,8 @@ def passes(stack: str, *arguments: str) -> dict[str, Any]:
     gpu_pools = [pool for pool in report["pools"] if pool["gpu"]]
     assert gpu_pools
     for pool in gpu_pools:
-        assert (pool["series"][0], pool["series"][-1]) == (0, 0)
+        sizes = report["overTime"]["nodes"][pool["name"]]
+        assert (sizes[0], sizes[-1]) == (0, 0)
         assert 1 <= pool["peak"] <= pool["maxNodes"]
     plain = next(workload for workload in report["workloads"] if workload["id"] == "gpu-pod")
     assert {pod["pool"] for pod in plain["pods"]} <= {
