@@ -19,6 +19,7 @@ safe = {"serviceAccount": "nodes@p.iam.gserviceaccount.com", "workloadMetadataCo
         "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True}}
 cluster = Resource("gcp:container/cluster:Cluster", "c", {
     "location": "us-central1-a", "removeDefaultNodePool": True, "privateClusterConfig": {"enablePrivateNodes": True},
+    "datapathProvider": "ADVANCED_DATAPATH",
     "masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "203.0.113.17/32"}]}, "nodeConfig": safe,
     "workloadIdentityConfig": {"workloadPool": "p.svc.id.goog"}})
 Resource("gcp:container/nodePool:NodePool", "admin", {
