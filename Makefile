@@ -39,7 +39,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A misspelt variable or value would be ignored in silence: refused before anything runs.
 VARIABLES := ACCOUNT APPLY ARGS BASE CASE CHARTS CLIENT DAYTWO EVENTS FROM KEEP N PACK PLUGINS PYTHON REFRESH SEED STACK STACKS UPDATE VERSION WORKERS
 from_command_line = $(filter command,$(origin $(1)))
-$(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) GPUCLUSTER_% SHELL MAKE%,$(name)),,\
+$(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) VENV GPUCLUSTER_% SHELL MAKE%,$(name)),,\
   $(error no variable is called $(name). Write one of $(VARIABLES)))))
 # One name, its value, the values that it may have (none is also one).
 only = $(if $(filter-out $(3),$(2))$(word 2,$(2)),$(error $(1)=$(2): write one of $(3)))

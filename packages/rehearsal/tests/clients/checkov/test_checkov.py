@@ -30,7 +30,7 @@ def test_every_finding_has_an_answer(stack: str, tools: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_public_control_plane_and_a_node_with_wide_scopes_are_findings() -> None:
+def test_nodes_with_public_addresses_are_findings() -> None:
     checkov = programs("checkov") / "checkov"
     cluster = Declared(
         "gcp:container/cluster:Cluster",
@@ -40,4 +40,4 @@ def test_a_public_control_plane_and_a_node_with_wide_scopes_are_findings() -> No
     )
     private = replace(cluster, properties={**cluster.properties, "privateClusterConfig": {"enablePrivateNodes": True}})
     names = [{each.check for each in scan(checkov, documents([one])).findings} for one in (cluster, private)]
-    assert names[0] - names[1] == {"CKV_GCP_25"}
+    assert names[0] - names[1] == {"CKV_GCP_25", "CKV_GCP_64"}
