@@ -61,7 +61,7 @@ class QuickJudges:
         self._before = gate.violations(self._declared.values())
         window = stack.settings.maintenance.window
         self._replay = Replay(plugin, config, pools_of(stack.settings), window)
-        self.refusal = "EKS is too slow for it"
+        self.refusal = "an autoscaler in the cluster makes it too slow"
         """Why the program cannot be created without an engine; then no mutant is."""
         if self._replay.pools.in_groups:
             self.refusal = next(filter(None, self._replay.refusal(self._in_order())), "")

@@ -64,11 +64,9 @@ class Replay:
 
         ``program``: each resource with its checked inputs, in an order in which all is there that they refer to.
         """
-        fleet, changes, there = (
-            _Groups(),
-            dict[str, Mapping[str, str]](),
-            list[tuple[Registered, Properties, Created]](),
-        )
+        fleet = _Groups()
+        changes: dict[str, Mapping[str, str]] = {}
+        there: list[tuple[Registered, Properties, Created]] = []
         with TemporaryDirectory() as folder:
             provider: Any = cloud_provider(self.plugin, Path(folder), fleet)  # type: ignore[arg-type]
             provider.configure(self.config)

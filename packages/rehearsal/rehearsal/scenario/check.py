@@ -51,9 +51,9 @@ class Pools:
 
 
 def pools_of(settings: Settings) -> Pools:
-    """The pools of a stack. On EKS an autoscaler in the cluster says, and only after a while, what a group is."""
+    """The pools of a stack. An autoscaler in the cluster says, and only after a while, what a group of the cloud is."""
     pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
-    if settings.cloud not in ("gke", "aks"):
+    if settings.autoscaler != "managed":
         return pools
     usable = catalog.of(settings.cloud).disk_mib or (lambda _, size: 1024 * size)
     return replace(pools, storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all}, in_groups=True)

@@ -17,6 +17,7 @@ from facts.concepts.unknown import UNKNOWN
 from policies.readers.resource import Declared
 
 _TOKEN: Final = re.compile(r"(?P<provider>[^:]+):(?P<module>[^:/]+)[^:]*:(?P<name>.+)")
+_WORDS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PROVIDERS: Final = {"gcp": "google", "aws": "aws"}
 # Terraform names these without the module, or with another one.
 _MODULES: Final = {"gcp": {"projects": "project", "serviceaccount": "service"}, "aws": {"ec2": ""}}
@@ -54,11 +55,12 @@ def terraform_type(token: str) -> str:
     assert match is not None, token
     provider, module, name = match["provider"], match["module"], match["name"]
     module = _MODULES[provider].get(module, module)
-    return "_".join(filter(None, (_PROVIDERS[provider], module, _snake(name[0].lower() + name[1:]))))
+    return "_".join(filter(None, (_PROVIDERS[provider], module, _snake(name))))
 
 
 def _snake(name: str) -> str:
-    return re.sub(r"(?<=.)([A-Z])", lambda letter: f"_{letter[1].lower()}", name).replace("i_a_m_", "iam_")
+    # pydantic's to_snake also splits before digits, which Terraform does not (ipv4_cidr_block).
+    return _WORDS.sub("_", name).lower()
 
 
 def _known(value: Any) -> Any:
@@ -114,7 +116,7 @@ def _template(resources: list[dict[str, Any]]) -> dict[str, Any]:
     return {"$schema": schema, "contentVersion": "1.0.0.0", "resources": resources}
 
 
-def names(files: Mapping[str, str]) -> Iterator[str]:
+def frameworks(files: Mapping[str, str]) -> Iterator[str]:
     """Checkov's names of what reads each of the files."""
     readers = {"plan.json": "terraform_plan", "template.json": "arm", "objects.yaml": "kubernetes"}
     yield from (readers[name] for name in files)

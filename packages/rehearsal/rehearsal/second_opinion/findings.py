@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from rehearsal.second_opinion.documents import names
+from rehearsal.second_opinion.documents import frameworks
 
 ANSWERS: Final = Path(__file__).with_name("answers.csv")
 
@@ -77,7 +77,7 @@ def scan(checkov: Path, files: Mapping[str, str]) -> Opinion:
         for name, text in files.items():
             Path(folder, name).write_text(text, encoding="utf-8")
         options = ["--compact", "--quiet", "--skip-download", "--soft-fail", "--output", "json"]
-        command = [str(checkov), "--directory", folder, "--framework", *names(files), *options]
+        command = [str(checkov), "--directory", folder, "--framework", *frameworks(files), *options]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     try:
         return opinion(done.stdout)
