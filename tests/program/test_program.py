@@ -31,7 +31,7 @@ from tests.stacks import ROOT, run_program, run_with, settings_of, stack_name
 # The property that holds a group's present size, which its autoscaler changes. Objects of an autoscaler have none.
 SIZE_PROPERTIES = {
     "gcp:container/nodePool:NodePool": {"initialNodeCount", "nodeCount"},
-    # Looked up, because what is ignored is sent as it was recorded: test_running_groups.py, aks/test_sizes.py.
+    # Looked up, because what is ignored is sent as it was recorded: eks/test_running_groups.py, aks/test_running_pools.py.
     "aws:eks/nodeGroup:NodeGroup": set(),
     "azure-native:containerservice:AgentPool": set(),
     # The admin pool is listed by its cluster, which Azure creates with one pool at least.

@@ -1,20 +1,23 @@
-"""NVIDIA's device plugin: what it offers, to which pools, and with which rights."""
+"""NVIDIA's device plugin and exporter: what they offer or measure, on which pools and images, and with which rights."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
 
-from components.clouds.base import GpuDaemon
+from components.clouds.base import GpuDaemon, load_cloud
 from components.clouds.device_plugin import device_plugin
 from components.clouds.gpu_exporter import gpu_exporter
 from components.driver_daemon_set import config_map, daemon_set
-from facts.concepts.pool import TimeSharing
+from components.settings import from_stack_file
+from facts.concepts.pool import Image, Pool, TimeSharing
 from policies.readers.kubernetes.parts import device_plugin as is_device_plugin
 from policies.readers.kubernetes.sharing import replicated
 from tests.components import specs
+from tests.stacks import ROOT
 
 FOUR = TimeSharing(clients_per_gpu=4)
 EIGHT = TimeSharing(clients_per_gpu=8)
@@ -114,3 +117,36 @@ def test_by_mounts_a_containers_gpus_are_in_no_variable() -> None:
 def test_it_is_pinned() -> None:
     (container,) = only().pod["containers"]
     assert container["image"].rpartition(":")[2] not in ("", "latest")
+
+
+(POOL, *_) = from_stack_file(ROOT / "examples" / "eks-t4.yaml").gpu_pools
+
+
+def exporters(*images: Image) -> dict[Image, GpuDaemon]:
+    pools: list[Pool] = [replace(POOL, name=image, image=image) for image in images]
+    daemons = load_cloud("eks").gpu_exporters(pools)
+    return {pool.image: daemon for daemon in daemons for pool in daemon.pools}
+
+
+def rights(daemon: GpuDaemon) -> dict[str, Any]:
+    (container,) = daemon.pod["containers"]
+    return container["securityContext"]
+
+
+def test_the_exporter_has_what_bottlerocket_shows_its_gpus_for() -> None:
+    """https://github.com/bottlerocket-os/bottlerocket/issues/3992"""
+    both = exporters("al2023", "bottlerocket")
+    assert both["al2023"].name != both["bottlerocket"].name
+    assert rights(both["bottlerocket"])["capabilities"] == {"drop": ["ALL"], "add": ["SYS_ADMIN"]}
+    # The API server takes no pod that has the capability and may not gain any.
+    assert "allowPrivilegeEscalation" not in rights(both["bottlerocket"])
+    assert rights(both["al2023"]) == {
+        "runAsUser": 0,
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_a_stack_of_one_image_has_one_exporter() -> None:
+    for image in ("al2023", "bottlerocket"):
+        assert exporters(image).keys() == {image}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -316,22 +315,6 @@ def test_names_of_zones_are_free_where_the_autoscaler_needs_no_pool_per_zone() -
     assert load_stack("eks", **changes).cpu_pools[0].name == "t4-1-b"
 
 
-@each_cloud
-def test_who_brings_the_driver_is_written_per_pool(cloud: str) -> None:
-    written = {"managed", "none"}
-    pools = [{**t4()[0], "name": drivers, "drivers": drivers} for drivers in sorted(written)]
-    settings = load_stack(cloud, gpuPools=pools)
-    assert {pool.gpus.drivers for pool in settings.gpu_pools} == written
-    assert all(pool.name == f"{pool.gpus.drivers}-1" for pool in settings.gpu_pools)
-
-
-def test_partitions_of_a_gpu_are_in_its_spec() -> None:
-    pools = [{"name": "a", "gpu": "nvidia-a100-80gb", "maxNodes": 1, "mig": "2g"}]
-    assert [pool.gpus.mig for pool in load_stack("aks", gpuPools=pools).gpu_pools] == ["2g"]
-    pools[0].pop("mig")
-    assert [pool.gpus.mig for pool in load_stack("aks", gpuPools=pools).gpu_pools] == [None]
-
-
 def test_the_same_words_make_the_same_pools_on_every_cloud() -> None:
     """Names of on-demand pools, sizes, maxima, preferences and the contract's labels do not depend on the cloud."""
 
@@ -345,10 +328,3 @@ def test_the_same_words_make_the_same_pools_on_every_cloud() -> None:
     shapes = [shape(load_stack(cloud)) for cloud in one_stack.CLOUDS]
     assert shapes[0]
     assert all(other == shapes[0] for other in shapes)
-
-
-@each_cloud
-def test_the_same_file_is_the_same_settings(cloud: str) -> None:
-    one, other = load_stack(cloud), load_stack(cloud)
-    assert one == other
-    assert dataclasses.replace(one, region="elsewhere") != other

@@ -122,20 +122,3 @@ def test_pods_that_want_a_whole_gpu_stay_off_parts_of_one(cloud: str, beside: bo
     for pool in settings.gpu_pools:
         expected = [Taint(SHARES_KEY, str(pool.gpus.shares), "NoSchedule")]
         assert by_shares[pool.name] == (expected if beside and pool.gpus.shares > 1 else [])
-
-
-def test_flex_start_says_how_long_a_machine_is_lent() -> None:
-    (pool,) = pools(load_stack("gke", gpuPools=t4(capacity="flex-start", flexStart={"maxRunHours": 5})))
-    assert pool.capacity_type == "flex-start"
-    assert pool.gpus.flex_start is not None
-    assert pool.gpus.flex_start.max_run_hours == 5
-
-
-def test_a_block_is_one_that_has_days() -> None:
-    days = {"first": "2099-03-01", "last": "2099-03-08"}
-    block = reservation("eks", 0, **days)
-    written = t4(gpu="nvidia-h100-80gb", gpusPerNode=8, capacity="capacity-block", reservation=block)
-    (pool,) = pools(load_stack("eks", gpuPools=written))
-    assert pool.capacity_type == "capacity-block"
-    assert pool.gpus.block is not None
-    assert (pool.gpus.block.first, pool.gpus.block.last) == ("2099-03-01", "2099-03-08")

@@ -1,26 +1,23 @@
-"""What is paid for by the hour whether it is used or not is part of what an idle stack costs, and is reported."""
+"""What is paid for by the hour whether it is used or not is part of what an idle stack costs, and is reported.
+
+Old versions of Kubernetes too, on given days and never on today's.
+"""
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from components.outputs import cost
-from components.settings import Settings
-from components.settings.read import load
+from components.settings import Settings, SettingsError, load
 from facts import catalog
 from tests import one_stack
+from tests.components.settings.test_clouds import account, load_stack, own_keys
 
 VOLUME = {"workloads": {"sharedVolume": {}}}
 REGISTRY = {"workloads": {"registry": {}}}
-
-
-def stack(cloud: str, **changes: Any) -> Settings:
-    written = one_stack.config(cloud, **changes)
-    account = {key: value for key, value in written.items() if ":" in key and not key.startswith("gpucluster:")}
-    settings = {key.removeprefix("gpucluster:"): value for key, value in written.items() if key not in account}
-    return load(settings, stack="s", project=str(next(iter(account.values()))))
 
 
 def notes_of(settings: Settings) -> list[str]:
@@ -28,7 +25,7 @@ def notes_of(settings: Settings) -> list[str]:
 
 
 def idle(cloud: str, **changes: Any) -> float:
-    usd = stack(cloud, **changes).cost_idle_hourly
+    usd = load_stack(cloud, **changes).cost_idle_hourly
     assert usd is not None
     return usd
 
@@ -37,8 +34,8 @@ def idle(cloud: str, **changes: Any) -> float:
 def test_a_fee_is_in_the_idle_price_and_in_the_notes(cloud: str) -> None:
     fee = catalog.of(cloud).prices.fees.get("workloads.registry")
     assert idle(cloud, **REGISTRY) - idle(cloud) == pytest.approx(fee.usd if fee else 0.0)
-    assert notes_of(stack(cloud)) == []
-    assert ["workloads.registry" in note for note in notes_of(stack(cloud, **REGISTRY))] == ([True] if fee else [])
+    assert notes_of(load_stack(cloud)) == []
+    assert ["workloads.registry" in note for note in notes_of(load_stack(cloud, **REGISTRY))] == ([True] if fee else [])
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -46,7 +43,7 @@ def test_a_volume_that_is_paid_for_by_its_size_is_part_of_what_an_idle_stack_cos
     known = catalog.of(cloud)
     if known.prices.volume is None or known.volume_gib is None:
         assert idle(cloud, **VOLUME) == idle(cloud)
-        assert [note for note in cost(stack(cloud, **VOLUME))["notes"] if "billed by its content" in note]
+        assert [note for note in cost(load_stack(cloud, **VOLUME))["notes"] if "billed by its content" in note]
         return
     least = known.volume_gib[0]
     twice = {"workloads": {"sharedVolume": {"sizeGib": 2 * least}}}
@@ -54,7 +51,7 @@ def test_a_volume_that_is_paid_for_by_its_size_is_part_of_what_an_idle_stack_cos
     assert larger >= 0.999 * least * known.prices.volume.usd
     fee = known.prices.fees.get("workloads.sharedVolume")
     assert idle(cloud, **VOLUME) - idle(cloud) == pytest.approx(larger + (fee.usd if fee else 0.0))
-    (note,) = notes_of(stack(cloud, **VOLUME))
+    (note,) = notes_of(load_stack(cloud, **VOLUME))
     assert "workloads.sharedVolume" in note
 
 
@@ -78,5 +75,73 @@ def test_a_private_cluster_of_azure_in_a_network_that_is_there_costs_its_endpoin
     gateway = catalog.of("aks").prices.nat(1, 2).usd  # in zones
     expected = fees["network.privateEndpoint"].usd + fees["network.existing"].usd - gateway
     assert idle("aks", network=private) - idle("aks", network=public) == pytest.approx(expected)
-    (note,) = notes_of(stack("aks", network=private))
+    (note,) = notes_of(load_stack("aks", network=private))
     assert "network.privateEndpoint, network.existing" in note
+
+
+EKS_VERSIONS = sorted(catalog.of("eks").supported)
+
+
+def eks_on(day: date, version: str | None) -> Settings:
+    kubernetes = {} if version is None else {"kubernetes": {"version": version}}
+    return load(own_keys("eks", **kubernetes), stack="one", project=account("eks"), day=day)
+
+
+@pytest.mark.parametrize("version", EKS_VERSIONS)
+def test_extended_support_of_a_written_version_costs_from_its_first_day(version: str) -> None:
+    support = catalog.of("eks").supported[version]
+    before = support.extended - timedelta(days=1)
+    free = eks_on(before, None)
+    for field in ("cost_idle_hourly", "cost_max_hourly"):
+        usual = getattr(free, field)
+        assert getattr(eks_on(before, version), field) == pytest.approx(usual)
+        assert getattr(eks_on(support.extended, version), field) == pytest.approx(usual + 0.5)
+        assert getattr(eks_on(support.extended, None), field) == pytest.approx(usual)
+
+
+@pytest.mark.parametrize("version", EKS_VERSIONS)
+def test_the_costs_say_when_extended_support_begins(version: str) -> None:
+    day = catalog.of("eks").supported[version].extended
+    named = [str(day) in note and "0.60" in note for note in cost(eks_on(day, version))["notes"]]
+    assert sum(named) == 1
+    assert str(day) not in str(cost(eks_on(day, None))["notes"])
+
+
+def test_long_term_support_of_aks_costs_from_the_first_day() -> None:
+    usual, extended = (
+        load(own_keys("aks", kubernetes={"channel": channel}), stack="one", project=account("aks"))
+        for channel in ("regular", "extended")
+    )
+    assert usual.cost_idle_hourly is not None
+    assert extended.cost_idle_hourly == pytest.approx(usual.cost_idle_hourly + 0.5)
+    assert [note for note in cost(extended)["notes"] if "0.50" in note and "kubernetes.channel" in note]
+
+
+def test_extended_support_of_gke_costs_half_a_dollar_more() -> None:
+    day, keys = date(2026, 11, 25), {"version": "1.33", "channel": "extended"}
+    standard, extended = (
+        load(own_keys("gke", kubernetes=kubernetes), stack="one", project=account("gke"), day=day)
+        for kubernetes in ({"channel": "extended"}, keys)
+    )
+    assert standard.cost_idle_hourly is not None
+    assert extended.cost_idle_hourly == pytest.approx(standard.cost_idle_hourly + 0.5)
+
+
+def test_extended_support_counts_in_the_budget() -> None:
+    extended = catalog.of("eks").supported["1.35"].extended
+    before = extended - timedelta(days=1)
+    most = eks_on(before, "1.35").cost_max_hourly
+    assert most is not None
+    keys = own_keys("eks", kubernetes={"version": "1.35"}, budget={"maxHourlyUsd": round(most + 0.1, 2)})
+    assert load(keys, stack="one", project=account("eks"), day=before)
+    with pytest.raises(SettingsError, match=r"budget\.maxHourlyUsd"):
+        load(keys, stack="one", project=account("eks"), day=extended)
+
+
+@pytest.mark.parametrize("version", EKS_VERSIONS)
+def test_a_version_is_refused_from_the_day_after_its_support(version: str) -> None:
+    until = catalog.of("eks").supported[version].until
+    assert eks_on(until, version).kubernetes.version == version
+    with pytest.raises(SettingsError, match=f"ended support for Kubernetes {version} on {until}"):
+        eks_on(until + timedelta(days=1), version)
+    assert eks_on(until + timedelta(days=1), None)

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from components.settings import Settings, SettingsError, load
+from components.settings import Settings, SettingsError
 from facts import catalog
 from facts.catalog.eks import node_tags
 from facts.concepts.pool import SKYPILOT_LABEL, Pool, PoolGpus
-from tests import one_stack
+from tests.components.settings.test_clouds import load_stack
 
 AUTOSCALERS = [(cloud, autoscaler) for cloud in catalog.clouds() for autoscaler in catalog.of(cloud).autoscalers]
 LABELLED = [("eks", "cluster-autoscaler"), ("aks", "managed")]
@@ -42,9 +42,7 @@ def settings(cloud: str, autoscaler: str, pool: Mapping[str, Any] = {}, labels: 
         "labels": dict(labels),
         "autoscaling": {} if len(catalog.of(cloud).autoscalers) == 1 else {"autoscaler": autoscaler},
     }
-    config = one_stack.config(cloud, **changes)
-    own = {key.partition(":")[2]: value for key, value in config.items() if key.startswith("gpucluster:")}
-    return load(own, stack="one", project=str(config[catalog.of(cloud).account_key]))
+    return load_stack(cloud, **changes)
 
 
 def selected_as(cloud: str, autoscaler: str) -> str:

@@ -112,23 +112,14 @@ def test_sizes_become_pools_and_only_larger_ones_carry_the_size_taint() -> None:
     }
 
 
-def test_fallback_pools_are_in_order_of_preference() -> None:
-    pools = [pool(capacity="spot-with-fallback")]
-    settings = loaded(
-        good(gpuPools=pools, cpuPools=[_cpu(capacity="spot-with-fallback", minNodes=1, zones=["us-central1-a"])])
-    )
-    assert [(p.name, p.spot, p.preference) for p in settings.gpu_pools] == [
-        ("t4-1-spot", True, 0),
-        ("t4-1-ondemand", False, 1),
-    ]
-    assert [(p.name, p.spot, p.preference, p.min_nodes) for p in settings.cpu_pools] == [
+def test_a_fallback_of_cpu_nodes_starts_at_none_and_costs_more() -> None:
+    written = _cpu(capacity="spot-with-fallback", minNodes=1, zones=["us-central1-a"])
+    spot, on_demand = loaded(good(cpuPools=[written])).cpu_pools
+    assert [(p.name, p.spot, p.preference, p.min_nodes) for p in (spot, on_demand)] == [
         ("cpu-spot", True, 0, 1),
         ("cpu-ondemand", False, 1, 0),
     ]
-    spot, on_demand = (spec.hourly_usd for spec in settings.gpu_pools)
-    assert spot is not None
-    assert on_demand is not None
-    assert spot < on_demand
+    assert (spot.hourly_usd or 0) < (on_demand.hourly_usd or 0)
 
 
 def test_pool_lands_in_the_stacks_zones_that_have_its_gpu() -> None:
@@ -240,20 +231,6 @@ def test_the_engines_json_text_means_the_same() -> None:
     as_text = {key: value if isinstance(value, str) else json.dumps(value) for key, value in GOOD.items()}
     defaults = {"zones": "[]", "clusterName": "", "kubernetes": "{}", "cpuPools": "[]", "budget": "{}", "labels": "{}"}
     assert loaded({**defaults, **as_text}) == loaded(GOOD)
-
-
-def test_settings_and_specs_are_frozen() -> None:
-    settings = loaded(GOOD)
-    with pytest.raises(AttributeError):
-        settings.region = "us-east1"  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(ValueError, match="frozen"):
-        settings.security.deletion_protection = True
-
-
-def test_load_leaves_its_input_alone() -> None:
-    config = good()
-    loaded(config)
-    assert config == GOOD
 
 
 def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:

@@ -1,4 +1,4 @@
-"""What Amazon runs in a cluster: when it comes, where its pods may be, and what they may do in the account."""
+"""What Amazon runs in a cluster and what it may do there; and what a company asks of all roles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.clouds.eks import addons
 from facts import catalog
 from facts.concepts.iam import AuthorizationRequest, allows, resource_tags
 from rehearsal.providers.eks.base.addon_pods import workloads
-from tests import recorder
+from tests import eks_answers, recorder
 from tests.components import eks_specs
 
 ADDON = "aws:eks/addon:Addon"
@@ -163,3 +163,35 @@ def test_an_add_on_associates_only_accounts_that_every_release_of_it_takes() -> 
 
 def test_known_opt_ins_are_those_of_the_catalogue() -> None:
     assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").addons)
+
+
+BOUNDARY = f"arn:aws:iam::{eks_answers.ACCOUNT}:policy/company"
+PATH = "/platform/gpu/"
+AUTOSCALERS = pytest.mark.parametrize("autoscaler", ["karpenter", "cluster-autoscaler"])
+
+
+def with_roles(autoscaler: str, **security: Any) -> recorder.Recording:
+    return eks_specs.run(
+        eks_specs.gpu_pool(), cluster={"autoscaler": autoscaler, "addons": eks_specs.EVERY_ADDON, **security}
+    )
+
+
+@AUTOSCALERS
+def test_every_role_has_them_and_none_unless_asked(autoscaler: str) -> None:
+    written = with_roles(autoscaler, permissions_boundary=BOUNDARY, role_path=PATH).of_type(ROLE)
+    assert len(written) > 5
+    assert {(one.inputs["permissionsBoundary"], one.inputs["path"]) for one in written} == {(BOUNDARY, PATH)}
+    plain = with_roles(autoscaler).of_type(ROLE)
+    assert {one.name for one in plain} == {one.name for one in written}
+    assert not [one.name for one in plain if {"permissionsBoundary", "path"} & one.inputs.keys()]
+
+
+@pytest.mark.parametrize("path", ["/", PATH])
+def test_karpenter_gives_nodes_the_role_at_its_path(path: str) -> None:
+    recording = with_roles("karpenter", role_path=path)
+    policies = [json.loads(one.inputs["policy"]) for one in recording.of_type("aws:iam/rolePolicy:RolePolicy")]
+    passed = [each for one in policies for each in one["Statement"] if each["Action"] == ["iam:PassRole"]]
+    (profile,) = recording.of_type("aws:iam/instanceProfile:InstanceProfile")
+    roles = {one.inputs["name"]: one.inputs["path"] for one in recording.of_type(ROLE)}
+    role = profile.inputs["role"]
+    assert [each["Resource"] for each in passed] == [f"arn:aws:iam::{eks_answers.ACCOUNT}:role{roles[role]}{role}"]
