@@ -68,8 +68,11 @@ def test_a_patch_comes_from_the_repository_of_its_minor_version() -> None:
 
 
 def test_nvidias_key_is_pinned_for_each_release_and_a_mirrors_for_all() -> None:
-    source = recording().only(CONTROL_PLANE).inputs["software"]["nvidia"]
-    assert source["keyUrl"].endswith("/{distribution}/x86_64/3bf863cc.pub")
+    software = recording().only(CONTROL_PLANE).inputs["software"]
+    source = software["nvidia"]
+    assert source["keyUrl"] == f"{source['url']}3bf863cc.pub"
+    assert source["url"].endswith("/repos/{distribution}/{architecture}/")
+    assert software["toolkit"]["url"].endswith("/stable/deb/{debArchitecture}/")
     assert source["keyFingerprint"] == "EB693B3035CD5710E231E123A4B469963BF863CC"
     keys = {name: (key["keyUrl"].rpartition("/")[2], key["keyFingerprint"]) for name, key in source["keys"].items()}
     assert keys == {

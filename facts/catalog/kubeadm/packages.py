@@ -3,8 +3,9 @@
 - Kubernetes: https://kubernetes.io/docs/setup/production-environment/tools/kubeadm/install-kubeadm/. One repository for
   each minor version; its key expires and is renewed under the same fingerprint.
 - Driver: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/ (network repository). One repository for
-  each release of each distribution, since Debian 13 and Ubuntu 26.04 with a key for each: that of the older ones is
-  signed with SHA-1, which apt 3 refuses.
+  each release of each distribution and each architecture; that of Arm servers is called sbsa
+  (https://github.com/NVIDIA/ansible-role-nvidia-driver/pull/82). Since Debian 13 and Ubuntu 26.04 each has a key of its
+  own: that of the older ones is signed with SHA-1, which apt 3 refuses.
 - Toolkit: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
 
 Fingerprints: as several public repositories pin them (read 2026-11-25), each in at least two of different owners.
@@ -20,9 +21,10 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """A signed apt repository. ``url`` may have ``{minor}``, the Kubernetes minor version, and ``{distribution}``, such
-    as ``ubuntu2404``; so may ``key``, the address of the key with this ``fingerprint``. ``keys``: distribution →
-    address and fingerprint of the key, where it has another."""
+    """A signed apt repository. ``url`` may have ``{minor}``, the Kubernetes minor version, ``{distribution}``, such as
+    ``ubuntu2404``, ``{architecture}`` (``x86_64`` or ``sbsa``) and ``{debArchitecture}`` (``amd64`` or ``arm64``); so
+    may ``key``, the address of the key with this ``fingerprint``. ``keys``: distribution → address and fingerprint of
+    the key, where it has another."""
 
     url: str
     key: str
@@ -30,7 +32,7 @@ class Repository:
     keys: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
-_CUDA: Final = "https://developer.download.nvidia.com/compute/cuda/repos/{distribution}/x86_64/"
+_CUDA: Final = "https://developer.download.nvidia.com/compute/cuda/repos/{distribution}/{architecture}/"
 
 REPOSITORIES: Final[Mapping[str, Repository]] = {
     "kubernetes": Repository(
@@ -48,7 +50,7 @@ REPOSITORIES: Final[Mapping[str, Repository]] = {
         },
     ),
     "toolkit": Repository(
-        url="https://nvidia.github.io/libnvidia-container/stable/deb/amd64/",
+        url="https://nvidia.github.io/libnvidia-container/stable/deb/{debArchitecture}/",
         key="https://nvidia.github.io/libnvidia-container/gpgkey",
         fingerprint="C95B321B61E88C1809C4F759DDCAE044F796ECB0",
     ),
@@ -61,8 +63,10 @@ MINORS: Final[Mapping[str, date]] = {
     "1.34": date(2026, 10, 27),
 }
 """Minor version of Kubernetes, the default first → the last day on which it is supported: https://kubernetes.io/releases/
-(read 2026-11-25). All run with containerd 1.6 and 1.7, which Debian 12 and 13 have; 1.38 will not:
-https://github.com/kubernetes/enhancements/pull/6087. The default is the newest that has had half a year of patches."""
+(read 2026-11-25). All start with containerd 1.6 and 1.7, which Debian 12 and 13 have; 1.38 will not:
+https://github.com/kubernetes/enhancements/pull/6087. Neither is supported by containerd's project any more, and it
+recommends later patches than Debian 12's 1.6.20 (https://github.com/containerd/containerd/blob/main/RELEASES.md):
+security fixes are the distribution's. The default is the newest that has had half a year of patches."""
 
 DRIVER_BRANCHES: Final[Mapping[str, date]] = {
     "580": date(2028, 6, 30),

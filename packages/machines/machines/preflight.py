@@ -18,6 +18,7 @@ Facts = Mapping[str, Any]
 SYSTEMS: Final = ("ubuntu 22.04", "ubuntu 24.04", "ubuntu 26.04", "debian 12", "debian 13")
 ARCHITECTURES: Final = ("x86_64", "aarch64")
 _CLOCK_SECONDS: Final = 60
+_NVIDIA: Final = "://developer.download.nvidia.com/"
 # https://kubernetes.io/docs/reference/networking/ports-and-protocols/
 _PORTS: Final = {"controlPlane": (6443, 2379, 2380, 10250, 10257, 10259), "worker": (10250, 10256)}
 # The key with which DKMS signs. By itself it makes one only when it compiles the driver, too late for the first boot:
@@ -143,7 +144,9 @@ def _of_gpus(candidate: Candidate, inputs: Properties) -> Iterator[str]:
     elif facts["gpus"] < count:
         yield f"has {facts['gpus']} NVIDIA GPUs on PCI; {count} are declared (gpusPerNode)"
     if candidate.driver:
-        yield from gpus.refusals(candidate.modules, candidate.driver, facts["gpuIds"])
+        source = ((inputs.get("software") or {}).get("nvidia") or {}).get("url") or ""
+        system = facts["os"] if _NVIDIA in source and not facts["foreignDriver"] else ""
+        yield from gpus.refusals(candidate.modules, candidate.driver, facts["gpuIds"], system)
         yield from _of_foreign_driver(facts, candidate.driver, candidate.modules)
     if facts["driverVersion"]:
         return
@@ -184,7 +187,8 @@ def _shared(identities: Mapping[str, Facts]) -> Iterator[Problem]:
                 remedy = (
                     "hostnamectl set-hostname"
                     if key == "hostname"
-                    else "rm /etc/machine-id && systemd-machine-id-setup, then reboot; a copied disk?"
+                    else "sudo rm -f /etc/machine-id /var/lib/dbus/machine-id && sudo systemd-machine-id-setup, then"
+                    " reboot; a copied disk?"
                 )
                 yield Problem(" and ".join(names), f"have the same {text} {value!r}: {remedy}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,16 @@ from packages.machines.tests.test_scripts import run_common
 __all__ = ["machine"]
 
 CP1, GPU1 = SimulatedMachine("cp1"), SimulatedMachine("gpu1")
-V100, T4, H100, GH200, B200 = "0x1db4", "0x1eb8", "0x2330", "0x2342", "0x2901"
+K80, M40, V100, T4, H100, GH200, B200 = "0x102d", "0x17fd", "0x1db4", "0x1eb8", "0x2330", "0x2342", "0x2901"
 SWITCH, MANAGER, NIC = ("0x10de", "0x068000", ""), ("0x15b3", "0x020700", "SMDL=SW_MNG"), ("0x15b3", "0x020700", "CX7")
 
 
 @pytest.mark.parametrize(
     ("ids", "modules", "branch", "texts"),
     [
+        (K80, "", "580", ["(PCI device 0x102d) of Kepler or older, whose last branch was 470: write drivers: none"]),
+        (f"{K80} {T4}", "", "595", ["(PCI device 0x102d) of Kepler or older"]),
+        (M40, "", "580", []),
         (V100, "", "580", []),
         (V100, "proprietary", "580", []),
         (V100, "open", "580", ["older than Turing (PCI device 0x1db4), which need NVIDIA's proprietary"]),
@@ -43,6 +47,33 @@ def test_kernel_modules_that_the_gpus_do_not_take_are_refused(
     refused = problems([Candidate("gpu1", "worker", 1, facts, branch, modules)], {}, {})
     assert len(refused) == len(texts)
     assert all(text in each.text for text, each in zip(texts, refused, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("system", "ids", "branch", "text"),
+    [
+        ("debian 13", T4, "580", "has none before 595: write driverVersion: '595'"),
+        ("ubuntu 26.04", T4, "580", "has none before 595: write driverVersion: '595'"),
+        ("debian 13", T4, "595", ""),
+        ("debian 12", T4, "580", ""),
+        ("debian 13", V100, "580", "has none before 595, and GPUs older than Turing (PCI device 0x1db4) need 580"),
+        ("debian 13", V100, "595", "has none before 595, and GPUs older than Turing (PCI device 0x1db4) need 580"),
+    ],
+)
+def test_a_branch_that_nvidias_repository_lacks_is_refused_unless_a_mirror_has_it(
+    system: str, ids: str, branch: str, text: str
+) -> None:
+    facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": ids, "os": system}
+    wants = [Candidate("gpu1", "worker", 1, facts, branch)]
+    inputs = {"software": {"nvidia": {"url": "https://developer.download.nvidia.com/compute/cuda/repos/x/"}}}
+    refused = problems(wants, inputs, {})
+    assert [text in each.text for each in refused] == [True] * bool(text)
+    mirrored = problems(wants, {"software": {"nvidia": {"url": "https://mirror.example/"}}}, {})
+    assert ["write driverVersion: '580'" in each.text for each in mirrored] == [True] * (
+        ids == V100 and branch == "595"
+    )
+    here = replace(wants[0], facts={**facts, "foreignDriver": f"{branch}.1.1"})
+    assert bool(problems([here], inputs, {})) == (ids == V100 and branch == "595")
 
 
 @pytest.mark.parametrize(
@@ -114,8 +145,21 @@ def test_switches_of_nvlink_5_differ_from_network_cards(
     assert run_common(body, machine).split() == [str(switches), str(managers)]
 
 
-FABRIC = ["nvidia-fabricmanager-595"]
+FABRIC = ["nvidia-fabricmanager=595.71.05-1"]
 SUBNET = ["infiniband-diags", "nvlsm"]
+
+
+def fabric_manager(machine: Path, installed: str, *offered: str) -> list[str]:
+    """The packages that are installed, then errors. ``installed``: the fabric manager's version; the driver's is
+    595.71.05. ``offered``: packages with their versions, the newest first."""
+    lines = "".join(f" {' | '.join(each.split())} | https://x Packages\\n" for each in offered)
+    program(machine, "apt-cache", f"printf '{lines}' | grep \"^ $2 \"")
+    program(machine, "apt-get", "case $* in *0ubuntu0*) echo 'Remv nvidia-open [595.71.05-1]' ;; esac")
+    stubs = f"package_version() {{ case $1 in nvidia-open) echo 595.71.05-1 ;; *) echo {installed} ;; esac; }}"
+    stubs += "; candidate() { echo 1; }; has() { return 1; }; install_packages() { echo $*; }; say() { :; }"
+    values = "DRIVER_PACKAGE=nvidia-open DRIVER_BRANCH=595"
+    body = f"PATH=$PATH:/usr/bin:/bin; lock; touch $state/files; {stubs}; {values}; fabric_manager"
+    return run_common(body, machine, "driver").splitlines()
 
 
 @pytest.mark.parametrize(
@@ -136,13 +180,34 @@ def test_the_fabric_managers_packages_follow_the_switches_and_the_driver(
     on_pci(machine, *devices)
     program(machine, "modprobe", "exit 0" if modules else "exit 1")
     program(machine, "uname", "echo 6.1")
-    stubs = f"package_version() {{ case $1 in nvidia-open) echo 595.71.05-1 ;; *) echo {fabric} ;; esac; }}"
-    stubs += "; candidate() { echo 595.71.05-1; }; has() { return 1; }; install_packages() { echo $*; }; say() { :; }"
-    values = "DRIVER_PACKAGE=nvidia-open DRIVER_BRANCH=595 NVIDIA_URL=x"
-    body = f"PATH=$PATH:/usr/bin:/bin; lock; touch $state/files; {stubs}; {values}; fabric_manager"
-    lines = run_common(body, machine, "driver").splitlines()
+    lines = fabric_manager(machine, fabric, "nvidia-fabricmanager 595.71.05-1")
     assert lines[: len(packages)] == packages
     assert [line for line in lines if "error" in line] == lines[len(packages) :]
     assert len(lines) - len(packages) == (not modules)
     loads = machine / "etc/modules-load.d/gpucluster-nvlink.conf"
     assert loads.exists() == (MANAGER in devices)
+
+
+@pytest.mark.parametrize(
+    ("offered", "installed"),
+    [
+        (["nvidia-fabricmanager 620.10.01-1", "nvidia-fabricmanager 595.71.05-1"], FABRIC),
+        (
+            ["nvidia-fabricmanager-595 595.80.01-1", "nvidia-fabricmanager-595 595.71.05-1"],
+            ["nvidia-fabricmanager-595=595.71.05-1"],
+        ),
+        (["nvidia-fabricmanager-595 595.58.03-0ubuntu3", "nvidia-fabricmanager 595.71.05-1"], FABRIC),
+        (["nvidia-fabricmanager-595 595.58.03-0ubuntu3"], []),
+        (["nvidia-fabricmanager-595 595.71.05-0ubuntu0.24.04.1"], []),
+    ],
+    ids=["a newer branch", "a newer patch", "Canonical's", "only Canonical's", "one that removes the driver"],
+)
+def test_the_fabric_manager_has_the_drivers_very_version(
+    machine: Path, offered: list[str], installed: list[str]
+) -> None:
+    on_pci(machine, SWITCH)
+    lines = fabric_manager(machine, "", *offered)
+    assert lines[: len(installed)] == installed
+    assert ["offers an nvidia-fabricmanager 595.71.05," in line for line in lines[len(installed) :]] == [True] * (
+        not installed
+    )

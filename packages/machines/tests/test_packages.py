@@ -63,6 +63,19 @@ def test_another_source_of_a_repository_is_reported_with_its_file(
     assert run_common(body, machine) == (str(file) if reported else "")
 
 
+@pytest.mark.parametrize(
+    ("machines", "debian", "folders"),
+    [("aarch64", "arm64", ["sbsa", "arm64"]), ("x86_64", "amd64", ["x86_64", "amd64"])],
+)
+def test_packages_come_from_the_folder_of_the_machines_architecture(
+    machines: str, debian: str, folders: list[str], machine: Path
+) -> None:
+    program(machine, "uname", f"echo {machines}")
+    program(machine, "dpkg", f"echo {debian}")
+    places = run_common("where x/{architecture}/; echo; where x/{debArchitecture}/", machine)
+    assert places.split() == [f"x/{folder}/" for folder in folders]
+
+
 def test_sources_are_as_before_when_restore_removes_packages(machine: Path) -> None:
     state, source = machine / "state", machine / "etc/apt/sources.list.d/gpucluster-nvidia.list"
     other = machine / "other.conf"
@@ -151,6 +164,18 @@ def test_a_driver_that_was_there_is_kept_or_refused_and_never_replaced(
         f"TOOLKIT_{name}=" for name in ("URL", "SUITE", "COMPONENTS", "KEY", "KEY_URL", "KEY_FINGERPRINT")
     )
     assert outcome in run_common(f"{stubs}; {values}; main", machine, "driver")
+
+
+@pytest.mark.parametrize(
+    ("version", "schema", "cdi"), [("1.6.20", 2, False), ("1.7.24", 2, True), ("2.0.0", 3, False), ("2.4.1", 3, False)]
+)
+def test_containerd_gets_the_keys_that_its_version_knows(version: str, schema: int, cdi: bool, machine: Path) -> None:
+    program(machine, "kubeadm", "echo registry.k8s.io/pause:3.10")
+    program(machine, "containerd", f"echo containerd github.com/containerd/containerd v{version} x")
+    run_common("lock; IMAGE_REPOSITORY=; containerd_configuration", machine)
+    text = (machine / "etc/containerd/config.toml").read_text()
+    assert text.startswith(f"version = {schema}\n")
+    assert ("enable_cdi = true" in text, "cdi_spec_dirs" in text) == (cdi, cdi)
 
 
 @pytest.mark.parametrize("role", ["worker", "controlPlane"])

@@ -311,7 +311,7 @@ async def test_preflight_reports_all_problems_of_all_machines_and_changes_nothin
         "  gpu1: ubuntu may not use sudo without a password",
         "  gpu2: uses swap (/dev/sda2)",
         "  gpu2 and gpu3: have the same host name 'gpu2'",
-        "  gpu2 and gpu3: have the same machine-id 'id-gpu3'",
+        "  gpu2 and gpu3: have the same machine-id 'id-gpu3': sudo rm -f /etc/machine-id /var/lib/dbus/machine-id && ",
         "  gpu4: 127.0.0.1:",
     ):
         assert line in text

@@ -299,8 +299,9 @@ containerd_configuration() {
     1.*) version=2 cri=io.containerd.grpc.v1.cri images=io.containerd.grpc.v1.cri sandbox="sandbox_image = \"$pause\"" ;;
     *) version=3 cri=io.containerd.cri.v1.runtime images=io.containerd.cri.v1.images sandbox="pinned_images = { sandbox = \"$pause\" }" ;;
   esac
+  # Before 1.7 there is none, and since 2.0 it is the default: https://github.com/containerd/containerd/pull/9621
   cdi=''
-  case $(containerd_version) in 1.[0-6].*) ;; *) cdi='enable_cdi = true' ;; esac
+  case $(containerd_version) in 1.7.*) cdi='enable_cdi = true' ;; esac
   {
     printf 'version = %s\nimports = ["/etc/containerd/conf.d/*.toml"]\n' "$version"
     if [ "$images" != "$cri" ]; then printf '[plugins."%s"]\n  %s\n[plugins."%s"]\n' "$images" "$sandbox" "$cri"; else printf '[plugins."%s"]\n  %s\n' "$cri" "$sandbox"; fi

@@ -51,15 +51,24 @@ main() {
   answer
 }
 
-# NVSwitch needs the fabric manager of exactly the driver's version.
+# NVSwitch needs the fabric manager of exactly the driver's version. NVIDIA's is called without the branch, or has that name as
+# well; on Ubuntu the name with the branch is also Canonical's, of another version and with a driver of its own.
+# https://packages.ubuntu.com/resolute/nvidia-fabricmanager-595, https://github.com/NVIDIA/gpu-driver-container/pull/451
 fabric_manager() {
   if [ "$(nvlink5_managers)" != 0 ]; then subnet_manager; elif [ "$(nvswitches)" = 0 ]; then return; fi
-  for package in "nvidia-fabricmanager-$DRIVER_BRANCH" nvidia-fabricmanager; do
-    if [ "$(package_version "$package" | cut -d- -f1)" = "$(package_version "$DRIVER_PACKAGE" | cut -d- -f1)" ]; then return; fi
-    case $(candidate "$package") in "$DRIVER_BRANCH".*) say "fabric manager"; install_packages "$package"; return ;; esac
+  version=$(package_version "$DRIVER_PACKAGE" | cut -d- -f1)
+  for package in nvidia-fabricmanager "nvidia-fabricmanager-$DRIVER_BRANCH"; do
+    if [ "$(package_version "$package" | cut -d- -f1)" = "$version" ]; then return; fi
+    exact=$(apt-cache madison "$package" | awk -v version="$version-" 'index($3, version) == 1 { print $3; exit }')
+    if [ -z "$exact" ] || removes_others "$package=$exact"; then continue; fi
+    say "fabric manager"
+    install_packages "$package=$exact"
+    return
   done
-  fail "the machine has NVSwitches, and $NVIDIA_URL offers no nvidia-fabricmanager of the branch $DRIVER_BRANCH"
+  fail "the machine has NVSwitches, and no package source offers an nvidia-fabricmanager $version, which fits the driver; check packages.driver.url"
 }
+# Whether its installation would take away more than a fabric manager of before.
+removes_others() { apt-get -s -q install --no-install-recommends --allow-change-held-packages --allow-downgrades "$1" 2>>"$log" | grep '^Remv' | grep -qv '^Remv nvidia-fabricmanager'; }
 
 # NVLink 5: the fabric manager starts the subnet manager (nvlsm) and talks to the switches over InfiniBand.
 # https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
@@ -84,10 +93,11 @@ infiniband() { modprobe -a mlx5_ib ib_umad >>"$log" 2>&1; }
 driver() {
   apt_source nvidia "$NVIDIA_URL" "$NVIDIA_SUITE" "$NVIDIA_COMPONENTS" "$NVIDIA_KEY" "$NVIDIA_KEY_URL" "$NVIDIA_KEY_FINGERPRINT"
   # The branch: the repository has all of them, and names its packages without it since 590. By source as NVIDIA's own pin,
-  # because some of a driver's packages (libcuda1) do not have its name:
+  # because some of a driver's packages (libcuda1) do not have its name; the fabric manager has another source:
   # https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/version-locking.html
+  # https://github.com/NVIDIA/apt-packaging-fabric-manager/blob/main/debian/templates/control.in
   put /etc/apt/preferences.d/gpucluster-nvidia 644 <<EOF
-Package: src:*nvidia*:any src:cuda-drivers:any src:cuda-compat:any
+Package: src:*nvidia*:any src:cuda-drivers:any src:cuda-compat:any nvidia-fabricmanager*
 Pin: version $DRIVER_BRANCH.*
 Pin-Priority: 1001
 EOF
