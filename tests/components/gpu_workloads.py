@@ -1,9 +1,56 @@
-"""Pods that ask for GPUs, and the workloads that people wrap them in."""
+"""Pods that ask for GPUs, the workloads that people wrap them in, and an API server that judges both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import yaml
+
+from rehearsal.cluster.api import ApiError
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.tools import folder
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a user sees: HTTP status, warnings, and the error if it is one."""
+
+    status: int
+    warnings: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def silent(self) -> bool:
+        return self.status == 201 and not self.warnings
+
+
+Submit = Callable[[Mapping[str, Any]], Answer]
+
+
+@contextmanager
+def judging(directory: Path, policies: Iterable[Mapping[str, Any]]) -> Iterator[Submit]:
+    """Submits a manifest, without storing it, to an API server with these policies and bindings."""
+    root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    with ControlPlane(directory, tools=folder()) as control_plane:
+        api = control_plane.api
+        for made in policies:
+            plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
+            api.apply(f"{root}{plural}/{made['metadata']['name']}", yaml.safe_load(yaml.safe_dump(dict(made))))
+
+        def submit(manifest: Mapping[str, Any]) -> Answer:
+            path = api.resource(manifest["apiVersion"], manifest["kind"]).path(
+                namespace=manifest["metadata"].get("namespace", "default")
+            )
+            try:
+                return Answer(201, api.submit(path, dict(manifest), dryRun="All")[1])
+            except ApiError as refusal:
+                return Answer(refusal.status, error=str(refusal))
+
+        yield submit
 
 
 def pod(

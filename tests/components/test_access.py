@@ -163,11 +163,6 @@ def test_a_budget_in_each_namespace_keeps_gpu_jobs_from_being_evicted(cloud: str
     assert recording.named("access-namespace-research").urn in budgets["research"].depends_on
 
 
-@each_cloud
-def test_without_entries_nothing_is_declared(cloud: str) -> None:
-    assert load_stack(cloud).access == ()
-
-
 def test_groups_of_google_are_looked_up_in_their_domain() -> None:
     cluster = program("gke").only("gcp:container/cluster:Cluster")
     assert cluster.inputs["authenticatorGroupsConfig"] == {"securityGroup": "gke-security-groups@example.com"}

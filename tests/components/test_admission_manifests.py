@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,49 +12,29 @@ import yaml
 from components.admission_manifests import BLANKET_POLICY, RESERVED_POLICY, main, pod_rules
 from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY
 from packages.rehearsal.tests.simulated_cluster import eventually
-from rehearsal.cluster.api import ApiError
-from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.tools import folder
-from tests.components.test_gpu_admission import controller, pod, workload
-
-Submit = Callable[[Mapping[str, Any]], tuple[int, str]]
+from tests.components.gpu_workloads import Submit, controller, judging, pod, workload
 
 EVERYTHING = {"operator": "Exists"}
 GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 EVICTION = {"operator": "Exists", "effect": "NoExecute"}
 KINDS = ("Deployment", "Job", "CronJob", "StatefulSet")
-ROOT = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
 
 
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
-    """Submits a manifest, without storing it: status, and what the user is told."""
-    with ControlPlane(tmp_path_factory.mktemp("foreign"), tools=folder()) as control_plane:
-        api = control_plane.api
-        for made in pod_rules():
-            plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
-            api.apply(f"{ROOT}{plural}/{made['metadata']['name']}", dict(made))
-
-        def post(manifest: Mapping[str, Any]) -> tuple[int, str]:
-            resource = api.resource(manifest["apiVersion"], manifest["kind"])
-            path = resource.path(namespace=manifest["metadata"].get("namespace", "default"))
-            try:
-                _, warnings = api.submit(path, dict(manifest), dryRun="All")
-            except ApiError as refusal:
-                return refusal.status, str(refusal)
-            return 201, " ".join(warnings)
-
+    with judging(tmp_path_factory.mktemp("foreign"), pod_rules()) as submit:
         # Each policy comes into force when its binding has been seen: one by one, in any order.
         late = [
             lambda one=one, kind=kind: (
-                post(pod(0, tolerations=[one]))[0] == 403 and post(workload(kind, pod(0, tolerations=[one])))[1]
+                submit(pod(0, tolerations=[one])).status == 403
+                and submit(workload(kind, pod(0, tolerations=[one]))).warnings
             )
             for one in (EVERYTHING, GPUS)
             for kind in KINDS
         ]
         for index, in_force in enumerate(late):
             eventually(f"the policies are in force ({index})", in_force)
-        yield post
+        yield submit
 
 
 def claiming() -> dict[str, Any]:
@@ -89,7 +69,7 @@ def part_of_a_gpu() -> dict[str, Any]:
     ],
 )
 def test_passes_in_silence(submit: Submit, manifest: Mapping[str, Any]) -> None:
-    assert submit(manifest) == (201, "")
+    assert submit(manifest).silent
 
 
 @pytest.mark.rehearsal
@@ -102,13 +82,13 @@ def test_passes_in_silence(submit: Submit, manifest: Mapping[str, Any]) -> None:
     ],
 )
 def test_a_pod_is_refused_and_its_workload_warned(submit: Submit, tolerations: Any, words: str) -> None:
-    status, message = submit(pod(0, tolerations=tolerations))
-    assert status == 403
-    assert words in message
+    refusal = submit(pod(0, tolerations=tolerations))
+    assert refusal.status == 403
+    assert words in refusal.error
     for kind in KINDS:
-        status, message = submit(workload(kind, pod(0, tolerations=tolerations)))
-        assert status == 201
-        assert "toleration" in message
+        answer = submit(workload(kind, pod(0, tolerations=tolerations)))
+        assert answer.status == 201
+        assert "toleration" in "".join(answer.warnings)
 
 
 def test_the_command_prints_what_kubectl_takes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
-from components.cluster import Cluster, ClusterArgs
-from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests
+from components.gpu_admission import manifests
 from components.outputs import gpu_job
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, TimeSharing
+from facts.concepts.pool import TimeSharing
 from packages.rehearsal.tests.simulated_cluster import eventually
-from rehearsal.cluster.api import ApiError
-from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.tools import folder
-from tests import recorder
 from tests.components import specs
-from tests.components.gpu_workloads import bound, controller, demanding, expression, pod, workload
+from tests.components.gpu_workloads import Submit, bound, controller, demanding, expression, judging, pod, workload
 
-POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 TEAM = Taint("example.com/team", "vision", "NoSchedule")
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
 POOLS = (
@@ -56,44 +49,15 @@ NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 OPT_OUT = {"gpucluster.dev/allow-larger-node": "true"}
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a user sees: HTTP status, warnings, and the error if it is one."""
-
-    status: int
-    warnings: tuple[str, ...]
-    error: str
-
-    @property
-    def silent(self) -> bool:
-        return self.status == 201 and not self.warnings
-
-
-Submit = Callable[[Mapping[str, Any]], Answer]
-
-
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
-    """Submits a manifest, without storing it, to an API server with the policies in force."""
-    with ControlPlane(tmp_path_factory.mktemp("admission"), tools=folder()) as control_plane:
-        root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
-        for made in manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, room=ROOM):
-            control_plane.api.apply(f"{root}ies/{made.policy['metadata']['name']}", dict(made.policy))
-            control_plane.api.apply(f"{root}ybindings/{made.binding['metadata']['name']}", dict(made.binding))
-        api = control_plane.api
-
-        def post(manifest: Mapping[str, Any]) -> Answer:
-            resource = api.resource(manifest["apiVersion"], manifest["kind"])
-            path = resource.path(namespace=manifest["metadata"].get("namespace", "default"))
-            try:
-                _, warnings = api.submit(path, dict(manifest), dryRun="All")
-            except ApiError as refusal:
-                return Answer(refusal.status, (), str(refusal))
-            return Answer(201, warnings, "")
-
+    made = manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, room=ROOM)
+    with judging(
+        tmp_path_factory.mktemp("admission"), [each for one in made for each in (one.policy, one.binding)]
+    ) as submit:
         refused = pod(1, tolerations=[TOLERATE_ALL])
-        eventually("they are in force", lambda: post(refused).status == 403 and post(pod(99)).warnings)
-        yield post
+        eventually("they are in force", lambda: submit(refused).status == 403 and submit(pod(99)).warnings)
+        yield submit
 
 
 real = pytest.mark.rehearsal
@@ -307,28 +271,6 @@ def test_init_containers_count_by_the_largest_and_containers_by_their_sum(submit
     in_turn["spec"]["initContainers"] = two
     assert "requests 4 GPUs" in "".join(submit(summed).warnings)
     assert "requests 2 GPUs" in "".join(submit(in_turn).warnings)
-
-
-def declared(pools: tuple[Pool, ...]) -> recorder.Recording:
-    def program() -> None:
-        cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
-        GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=pools))
-
-    return recorder.run(program)
-
-
-def test_each_policy_is_in_force_and_only_one_of_them_refuses() -> None:
-    recording = declared(POOLS)
-    actions = {
-        binding.inputs["spec"]["policyName"]: binding.inputs["spec"]["validationActions"]
-        for binding in recording.of_type(f"{POLICY}Binding")
-    }
-    policies = {policy.inputs["metadata"]["name"]: policy.inputs["spec"] for policy in recording.of_type(POLICY)}
-    assert actions == {"gpu-isolation.gpucluster.dev": ["Deny"], "gpu-placement.gpucluster.dev": ["Warn"]}
-    assert {name: spec["failurePolicy"] for name, spec in policies.items()} == {
-        "gpu-isolation.gpucluster.dev": "Fail",
-        "gpu-placement.gpucluster.dev": "Ignore",
-    }
 
 
 @pytest.mark.parametrize("ends", [True, False])

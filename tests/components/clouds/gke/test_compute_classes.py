@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from packages.rehearsal.tests.simulated_cluster import eventually
-from rehearsal.cluster.api import ApiError
-from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.tools import folder
 from tests import one_stack
-from tests.components.gpu_workloads import bound, expression, pod
+from tests.components.gpu_workloads import Submit, bound, expression, judging, pod
 from tests.stacks import run_with
 
 CLASS = "cloud.google.com/compute-class"
-KINDS = {"ValidatingAdmissionPolicy": "ies", "ValidatingAdmissionPolicyBinding": "ybindings"}
+KINDS = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
 
 
 def declared(cloud: str) -> list[dict[str, Any]]:
@@ -28,28 +24,15 @@ def declared(cloud: str) -> list[dict[str, Any]]:
 
 
 def test_gke_alone_has_the_policy() -> None:
-    assert [each["kind"] for each in declared("gke")] == list(KINDS)
+    assert [each["kind"] for each in declared("gke")] == KINDS
     assert declared("eks") == declared("aks") == []
 
 
 @pytest.fixture(scope="module")
-def status(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[dict[str, Any]], int]]:
-    """The API server's answer to a pod."""
-    with ControlPlane(tmp_path_factory.mktemp("classes"), tools=folder()) as control_plane:
-        root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
-        for made in declared("gke"):
-            plain = yaml.safe_load(yaml.safe_dump(dict(made)))
-            control_plane.api.apply(f"{root}{KINDS[made['kind']]}/{made['metadata']['name']}", plain)
-
-        def post(manifest: dict[str, Any]) -> int:
-            try:
-                control_plane.api.submit("/api/v1/namespaces/default/pods", manifest, dryRun="All")
-            except ApiError as refusal:
-                return refusal.status
-            return 201
-
-        eventually("it is in force", lambda: post(pod(0, selector={CLASS: "autopilot"})) == 403)
-        yield post
+def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
+    with judging(tmp_path_factory.mktemp("classes"), declared("gke")) as submit:
+        eventually("it is in force", lambda: submit(pod(0, selector={CLASS: "autopilot"})).status == 403)
+        yield submit
 
 
 @pytest.mark.rehearsal
@@ -63,7 +46,5 @@ def status(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[dict[
         (bound(pod(0), [expression(CLASS, "Exists")]), 201),
     ],
 )
-def test_a_pod_of_a_built_in_class_is_refused(
-    status: Callable[[dict[str, Any]], int], manifest: dict[str, Any], expected: int
-) -> None:
-    assert status(manifest) == expected
+def test_a_pod_of_a_built_in_class_is_refused(submit: Submit, manifest: dict[str, Any], expected: int) -> None:
+    assert submit(manifest).status == expected
