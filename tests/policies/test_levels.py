@@ -1,4 +1,4 @@
-"""Levels below a rule's own: what they owe, and that each run prints them."""
+"""Lower levels and exemptions: what they owe and cover, when they end, and that each run prints them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_policy import StackValidationArgs, StackValidationPolicy
 
+from facts.concepts.unknown import UNKNOWN
+from policies import config, exemptions
 from policies.config import ConfigError, main
-from policies.exemptions import today_utc
+from policies.exemptions import Exemption, parse, today_utc
+from policies.exemptions import problems as exemption_problems
 from policies.levels import Configured, lowered_levels, problems
 from policies.pack import EXEMPTED, Gate
+from policies.readers.tags import tags_of
+from tests.policies.test_pack import NODE_POOL, Session, output
 
 TODAY = date(2026, 11, 21)
 WHY = {"reason": "pilot of the data team", "expires": "2026-12-31"}
@@ -67,20 +71,13 @@ def test_a_rule_s_own_reason_comes_before_that_of_all() -> None:
     assert "private-nodes" not in by_rule
 
 
-def _printed(gate: Gate) -> list[str]:
-    messages: list[str] = []
-    for policy in gate.policies():
-        if isinstance(policy, StackValidationPolicy) and policy.name == EXEMPTED:
-            policy.validate(StackValidationArgs([]), lambda text, urn=None: messages.append(text))
-    return messages
-
-
 def test_each_run_prints_what_is_lowered() -> None:
     gate = Gate(TODAY)
     gate.configure({"gpu-taint": ("disabled", WHY), "gpu-ceiling": ("mandatory", {})})
-    assert _printed(gate) == [
-        "gpu-taint is disabled here until 2026-12-31 instead of mandatory: pilot of the data team"
-    ]
+    session = Session(gate)
+    session.stack()
+    lowered = "gpu-taint is disabled here until 2026-12-31 instead of mandatory: pilot of the data team"
+    assert [text for rule, text, _ in session.notes if rule == EXEMPTED] == [lowered]
 
 
 @pytest.mark.parametrize(
@@ -107,3 +104,150 @@ def test_a_file_is_held_to_the_same(content: dict[str, Any], code: int, tmp_path
     # Of the moment of the test: tests are collected a while before they run, and midnight may be between.
     path.write_text(json.dumps(content).replace("today", today_utc().isoformat()))
     assert main([str(path)]) == code
+
+
+GOOD = {"resource": "bench-*", "reason": "load test", "expires": "2026-12-31"}
+URN = f"urn:pulumi:dev::p::{NODE_POOL}::bench-a"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"reason": None}, "[0].reason: missing"),
+        ({"reason": "  "}, "[0].reason: must be a text"),
+        ({"expires": None}, "[0].expires: missing; write the last day, for example 2026-12-21"),
+        ({"expires": "soon"}, '[0].expires: must be a date like 2026-12-21, got "soon"'),
+        ({"expires": 20261231}, "[0].expires: must be a text"),
+        ({"expires": "2027-11-23"}, "[0].expires: at most a year ahead (2027-11-22)"),
+        ({"reason": "."}, '[0].reason: write a reason of at least 2 words, got "."'),
+        ({"reason": "ok"}, '[0].reason: write a reason of at least 2 words, got "ok"'),
+        ({"resource": None}, "[0].resource: missing; write a name, or a pattern with *"),
+        (
+            {"resource": None, "tag": "a=b"},
+            "[0].resource: missing; write a name, or a pattern with *; with a tag alone",
+        ),
+        ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
+        ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
+    ],
+)
+def test_an_incomplete_exemption_is_an_error(change: dict[str, Any], words: str) -> None:
+    entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
+    (problem,) = exemption_problems("x", [entry], TODAY)
+    assert problem.startswith(f"x{words}")
+
+
+def test_all_problems_of_all_exemptions_at_once() -> None:
+    assert len(exemption_problems("x", [GOOD, {}, "gpu-pool"], TODAY)) == 4
+
+
+@pytest.mark.parametrize(
+    ("exemption", "covered"),
+    [
+        ({"resource": "bench-*"}, True),
+        ({"resource": URN}, True),
+        ({"resource": "bench"}, False),
+        ({"resource": "*nodePool*"}, False),
+        ({"resource": "dev*"}, False),
+        ({"resource": "urn:*nodePool*"}, True),
+        ({"resource": "gcp:container/nodePool:NodePool::bench-*"}, True),
+        ({"resource": "gcp:container/*::*"}, True),
+        ({"resource": "gcp:container/cluster:Cluster::*"}, False),
+        ({"resource": "*", "tag": "team=research"}, True),
+        ({"resource": "*", "tag": "team=web"}, False),
+        ({"resource": "bench-a", "tag": "team=web"}, False),
+    ],
+)
+def test_what_an_exemption_covers(exemption: dict[str, str], covered: bool) -> None:
+    assert Exemption("r", TODAY, **exemption).covers(URN, {"team": "research"}) is covered
+
+
+def test_the_stack_as_a_whole_is_covered_by_a_star_only() -> None:
+    assert Exemption("r", TODAY, resource="*").covers("", {})
+    assert not Exemption("r", TODAY, resource="bench-*").covers("", {})
+
+
+def test_the_last_day_counts() -> None:
+    (exemption,) = parse([GOOD])
+    assert not exemption.expired(date(2026, 12, 31))
+    assert exemption.expired(date(2027, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"tags": {"team": "ml"}},
+        {"tags": [{"key": "team", "value": "ml", "propagateAtLaunch": True}]},
+        {"resourceLabels": {"team": "ml"}},
+        {"nodeConfig": {"labels": {"team": "ml"}}},
+        {"metadata": {"labels": {"team": "ml", "late": UNKNOWN}}},
+        {"tags": UNKNOWN, "nodeLabels": {"team": "ml"}},
+    ],
+)
+def test_tags_are_read_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
+    assert tags_of(properties) == {"team": "ml"}
+
+
+def test_expired_ones_are_printed_by_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps({"gpu-taint": {"exemptions": [{**GOOD, "expires": "2020-01-31"}]}}))
+    assert config.main([str(path)]) == 0
+    assert "dev.json: gpu-taint.exemptions: expired on 2020-01-31 (load test)" in capsys.readouterr().err
+
+
+POOL = {
+    "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 4},
+    "nodeConfig": {
+        "serviceAccount": "nodes@p.iam.gserviceaccount.com",
+        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+        "guestAccelerators": [{"type": "nvidia-l4", "count": 1}],
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+        "labels": {"nvidia.com/gpu.present": "true"},
+    },
+}
+
+
+def reported(*listed: dict[str, str], **labels: str) -> list[tuple[str, str, str | None]]:
+    """What a gate on that day says of a GPU node pool with a minimum of 1, with these exemptions from that rule."""
+    session = Session(Gate(TODAY))
+    pool = {**POOL, "nodeConfig": {**POOL["nodeConfig"], "resourceLabels": {"team": "research", **labels}}}
+    session.resource(NODE_POOL, pool, URN, {"gpu-zero-minimum": {exemptions.KEY: list(listed)}})
+    early = len(session.notes)
+    session.stack(output(NODE_POOL, {}, URN))
+    return [*session.notes[:early], *(note for note in session.notes[early:] if note[0] == EXEMPTED)]
+
+
+def test_a_pattern_for_the_type_means_the_resource_s_own_and_not_its_parent_s() -> None:
+    inside = "urn:pulumi:dev::p::gpucluster:index:Pool$gcp:container/nodePool:NodePool::bench-a"
+    assert Exemption("r", TODAY, "gcp:container/nodePool:NodePool::bench-a").covers(inside, {})
+    assert not Exemption("r", TODAY, "gpucluster:*::*").covers(inside, {})
+
+
+@pytest.mark.parametrize("by", [{"resource": "bench-*"}, {"resource": "*", "tag": "team=research"}])
+def test_what_passes_by_an_exemption_is_printed_with_reason_and_end(by: dict[str, str]) -> None:
+    ((rule, text, urn),) = reported({**by, "reason": "load test", "expires": "2026-12-31"})
+    assert (rule, urn) == (EXEMPTED, URN)
+    assert text.startswith("gpu-zero-minimum: GPU node group 'bench-a' keeps at least 1 node running")
+    assert text.endswith("\nExempt until 2026-12-31, because: load test")
+
+
+def test_an_expired_exemption_does_not_count_and_is_named_in_the_violation() -> None:
+    ((rule, text, _),) = reported({**GOOD, "expires": "2026-11-20"})
+    assert rule == "gpu-zero-minimum"
+    assert text.endswith("\nIts exemption expired on 2026-11-20 (load test).")
+
+
+def test_a_tag_in_the_program_only_asks() -> None:
+    ((rule, text, _),) = reported(**{exemptions.ASKS: "demo"})
+    assert rule == "gpu-zero-minimum"
+    assert text.endswith("Its tag gpucluster-exempt requests an exemption; only the gate's configuration grants one.")
+
+
+def test_an_exemption_of_something_else_does_not_count() -> None:
+    ((rule, text, _),) = reported({**GOOD, "resource": "other"})
+    assert rule == "gpu-zero-minimum"
+    assert "exemption" not in text
+
+
+def test_an_exemption_without_a_reason_is_an_error_even_if_nobody_checked_the_file() -> None:
+    with pytest.raises(config.ConfigError, match=r"gpu-zero-minimum.exemptions\[0\].reason: missing"):
+        reported({"resource": "*", "expires": "2026-12-31"})

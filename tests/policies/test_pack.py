@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -16,7 +17,13 @@ from pulumi_policy import (
     StackValidationArgs,
     StackValidationPolicy,
 )
-from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNOWN_OBJECT_VALUE, unknown_checking_proxy
+from pulumi_policy.proxy import (
+    UNKNOWN_ARRAY_VALUE,
+    UNKNOWN_NUMBER_VALUE,
+    UNKNOWN_OBJECT_VALUE,
+    UNKNOWN_STRING_VALUE,
+    unknown_checking_proxy,
+)
 
 from facts.concepts.unknown import UNKNOWN
 from policies.config import ConfigError
@@ -39,36 +46,47 @@ POOL: dict[str, Any] = {
 NODE_POOL = "gcp:container/nodePool:NodePool"
 JOB = "kubernetes:batch/v1:Job"
 POD = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 8}}}]}
+GPU_JOB = {"spec": {"template": {"spec": POD}}}
+
+
+def output(kind: str, properties: dict[str, Any], urn: str = "urn:x") -> PolicyResource:
+    """A resource as stack policies get it."""
+    name = urn.rpartition(":")[2]
+    return PolicyResource(kind, unknown_checking_proxy(properties), urn, name, OPTIONS, None, None, [], {})
 
 
 class Session:
     """One engine run: every resource goes to all resource policies, then the stack to all stack policies."""
 
-    def __init__(self) -> None:
-        self.every = Gate().policies()
+    def __init__(self, gate: Gate | None = None) -> None:
+        self.every = (gate or Gate()).policies()
         self.policies: dict[str, Policy] = {policy.name: policy for policy in reversed(self.every)}
-        self.reported: list[str] = []
+        self.notes: list[tuple[str, str, str | None]] = []
+        """Rule, message and URN of each report."""
         self.undecided: list[str] = []
 
-    def resource(self, type_token: str, properties: dict[str, Any], config: dict[str, Any] | None = None) -> None:
+    @property
+    def reported(self) -> list[str]:
+        return [f"{rule}: {message}" for rule, message, _ in self.notes]
+
+    def resource(
+        self, kind: str, properties: dict[str, Any], urn: str = "urn:x", config: Mapping[str, Any] | None = None
+    ) -> None:
+        """``config`` is by rule."""
+        name, props = urn.rpartition(":")[2], unknown_checking_proxy(properties)
         for policy in self.every:
             if isinstance(policy, ResourceValidationPolicy):
-                props = unknown_checking_proxy(properties)
-                args = ResourceValidationArgs(type_token, props, "urn:x", "x", OPTIONS, None, config)
-                self._validate(policy, args)
+                its = (config or {}).get(policy.name)
+                self._validate(policy, ResourceValidationArgs(kind, props, urn, name, OPTIONS, None, its))
 
-    def stack(self, outputs: dict[str, dict[str, Any]]) -> None:
+    def stack(self, *resources: PolicyResource) -> None:
         for policy in self.every:
             if isinstance(policy, StackValidationPolicy):
-                resources = [
-                    PolicyResource(kind, unknown_checking_proxy(out), "urn:x", "x", OPTIONS, None, None, [], {})
-                    for kind, out in outputs.items()
-                ]
-                self._validate(policy, StackValidationArgs(resources))
+                self._validate(policy, StackValidationArgs([*resources]))
 
     def _validate(self, policy: Any, args: Any) -> None:
         try:
-            policy.validate(args, lambda message, urn=None: self.reported.append(f"{policy.name}: {message}"))
+            policy.validate(args, lambda message, urn=None: self.notes.append((policy.name, message, urn)))
         except UnknownUntilUpdate as note:
             self.undecided.append(f"{policy.name}: {note.message}")
 
@@ -127,7 +145,7 @@ TEMPLATE_OF_OTHERS = {
 
 def test_what_no_update_will_tell_is_a_finding_of_its_own(session: Session) -> None:
     session.resource("aws:eks/nodeGroup:NodeGroup", TEMPLATE_OF_OTHERS)
-    session.stack({"aws:eks/nodeGroup:NodeGroup": TEMPLATE_OF_OTHERS})
+    session.stack(output("aws:eks/nodeGroup:NodeGroup", TEMPLATE_OF_OTHERS))
     assert [report.partition(":")[0] for report in session.reported] == ["unjudged"]
     assert "launch template" in session.reported[0]
     assert "gpu-zero-minimum" in session.reported[0]
@@ -137,7 +155,7 @@ def test_what_no_update_will_tell_is_a_finding_of_its_own(session: Session) -> N
 def test_what_the_update_will_tell_is_a_note_beside_it(session: Session) -> None:
     late = {**TEMPLATE_OF_OTHERS, "scalingConfig": {"minSize": UNKNOWN_NUMBER_VALUE, "maxSize": 4, "desiredSize": 0}}
     session.resource("aws:eks/nodeGroup:NodeGroup", late)
-    session.stack({"aws:eks/nodeGroup:NodeGroup": late})
+    session.stack(output("aws:eks/nodeGroup:NodeGroup", late))
     assert [report.partition(":")[0] for report in session.reported] == ["unjudged"]
     assert "gpu-taint" in session.reported[0]
     assert "gpu-zero-minimum" not in session.reported[0]
@@ -154,34 +172,17 @@ def test_a_known_problem_is_reported_beside_an_unknown_one(session: Session) -> 
     assert any(note.startswith("gpu-zero-minimum:") for note in session.undecided)
 
 
-def test_the_stack_is_judged_by_inputs_where_the_engine_has_no_outputs_yet() -> None:
-    session = Session()
-    gate = [policy for policy in session.policies.values() if isinstance(policy, ResourceValidationPolicy)]
-    for kind, urn, properties in (
-        (NODE_POOL, "urn:pool", POOL),
-        (JOB, "urn:job", {"spec": {"template": {"spec": POD}}}),
-    ):
-        props = unknown_checking_proxy(properties)
-        gate[0].validate(ResourceValidationArgs(kind, props, urn, urn, OPTIONS, None, None), lambda *_: None)
-    resources = [
-        PolicyResource(kind, unknown_checking_proxy({}), urn, urn, OPTIONS, None, None, [], {})
-        for kind, urn in ((NODE_POOL, "urn:pool"), (JOB, "urn:job"))
-    ]
-    reports: list[tuple[str, str | None]] = []
-    policy = session.policies["gpu-workload-placeable"]
-    assert isinstance(policy, StackValidationPolicy)
-
-    def report(message: str, urn: str | None = None) -> None:
-        reports.append((message, urn))
-
-    policy.validate(StackValidationArgs(resources), report)
-    ((message, where),) = reports
+def test_the_stack_is_judged_by_inputs_where_the_engine_has_no_outputs_yet(session: Session) -> None:
+    for kind, urn, properties in ((NODE_POOL, "urn:pool", POOL), (JOB, "urn:job", GPU_JOB)):
+        session.resource(kind, properties, urn)
+    session.stack(output(NODE_POOL, {}, "urn:pool"), output(JOB, {}, "urn:job"))
+    ((message, where),) = [(text, urn) for rule, text, urn in session.notes if rule == "gpu-workload-placeable"]
     assert "requests 8 GPUs" in message
     assert where == "urn:job"
 
 
 def test_outputs_are_judged_where_nothing_was_registered(session: Session) -> None:
-    session.stack({NODE_POOL: POOL, JOB: {"spec": {"template": {"spec": POD}}}})
+    session.stack(output(NODE_POOL, POOL), output(JOB, GPU_JOB))
     assert any(report.startswith("gpu-workload-placeable") for report in session.reported)
 
 
@@ -203,3 +204,49 @@ def test_limits_that_a_rule_does_not_have_are_refused(session: Session) -> None:
 def test_plain_values() -> None:
     proxied = unknown_checking_proxy({"a": [{"b": UNKNOWN_NUMBER_VALUE}], "c": 1.0, "d": None, "e": "text"})
     assert plain(proxied) == {"a": [{"b": UNKNOWN}], "c": 1.0, "d": None, "e": "text"}
+
+
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+GROUP: dict[str, Any] = {
+    "clusterName": "ml",
+    "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 0},
+    "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+    "labels": {"nvidia.com/gpu.present": "true"},
+    "launchTemplate": {"id": UNKNOWN_STRING_VALUE, "version": "1"},
+}
+METADATA = {"httpTokens": "required", "httpPutResponseHopLimit": 1}
+
+
+class TemplateSession(Session):
+    """One engine run over a template and a group that refers to it; groups made from templates are judged last."""
+
+    def __init__(self, instance_type: str, group: dict[str, Any] = GROUP) -> None:
+        super().__init__()
+        self.before = len(self.every)
+        template = {"instanceType": instance_type, "metadataOptions": METADATA}
+        self.resource(TEMPLATE, template, "urn:t")
+        self.resource(NODE_GROUP, group, "urn:g")
+        self.early = list(self.notes)
+        refers, referred = output(NODE_GROUP, group, "urn:g"), output(TEMPLATE, template, "urn:t")
+        refers.property_dependencies["launchTemplate"] = [referred]
+        self.stack(referred, refers)
+
+
+def test_a_group_with_a_gpu_template_is_refused_once_its_template_is_known() -> None:
+    session = TemplateSession("g5.xlarge")
+    assert session.early == []
+    assert [(rule, urn) for rule, _, urn in session.notes] == [("gpu-zero-minimum", "urn:g")]
+
+
+def test_a_group_with_a_cpu_template_passes() -> None:
+    assert [rule for rule, _, _ in TemplateSession("m5.large").notes if rule.startswith("gpu-")] == []
+
+
+def test_only_programs_with_such_groups_get_the_second_round() -> None:
+    without = TemplateSession("m5.large", {**GROUP, "launchTemplate": None, "instanceTypes": ["m5.large"]})
+    assert len(without.every) == without.before
+    session = TemplateSession("m5.large")
+    added = session.every[len(RULES) :][: len(session.every) - session.before]
+    assert [policy.name for policy in added] == [rule.id for rule in RULES if rule.scope == "resource"]
+    assert session.every[-1].name in (EXEMPTED, REMEDIATED), "what tells of exceptions comes last"
