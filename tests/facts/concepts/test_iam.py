@@ -1,16 +1,19 @@
-"""What IAM policy documents allow of a request under way, which has what it brings along and nothing else."""
+"""What IAM documents allow: of a request under way, and before an update, while some of it is open."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from facts.concepts.iam import (
+    ANY_RESOURCE,
     AuthorizationRequest,
     Value,
     allows,
     denies,
+    parsed,
     request_tags,
     resource_tags,
     trusts,
@@ -157,3 +160,112 @@ def test_trust(principal: dict[str, Any], actions: list[str], condition: dict[st
     trust = document({"Effect": "Allow", "Principal": principal, "Action": actions, "Condition": condition})
     needed = ("sts:AssumeRole", "sts:TagSession")
     assert trusts(trust, SERVICE, needed, {"aws:SourceAccount": "1"}) is trusted
+
+
+ACTION = "autoscaling:SetDesiredCapacity"
+ARN = "arn:?:autoscaling:?:?:autoScalingGroup:?:autoScalingGroupName/?"
+TAGS = {"owner": "ml", "late": UNKNOWN}
+
+
+def one_statement(**changes: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": [ACTION], "Resource": "*", **changes}
+
+
+def when(operator: str, key: str, *values: Any) -> dict[str, Any]:
+    return one_statement(Condition={operator: {key: list(values)}})
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        ([one_statement()], True),
+        ([], False),
+        ([one_statement(Action=["ec2:RunInstances", UNKNOWN])], UNKNOWN),
+        ([one_statement(), one_statement(Effect="Deny", Action=UNKNOWN)], UNKNOWN),
+        ([one_statement(Action="ec2:*"), one_statement(Effect="Deny", Action=UNKNOWN)], False),
+        ([one_statement(Effect=UNKNOWN)], UNKNOWN),
+        ([one_statement(Resource="arn:aws:autoscaling:*:*:autoScalingGroup:*")], True),
+        ([one_statement(Resource="arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:*")], True),
+        ([one_statement(Resource="arn:aws:autoscaling:*:*:autoScalingGroup:*:autoScalingGroupName/eks-ml-*")], UNKNOWN),
+        ([one_statement(Resource=["arn:aws:ec2:*:*:instance/*"])], False),
+        ([one_statement(Resource=UNKNOWN)], UNKNOWN),
+        ([UNKNOWN], UNKNOWN),
+        (UNKNOWN, UNKNOWN),
+    ],
+)
+def test_actions_and_resources_before_all_is_known(statements: Any, expected: Any) -> None:
+    assert allows([{"Statement": statements}], AuthorizationRequest(ACTION, ARN)) is expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "closed", "expected"),
+    [
+        (when("StringEquals", "aws:ResourceTag/owner", "ml"), True, True),
+        (when("StringEquals", "AUTOSCALING:resourcetag/owner", "x", "ml"), True, True),
+        (when("StringEquals", "aws:ResourceTag/other", "ml"), True, False),
+        (when("StringEquals", "aws:ResourceTag/other", "ml"), False, UNKNOWN),
+        (when("StringEquals", "aws:ResourceTag/late", "ml"), True, UNKNOWN),
+        (when("StringEquals", "aws:RequestedRegion", "us-west-2"), True, True),
+        (when("StringEquals", "aws:requestedregion", "eu-west-1"), True, False),
+        (when("StringEquals", "aws:PrincipalTag/team", "ml"), True, UNKNOWN),
+        (when("NumericLessThan", "aws:MultiFactorAuthAge", "300"), True, UNKNOWN),
+        (one_statement(Condition=UNKNOWN), True, UNKNOWN),
+    ],
+)
+def test_conditions_before_all_is_known(condition: dict[str, Any], closed: bool, expected: Any) -> None:
+    call = AuthorizationRequest(ACTION, ARN, {"aws:RequestedRegion": "us-west-2"}, tags=TAGS, more_tags=not closed)
+    assert allows([{"Statement": condition}], call) is expected
+
+
+def test_an_unreadable_document_may_allow_everything_and_deny_it() -> None:
+    assert allows([UNKNOWN], AuthorizationRequest(ACTION)) is UNKNOWN
+    assert allows([parsed("{"), {"Statement": [one_statement(Effect="Deny")]}], AuthorizationRequest(ACTION)) is False
+
+
+def test_calls_without_a_resource_cannot_be_limited_to_one() -> None:
+    scoped = {"Statement": one_statement(Resource="arn:aws:autoscaling:*:*:autoScalingGroup:*")}
+    assert allows([scoped], AuthorizationRequest(ACTION)) is False
+    assert allows([scoped], AuthorizationRequest(ACTION, ANY_RESOURCE)) is True
+
+
+def test_conditions_of_ones_own_requests_count_as_met_but_a_deny_stays_open() -> None:
+    conditional = when("StringLike", "aws:RequestTag/pool", "*")
+    assert allows([{"Statement": [conditional]}], AuthorizationRequest(ACTION, ARN, None)) is True
+    denying = {**conditional, "Effect": "Deny"}
+    assert allows([{"Statement": [one_statement(), denying]}], AuthorizationRequest(ACTION, ARN, None)) is UNKNOWN
+
+
+@pytest.mark.parametrize("open", [{"Principal": {"Service": UNKNOWN}}, {"Action": UNKNOWN}])
+def test_trust_before_all_is_known(open: dict[str, Any]) -> None:
+    allowed = {"Effect": "Allow", "Principal": {"Service": "pods"}, "Action": "sts:*", **open}
+    assert trusts({"Statement": [allowed]}, "pods", ("sts:AssumeRole", "sts:TagSession")) is UNKNOWN
+
+
+def test_documents_are_json_or_objects() -> None:
+    assert parsed(json.dumps({"Statement": []})) == parsed({"Statement": []}) == {"Statement": []}
+    assert parsed(UNKNOWN) is UNKNOWN
+    assert parsed("[]") is UNKNOWN
+
+
+@pytest.mark.parametrize("wildcard", ["*", "**", "?*", "*?"])
+def test_many_wildcards_are_matched_in_linear_time(wildcard: str) -> None:
+    # With backtracking, thirty stars would take longer than anybody waits.
+    never = (wildcard + "a") * 30 + "!"
+    assert allows([{"Statement": [one_statement(Action=never)]}], AuthorizationRequest("a" * 200)) is False
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("*", True),
+        ("a*:*SetDesired*", True),
+        ("autoscaling:*Set*Desired*Capacity", True),
+        ("autoscaling:**Capacity", True),
+        ("autoscaling:*Set*Set*", False),
+        ("autoscaling:*Capacity?", False),
+        ("autoscaling:*Desired?apacit?", True),
+        ("*scaling", False),
+    ],
+)
+def test_wildcards(pattern: str, matches: bool) -> None:
+    assert allows([{"Statement": [one_statement(Action=pattern)]}], AuthorizationRequest(ACTION)) is matches
