@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packages.rehearsal.tests.simulated_cluster import CLUSTER, ZONES, events, nodes
+from packages.rehearsal.tests.simulated_cluster import CLUSTER, ZONES, events, nodes, tools
 from rehearsal.cluster.api import Api, Object, condition
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
@@ -48,6 +51,19 @@ class Running:
     def missing_drivers(self) -> list[dict[str, Any]]:
         missing: list[dict[str, Any]] = self.report()["missing_drivers"]
         return missing
+
+
+@contextmanager
+def running_fleet(run_dir: Path, version: str = "1.34.4", *system_objects: Object) -> Iterator[Running]:
+    """A cluster whose only group is the admin pool."""
+    with ControlPlane(run_dir, tools=tools()) as plane:
+        fleet = KarpenterFleet(plane, run_dir, tools())
+        fleet.create_cluster(
+            CLUSTER, version=version, region="us-central1", zones=ZONES, system_objects=[*system_objects]
+        )
+        fleet.apply_group(ADMIN)
+        yield Running(fleet, plane.api, run_dir)
+        fleet.close()
 
 
 def ready_gpus(api: Api, group: str) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.fleet.facts import (
-    ADMIN,
     SPOT_TAINT,
     TOLERATIONS,
     UNCLAIMED,
@@ -23,6 +22,7 @@ from packages.rehearsal.tests.fleet.facts import (
     ready_gpus,
     ready_pools,
     required,
+    running_fleet,
 )
 from packages.rehearsal.tests.simulated_cluster import (
     CLUSTER,
@@ -42,11 +42,9 @@ from packages.rehearsal.tests.simulated_cluster import (
     pod,
     size_taint,
     taint_set,
-    tools,
 )
 from rehearsal.cluster.api import Api, ApiError
-from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.fleet import FleetError, KarpenterFleet
+from rehearsal.fleet import FleetError
 from rehearsal.fleet.machine_types import allocatable
 from rehearsal.simulation import NodeShape
 
@@ -55,15 +53,8 @@ pytestmark = pytest.mark.rehearsal
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    run_dir = tmp_path_factory.mktemp("fleet")
-    with ControlPlane(run_dir, tools=tools()) as plane:
-        fleet = KarpenterFleet(plane, run_dir, tools())
-        fleet.create_cluster(
-            CLUSTER, version="1.34.4-gke.100", region="us-central1", zones=ZONES, system_objects=[daemon_set("agent")]
-        )
-        fleet.apply_group(ADMIN)
-        yield Running(fleet, plane.api, run_dir)
-        fleet.close()
+    with running_fleet(tmp_path_factory.mktemp("fleet"), "1.34.4-gke.100", daemon_set("agent")) as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

@@ -9,23 +9,18 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.fleet.facts import ADMIN, TOLERATIONS, Running, required
+from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, required, running_fleet
 from packages.rehearsal.tests.simulated_cluster import (
-    CLUSTER,
     GPU_TAINT,
     JOBS,
     PODS,
-    ZONES,
     eventually,
     gpu_group,
     job,
     nodes,
     pod,
-    tools,
 )
 from rehearsal.cluster.api import Object
-from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.packing import Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing
 
@@ -113,12 +108,8 @@ def test_a_node_that_goes_takes_no_pods(going: dict[str, Any]) -> None:
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[Running]:
-    with ControlPlane(tmp_path, tools=tools()) as plane:
-        made = KarpenterFleet(plane, tmp_path, tools())
-        made.create_cluster(CLUSTER, version="1.34.4", region="us-central1", zones=ZONES, system_objects=[])
-        made.apply_group(ADMIN)
-        yield Running(made, plane.api, tmp_path)
-        made.close()
+    with running_fleet(tmp_path) as running:
+        yield running
 
 
 @pytest.mark.rehearsal

@@ -10,12 +10,10 @@ from typing_extensions import override
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
-from packages.rehearsal.tests.fleet.facts import ADMIN, TOLERATIONS, Running
-from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, tools
+from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
+from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job
 from rehearsal.cluster.api import Api, Object
-from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.reclaim import reclaim, renew_nodes
 from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
@@ -33,17 +31,12 @@ PERMANENT = {"autoscaled": False, "min_nodes": 2, "max_nodes": 2}
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    run_dir = tmp_path_factory.mktemp("reclaim")
-    with ControlPlane(run_dir, tools=tools()) as plane:
-        fleet = KarpenterFleet(plane, run_dir, tools())
-        fleet.create_cluster(CLUSTER, version="1.34.4", region="us-central1", zones=ZONES, system_objects=[])
-        fleet.apply_group(ADMIN)
+    with running_fleet(tmp_path_factory.mktemp("reclaim")) as running:
         for way in WAYS:
-            fleet.apply_group(gpu_group(way, pods_ended_by=way, **PERMANENT))
+            running.fleet.apply_group(gpu_group(way, pods_ended_by=way, **PERMANENT))
             name = f"{way}-scaled"
-            fleet.apply_group(gpu_group(name, pods_ended_by=way, labels={**KIND, "gpucluster.dev/pool": name}))
-        yield Running(fleet, plane.api, run_dir)
-        fleet.close()
+            running.fleet.apply_group(gpu_group(name, pods_ended_by=way, labels={**KIND, "gpucluster.dev/pool": name}))
+        yield running
 
 
 def submitted(
