@@ -8,10 +8,10 @@ import pytest
 
 from facts.catalog import of
 from packages.rehearsal.tests.providers.eks import account as eks
-from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.eks.resources import node_group
 from rehearsal.providers.eks.resources.groups import declared_groups, is_leaving
+from tests.tables import cases
 
 
 def asg_of(amazon: eks.Amazon, group: Created) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     role,
     snapshot,
 )
-from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     READS,
     WRITES,
@@ -31,6 +30,7 @@ from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     observed_group,
 )
 from rehearsal.simulation import SimulatedNodeGroup
+from tests.tables import cases
 
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
 

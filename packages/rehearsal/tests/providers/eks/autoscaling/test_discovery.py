@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from packages.rehearsal.tests.providers.eks.autoscaling import ENABLED, FLAGS, OWN, deployment, installed
-from packages.rehearsal.tests.providers.eks.tables import cases
 from rehearsal.providers.eks.autoscaling.discovery import (
     FlagError,
     cluster_autoscaler,
@@ -13,6 +12,7 @@ from rehearsal.providers.eks.autoscaling.discovery import (
     why_idle,
     why_unseen,
 )
+from tests.tables import cases
 
 DISCOVERY = "--node-group-auto-discovery=asg:tag="
 
