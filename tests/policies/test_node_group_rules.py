@@ -1,4 +1,4 @@
-"""Each rule of a node group: one wrong field, a missing field, an unknown one. The happy path: test_trios.py."""
+"""Each rule of a node group: one wrong field, a missing field, an unknown one. The happy path: test_corpus.py."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BROKEN: list[tuple[Check, dict[str, Any], str]] = [
     (lambda group: allowed(group, ("europe-north1",)), {}, "region 'us-central1'"),
 ]
 
-# Of each rule's own value test_trios.py holds the same.
+# Of each rule's own value test_corpus.py holds the same.
 UNKNOWNS: list[tuple[Check, str]] = [
     (lambda group: ceiling(group, max_gpus=4), "gpus_per_node"),
     (private_nodes, "private"),

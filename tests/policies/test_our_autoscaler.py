@@ -1,4 +1,4 @@
-"""The project's program on a cloud where the autoscaler is a workload: it passes, and no part of it is dispensable."""
+"""The project's program leaves nothing unjudged on any cloud, and no part of its autoscaler is dispensable."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from facts.concepts.declared import Stack, Violation
+from policies.offline import view_of
 from policies.readers import linked, read_stack
 from policies.readers.kubernetes.autoscalers import autoscaler_of
 from policies.readers.resource import Declared
 from policies.rules.autoscaler import knows_each_template, permitted, sees_each_group
 from policies.rules.sharing import visible
+from policies.rules.table import RULES
+from policies.rules.unjudged import unjudged
 from tests import declared, one_stack
 from tests.stacks import run_with
 
@@ -133,3 +136,15 @@ def test_shared_gpus_are_in_the_tags() -> None:
     stack = declared.stack(run_with(one_stack.config("eks", autoscaling=GROUPS, gpuPools=pools), "one"))
     assert [sharing.replicas for sharing in stack.sharing] == [4]
     assert visible(stack) == []
+
+
+@pytest.mark.parametrize(
+    ("cloud", "changes"),
+    [("gke", {}), ("aks", {}), ("eks", {}), ("eks", {"autoscaling": {"autoscaler": "cluster-autoscaler"}})],
+    ids=["gke", "aks", "eks", "eks-node-groups"],
+)
+def test_every_rule_is_evaluated(cloud: str, changes: dict[str, Any]) -> None:
+    view = view_of(declared.declarations(run_with(one_stack.config(cloud, **changes), "one")))
+    violations = [violation for rule in RULES for violation in view.violations(rule, {}, ())]
+    assert [one.message for one in violations if one.unknown_reason is not None or one.rule == unjudged.id] == []
+    assert view.stack.groups

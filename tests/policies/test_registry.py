@@ -1,4 +1,4 @@
-"""The registry names modules that exist, only the registry knows the dialects, and no import of ours is hidden.
+"""The registry names modules that exist, only it knows the dialects, no import is hidden; the rules' page is current.
 
 Which parts may import which is in tests/test_architecture.py.
 """
@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 import policies
+from policies import docs
 from policies.readers import registry
+from policies.rules.rule import Rule
+from policies.rules.table import RULES
 
 ROOT = Path(policies.__file__).parent
 TABLES = ("READERS", "REFERRERS", "SPELLINGS", "ADDITIONS")
@@ -68,3 +71,31 @@ def test_an_import_is_detected_wherever_it_is(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("import json\nfrom components.pools import x\n\ndef f():\n    import facts.catalog.eks\n")
     assert list(imports(file)) == [("components.pools", True), ("facts.catalog.eks", False)]
+
+
+def test_the_page_is_current(capsys: pytest.CaptureFixture[str]) -> None:
+    assert docs.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_the_page_describes_every_rule_and_limit() -> None:
+    page = docs.render()
+    for rule in RULES:
+        assert f"## {rule.id}\n" in page
+        assert all(f"`{limit}`" in page for limit in rule.schema)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_refuses_its_own_example(rule: Rule[...]) -> None:
+    violation = rule.check(rule.example, rule.example_limits)[0]
+    assert violation.rule == rule.id
+    assert not violation.not_evaluated
+
+
+def test_an_old_page_is_noticed_and_rewritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(docs, "PAGE", tmp_path / "policies.md")
+    assert docs.main(["--check"]) == 1
+    assert "policies.md is out of date: run `python -m policies.docs`" in capsys.readouterr().err
+    assert docs.main([]) == 0
+    assert docs.main(["--check"]) == 0

@@ -1,4 +1,4 @@
-"""The result of a run as a file: all that the run prints, once, with its level; whole at any moment."""
+"""The result of a run as a file: all that the run prints, once, with its level, whole, and without a secret."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY
 
 from policies.result import Finding, Result, plain, sarif
 from policies.rules.table import BY_ID
+from policies.secrets import HIDDEN, Secrets
 
 URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4"
 REFUSED = Finding("gpu-taint", "mandatory", "found", URN, "it lacks the taint", "Add the taint.")
@@ -76,3 +78,39 @@ def test_every_rule_is_described_in_sarif() -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "policies.md"
     headings = page.read_text(encoding="utf-8").splitlines()
     assert [link for link in described.values() if f"## {link.partition('#')[2]}" not in headings] == []
+
+
+def secret(value: Any) -> dict[str, Any]:
+    return {SPECIAL_SIG_KEY: SPECIAL_SECRET_SIG, "value": value}
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"taints": [{"key": "team", "value": secret("hunter2")}]},
+        {"taints": secret([{"key": "team", "value": "hunter2"}])},
+        secret({"deep": {"er": [["hunter2"]]}}),
+    ],
+)
+def test_a_secret_is_covered_wherever_it_was(properties: Any) -> None:
+    secrets = Secrets()
+    secrets.learn(properties)
+    assert secrets.hidden("has the taint hunter2:NoSchedule") == f"has the taint {HIDDEN}:NoSchedule"
+
+
+def test_what_is_no_secret_stays() -> None:
+    secrets = Secrets()
+    secrets.learn({"name": "hunter2", "count": secret(3.0), "flag": secret("on")})
+    assert secrets.hidden("on hunter2, 3 nodes") == "on hunter2, 3 nodes"
+
+
+def test_a_secret_inside_of_a_word_is_not_that_secret() -> None:
+    secrets = Secrets()
+    secrets.learn(secret("gpu"))
+    assert secrets.hidden("gpus of pool 'gpu'") == f"gpus of pool '{HIDDEN}'"
+
+
+def test_of_two_secrets_the_longer_is_covered_first() -> None:
+    secrets = Secrets()
+    secrets.learn([secret("red"), secret("red-team")])
+    assert secrets.hidden("red-team") == HIDDEN

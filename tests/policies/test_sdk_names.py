@@ -1,4 +1,4 @@
-"""The pack refuses to start, in one sentence, where the installed pulumi-policy lacks a name that it needs."""
+"""The pack starts only where pulumi-policy has the names that it needs; what it replaces there unpacks alike."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import ast
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from google.protobuf import json_format
+from google.protobuf.struct_pb2 import Struct
+from pulumi_policy import policy as sdk
+from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY, deserialize_properties
 
 from policies import sdk_hooks, sdk_names
+from policies.sdk_hooks import unpack_once
 
 POLICIES = Path(sdk_names.__file__).parent
 
@@ -63,3 +69,44 @@ def test_every_replaced_name_is_checked() -> None:
 def test_the_names_are_checked_before_the_pack_is_imported() -> None:
     text = (POLICIES / "__main__.py").read_text()
     assert 0 < text.index("sdk_names.require()") < text.index("from policies.pack import serve")
+
+
+SECRET = {SPECIAL_SIG_KEY: SPECIAL_SECRET_SIG, "value": "s3cr3t"}
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name in ("json_format", "deserialize_properties", "unknown_checking_proxy"):
+        monkeypatch.setattr(sdk, name, getattr(sdk, name))
+    unpack_once()
+    return sdk
+
+
+def message(**properties: Any) -> Struct:
+    struct = Struct()
+    struct.update(properties)
+    return struct
+
+
+def unpacked(installed: Any, struct: Struct, proxy_secrets: bool = False) -> Any:
+    return installed.deserialize_properties(installed.json_format.MessageToDict(struct), proxy_secrets)
+
+
+def test_values_are_those_of_the_sdk(installed: Any) -> None:
+    struct = message(count=2, nested={"list": [1, "a", None]}, secret=SECRET)
+    expected = deserialize_properties(json_format.MessageToDict(struct))
+    assert unpacked(installed, struct) == expected
+    assert expected["secret"] == "s3cr3t"
+
+
+def test_equal_content_is_unpacked_once_and_other_content_is_not_mistaken_for_it(installed: Any) -> None:
+    first, again, other = (unpacked(installed, message(count=count)) for count in (1, 1, 2))
+    assert first is again
+    assert other == {"count": 2}
+
+
+def test_a_remediation_changes_its_own_copy_only(installed: Any) -> None:
+    struct = message(tags=["a"])
+    mine = unpacked(installed, struct, proxy_secrets=True)
+    mine["tags"] = ["b"]
+    assert unpacked(installed, struct) == {"tags": ["a"]}

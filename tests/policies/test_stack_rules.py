@@ -1,4 +1,4 @@
-"""Rules over the whole stack: one change for each way to break a good one, which passes (test_trios.py)."""
+"""Rules over the whole stack: one change for each way to break a good one, which passes (test_corpus.py)."""
 
 from __future__ import annotations
 

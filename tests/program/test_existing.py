@@ -20,28 +20,20 @@ SECRET = "gpucluster:kubeconfig"
 EXAMPLE: dict[str, Any] = yaml.safe_load(EXISTING.read_text())["config"]
 POOL: dict[str, Any] = EXAMPLE["gpucluster:gpuPools"][0]
 SCALED = {"name": "a100", "gpu": "nvidia-a100-40gb", "capacity": "autoscaled", "maxNodes": 4}
-# Kind of an object → (group, resource) of the right to make it.
-RESOURCES = {
-    "core/v1:ConfigMap": ("", "configmaps"),
-    "core/v1:NamespacePatch": ("", "namespaces"),
-    "core/v1:ServiceAccount": ("", "serviceaccounts"),
-    "core/v1:ResourceQuota": ("", "resourcequotas"),
-    "apps/v1:DaemonSet": ("apps", "daemonsets"),
-    "policy/v1:PodDisruptionBudget": ("policy", "poddisruptionbudgets"),
-    "scheduling.k8s.io/v1:PriorityClass": ("scheduling.k8s.io", "priorityclasses"),
-    "rbac.authorization.k8s.io/v1:Role": ("rbac.authorization.k8s.io", "roles"),
-    "rbac.authorization.k8s.io/v1:RoleBinding": ("rbac.authorization.k8s.io", "rolebindings"),
-    "rbac.authorization.k8s.io/v1:ClusterRole": ("rbac.authorization.k8s.io", "clusterroles"),
-    "rbac.authorization.k8s.io/v1:ClusterRoleBinding": ("rbac.authorization.k8s.io", "clusterrolebindings"),
-    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": (
-        "admissionregistration.k8s.io",
-        "validatingadmissionpolicies",
-    ),
-    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": (
-        "admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings",
-    ),
+# What is made here. Each takes a right over its kind's plural.
+MADE = {
+    *("core/v1:ConfigMap", "core/v1:NamespacePatch", "core/v1:ServiceAccount", "core/v1:ResourceQuota"),
+    *("apps/v1:DaemonSet", "policy/v1:PodDisruptionBudget", "scheduling.k8s.io/v1:PriorityClass"),
+    *(f"rbac.authorization.k8s.io/v1:{kind}" for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")),
+    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy",
+    "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding",
 }
+
+
+def plural(kind: str) -> str:
+    """``PriorityClass`` → ``priorityclasses``."""
+    name = kind.removesuffix("Patch").lower()
+    return name[:-1] + "ies" if name.endswith("y") else name + ("es" if name.endswith("s") else "s")
 
 
 def recording(**changed: Any) -> Recording:
@@ -69,9 +61,10 @@ def test_every_object_is_covered_by_a_right_that_is_asked() -> None:
     ]
     program = recording(access=access)
     made = {each.type.removeprefix("kubernetes:") for each in program.resources if each.type.startswith("kubernetes:")}
-    assert made == {*RESOURCES} - {"core/v1:Namespace"}
+    assert made == MADE
     asked = rights(program)
-    for group, resource in RESOURCES.values():
+    for api, _, kind in (each.partition("/v1:") for each in MADE):
+        group, resource = api.removeprefix("core"), plural(kind)
         assert {"create", "patch"} <= asked[(group, resource, "")], resource
         assert "delete" in asked[(group, resource, "")] or resource == "namespaces"
     assert {"get", "list", "patch"} <= asked[("", "nodes", "")]

@@ -31,7 +31,7 @@ from tests.stacks import ROOT, run_program, run_with, settings_of, stack_name
 # The property that holds a group's present size, which its autoscaler changes. Objects of an autoscaler have none.
 SIZE_PROPERTIES = {
     "gcp:container/nodePool:NodePool": {"initialNodeCount", "nodeCount"},
-    # Looked up, because what is ignored is sent as it was recorded: eks/test_running_groups.py, aks/test_running_pools.py.
+    # Looked up, because what is ignored is sent as it was recorded: test_running_groups.py and test_running_pools.py.
     "aws:eks/nodeGroup:NodeGroup": set(),
     "azure-native:containerservice:AgentPool": set(),
     # The admin pool is listed by its cluster, which Azure creates with one pool at least.
@@ -85,10 +85,6 @@ def test_the_stacks_and_the_examples_of_the_seeds_are_tried() -> None:
 def test_the_one_stack_is_tried_on_every_cloud(cloud: str) -> None:
     assert f"one-{cloud}" in {stack_name(file) for file in FILES}
     assert cloud in {settings_of(one_stack.variant(name)).cloud for name in one_stack.VARIANTS}
-
-
-def test_the_program_is_short() -> None:
-    assert len((ROOT / "__main__.py").read_text().splitlines()) <= 60
 
 
 @each_stack

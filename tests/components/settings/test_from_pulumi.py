@@ -1,14 +1,16 @@
-"""Settings as the engine hands them over: JSON text, defaults of the project, encrypted values."""
+"""Settings as the engine hands them over (JSON, defaults, encrypted values), and what a workflow is told."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pulumi
 import pytest
 from pulumi.runtime import config as engine_config
 
+from components.settings import __main__ as command
 from components.settings import from_pulumi
 
 STACK = {
@@ -64,3 +66,17 @@ def test_a_placeholder_is_an_account_in_rehearsals_only(monkeypatch: pytest.Monk
     monkeypatch.delenv("GPUCLUSTER_WITHOUT_ACCOUNT")
     with pytest.raises(pulumi.RunError, match=r"placeholder of the examples\. Write your own: pulumi config set gcp:"):
         from_pulumi()
+
+
+def test_a_stack_says_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["Pulumi.prod.yaml"]) == 0
+    assert capsys.readouterr().out.splitlines() == ["cloud=gke", "region=us-central1"]
+
+
+def test_a_bad_stack_is_an_error_and_prints_no_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "Pulumi.bad.yaml"
+    file.write_text("config:\n  gpucluster:cloud: gek\n")
+    assert command.main([str(file)]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "gke" in printed.err

@@ -1,7 +1,9 @@
-"""The schema that editors use: it accepts every stack file that the program accepts, and refuses mistakes of form."""
+"""The schema that editors use refuses mistakes of form alone; the reference says what can be asked for where."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,10 @@ import jsonschema
 import pytest
 import yaml
 
-from components.settings import SettingsError, from_stack_file
+from components.settings import SettingsError, docs, from_stack_file
+from components.settings.fields import Section
 from components.settings.json_schema import stack_schema
+from components.settings.stack_file import StackFile
 from tests import one_stack
 from tests.components.settings.test_stack_cases import FILES, with_changes
 from tests.stacks import ROOT
@@ -93,3 +97,34 @@ def test_a_key_of_another_cloud_is_marked() -> None:
     content = yaml.safe_load((ROOT / "examples/kubeadm.yaml").read_text())
     content["config"]["gpucluster:region"] = "us-central1"
     assert errors(content)
+
+
+MEANINGS = json.loads(Path(docs.__file__).with_name("meanings.json").read_text())
+
+
+def sections(section: type[Section] = Section) -> Iterator[type[Section]]:
+    for each in section.__subclasses__():
+        yield each
+        yield from sections(each)
+
+
+def test_every_meaning_is_of_a_key_that_exists() -> None:
+    assert StackFile in sections()
+    keys = {each.__name__: {field.alias or name for name, field in each.model_fields.items()} for each in sections()}
+    assert [(name, key) for name, each in MEANINGS.items() for key in each if key not in keys.get(name, ())] == []
+
+
+@pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")
+def test_the_stack_that_wishes_are_added_to_is_accepted_everywhere(column: docs.Column) -> None:
+    """So a "no" in the reference is about the wish."""
+    assert docs.supports(column, {})
+    assert not docs.supports(column, {"gpuPools": {"maxNodes": 0}})
+    # A section that no wish is about yet is asked for, too.
+    assert not docs.supports(column, {"maintenance": {"hours": 0}})
+
+
+def test_the_reference_tells_apart_what_clouds_can_do() -> None:
+    answers = dict(docs.support())
+    assert all(len(row) == len([*docs.columns()]) for row in answers.values())
+    assert [title for title, row in answers.items() if not any(row)] == []
+    assert all(answers["`gpuPools[].drivers: none`"])

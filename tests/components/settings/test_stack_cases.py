@@ -2,7 +2,7 @@
 
 A case is the file's ``base`` (the one stack, where there is none) with other ``keys`` (a mapping is merged with the
 base's; null removes) and other values of its only GPU pool (``pool``). ``refused``: key path of each problem → a phrase
-of its message or remedy. ``day`` is today.
+of its message or remedy. ``day`` is today. A file in ``bad_stacks`` announces its problems in its first lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from components.settings import SettingsError, load
+from components.settings import SettingsError, from_stack_file, load
 from tests import one_stack
 from tests.components.settings.test_clouds import account, own_keys, t4
 
@@ -75,3 +75,38 @@ def test_what_a_cloud_does_not_support_is_refused(cloud: str, case: dict[str, An
 )
 def test_a_wish_is_expressed_or_answered(cloud: str, case: dict[str, Any]) -> None:
     check(problems(with_changes(own_keys(cloud), case), case.get("account", account(cloud))), case)
+
+
+BAD = sorted((Path(__file__).parent / "bad_stacks").glob("*.yaml"))
+
+
+def announced(file: Path) -> dict[str, str]:
+    """``# expect: <key path> | <phrase of the message or the remedy>`` lines: path → phrase."""
+    lines = (line for line in file.read_text().splitlines() if line.startswith("# expect: "))
+    return dict(line.removeprefix("# expect: ").split(" | ") for line in lines)
+
+
+@pytest.mark.parametrize("file", BAD, ids=lambda file: file.stem)
+def test_bad_stack_is_refused_with_path_and_remedy(file: Path) -> None:
+    expected = announced(file)
+    assert expected
+    with pytest.raises(SettingsError) as refused:
+        from_stack_file(file)
+    paths = [problem.path.removeprefix(f"{file.parent}/") for problem in refused.value.problems]
+    by_path = dict(zip(paths, refused.value.problems, strict=True))
+    assert sorted(paths) == sorted(expected), str(refused.value)
+    for path, phrase in expected.items():
+        assert phrase in str(by_path[path])
+        assert str(by_path[path]) in str(refused.value)
+
+
+def test_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        from_stack_file(tmp_path / "Pulumi.none.yaml")
+
+
+def test_file_that_is_not_text(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_bytes(b"\xff\xfe\x00config")
+    with pytest.raises(SettingsError, match="cannot be read"):
+        from_stack_file(file)

@@ -1,4 +1,4 @@
-"""What holds of every cloud's prices, and list prices that are known from elsewhere."""
+"""What holds of every cloud's prices and carbon data, and list prices that are known from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from facts import catalog
+from facts.catalog.carbon import carbon
 from facts.catalog.tables import by_key, rows
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
@@ -122,3 +123,16 @@ def test_more_gpus_cost_more_and_spot_costs_less(cloud: str, gpu: str) -> None:
                 assert full is None or spot is None or spot.usd < full.usd
             cheapest += [min(prices)] if prices else []
         assert cheapest == sorted(cheapest)
+
+
+def test_most_of_googles_regions_are_known_with_year_and_source() -> None:
+    figures = [carbon("gke", region) for region in catalog.of("gke").regions]
+    known = [one for one in figures if one is not None]
+    assert len(known) > len(figures) / 2
+    assert all(0 <= one.free_percent <= 100 and one.grid_grams_per_kwh >= 0 for one in known)
+    assert {(one.year, one.source.partition("/Google")[0]) for one in known} == {(2025, "https://github.com")}
+
+
+def test_what_is_not_published_is_none() -> None:
+    assert carbon("gke", "mars-west1") is None
+    assert carbon("eks", "us-east-1") is None

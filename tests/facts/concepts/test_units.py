@@ -1,4 +1,4 @@
-"""Kubernetes' quantities and Go's durations mean what their readers take them for; a count agrees with its noun."""
+"""Kubernetes' quantities, paths and answers, and Go's durations, mean what their readers take them for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from facts.concepts.counts import counted, largest
 from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import pod_requests, quantity
+from facts.concepts.rest import admission_warnings, failure, resource_path
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,42 @@ def test_one_is_singular_and_everything_else_is_not() -> None:
 def test_the_largest_are_three_in_an_order_that_does_not_depend_on_registration(order: int) -> None:
     amounts = [("t4", 1), ("l4", 2), ("a100", 1), ("h100", 0)]
     assert largest(amounts[::order]) == [("l4", 2), ("a100", 1), ("t4", 1)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (("v1", "nodes"), "/api/v1/nodes"),
+        (("v1", "pods", "", "team"), "/api/v1/namespaces/team/pods"),
+        (("apps/v1", "daemonsets", "x", "y"), "/apis/apps/v1/namespaces/y/daemonsets/x"),
+        (("v1", "pods", "../nodes", "c/d"), "/api/v1/namespaces/c%2Fd/pods/..%2Fnodes"),
+        (
+            ("rbac.authorization.k8s.io/v1", "clusterroles", "system:node"),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
+        ),
+    ],
+)
+def test_a_path_names_one_object_or_a_collection(arguments: tuple[str, ...], path: str) -> None:
+    assert resource_path(*arguments) == path
+
+
+def test_every_warning_of_every_header_is_read() -> None:
+    assert admission_warnings(['299 - "one", 299 - "two \\"quoted\\""', '299 - "three"', "nonsense"]) == (
+        "one",
+        'two "quoted"',
+        "three",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"message": "no such pod", "reason": "NotFound"}', ("no such pod", "NotFound")),
+        ('{"message": "no"}', ("no", "")),
+        (b"<html>bad gateway</html>\n", None),
+        (b"[1]", None),
+        (None, None),
+    ],
+)
+def test_an_error_answer_is_read_only_from_a_status(body: bytes | str | None, expected: tuple[str, str] | None) -> None:
+    assert failure(body) == expected

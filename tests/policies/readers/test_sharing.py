@@ -1,14 +1,18 @@
-"""Configurations that offer a GPU several times are found wherever they are, and refused beside an autoscaler."""
+"""Shared GPUs are found wherever they are configured; values of Helm releases, durations and windows are read."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import pulumi
 import pytest
 
-from facts.concepts.declared import GpuSharing, NodeGroup, Stack
+from facts.concepts.declared import GpuSharing, NodeGroup, Stack, Workload
+from facts.concepts.kubernetes import Toleration
 from facts.concepts.unknown import UNKNOWN
-from policies.readers import read_stack
+from policies.readers import read, read_stack
+from policies.readers.durations import longest_window, minutes_of
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.resource import Declared
 from policies.rules.sharing import visible
@@ -42,3 +46,76 @@ def test_sharing_is_refused_only_beside_an_autoscaler() -> None:
     assert violation.message == "ConfigMap 'plugin' advertises each GPU 4 times; the autoscaler of 't4' does not know."
     assert visible(Stack(groups=(NodeGroup("rack", "any", gpus_per_node=1),), sharing=(shared,))) == []
     assert visible(Stack(groups=(group,), sharing=(GpuSharing("c", UNKNOWN),)))[0].not_evaluated
+
+
+def release(chart: str, **properties: Any) -> list[Workload]:
+    inputs = {"chart": chart, "name": "r", "namespace": "gpu", **properties}
+    read_items = read(Declared("kubernetes:helm.sh/v3:Release", "x", "urn:x", inputs))
+    return [item for item in read_items if isinstance(item, Workload)]
+
+
+def test_values_in_files() -> None:
+    text = pulumi.StringAsset("daemonsets: {tolerations: [], annotations: {}}\nnfd: {enabled: false}\n")
+    (daemons,) = release("gpu-operator", valueYamlFiles=[text])
+    assert daemons.tolerations == ()
+    (daemons,) = release("gpu-operator", valueYamlFiles=[text], values={"daemonsets": {"tolerations": [{"key": "a"}]}})
+    assert daemons.tolerations == (Toleration("a", "Equal", ""),)
+    out_of_reach = pulumi.FileAsset("values.yaml")
+    daemons, discovery = release(
+        "gpu-operator", valueYamlFiles=[out_of_reach], values={"daemonsets": {"tolerations": []}}
+    )
+    assert (daemons.tolerations, discovery.tolerations) == ((), UNKNOWN)
+
+
+@pytest.mark.parametrize(("limits", "doubted"), [({"extra_resource_limits": {"nvidia.com/gpu": "1"}}, 0), ({}, 1)])
+def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(limits: Any, doubted: int) -> None:
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    spawned = {**limits, "tolerations": tolerations, "node_selector": {"gpucluster.dev/pool": "t4-1"}}
+    values = {"singleuser": {"profileList": [{"display_name": "t4", "kubespawner_override": spawned}]}}
+    assert len([workload for workload in release("jupyterhub", values=values) if workload.unknown_reason]) == doubted
+
+
+@pytest.mark.parametrize(
+    ("written", "minutes"),
+    [
+        ("10m", 10),
+        ("720h", 43_200),
+        ("1h30m", 90),
+        ("1.5h", 90),
+        ("90s", 1.5),
+        ("0", 0),
+        (0, 0),
+        (None, None),
+        ("10", UNKNOWN),
+        ("10 m", UNKNOWN),
+        ("10d", UNKNOWN),
+        ("h", UNKNOWN),
+        (10, UNKNOWN),
+        (UNKNOWN, UNKNOWN),
+    ],
+)
+def test_minutes(written: Any, minutes: Any) -> None:
+    assert minutes_of(written) == minutes
+
+
+@pytest.mark.parametrize(
+    ("schedule", "duration", "minutes"),
+    [
+        ("0 9 * * 1-5", "8h", 480),
+        ("0 0 * * *", "24h", math.inf),
+        ("@daily", "24h", math.inf),
+        ("0 0 * * *", "23h59m", 1439),
+        ("0 0 * * 1-5", "24h", 1440 * 2),
+        ("*/10 * * * *", "10m", math.inf),
+        ("*/10 * * * *", "9m", 9),
+        ("0,30 9-11 * * *", "30m", 180),
+        ("0 22,23 * * *", "90m", 150),
+        ("0 0 1 * *", "48h", 1440 * 3),
+        ("nonsense", "1h", UNKNOWN),
+        ("61-x * * * *", "1h", UNKNOWN),
+        ("0 9 * * *", UNKNOWN, UNKNOWN),
+        (UNKNOWN, "1h", UNKNOWN),
+    ],
+)
+def test_a_window_is_as_long_as_its_runs(schedule: Any, duration: Any, minutes: Any) -> None:
+    assert longest_window(schedule, duration) == minutes

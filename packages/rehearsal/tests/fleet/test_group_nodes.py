@@ -1,7 +1,8 @@
-"""Nodes of groups and of machines that join by themselves, with an API server that answers from a list."""
+"""Nodes of groups and of machines that join by themselves; idle time of theirs is compressed, and nothing else."""
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import pytest
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet import group_nodes
 from rehearsal.fleet.group_nodes import FleetError
+from rehearsal.fleet.idle_time import put_back
 from rehearsal.fleet.machine_nodes import manifest
 from rehearsal.fleet.nodes import GROUP_LABEL
 from rehearsal.simulation import Node
@@ -77,3 +79,45 @@ def test_a_node_has_its_size_from_its_first_moment() -> None:
 def test_its_gpus_come_later() -> None:
     status = manifest(replace(NODE, gpus=4))["status"]
     assert status["capacity"]["nvidia.com/gpu"] == status["allocatable"]["nvidia.com/gpu"] == "0"
+
+
+NOW = datetime.datetime(2026, 11, 22, 12, 0, 0, tzinfo=datetime.timezone.utc)
+
+
+def ago(idle: float) -> str:
+    return (NOW - datetime.timedelta(seconds=idle)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def claim(
+    idle: float, group: str = "karpenter.k8s.aws", initialized: str = "True", event: bool = True
+) -> dict[str, Any]:
+    conditions = [{"type": "Initialized", "status": initialized, "lastTransitionTime": ago(idle)}]
+    status = {"conditions": conditions, **({"lastPodEventTime": ago(idle)} if event else {})}
+    return {"metadata": {"name": "c"}, "spec": {"nodeClassRef": {"group": group}}, "status": status}
+
+
+def pool(after: str | None = "10m") -> dict[str, Any]:
+    return {"spec": {"disruption": {} if after is None else {"consolidateAfter": after}}}
+
+
+@pytest.mark.parametrize("event", [True, False])
+def test_a_second_of_idleness_is_all_that_the_pool_asks_for(event: bool) -> None:
+    assert put_back(claim(1, event=event), pool(), NOW) == NOW - datetime.timedelta(minutes=10)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (claim(0), pool()),  # a pod has just come or gone
+        (claim(5), pool("Never")),
+        (claim(600), pool()),  # far enough back already
+        (claim(5), pool("0s")),
+        (claim(5), pool(None)),
+        (claim(5, initialized="False"), pool()),
+        (claim(5, initialized="Unknown"), pool()),
+        (claim(5, group="karpenter.kwok.sh"), pool()),  # the fleet's own, which is fast enough
+        ({**claim(5), "metadata": {"name": "c", "deletionTimestamp": ago(1)}}, pool()),
+    ],
+)
+def test_what_stays(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert put_back(one, other, NOW) is None

@@ -1,4 +1,4 @@
-"""What an account does not have is refused in its cloud's words; the neighbour that it has is given."""
+"""What an account does not have, or may not use, is refused in its cloud's words; its neighbour is given."""
 
 from __future__ import annotations
 
@@ -259,3 +259,44 @@ def test_a_policy_denies_stored_data_without_a_customers_key(own: bool, tmp_path
         inputs = {**program.only(token).inputs, "project": google.PROJECT}
         gke.takes(token, inputs, None if own else "restrictNonCmekServices")
     gke.stop()
+
+
+GOOGLES = "projects/keys/locations/us-central1/keyRings/r/cryptoKeys/d"
+AGENT = f"serviceAccount:service-{project_number(google.PROJECT)}@compute-system.iam.gserviceaccount.com"
+AUTO_SCALING = "arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+OPERATIONS = ["CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo"]
+
+
+def test_google_wants_its_agent_to_have_the_key_and_the_key_in_its_region(tmp_path: Path) -> None:
+    gke = google.Google(tmp_path)
+    pool = google.cpu_pool(cluster=gke.cluster().id)
+    encrypted = {**pool, "nodeConfig": {**pool["nodeConfig"], "bootDiskKmsKey": GOOGLES}}
+    gke.refuses(google.POOL, encrypted, r"useToEncrypt.*compute-system")
+    member = {"cryptoKeyId": GOOGLES, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": AGENT}
+    gke.create(google.KEY_MEMBER, member)
+    elsewhere = GOOGLES.replace("us-central1", "europe-west4")
+    with pytest.raises(ProviderError, match="not a key in 'us-central1'"):
+        gke.create(google.POOL, {**encrypted, "nodeConfig": {**pool["nodeConfig"], "bootDiskKmsKey": elsewhere}})
+    assert gke.create(google.POOL, encrypted).state["nodeConfig"]["bootDiskKmsKey"] == GOOGLES
+    gke.stop()
+
+
+def test_auto_scaling_starts_nothing_with_a_key_that_it_may_not_use(tmp_path: Path) -> None:
+    eks = amazon.Amazon(tmp_path)
+    try:
+        eks.cluster()
+        key = eks.create(amazon.KEY, {}).state["arn"]
+        disk = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": 50, "encrypted": "true", "kmsKeyId": key}}
+        template = eks.create(amazon.TEMPLATE, {"name": "own-key", "blockDeviceMappings": [disk]})
+        of_it = {"launchTemplate": {"id": template.id, "version": "1"}}
+        nodes = {"scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 2}}
+        with pytest.raises(ProviderError, match="AsgInstanceLaunchFailures"):
+            eks.node_group(**of_it, **nodes)
+        grant = {"keyId": key, "granteePrincipal": AUTO_SCALING}
+        eks.create(amazon.GRANT, {**grant, "operations": OPERATIONS[1:]})
+        with pytest.raises(ProviderError, match="AsgInstanceLaunchFailures"):
+            eks.node_group(**of_it, **nodes)
+        eks.create(amazon.GRANT, {**grant, "operations": OPERATIONS, "name": "whole"})
+        assert eks.node_group(**of_it, **nodes).id
+    finally:
+        eks.stop()

@@ -1,4 +1,4 @@
-"""A whole account of every simulated cloud: in which order it goes, and what becomes of what failed half-way."""
+"""A whole account of every simulated cloud: in which order it goes, what failed half-way, and its tags."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from packages.rehearsal.tests.providers.driver import Account, Step
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke.account import Google
 from packages.rehearsal.tests.providers.test_contract import CLOUDS, ROWS, before
-from rehearsal.providers.base import Created, ProviderError
+from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup
 
 IN_USE: dict[type[Account], dict[str, str]] = {
@@ -105,3 +105,48 @@ def test_what_fails_half_way_is_recorded_and_resumed(
 def _without_labels(account: Account) -> dict[str, SimulatedNodeGroup]:
     """The machines; an update that does not name a label of Azure's own takes that away."""
     return {name: replace(group, labels={}) for name, group in account.fleet.groups.items()}
+
+
+# Of each cloud a resource that carries them, by which input, a tag that is one and some that are none.
+KINDS: tuple[tuple[type[Account], str, str, dict[str, str], tuple[dict[str, str], ...]], ...] = (
+    (
+        Google,
+        "gcp:container/cluster:Cluster",
+        "resourceLabels",
+        {"cost-center": "a_1"},
+        ({"CostCenter": "a"}, {"cost-center": "A"}, {f"k{index}": "" for index in range(65)}),
+    ),
+    (
+        Amazon,
+        "aws:ec2/vpc:Vpc",
+        "tags",
+        {"CostCenter": "a/b c"},
+        ({"aws:x": "a"}, {"x?": "a"}, {"k" * 129: ""}, {"k": "v" * 257}, {f"k{index}": "" for index in range(51)}),
+    ),
+    (
+        Microsoft,
+        "azure-native:resources:ResourceGroup",
+        "tags",
+        {"Cost Center": "a/b?"},
+        ({"cost/center": "a"}, {"Azure-x": "a"}, {"Team": "a", "team": "b"}, {f"k{index}": "" for index in range(51)}),
+    ),
+)
+each_cloud = pytest.mark.parametrize(
+    ("cloud", "type", "key", "good", "bad"), KINDS, ids=[cloud.__name__ for cloud, *_ in KINDS]
+)
+
+
+@each_cloud
+def test_tags_are_taken_or_refused_as_the_cloud_writes_them(
+    cloud: type[Account], type: str, key: str, good: dict[str, str], bad: tuple[dict[str, str], ...], tmp_path: Path
+) -> None:
+    step = next(step for step in cloud.steps() if step.type == type)
+    case = before(cloud, step, tmp_path)
+    inputs: Properties = {**step.inputs, key: good}
+    try:
+        assert case.account.preview(type, inputs)[key] == good
+        for tags in bad:
+            with pytest.raises(ProviderError):
+                case.account.preview(type, {**inputs, key: tags})
+    finally:
+        case.account.stop()

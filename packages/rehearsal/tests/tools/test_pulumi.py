@@ -1,15 +1,18 @@
-"""Which installed Pulumi is used and which is passed over, with the reason."""
+"""Which installed Pulumi is used or passed over, with the reason; what is shown while a stage runs."""
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
 import pytest
 
+from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.tools import plan
 from rehearsal.tools.modules import PREVIEW
 from rehearsal.tools.plan import FILES, SystemPulumi, make_plan
+from rehearsal.tools.progress import Progress, duration
 
 
 def _install(folder: Path, version: str, without: tuple[str, ...] = ()) -> Path:
@@ -74,3 +77,43 @@ def test_another_version_gives_another_folder(tmp_path: Path) -> None:
     (folder / "pulumi").write_text("#!/bin/sh\necho v3.246.0\n")
     assert make_plan(environ).folder != before
     assert make_plan({**environ, "PATH": ""}).folder != before
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _run_stage(out: io.StringIO) -> str:
+    with Progress(out, interval=0.01).stage("etcd: build", "about 6 s") as stage:
+        stage.detail = "7 packages compiled, " * 40
+        eventually("its detail is shown", lambda: "7 packages" in out.getvalue())
+    return out.getvalue()
+
+
+def test_a_log_gets_whole_lines() -> None:
+    first, *between, last = _run_stage(io.StringIO()).splitlines()
+    assert first == "etcd: build (about 6 s) …"
+    assert between
+    assert all(line.startswith("  etcd: build: 0") for line in between)
+    assert last.startswith("etcd: build: done in 0")
+
+
+def test_a_terminal_gets_one_line_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = _run_stage(_Terminal())
+    assert shown.count("\n") == 2
+    updates = shown.split("\r\x1b[K")[1:-1]
+    assert any("7 packages" in update for update in updates)
+    assert all(len(update) < 60 for update in updates)
+
+
+def test_a_failed_stage_says_so() -> None:
+    out = io.StringIO()
+    with pytest.raises(ValueError, match="broken"), Progress(out).stage("etcd: build"):
+        raise ValueError("broken")
+    assert "etcd: build: failed after 0 s" in out.getvalue()
+
+
+def test_durations() -> None:
+    assert [duration(seconds) for seconds in (0.12, 12, 187)] == ["0.1 s", "12 s", "3 min 07 s"]

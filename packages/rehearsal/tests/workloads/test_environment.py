@@ -1,13 +1,18 @@
-"""A container's environment is what its pod's specification says, or it is not started."""
+"""A container's environment is its pod's specification; its status and differences are as on a real node."""
 
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rehearsal.cluster.images import KARPENTER, ImageBinary
+from rehearsal.simulation import Injection
+from rehearsal.workloads.container import ContainerState, Ended, pod_status
 from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand
+from rehearsal.workloads.substitutions import probe_url, substitute
 
 NODE: dict[str, Any] = {"status": {"allocatable": {"cpu": "1930m", "memory": "3Gi"}}}
 OBJECTS = {
@@ -96,3 +101,103 @@ def test_arguments_follow_the_programs_name() -> None:
     container = {"command": ["/bin/it", "serve"], "args": ["--level=$(LEVEL)"]}
     assert arguments(container, {"LEVEL": "debug"}) == ["serve", "--level=debug"]
     assert arguments({}, {}) == []
+
+
+OTHER = {"type": "PodScheduled", "status": "True"}
+POD: dict[str, Any] = {
+    "spec": {"containers": [{"name": "main", "image": "x"}, {"name": "side", "image": "y"}]},
+    "status": {"startTime": "2026-11-01T00:00:00Z", "conditions": [OTHER, {"type": "Ready", "status": "True"}]},
+}
+
+
+def status_of(state: ContainerState) -> tuple[str, dict[str, str], dict[str, Any]]:
+    status = pod_status(POD, "main", state)
+    conditions = {each["type"]: each["status"] for each in status["conditions"]}
+    return status["phase"], conditions, {each["name"]: each for each in status["containerStatuses"]}
+
+
+@pytest.mark.parametrize(
+    ("state", "phase", "ready"),
+    [
+        (ContainerState(waiting="ErrImagePull", message="no such version"), "Pending", "False"),
+        (ContainerState(running=True), "Running", "False"),
+        (ContainerState(running=True, ready=True), "Running", "True"),
+        (ContainerState(waiting="CrashLoopBackOff", restarts=1, last=Ended(1, "boom")), "Running", "False"),
+    ],
+)
+def test_phase_and_readiness(state: ContainerState, phase: str, ready: str) -> None:
+    actual_phase, conditions, containers = status_of(state)
+    assert (actual_phase, conditions["Ready"], conditions["ContainersReady"]) == (phase, ready, ready)
+    assert containers["main"]["ready"] is (ready == "True")
+
+
+def test_a_crash_shows_its_last_words_and_is_counted() -> None:
+    _, _, containers = status_of(ContainerState(waiting="CrashLoopBackOff", restarts=2, last=Ended(139, "boom")))
+    main = containers["main"]
+    assert (main["restartCount"], main["state"]["waiting"]["reason"]) == (2, "CrashLoopBackOff")
+    assert (main["lastState"]["terminated"]["exitCode"], main["lastState"]["terminated"]["message"]) == (139, "boom")
+
+
+def test_what_others_wrote_stays() -> None:
+    status = pod_status(POD, "main", ContainerState(running=True, ready=True))
+    assert OTHER in status["conditions"]
+    assert status["startTime"] == POD["status"]["startTime"]
+    assert [each["type"] for each in status["conditions"]].count("Ready") == 1
+
+
+PROGRAM = ImageBinary(KARPENTER, "1.14.1", Path("/tools/karpenter"), ("METRICS_PORT", "HEALTH_PROBE_PORT"))
+DECLARED = {"METRICS_PORT": "8080", "HEALTH_PROBE_PORT": "8081", "CLUSTER_NAME": "demo"}
+CONTAINER: dict[str, Any] = {"ports": [{"name": "http", "containerPort": 8081}]}
+
+
+def made(declared: dict[str, str] | None = None, **changes: Any) -> tuple[dict[str, str], dict[int, int]]:
+    usual: dict[str, Any] = {
+        "api_server": "127.0.0.1:6443",
+        "namespace": "kube-system",
+        "folder": Path("/run/pod"),
+        "kubeconfig": Path("/run/pod/kubeconfig"),
+        "injected": Injection({}),
+        "tokens": None,
+        "free_ports": lambda count: list(range(40001, 40001 + count)),
+    }
+    return substitute({**DECLARED, **(declared or {})}, PROGRAM, **{**usual, **changes})
+
+
+def test_settings_pass_unchanged_and_ports_are_free_ones() -> None:
+    variables, ports = made()
+    assert variables["CLUSTER_NAME"] == "demo"
+    assert (variables["METRICS_PORT"], variables["HEALTH_PROBE_PORT"]) == ("40001", "40002")
+    assert ports == {8080: 40001, 8081: 40002}
+    assert (variables["KUBERNETES_SERVICE_HOST"], variables["KUBERNETES_SERVICE_PORT"]) == ("127.0.0.1", "6443")
+
+
+def test_nothing_of_the_person_who_rehearses_is_read() -> None:
+    variables, _ = made()
+    assert variables["HOME"] == variables["TMPDIR"] == "/run/pod"
+
+
+def test_a_port_that_is_not_declared_is_assigned_too() -> None:
+    variables, ports = made({"METRICS_PORT": ""})
+    assert variables["METRICS_PORT"] == "40001"
+    assert ports == {8081: 40002}
+
+
+def test_the_cloud_adds_and_never_overwrites() -> None:
+    injected = Injection({"AWS_REGION": "us-west-2", "CLUSTER_NAME": "other"}, "audience", "TOKEN_FILE")
+    variables, _ = made(injected=injected, tokens=Path("/run/pod/cloud-token"))
+    assert (variables["AWS_REGION"], variables["CLUSTER_NAME"]) == ("us-west-2", "demo")
+    assert variables["TOKEN_FILE"] == "/run/pod/cloud-token"
+    assert "TOKEN_FILE" not in made(injected=Injection({"AWS_REGION": "us-west-2"}))[0]
+
+
+@pytest.mark.parametrize(
+    ("probe", "url"),
+    [
+        ({"httpGet": {"path": "/readyz", "port": "http"}}, "http://127.0.0.1:40002/readyz"),
+        ({"httpGet": {"path": "/readyz", "port": 8081}}, "http://127.0.0.1:40002/readyz"),
+        ({"httpGet": {"port": 9090}}, "http://127.0.0.1:9090/"),
+        ({"exec": {"command": ["true"]}}, None),
+    ],
+)
+def test_probes_go_where_the_program_listens(probe: dict[str, Any], url: str | None) -> None:
+    assert probe_url(probe, CONTAINER, {8081: 40002}) == url

@@ -1,4 +1,4 @@
-"""The order in which AKS's autoscaler tries pools, as the ConfigMap in the cluster says."""
+"""The order in which AKS's autoscaler tries pools, as the ConfigMap says and an expander reads it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.providers.aks.cloud import Subscription
 from rehearsal.providers.aks.nodes import scale_set
 from rehearsal.providers.aks.ranking import Ranking
-from rehearsal.providers.priority_expander import NAME
+from rehearsal.providers.priority_expander import NAME, priorities, rank
 from rehearsal.providers.store import Store
 
 PRIORITY = {"expander": "priority"}
@@ -163,3 +163,25 @@ def test_the_watch_outlives_an_error(azure: Microsoft) -> None:
     assert twice.wait(PATIENCE)
     watch.close()
     assert not watch.is_alive()
+
+
+def read_map(text: str, namespace: str = "kube-system") -> dict[str, Any]:
+    return {"metadata": {"namespace": namespace, "name": NAME}, "data": {"priorities": text}}
+
+
+def test_the_highest_number_that_matches_ranks_first_and_what_none_matches_has_no_rank() -> None:
+    numbers = priorities([read_map("10: ['^eks-.*-']\n50: ['spot']\n30: ['^eks-gpu-1-']")], "kube-system")
+    assert not isinstance(numbers, str)
+    ranks = [rank(name, numbers) for name in ("eks-gpu-1-spot-x", "eks-gpu-1-x", "eks-gpu-8-x", "other")]
+    assert ranks == [-50, -30, -10, None]
+
+
+@pytest.mark.parametrize("text", ["", "10: ['*']", "ten: [.*]", "10: 5", "- 10", "{", "10: [.*]\n20: ['(']"])
+def test_one_invalid_part_spoils_all(text: str) -> None:
+    assert "not a map" in str(priorities([read_map(text)], "kube-system"))
+    assert "not a map" in str(priorities([{"metadata": read_map("")["metadata"]}], "kube-system"))
+
+
+def test_it_is_in_the_autoscalers_namespace() -> None:
+    assert "does not exist" in str(priorities([read_map("10: [.*]", "default")], "kube-system"))
+    assert "does not exist" in str(priorities([], "kube-system"))

@@ -1,4 +1,4 @@
-"""Create, read, update and delete, through restarts, crashes and wrong references."""
+"""Create, read, update and delete, through restarts, crashes, wrong references and wrong inputs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks import account as aks
+from packages.rehearsal.tests.providers.aks.account import CLUSTER, EXAMPLES, POOL, Microsoft, cluster, gpu_pool
 from rehearsal.providers.aks.versions import KUBERNETES
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.store import Record, Store
@@ -56,15 +57,6 @@ def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: aks.Microsoft
         ProviderError, match=f"cannot create already existing resource '{aks.CLUSTER_ID}/agentPools/system'"
     ):
         azure.create(aks.POOL, {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
-
-
-def test_a_preview_already_refuses_what_azure_would_refuse(azure: aks.Microsoft) -> None:
-    with pytest.raises(ProviderError, match="at least one system pool"):
-        azure.preview(aks.CLUSTER, aks.cluster(agentPoolProfiles=[aks.system_pool(mode="User")]))
-    with pytest.raises(ProviderError, match=r"agentPoolProfile\.count is invalid"):
-        azure.preview(aks.CLUSTER, aks.cluster(agentPoolProfiles=[aks.system_pool(count=0)]))
-    with pytest.raises(ProviderError, match="spot node pool cannot be a system pool"):
-        azure.preview(aks.POOL, aks.gpu_pool(mode="System", count=1, minCount=1))
 
 
 def test_a_location_comes_from_the_provider_else_from_the_resource_group(tmp_path: Path) -> None:
@@ -255,3 +247,18 @@ def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: aks.Mi
         pool["name"]: (pool["count"], pool["currentOrchestratorVersion"]) for pool in described["agentPoolProfiles"]
     }
     assert pools == {"system": (1, KUBERNETES), "t4spot": (2, KUBERNETES)}
+
+
+ROWS = yaml.safe_load(Path(__file__).with_name("inputs.yaml").read_text())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["message"])
+def test_inputs_that_no_request_can_have(azure: Microsoft, row: dict[str, Any]) -> None:
+    with pytest.raises(ProviderError, match=row["message"]):
+        azure.check(row["type"], EXAMPLES.inputs(row["of"])(**row["changes"]))
+
+
+def test_names_of_exactly_the_longest_kind_pass(azure: Microsoft) -> None:
+    assert azure.check(POOL, gpu_pool(agentPoolName="a" * 12))
+    assert azure.check(CLUSTER, cluster(resourceName="a" * 63))
+    assert azure.check(POOL, gpu_pool(count=3.0))

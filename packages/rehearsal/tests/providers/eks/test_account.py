@@ -1,4 +1,4 @@
-"""The account: through several engines and wrong references, and what exists before the program."""
+"""The account: through several engines, what exists before the program, and what is left over."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from components.settings import from_stack_file
 from packages.rehearsal.tests.providers.eks import account as eks
+from packages.rehearsal.tests.providers.eks.account import KEY, VPC, Amazon
 from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.eks import AwsProvider
@@ -142,3 +143,34 @@ def test_only_named_resources_have_a_fixed_id(aws: AwsProvider) -> None:
     existing = from_stack_file(COMPANY).network.existing
     assert existing is not None
     assert another != existing.network
+
+
+def test_a_new_account_holds_nothing_that_counts(tmp_path: Path) -> None:
+    amazon = Amazon(tmp_path)
+    account = amazon.account
+    account.call("ec2", "DescribeVpcs")
+    account.call("ec2", "ModifyEbsDefaultKmsKeyId", KmsKeyId="")
+    account.call("iam", "CreateServiceLinkedRole", AWSServiceName="eks.amazonaws.com")
+    assert amazon.provider.inventory() == []
+
+
+def test_resources_of_the_program_and_of_others_count_until_they_are_deleted(tmp_path: Path) -> None:
+    amazon = Amazon(tmp_path)
+    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
+    amazon.account.call("logs", "CreateLogGroup", logGroupName="/aws/eks/demo/cluster")
+    image = "ami-0123456789abcdef0"
+    amazon.account.call("ec2", "RunInstances", ImageId=image, MinCount=1, MaxCount=1)
+    (instance,) = (each for each in amazon.provider.inventory() if each.startswith("EC2 instance "))
+    assert {f"VPC {vpc.id}", "log group /aws/eks/demo/cluster"} <= set(amazon.provider.inventory())
+    amazon.account.call("ec2", "TerminateInstances", InstanceIds=[instance.rpartition(" ")[2]])
+    amazon.account.call("logs", "DeleteLogGroup", logGroupName="/aws/eks/demo/cluster")
+    amazon.delete(VPC, vpc)
+    assert not [each for each in amazon.provider.inventory() if not each.startswith("EBS volume ")]
+
+
+def test_a_key_that_waits_for_its_deletion_does_not_count(tmp_path: Path) -> None:
+    amazon = Amazon(tmp_path)
+    key = amazon.create(KEY, {"description": "secrets"})
+    assert amazon.provider.inventory() == [f"KMS key {key.id}"]
+    amazon.delete(KEY, key)
+    assert amazon.provider.inventory() == []

@@ -10,13 +10,11 @@ import pytest
 
 from packages.rehearsal.tests.providers.eks.account import NODE_GROUP, Amazon
 from packages.rehearsal.tests.providers.eks.answers import answers
-from rehearsal.providers.base import Created, Previous
 from tests.components import eks_specs
 
-EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
 CASES: dict[str, dict[str, Any]] = {
     "usual": {},
-    "wide": {"zones": eks_specs.THREE_ZONES, "nat_per_zone": True, "addons": EVERY_ADDON},
+    "wide": {"zones": eks_specs.THREE_ZONES, "nat_per_zone": True, "addons": eks_specs.EVERY_ADDON},
     "karpenter": {"autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES},
 }
 
@@ -52,15 +50,3 @@ def test_what_the_program_declares_is_made_and_removed(amazon: Amazon, case: str
         assert amazon.read(type_, resource.id, resource.inputs).inputs == resource.inputs
         amazon.delete(type_, resource)
     assert amazon.fleet.clusters == {}
-
-
-def test_running_the_program_again_changes_nothing(amazon: Amazon) -> None:
-    eks_specs.run(eks_specs.gpu_pool())
-    for type_, created in amazon.made:
-        assert changes_of(amazon, type_, created) == (), type_
-
-
-def changes_of(amazon: Amazon, type_: str, created: Created) -> tuple[str, ...]:
-    inputs = created.inputs or {}
-    again = amazon.check(type_, inputs, inputs)
-    return amazon.provider.diff(amazon.request(type_), created.id, Previous(inputs, created.state), again, ()).changes

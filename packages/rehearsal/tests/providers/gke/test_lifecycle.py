@@ -1,15 +1,16 @@
-"""Create, read, update, replace and delete, through restarts, crashes and wrong references."""
+"""Create, read, update, replace and delete, through restarts, crashes, wrong references and ignored changes."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.gke import account as gke
+from packages.rehearsal.tests.providers.gke.account import POOL, Google, gpu_pool
 from rehearsal.providers.base import Previous, ProviderError
+from rehearsal.providers.differences import parse_path
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.store import Record, Store
 
@@ -126,11 +127,6 @@ def test_a_preview_creates_nothing_and_knows_what_it_cannot_know(google: gke.Goo
     assert account["email"] == f"gpu-dev-nodes@{gke.PROJECT}.iam.gserviceaccount.com"
 
 
-def test_a_preview_refuses_what_the_server_would_refuse(google: gke.Google) -> None:
-    with pytest.raises(ProviderError, match="must be a /28"):
-        google.preview(gke.CLUSTER, gke.cluster(privateClusterConfig={"masterIpv4CidrBlock": "172.16.0.0/24"}))
-
-
 def test_names_are_made_as_the_provider_makes_them(google: gke.Google) -> None:
     inputs = google.check(gke.POOL, gke.gpu_pool(name=None), name="My-Long-Pool-Name-That-Exceeds-The-Forty-Characters")
     assert len(inputs["name"]) == 40
@@ -157,12 +153,6 @@ def test_data_sources(google: gke.Google) -> None:
         google.provider.invoke("gcp:compute/getZones:getZones", {"region": "mars-north1"})
 
 
-def test_the_state_file_is_plain_json(google: gke.Google, tmp_path: Path) -> None:
-    network, _ = google.network()
-    first = json.loads((tmp_path / "gcp.json").read_text())[0]
-    assert (first["type"], first["id"]) == (gke.NETWORK, network.id)
-
-
 @pytest.mark.parametrize("key", ["labels", "resourceLabels"])
 def test_taking_the_last_label_of_a_pool_away_is_a_request_that_says_nothing(google: gke.Google, key: str) -> None:
     google.cluster()
@@ -171,3 +161,41 @@ def test_taking_the_last_label_of_a_pool_away_is_a_request_that_says_nothing(goo
     google.update(gke.POOL, made, fewer)
     with pytest.raises(ProviderError, match="At least one of"):
         google.update(gke.POOL, made, gke.gpu_pool(nodeConfig={key: {}}))
+
+
+def test_a_replacement_of_the_same_name_deletes_first(google: Google) -> None:
+    assert google.diff(POOL, gpu_pool(), gpu_pool(nodeConfig={"spot": False})).delete_before_replace
+    assert not google.diff(POOL, gpu_pool(), gpu_pool(name="other")).delete_before_replace
+    auto_named = gpu_pool(name=None)
+    assert not google.diff(POOL, auto_named, gpu_pool(name=None, nodeConfig={"spot": False})).delete_before_replace
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    ["nodeConfig", "nodeConfig.labels", "nodeConfig.labels.team", 'nodeConfig["labels"]', "nodeConfig.labels.*"],
+)
+def test_ignored_changes(google: Google, ignored: str) -> None:
+    new = gpu_pool(nodeConfig={"labels": {"team": "speech"}})
+    assert google.diff(POOL, gpu_pool(), new, (ignored,)).changes == ()
+    assert google.diff(POOL, gpu_pool(), new, ("nodeConfig.label", "autoscaling")).changes == (
+        "nodeConfig.labels.team",
+    )
+
+
+def test_ignored_elements(google: Google) -> None:
+    new = gpu_pool(nodeConfig={"taints": [{"key": "nvidia.com/gpu", "value": "no", "effect": "NO_SCHEDULE"}]})
+    for path in ("nodeConfig.taints[*].value", "nodeConfig.taints[0]", "nodeConfig.taints[*]"):
+        assert google.diff(POOL, gpu_pool(), new, (path,)).changes == ()
+
+
+def test_keys_that_need_quotes(google: Google) -> None:
+    old = gpu_pool(nodeConfig={"labels": {"gpucluster.dev/pool": "a"}})
+    new = gpu_pool(nodeConfig={"labels": {"gpucluster.dev/pool": "b"}})
+    path = 'nodeConfig.labels["gpucluster.dev/pool"]'
+    assert google.diff(POOL, old, new).changes == (path,)
+    assert google.diff(POOL, old, new, (path,)).changes == ()
+    assert google.diff(POOL, old, new, ("nodeConfig.labels",)).changes == ()
+
+
+def test_a_key_is_no_index() -> None:
+    assert parse_path('a["0"][0].b') == ("a", "0", 0, "b")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.providers.eks import account as eks
-from rehearsal.providers.eks.aws_api import moto_backend
 from rehearsal.providers.eks.base.supply import CapacityReservation, Supply
 from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
 
@@ -44,20 +43,6 @@ def test_one_market_runs_dry_and_the_other_does_not() -> None:
 def _types(amazon: eks.Amazon, *names: str) -> set[str]:
     answer = amazon.account.call("ec2", "DescribeInstanceTypes", InstanceTypes=list(names))
     return {each["InstanceType"] for each in answer["InstanceTypes"]}
-
-
-def test_a_machine_type_is_written_down_once(amazon: eks.Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Other tests have asked before.
-    monkeypatch.setattr(moto_backend, "_written", {})
-    assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
-
-    def refuse(request: Any) -> None:
-        raise AssertionError(f"moto was asked again: {request.body}")
-
-    monkeypatch.setattr(moto_backend, "_asked", refuse)
-    assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
-    with pytest.raises(AssertionError, match="asked again"):
-        _types(amazon, "g5.xlarge")
 
 
 def test_what_changes_is_asked_every_time(amazon: eks.Amazon) -> None:

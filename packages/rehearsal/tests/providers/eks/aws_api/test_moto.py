@@ -69,15 +69,6 @@ def test_a_fleets_instances_get_neither_the_templates_role_nor_its_groups(moto: 
     assert group not in [each["GroupId"] for each in instance["SecurityGroups"]]
 
 
-@shows("ec2", "CreateFleet")
-def test_a_fleet_starts_what_the_zone_does_not_have(moto: None) -> None:
-    ec2 = client("ec2")
-    template(ec2)
-    answer = fleet(ec2, {"InstanceType": "no-such.type", "ImageId": "ami-0"})
-    assert answer["Instances"]
-    assert not answer.get("Errors")
-
-
 @shows("ec2", "RunInstances")
 def test_a_dry_run_does_not_look_at_the_templates_role(moto: None) -> None:
     ec2 = client("ec2")
@@ -156,29 +147,6 @@ def test_waiting_for_a_message_is_part_of_the_request(moto: None, monkeypatch: p
 def test_some_requests_moto_does_not_know(moto: None, service: str, operation: str, params: dict[str, Any]) -> None:
     with pytest.raises(Exception, match=r"not been implemented|Not yet implemented|404"):
         getattr(client(service), operation)(**params)
-
-
-def test_an_instance_does_not_know_its_zones_id_nor_that_it_is_spot(moto: None) -> None:
-    ec2 = client("ec2")
-    market = {"MarketType": "spot"}
-    run = ec2.run_instances(ImageId="ami-1", MinCount=1, MaxCount=1, InstanceMarketOptions=market)
-    id = run["Instances"][0]["InstanceId"]
-    instance = ec2.describe_instances(InstanceIds=[id])["Reservations"][0]["Instances"][0]
-    assert instance["InstanceLifecycle"] == "spot"
-    assert "SpotInstanceRequestId" not in instance
-    assert "AvailabilityZoneId" not in instance["Placement"]
-
-
-def test_the_role_of_spot_has_another_name(moto: None) -> None:
-    from moto.iam.models import SERVICE_NAME_CONVERSION
-
-    known = SERVICE_NAME_CONVERSION.pop("spot", None)
-    try:
-        made = client("iam").create_service_linked_role(AWSServiceName="spot.amazonaws.com")
-        assert made["Role"]["RoleName"] != "AWSServiceRoleForEC2Spot"
-    finally:
-        if known:
-            SERVICE_NAME_CONVERSION["spot"] = known
 
 
 def test_every_gap_is_shown() -> None:
