@@ -356,8 +356,13 @@ def main() -> None:
     except (EngineError, LoopbackDown, SandboxError) as error:
         _say_error(str(error))
         sys.exit(EXIT_FAIL)
-    except KeyboardInterrupt:
-        _say_error("interrupted")
+    except (KeyboardInterrupt, SystemExit) as ended:
+        # Typer exits without a word: `Exit(130) from KeyboardInterrupt`. A rehearsal has said where it was.
+        if isinstance(ended, SystemExit) and not isinstance(
+            getattr(ended.__context__, "__cause__", None), KeyboardInterrupt
+        ):
+            raise
+        Console(stderr=True).print("Interrupted; everything was stopped.")
         sys.exit(EXIT_INTERRUPTED)
 
 

@@ -69,6 +69,16 @@ def test_ctrl_c_before_anything_runs_prints_no_traceback() -> None:
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
 
 
+@pytest.mark.parametrize("command", [("preview", "dev"), ("rehearse", "dev")])
+def test_ctrl_c_ends_in_one_line(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(stack: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(cli, "resolve", interrupted)
+    ended = run(*command)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted; everything was stopped.\n")
+
+
 def test_quota_of_a_stack() -> None:
     shown = run("quota", "dev")
     assert shown.returncode == 0

@@ -71,6 +71,23 @@ def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
     assert leftovers.processes(REPORTS / "gke-tips") == {}
 
 
+def test_ctrl_c_ends_a_preview_in_one_line() -> None:
+    process, previews = rehearse("preview", "examples/gke-tips.yaml"), ROOT / "build" / "preview"
+    (folder,) = eventually(
+        "Pulumi runs",
+        lambda: [
+            run
+            for run in previews.glob("gke-tips-*")
+            if any("pulumi preview" in each for each in leftovers.processes(run).values())
+        ],
+    )
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output) == (130, "Interrupted; everything was stopped.\n")
+    assert leftovers.processes(folder) == {}
+    assert not folder.exists()
+
+
 def test_a_killed_rehearsal_takes_its_sandbox_along() -> None:
     process = rehearse("rehearse", "examples/gke-tips.yaml")
     _wait_for_sandbox(process.pid)
