@@ -83,6 +83,13 @@ _CAUSES: Final = (
         "all matching pools are at maxNodes",
         "wait until a node is free (`gpu list`), or raise maxNodes of a pool",
     ),
+    # The scheduler's words, before and since Kubernetes 1.34.
+    _Cause(
+        "no-pool",
+        r"volume node affinity conflict|didn't match PersistentVolume's node affinity",
+        "its volume is in a zone where no pool adds a node",
+        "choose a pool that has machines in that zone, or keep the data in /shared",
+    ),
     _Cause(
         "no-pool",
         r"didn't match Pod's node affinity|untolerated taint|Insufficient |enough resources|incompatible",

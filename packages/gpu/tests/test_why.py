@@ -106,6 +106,15 @@ def test_a_pod_without_a_node(kind: str, events: list[dict[str, Any]]) -> None:
     assert bool(reason.remedy) is (kind not in ("waiting", "scaling"))
 
 
+@pytest.mark.parametrize(
+    "words", ["had volume node affinity conflict", "didn't match PersistentVolume's node affinity"]
+)
+def test_a_pod_whose_disk_is_in_a_zone_without_a_pool(words: str) -> None:
+    refusal = f"pod didn't trigger scale-up: 1 node(s) {words}, 2 node(s) didn't match Pod's node affinity/selector"
+    reason = of_job(JOB, [pod()], [event("NotTriggerScaleUp", refusal)])
+    assert (reason.kind, "volume" in reason.summary) == ("no-pool", True)
+
+
 def test_what_happened_last_counts() -> None:
     full = event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", 3)
     assert of_job(JOB, [pod()], [TRIGGERED, full]).kind == "scaling"
