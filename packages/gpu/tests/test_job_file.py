@@ -146,3 +146,14 @@ def test_a_priority_that_the_teams_namespace_would_refuse_is_refused_at_once(
 ) -> None:
     with pytest.raises(AskError, match=message):
         priority_class_of(replace(offer(pool()), teams=(team,)), team, priority)
+
+
+@pytest.mark.parametrize("url", ["gs://data/imagenet", "s3://data", "az://data"])
+def test_a_bucket_is_not_mounted_and_the_answer_says_what_to_do(
+    gpu: Run, cluster: type[FakeCluster], file: Path, url: str
+) -> None:
+    code, out, err = gpu("submit", "-f", "job.yaml", "--mount", url)
+    assert (code, out, cluster.created) == (2, "", [])
+    assert f"--mount {url}: jobs mount no buckets. Let the program read it" in " ".join(err.split())
+    file.write_text(f"{FILE}\nmount: {url}\n")
+    assert "jobs mount no buckets" in gpu("submit", "-f", "job.yaml")[2]

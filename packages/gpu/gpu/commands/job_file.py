@@ -73,6 +73,16 @@ EnvFileOption = Annotated[
     Path | None,
     typer.Option("--env-file", metavar="FILE", help="Read environment variables from a file, NAME=value per line."),
 ]
+MountOption = Annotated[str | None, typer.Option("--mount", metavar="URL", hidden=True)]
+
+
+def refuse_mount(url: str | None) -> None:
+    """Buckets would need a driver that the stack does not install, and volumes that only administrators create."""
+    if url is not None:
+        raise AskError(
+            f"--mount {url}: jobs mount no buckets. Let the program read it (fsspec), with a --service-account that "
+            "`identities` in the stack file gives access to the bucket; or copy it to /shared once"
+        )
 
 
 def command_of(ctx: typer.Context, words: list[str] | None) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import options
 from gpu.commands.common import EXIT_BAD_INPUT, err, fail, print_json
 from gpu.commands.following import follow
-from gpu.commands.job_file import EnvFileOption, FileOption, command_of, variables
+from gpu.commands.job_file import EnvFileOption, FileOption, MountOption, command_of, refuse_mount, variables
 from gpu.commands.offer import as_json, described, nodes_up, request_of
 from gpu.folder import IMAGE, pack
 from gpu.notify import check_notify, notify_manifests
@@ -83,6 +83,7 @@ def submit(
         typer.Option("--env", "-e", metavar="NAME=VALUE", help="Environment variable of the program: NAME=value."),
     ] = None,
     env_file: EnvFileOption = None,
+    mount: MountOption = None,
     timeout: Annotated[
         str | None,
         typer.Option("--timeout", metavar="TIME", help="Stop each pod so long after it started on a node: 90m, 2h30m."),
@@ -144,6 +145,7 @@ def submit(
 
     Creates a Job on the cheapest pools that fit, and shows its output.
     """
+    refuse_mount(mount)
     program = command_of(ctx, command)
     if not program and image is None:
         fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
