@@ -86,6 +86,10 @@ def rehearse(
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed for the order of jobs, which is not guaranteed.")] = 0,
+    program: Annotated[
+        Path | None,
+        typer.Option("--program", help="The folder of another Pulumi program in Python; STACK is one of its stacks."),
+    ] = None,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
     from rehearsal.providers import account_limits
@@ -94,6 +98,10 @@ def rehearse(
     from rehearsal.scenario.manifests import ManifestsError, read
 
     console = _console()
+    if program is not None:
+        if keep or plugins or apply or account or day_two or place or seed:
+            _bad_input("--program goes with a stack's name alone: leave the other options out")
+        raise typer.Exit(_exit_code(_of_others(program, stack, console)))
     if plugins is not None and not plugins.is_dir():
         _bad_input(f"--plugins {plugins}: no such directory")
     if apply is not None:
@@ -125,6 +133,16 @@ def rehearse(
         for line in finished.retained.next_steps():
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     raise typer.Exit(_exit_code(finished))
+
+
+def _of_others(folder: Path, stack: str, console: Console) -> Finished[Any]:
+    """Rehearse a program of others, with the gate's configuration in its folder."""
+    from rehearsal.engine.program import open_program
+    from rehearsal.run.options import Options
+    from rehearsal.run.program import ProgramRehearsal, gate_of
+
+    program = open_program(folder, stack)
+    return ProgramRehearsal(program, Options(tools=provide(program.tools), gate=gate_of(program)), console).run()
 
 
 def _exit_code(finished: Finished[Any]) -> int:

@@ -61,7 +61,8 @@ class LabRehearsal(Recorder[RehearsalRecord]):
     def __init__(self, stack: Stack, options: Options, root: Path, software: Software, console: Console) -> None:
         """Nothing is started yet; ``root`` and ``software`` are what the machines are made of."""
         record = RehearsalRecord(stack.name, str(stack.file), Timeline(), Scope(_SIMULATED, {}))
-        super().__init__(stack, options, console, record, Display(console, record.timeline, {}))
+        super().__init__(options, console, record, Display(console, record.timeline, {}))
+        self._stack = stack
         self._root, self._software = root, software
         self._specs = self.specs_of(stack.settings)
         self._gpus = {spec.name: spec.gpus for spec in self._specs}

@@ -102,6 +102,10 @@ class Provider(ABC):
     def close(self) -> None:  # noqa: B027 - optional
         """End what the provider runs in the background; nothing is called after it."""
 
+    def knows(self, type: str) -> bool:
+        """Whether this provider simulates the resource type, a token."""
+        return True
+
     def inventory(self) -> list[str]:
         """Everything that exists in the simulated account, as text; empty without an account."""
         return []

@@ -58,14 +58,20 @@ class _Instance:
     """What one plugin process is to the engine: a provider and its configuration."""
 
     provider: Provider
+    default: Provider | None
     config: Properties = field(default_factory=dict)
+
+    def of(self, type: str) -> Provider:
+        """The provider that answers for a resource type: the default for one that is not simulated, if there is one."""
+        return self.provider if self.default is None or self.provider.knows(type) else self.default
 
 
 class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
     """Translates calls. One plugin process is one connection, and starts with a handshake."""
 
-    def __init__(self, provider: Provider, log_file: Path | None) -> None:
+    def __init__(self, provider: Provider, log_file: Path | None, default: Provider | None) -> None:
         self._provider = provider
+        self._default = default
         self._log_file = log_file
         self._instances: OrderedDict[str, _Instance] = OrderedDict()
         self._lock = threading.Lock()
@@ -74,7 +80,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ProviderHandshakeResponse:
         with self._errors("the handshake", context):
-            instance = _Instance(self._provider.instance())
+            instance = _Instance(self._provider.instance(), self._default)
             with self._lock:
                 self._instances[context.peer()] = instance
                 while len(self._instances) > _INSTANCES:
@@ -119,7 +125,7 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         with self._errors(f"check of {request.urn}", context):
             instance = self._instance(context)
             call = _request(request, instance, random_seed=request.randomSeed)
-            inputs, failures = instance.provider.check(call, unmarshal(request.olds), unmarshal(request.news))
+            inputs, failures = instance.of(request.type).check(call, unmarshal(request.olds), unmarshal(request.news))
             return provider_pb2.CheckResponse(inputs=marshal(inputs), failures=_failures(failures))
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
@@ -128,21 +134,21 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             old_inputs, news = unmarshal(request.old_inputs), unmarshal(request.news)
             ignored = tuple(request.ignoreChanges)
             previous = Previous(old_inputs, unmarshal(request.olds))
-            diff = instance.provider.diff(_request(request, instance), request.id, previous, news, ignored)
+            diff = instance.of(request.type).diff(_request(request, instance), request.id, previous, news, ignored)
             return _diff_response(diff, old_inputs, news, ignored)
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         with self._errors(f"create of {request.urn}", context, request.type):
             instance = self._instance(context)
             call = _request(request, instance, preview=request.preview)
-            created = instance.provider.create(call, unmarshal(request.properties), request.timeout)
+            created = instance.of(request.type).create(call, unmarshal(request.properties), request.timeout)
             return provider_pb2.CreateResponse(id=created.id, properties=self._outputs(request.type, created.state))
 
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
         with self._errors(f"read of {request.urn}", context, request.type):
             instance = self._instance(context)
             inputs, state = unmarshal(request.inputs), unmarshal(request.properties)
-            resource = instance.provider.read(_request(request, instance), request.id, inputs, state)
+            resource = instance.of(request.type).read(_request(request, instance), request.id, inputs, state)
             if not resource.id:
                 return provider_pb2.ReadResponse()
             known = inputs if resource.inputs is None else resource.inputs
@@ -155,14 +161,16 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             instance = self._instance(context)
             call = _request(request, instance, preview=request.preview)
             previous = Previous(unmarshal(request.old_inputs), unmarshal(request.olds))
-            state = instance.provider.update(call, request.id, previous, unmarshal(request.news), request.timeout)
+            state = instance.of(request.type).update(
+                call, request.id, previous, unmarshal(request.news), request.timeout
+            )
             return provider_pb2.UpdateResponse(properties=self._outputs(request.type, state))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> Empty:
         with self._errors(f"delete of {request.urn}", context):
             instance = self._instance(context)
             inputs, state = unmarshal(request.old_inputs), unmarshal(request.properties)
-            instance.provider.delete(_request(request, instance), request.id, inputs, state, request.timeout)
+            instance.of(request.type).delete(_request(request, instance), request.id, inputs, state, request.timeout)
             return Empty()
 
     def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
@@ -290,14 +298,18 @@ class Server:
         self._server.stop(grace).wait()
 
 
-def serve(provider: Provider, host: str = "127.0.0.1", log_file: Path | None = None) -> Server:
+def serve(
+    provider: Provider, host: str = "127.0.0.1", log_file: Path | None = None, default: Provider | None = None
+) -> Server:
     """Serve ``provider`` on a free port until ``stop``. ``log_file`` is named in the error of an unforeseen exception.
+
+    ``default`` answers for resource types that ``provider`` does not know; without one they are errors.
 
     Any number of plugin processes may use the server, one after another or at once; each has its own
     ``provider.instance()`` and configuration. Raises ``OSError`` if no port is free.
     """
     server = grpc.server(ThreadPoolExecutor(_CALLS_AT_ONCE, f"{provider.name}-provider"), options=_OPTIONS)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log_file), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log_file, default), server)
     try:
         port = server.add_insecure_port(f"{host}:0")
     except RuntimeError as error:

@@ -66,6 +66,10 @@ class SimulatedProvider(Vendor[CloudT]):
         return copy.copy(self)
 
     @override
+    def knows(self, type: str) -> bool:
+        return type in self.rows
+
+    @override
     def inventory(self) -> list[str]:
         return [f"{record.type} {record.id}" for record in self._cloud.store.everything()]
 

@@ -70,6 +70,8 @@ class StackState:
     """The date of the list prices, ISO 8601."""
     declared: tuple[Declared, ...] = ()
     """Every resource that the program makes, with inputs as the engine logs them."""
+    groups: tuple[NodeGroup, ...] = ()
+    """The node groups that the gate's readers see in it."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +241,7 @@ def _state(resources: Mapping[str, Mapping[str, Any]], outputs: Mapping[str, Any
         quotas={(one["quota"], one["where"]): (one["needed"], one["unit"]) for one in outputs.get("quotas") or ()},
         prices_of=cost.get("asOf"),
         declared=tuple(each for each in declared if each.properties),  # one that is only read has no inputs
+        groups=tuple(stack.groups),
     )
 
 

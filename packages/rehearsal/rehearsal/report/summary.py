@@ -36,7 +36,7 @@ def show(console: Console, record: RunRecord) -> None:
     _placements(console, record)
     _applied(console, record)
     _unusable_machines(console, record)
-    _checks(console, record)
+    show_checks(console, record)
     _figures(console, record)
     checks = counted(len(record.checks), "check")
     verdict(console, record, f"0 → N → 0 → N, {checks}, seed {record.seed}")
@@ -145,7 +145,8 @@ def _unusable_machines(console: Console, record: RunRecord) -> None:
         console.print()
 
 
-def _checks(console: Console, record: RunRecord) -> None:
+def show_checks(console: Console, record: RehearsalRecord) -> None:
+    """Print each check with its result."""
     for check in record.checks:
         mark = "[green]✓[/]" if check.passed else "[bold red]✗[/]"
         say(console, f"{mark} {escape(check.title)}: {escape(check.detail)}")

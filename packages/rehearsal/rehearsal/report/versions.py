@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from rehearsal.engine.engine import Engine
+    from rehearsal.engine.program import ForeignProgram
     from rehearsal.engine.stack import Stack
 
 _MACHINES: Final = "kwok"
 """The program that plays kubelets."""
 
 
-def real_programs(stack: Stack, engine: Engine) -> dict[str, str]:
+def real_programs(stack: Stack | ForeignProgram, engine: Engine) -> dict[str, str]:
     """Program → version. Pulumi may be the user's own."""
     pinned = {name: version for module in stack.tools for name, version in module.versions.items()}
     return {name: version for name, version in (pinned | {"pulumi": engine.version()}).items() if name != _MACHINES}
 
 
-def simulated_interfaces(stack: Stack) -> dict[str, str]:
+def simulated_interfaces(stack: Stack | ForeignProgram) -> dict[str, str]:
     """Provider plugin whose API is simulated, or program that plays machines → version."""
     plugins = [f"pulumi-{plugin}" for plugin in (*stack.plugins, "kubernetes")]
     machines = {name: version for module in stack.tools for name, version in module.versions.items()}

@@ -16,7 +16,6 @@ from rich.console import Console
 
 from rehearsal.cluster.kubeconfig import KubeconfigError
 from rehearsal.engine.engine import CommandResult, EngineError
-from rehearsal.engine.stack import Stack
 from rehearsal.report import page
 from rehearsal.report.progress import Display
 from rehearsal.report.record import RehearsalRecord, StageTime
@@ -62,11 +61,11 @@ class Recorder(ABC, Generic[R]):
     unavailable: ClassVar[tuple[type[Exception], ...]] = ()
     """Exceptions that say that this host cannot rehearse: raised again, after a stop and without a report."""
 
-    def __init__(self, stack: Stack, options: Options, console: Console, record: R, display: Display) -> None:
+    def __init__(self, options: Options, console: Console, record: R, display: Display) -> None:
         """Prepare a separate run directory, so that several runs of a stack can run in parallel."""
-        self._stack, self._options, self._console = stack, options, console
+        self._options, self._console = options, console
         self._record, self._timeline, self._display = record, record.timeline, display
-        self._folder = options.build / stack.name
+        self._folder = options.build / record.stack
         stamp = record.started_at.strftime("%Y%m%dT%H%M%S")
         self.run_dir = (self._folder / "runs" / f"{stamp}-{getpid()}").absolute()
         self._current = "starting"

@@ -70,7 +70,8 @@ class Rehearsal(Recorder[RunRecord]):
             price=node_prices(settings),
             seed=options.seed,
         )
-        super().__init__(stack, options, console, record, Display(console, timeline, self._pools.maxima))
+        super().__init__(options, console, record, Display(console, timeline, self._pools.maxima))
+        self._stack = stack
         self._admin: Api | None = None
         self._control_plane: Path | None = None
         self._user: User | None = None

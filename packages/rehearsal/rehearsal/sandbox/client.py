@@ -16,11 +16,13 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import psutil
 
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
+from rehearsal.providers.echo import noted
 from rehearsal.sandbox import leftovers
 from rehearsal.simulation import Night, UserInfo
 
@@ -72,11 +74,13 @@ class SandboxHandle:
         inside: bool = False,
         existing: Path | None = None,
         account: Path | None = None,
+        packages: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Start the sandbox's process, with simulated providers for ``clouds``' plugins; ``ready`` waits for it.
 
         ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
-        created first, ``account`` a file of what the account may have and do.
+        created first, ``account`` a file of what the account may have and do. ``packages`` are the plugins of a program
+        of others, name → version.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
@@ -84,6 +88,7 @@ class SandboxHandle:
         self.retained = False
         command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--tools", str(tools)]
         command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
+        command += [argument for each in packages.items() for argument in ("--package", "=".join(each))]
         if not clouds:
             command.append("--no-cloud")
         if not control_plane:
@@ -146,6 +151,10 @@ class SandboxHandle:
         """Whom the simulated account lets into the cluster now, besides its maker. Raises ``SandboxError``."""
         people = self._ask("inventory")["people"]
         return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in people.items()}
+
+    def not_simulated(self) -> tuple[str, ...]:
+        """Resource types that a program of others has created and that no table of a cloud has."""
+        return noted(self.run_dir)
 
     def exhaust(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -39,12 +39,14 @@ class Sandbox:
         inside: bool = False,
         existing: Path | None = None,
         limits: AccountLimits = UNLIMITED,
+        packages: Mapping[str, str] | None = None,
     ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
         ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
         ``existing`` is a stack file whose existing network is created in the simulated cloud first.
-        ``limits`` is what the account may create and do.
+        ``limits`` is what the account may create and do. ``packages`` are the plugins of a program of others, name →
+        version: then resource types that are not simulated get a default (``providers/echo.py``).
         """
         self._run_dir = run_dir
         self._tools = tools
@@ -52,6 +54,7 @@ class Sandbox:
         self._inside = inside
         self._existing = existing
         self._limits = limits
+        self._packages = packages
         self._fixtures: tuple[str, ...] = ()
         self._stack = ExitStack()
         self._processes: Processes | None = None
@@ -168,6 +171,7 @@ class Sandbox:
         return ready
 
     def _start_providers(self, started: ExitStack) -> None:
+        from rehearsal.providers.echo import EchoProvider
         from rehearsal.providers.fixtures import create_fixtures
         from rehearsal.providers.kubernetes import SimulatedKubernetes
         from rehearsal.providers.server import serve, write_launchers
@@ -176,18 +180,23 @@ class Sandbox:
             *(cloud_provider(cloud, self._run_dir, self._fleet, self._limits) for cloud in self._clouds),
             SimulatedKubernetes((self._plugins,), self._tools),
         ]
-        ports = {}
+        others = {name: EchoProvider(name, version, self._run_dir) for name, version in (self._packages or {}).items()}
+        defaults = {each.name: others.get(each.name) for each in providers}
+        providers += [each for name, each in others.items() if name not in defaults]
+        ports: dict[Provider, int] = {}
         for provider in providers:
-            server = serve(provider, log_file=self._run_dir / "sandbox.log")
+            server = serve(provider, log_file=self._run_dir / "sandbox.log", default=defaults.get(provider.name))
             started.callback(provider.close)
             started.callback(server.stop)
             ports[provider] = server.port
             self._ports[provider.name] = server.port
+        # The program's package may be of another version than what is simulated.
+        ports |= {each: self._ports[name] for name, each in others.items()}
         if self._existing is not None:
             create_fixtures(self._existing, providers[0])
             self._fixtures = tuple(providers[0].inventory())
         write_launchers(self._pulumi_home / "plugins", ports)
-        self._providers = providers
+        self._providers = [*providers, *(each for each in defaults.values() if each is not None)]
 
 
 def _in_background(function: Callable[[], _T]) -> Future[_T]:

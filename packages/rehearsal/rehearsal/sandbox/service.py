@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
     parser.add_argument("--account", type=Path, help="a file of the account's quotas, reservations and rights")
     parser.add_argument("--existing", type=Path, help="a stack file whose existing network is created first")
+    parser.add_argument("--package", action="append", help="name=version of a plugin of a foreign program; repeatable")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 
@@ -48,8 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clouds = () if options.no_cloud else options.cloud or CLOUD_PLUGINS
         run_dir = options.run_dir.absolute()
         limits = UNLIMITED if options.account is None else account_limits.read(options.account)
+        packages = None if options.package is None else dict(each.split("=", 1) for each in options.package)
         with Sandbox(
-            run_dir, tools=tools, clouds=clouds, inside=options.inside, existing=options.existing, limits=limits
+            run_dir,
+            tools=tools,
+            clouds=clouds,
+            inside=options.inside,
+            existing=options.existing,
+            limits=limits,
+            packages=packages,
         ) as sandbox:
             while not end.wait(_TICK_SECONDS):
                 sandbox.check()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from google.protobuf.empty_pb2 import Empty
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+from typing_extensions import override
 
 from packages.rehearsal.tests.memory_provider import MemoryProvider
+from rehearsal.providers.echo import EchoProvider, noted
 from rehearsal.providers.marshal import marshal, unmarshal
 from rehearsal.providers.server import Server, serve
 
@@ -130,3 +133,50 @@ def test_cancel_reaches_only_its_own_instance() -> None:
     first.stub.Cancel(Empty())
     assert [instance.cancelled.is_set() for instance in instances] == [True, False]
     server.stop()
+
+
+class OneType(MemoryProvider):
+    """Simulates one type of its cloud only."""
+
+    @override
+    def knows(self, type: str) -> bool:
+        return type == THING
+
+    @override
+    def instance(self) -> MemoryProvider:
+        return self
+
+
+def test_a_default_answers_for_types_that_are_not_simulated_and_notes_them(tmp_path: Path) -> None:
+    simulated, default = OneType(), EchoProvider("memory", "1.2.3", tmp_path)
+    running = serve(simulated, default=default)
+    stub, other = Engine(running).stub, "memory:index:Other"
+    inputs = marshal({"size": 3})
+    created = stub.Create(provider_pb2.CreateRequest(urn="urn:a", type=other, name="a", properties=inputs))
+    assert unmarshal(created.properties) == {"size": 3}
+    assert default.inventory() == [f"{other} {created.id}"]
+    assert simulated.things == {}
+    assert noted(tmp_path) == (other,)
+    thing = stub.Create(provider_pb2.CreateRequest(urn="urn:b", type=THING, name="b", properties=inputs))
+    assert unmarshal(thing.properties)["token"] == "t0ken"
+    assert default.inventory() == [f"{other} {created.id}"]
+
+    same = {"urn": "urn:a", "type": other, "name": "a", "id": created.id}
+    news = marshal({"size": 4})
+    diff = stub.Diff(provider_pb2.DiffRequest(**same, old_inputs=inputs, olds=inputs, news=news))
+    assert (list(diff.diffs), list(diff.replaces)) == (["size"], [])
+    stub.Update(provider_pb2.UpdateRequest(**same, old_inputs=inputs, olds=inputs, news=news))
+    assert unmarshal(stub.Read(provider_pb2.ReadRequest(**same)).properties) == {"size": 4}
+    stub.Delete(provider_pb2.DeleteRequest(**same, properties=news))
+    assert stub.Read(provider_pb2.ReadRequest(**same)).id == ""
+    assert default.inventory() == []
+    running.stop()
+
+
+def test_a_preview_notes_nothing(tmp_path: Path) -> None:
+    default = EchoProvider("random", "4.16.7", tmp_path)
+    running = serve(default)
+    request = provider_pb2.CreateRequest(urn="urn:a", type="random:index:Id", name="a", preview=True)
+    assert Engine(running).stub.Create(request).id == ""
+    assert noted(tmp_path) == ()
+    running.stop()

@@ -42,6 +42,13 @@ def _partition(account: Account, args: Properties) -> Properties:
     return {**names, "id": account.partition, "partition": account.partition, "region": account.region}
 
 
+@_answers("index", "getAvailabilityZones")
+def _availability_zones(account: Account, args: Properties) -> Properties:
+    """The region's zones with GPU machines, from the catalogue; their ids differ from account to account."""
+    region = args.get("region") or account.region
+    return {"id": region, "region": region, "names": sorted(account.catalog.regions[region])}
+
+
 @_answers("efs", "getFileSystem")
 def _file_system(account: Account, args: Properties) -> Properties:
     file_systems = account.call("efs", "DescribeFileSystems", CreationToken=args["creationToken"])["FileSystems"]

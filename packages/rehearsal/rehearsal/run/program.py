@@ -1,0 +1,248 @@
+"""One rehearsal of a program of others: preview with the gate, update, a pod and a node for each GPU pool, destroy.
+
+All that is known of the program is what it declares: no stack file of this project describes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from rich.console import Console
+
+from facts.concepts.counts import counted
+from facts.concepts.declared import NodeGroup
+from rehearsal.checks import leftover_checks
+from rehearsal.cluster.api import Api
+from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.engine.engine import CommandResult, Engine, PolicyPack
+from rehearsal.engine.events import PolicyViolation, Step
+from rehearsal.engine.program import GATE, ForeignProgram
+from rehearsal.engine.stack import ROOT
+from rehearsal.report import summary
+from rehearsal.report.changes import stack_change
+from rehearsal.report.progress import Display
+from rehearsal.report.record import RehearsalRecord
+from rehearsal.report.scope import Scope
+from rehearsal.report.versions import real_programs, simulated_interfaces
+from rehearsal.run import machine
+from rehearsal.run.options import Options
+from rehearsal.run.preview import show_violations
+from rehearsal.run.recorder import Recorder, StageFailed
+from rehearsal.sandbox import leftovers
+from rehearsal.sandbox.client import SandboxHandle
+from rehearsal.scenario import declared
+from rehearsal.scenario.plan import HELD, SECONDS
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import NodeRecord, Timeline
+from rehearsal.scenario.user import User, short_message
+from rehearsal.scenario.watcher import Watcher
+
+_SCOPE: Final = {
+    "what the program means": "only what it declares is known; nothing is compared with what was intended",
+    "workloads": "one pod for each GPU pool; not the program's own jobs, CPU pods, quotas, people or changed settings",
+    "inputs of the cloud": "only the rules that are listed for each cloud; the network is not simulated",
+    "time": "compressed: node starts, idle times and timeouts take much longer in a cloud",
+}
+_PROTECTED: Final = re.compile(r"protect", re.IGNORECASE)
+
+
+def gate_of(program: ForeignProgram) -> PolicyPack:
+    """This project's gate with the configuration file in the program's folder, or with the default levels."""
+    own = program.folder / GATE
+    return PolicyPack(ROOT / "policies", own if own.is_file() else ROOT / "policies" / "config" / "default.json")
+
+
+class ProgramRehearsal(Recorder[RehearsalRecord]):
+    """Rehearses a program of others against simulated clouds. Without a GPU pool the verdict is not a pass."""
+
+    def __init__(self, program: ForeignProgram, options: Options, console: Console) -> None:
+        """Nothing is started yet."""
+        record = RehearsalRecord(program.name, str(program.file), Timeline(), Scope(_SCOPE, {}))
+        super().__init__(options, console, record, Display(console, record.timeline, {}))
+        self._program = program
+        self._sandbox: SandboxHandle | None = None
+        self._watcher: Watcher | None = None
+        self._violations: tuple[PolicyViolation, ...] = ()
+
+    def _stages(self) -> None:
+        machine.require_room(self.run_dir)
+        with self._stage("start the sandbox"):
+            engine, sandbox, admin = self._start()
+        with self._stage("pulumi preview"):
+            gate = self._preview(engine)
+        try:
+            with self._stage("pulumi up"):
+                groups = self._up(engine, gate)
+            with self._stage("GPU pools"):
+                self._pools(engine, gate, groups, User(admin))
+            with self._stage("pulumi destroy"):
+                self._destroy(engine, sandbox)
+        finally:
+            self._name_defaults(sandbox)
+
+    def _start(self) -> tuple[Engine, SandboxHandle, Api]:
+        program, tools = self._program, self._options.tools
+        # Held at once, so that an interruption ends it.
+        self._sandbox = sandbox = SandboxHandle(
+            self.run_dir, tools=tools, clouds=program.plugins, packages=program.packages
+        )
+        file = program.file
+        if not file.exists():
+            file = self.run_dir / "empty.yaml"
+            file.write_text("")
+        engine = Engine.create(
+            project=program.folder,
+            stack=program.stack,
+            stack_file=file,
+            run_dir=self.run_dir,
+            path=(tools,),
+            passphrase=program.passphrase,
+            on_step=self._on_step,
+        )
+        self._record.real, self._record.simulated = real_programs(program, engine), simulated_interfaces(program)
+        facts = sandbox.ready()
+        assert facts.kubeconfig is not None
+        admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
+        self._watcher = Watcher(admin, self._timeline)
+        # Without an environment of its own, the program's `python3` is that of the rehearsal.
+        return (
+            replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools, program.environment / "bin")),
+            sandbox,
+            admin,
+        )
+
+    def _preview(self, engine: Engine) -> PolicyPack | None:
+        """The gate for the update; ``None`` where it refuses the program, which is rehearsed all the same."""
+        result = engine.preview(self._options.gate)
+        refused = result.outcome.mandatory
+        if not result.ok and not refused:
+            self._cannot_run("pulumi preview", result)
+        self._violations = refused
+        rules = ", ".join(f"{one.rule} on {one.resource}" for one in refused)
+        advisory = counted(len(result.outcome.violations) - len(refused), "advisory violation")
+        self._check("gate", "The gate passes", not refused, f"refused: {rules}" if refused else f"with {advisory}")
+        return None if refused else self._options.gate
+
+    def _up(self, engine: Engine, gate: PolicyPack | None) -> list[NodeGroup]:
+        """The GPU pools, read from what the engine logged at the update, when names and sizes are known."""
+        result = engine.up(gate, skip_preview=True)
+        if not result.ok:
+            self._cannot_run("pulumi up", result)
+        self._engine_check("up", "`pulumi up` succeeds", result)
+        state = stack_change(result.events).after
+        groups = declared.gpu_groups(state.groups)
+        names = ", ".join(f"{group.name} ({counted(int(str(group.gpus_per_node)), 'GPU')})" for group in groups)
+        self._check(
+            "gpu-pools",
+            "The program declares GPU pools that can be read",
+            bool(groups),
+            names or declared.no_pools(state.groups, len(state.declared)),
+        )
+        return groups
+
+    def _cannot_run(self, what: str, result: CommandResult) -> None:
+        trouble = [f"{one.name}: {one.message}" for one in self._timeline.unusable_machines()]
+        why = self._program.cause(result.outcome.errors) or result.reason
+        raise StageFailed("; ".join((f"{what} failed: {why}", *trouble)))
+
+    def _pools(self, engine: Engine, gate: PolicyPack | None, groups: list[NodeGroup], user: User) -> None:
+        checked = False
+        for number, group in enumerate(groups):
+            if why := declared.without_scenario(group):
+                self._not_rehearsed(f"pool {group.name}", why)
+                continue
+            pod = declared.pod_for(group, f"rehearsal-{number}")
+            pod["metadata"]["annotations"][SECONDS] = HELD
+            name = pod["metadata"]["name"]
+            self._say(f"{name}: a pod that requests the GPUs of a node of {group.name}")
+            if self._scaled_up(group, name, user.create(pod).message) and not checked:
+                checked = True
+                self._unchanged(engine, gate)
+            user.delete("Pod", name)
+            self._scaled_down(group)
+
+    def _scaled_up(self, group: NodeGroup, pod: str, refusal: str) -> bool:
+        def node() -> NodeRecord | None:
+            running = [each for each in self._timeline.pods_of(pod) if each.running is not None]
+            return self._timeline.node_of(running[0]) if running else None
+
+        if not refusal:
+            self._wait(lambda: node() is not None)
+        placed = node()
+        if refusal:
+            detail = f"refused: {short_message(refusal)}"
+        elif placed is None:
+            why = self._timeline.why_pending(pod) or "no event says why"
+            detail = f"the pod stays Pending: {why}"
+        else:
+            waited = self._timeline.pods_of(pod)[0].waited or 0.0
+            detail = f"it runs on {placed.name} after {waited:.1f} s"
+            detail += "" if declared.belongs(placed, group) else ", a node of another pool"
+        passed = placed is not None and declared.belongs(placed, group)
+        self._check(f"up:{group.name}", f"A pending GPU pod gets a node of {group.name}", passed, detail)
+        return passed
+
+    def _scaled_down(self, group: NodeGroup) -> None:
+        def left() -> list[str]:
+            return [each.name for each in self._timeline.living_nodes() if declared.belongs(each, group)]
+
+        if not declared.scales_to_zero(group):
+            self._not_rehearsed(f"scale-down of {group.name}", f"it always has {group.min_nodes} nodes")
+            return
+        self._wait(lambda: not left())
+        remaining = left()
+        title = f"Without the pod, {group.name} scales to zero"
+        self._check(f"zero:{group.name}", title, not remaining, ", ".join(remaining) or "no node is left")
+
+    def _unchanged(self, engine: Engine, gate: PolicyPack | None) -> None:
+        again = engine.up(gate, name="up-again", expect_no_changes=True)
+        self._engine_check("second-up-no-changes", "With a GPU node running, a second update changes nothing", again)
+        self._engine_check("no-drift", "`pulumi refresh` finds no drift in the cloud or the cluster", engine.drift())
+
+    def _destroy(self, engine: Engine, sandbox: SandboxHandle) -> None:
+        retained = engine.retained()
+        result = engine.destroy()
+        if not result.ok and _PROTECTED.search(result.reason):
+            self._not_rehearsed("destroy", f"the program protects what it creates: {result.reason.splitlines()[0]}")
+            return
+        self._engine_check("destroy", "`pulumi destroy` succeeds", result)
+        nodes = [f"node {node.name}" for node in self._timeline.living_nodes()]
+        self._record.checks += leftover_checks([*nodes, *sandbox.inventory()], retained)
+
+    def _name_defaults(self, sandbox: SandboxHandle) -> None:
+        for type in sandbox.not_simulated():
+            self._not_rehearsed(type, "not simulated: its inputs came back as outputs, and nothing uses them")
+
+    def _not_rehearsed(self, subject: str, why: str) -> None:
+        scope = self._record.scope
+        self._record.scope = replace(scope, not_rehearsed={**scope.not_rehearsed, subject: why})
+        self._say(f"not rehearsed: {subject}: {why}")
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        assert self._sandbox is not None
+        self._timeline.wait_until(condition, PATIENCE_SECONDS, self._sandbox.check_alive)
+
+    def _on_step(self, step: Step) -> None:
+        if step.alters and not step.planned:
+            self._display.say(f"{step.op} {step.type} {step.name}")
+
+    def _stop(self) -> None:
+        self._current = "stop"
+        if self._watcher is not None:
+            self._watcher.stop()
+        if self._sandbox is None:
+            leftovers.ended(self.run_dir)
+            return
+        with self._stage("stop"):
+            killed = [str(pid) for pid in self._sandbox.stop()]
+            names = ", ".join((*killed, *leftovers.ended(self.run_dir)))
+        if names:
+            self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
+
+    def _show(self) -> None:
+        show_violations(self._console, self._violations)
+        summary.show_checks(self._console, self._record)
+        summary.verdict(self._console, self._record, counted(len(self._record.checks), "check"))

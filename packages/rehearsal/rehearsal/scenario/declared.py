@@ -1,0 +1,85 @@
+"""The scenario for node groups as they are declared, in any program: one pod for each GPU pool.
+
+A ``NodeGroup`` is what the gate's readers see, in any program; ``as_node_group`` makes one of a pool of settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from facts.concepts.counts import counted
+from facts.concepts.declared import NodeGroup
+from facts.concepts.kubernetes import Taint, tolerations
+from rehearsal.cluster.api import Object
+from rehearsal.scenario.plan import gpu_pod
+from rehearsal.scenario.timeline import NodeRecord
+
+_OF_POOL: Final = (
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+)
+"""Labels with the pool's name that each cloud, or Karpenter, sets on nodes."""
+
+
+def gpu_groups(groups: Iterable[NodeGroup]) -> list[NodeGroup]:
+    """The groups with GPUs, each once, in the order of their names."""
+    with_gpus = {group.name: group for group in groups if isinstance(group.gpus_per_node, int) and group.gpus_per_node}
+    return [with_gpus[name] for name in sorted(with_gpus)]
+
+
+def without_scenario(group: NodeGroup) -> str:
+    """Why no pod is submitted for a group; empty if one is."""
+    if group.kind != "pool":
+        return f"its nodes are {group.kind}, not a pool"
+    if group.autoscaled is not True:
+        return "it has a fixed number of nodes"
+    if not isinstance(group.taints, tuple):
+        return "its taints cannot be read from the program"
+    return "its maximum is 0" if group.max_nodes == 0 else ""
+
+
+def scales_to_zero(group: NodeGroup) -> bool:
+    """Whether its last node goes when no pod needs it."""
+    return group.min_nodes == 0 and group.for_system_pods is not True
+
+
+def pod_for(group: NodeGroup, name: str) -> Object:
+    """A pod that requests all GPUs of one node of the group, tolerates its taints and selects it by its labels."""
+    assert isinstance(group.gpus_per_node, int)
+    assert isinstance(group.taints, tuple)
+    pod = gpu_pod(name, group.gpus_per_node, tolerations=tolerations(_exact(group.taints)))
+    labels = group.labels if isinstance(group.labels, Mapping) else {}
+    known = {key: value for key, value in labels.items() if isinstance(value, str)}
+    own = {key: value for key, value in known.items() if key in _OF_POOL}
+    declared = {key: value for key, value in known.items() if not _by_cloud(key, group.cloud_label_domains)}
+    pod["spec"]["nodeSelector"] = dict([*own.items()][:1]) or declared
+    return pod
+
+
+def belongs(node: NodeRecord, group: NodeGroup) -> bool:
+    """Whether a node is one of the group's."""
+    return any(node.labels.get(key) == group.name for key in _OF_POOL)
+
+
+def no_pools(groups: Iterable[NodeGroup], resources: int) -> str:
+    """What is reported when the program declares no GPU pool that the readers know."""
+    others = [group.name for group in groups if group.gpus_per_node == 0]
+    unknown = [group.name for group in groups if not isinstance(group.gpus_per_node, int)]
+    text = f"none in {counted(resources, 'resource')}"
+    if others:
+        text += f"; without GPUs: {', '.join(others)}"
+    if unknown:
+        text += f"; GPUs cannot be read: {', '.join(unknown)}"
+    return f"{text}. docs/gating-your-own-program.md lists what is read"
+
+
+def _exact(taints: Iterable[Taint]) -> list[Taint]:
+    return [taint for taint in taints if taint.effect != "PreferNoSchedule"]
+
+
+def _by_cloud(label: str, domains: Iterable[str]) -> bool:
+    domain = label.partition("/")[0] if "/" in label else ""
+    return any(domain == each or domain.endswith(f".{each}") for each in domains)

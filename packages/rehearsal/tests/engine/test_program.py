@@ -1,0 +1,126 @@
+"""A Pulumi program of others: what keeps it from a rehearsal is reported in words."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from rehearsal.engine.program import ForeignProgram, open_program
+from rehearsal.engine.stack import StackError
+
+
+@pytest.fixture(autouse=True)
+def _without_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE", raising=False)
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE_FILE", raising=False)
+
+
+def project(folder: Path, content: str = "name: ml\nruntime: python\n", **stacks: str) -> Path:
+    (folder / "Pulumi.yaml").write_text(content)
+    for stack, text in stacks.items():
+        (folder / f"Pulumi.{stack}.yaml").write_text(text)
+    return folder
+
+
+def test_a_program_without_an_environment_runs_in_that_of_the_rehearsal(tmp_path: Path) -> None:
+    program = open_program(project(tmp_path, dev="config: {}\n"), "dev")
+    assert program.environment == Path(sys.prefix)
+    assert program.file == tmp_path / "Pulumi.dev.yaml"
+    assert program.name == f"{tmp_path.name}-dev"
+    assert program.plugins == ("aws", "azure-native", "gcp")
+    assert program.packages["kubernetes"] == "4.34.2"
+
+
+def test_a_program_with_an_environment_has_the_plugins_that_are_installed_there(tmp_path: Path) -> None:
+    (tmp_path / "venv" / "bin").mkdir(parents=True)
+    (tmp_path / "venv" / "bin" / "python").touch()
+    for package, content in {
+        "pulumi_gcp": {"resource": True, "name": "gcp", "version": "v8.1.0"},
+        "pulumi_policy": {"resource": False},
+        "pulumi_random": {"resource": True, "name": "random", "version": "4.16.7"},
+    }.items():
+        folder = tmp_path / "venv" / "lib" / "python3.12" / "site-packages" / package
+        folder.mkdir(parents=True)
+        (folder / "pulumi-plugin.json").write_text(json.dumps(content))
+    runtime = "{name: python, options: {toolchain: pip, virtualenv: venv}}"
+    program = open_program(project(tmp_path, f"name: ml\nruntime: {runtime}\n"), "dev")
+    assert program.environment == tmp_path / "venv"
+    assert program.packages == {"gcp": "8.1.0", "random": "4.16.7"}
+    assert program.plugins == ("gcp",)
+
+
+def test_a_program_may_have_no_stack_file_at_all(tmp_path: Path) -> None:
+    assert not open_program(project(tmp_path), "dev").file.exists()
+
+
+def test_stack_files_may_be_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.dev.yaml").touch()
+    program = open_program(project(tmp_path, "name: ml\nruntime: python\nstackConfigDir: stacks\n"), "dev")
+    assert program.file == tmp_path / "stacks" / "Pulumi.dev.yaml"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "only programs in Python can be rehearsed"),
+        ("name: ml\nruntime: nodejs\n", "has the runtime nodejs: only programs in Python can be rehearsed"),
+        ("name: [", "is not valid YAML"),
+        (
+            "name: ml\nruntime: {name: python, options: {virtualenv: venv}}\n",
+            "names venv, which does not exist: run `pulumi install`",
+        ),
+        ("name: ml\nruntime: {name: python, options: {toolchain: uv}}\n", "names .venv, which does not exist"),
+        ("name: ml\nruntime: {name: python, options: {toolchain: poetry}}\n", "poetry is not supported"),
+    ],
+)
+def test_a_project_that_cannot_be_rehearsed_is_refused_in_words(tmp_path: Path, content: str, words: str) -> None:
+    with pytest.raises(StackError, match=words.replace(".", r"\.")):
+        open_program(project(tmp_path, content, dev=""), "dev")
+
+
+def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match=r"has no Pulumi\.yaml"):
+        open_program(tmp_path, "dev")
+
+
+def test_a_stack_that_does_not_exist_is_refused_with_those_that_do(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match="no stack 'dev': write STACK= and one of live, test"):
+        open_program(project(tmp_path, live="", test=""), "dev")
+
+
+def test_encrypted_values_need_a_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(tmp_path, dev="config:\n  ml:token:\n    secure: abc\n")
+    with pytest.raises(StackError, match="which only a passphrase decrypts offline"):
+        open_program(folder, "dev")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "word")
+    assert open_program(folder, "dev").passphrase == "word"
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            "ModuleNotFoundError: No module named 'pulumi_random'",
+            "imports 'pulumi_random', which its Python",
+        ),
+        ("Missing required configuration variable 'ml:zone'", "'ml:zone', which Pulumi.dev.yaml does not have"),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: 'helm'",
+            "starts the command 'helm', which",
+        ),
+        ("KeyError: 'TEAM_TOKEN'", "reads the environment variable 'TEAM_TOKEN'"),
+        ("eks: component eks:index:Cluster is not simulated", "component eks:index:Cluster is not simulated"),
+        ("aws: function aws:ec2/getAmi:getAmi is not simulated; it knows", "take the value from Pulumi.dev.yaml"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/key'", ""),
+        ("googleapi: Error 400: Bad", ""),
+    ],
+)
+def test_known_causes_are_explained(message: str, words: str, tmp_path: Path) -> None:
+    program = ForeignProgram(tmp_path, "dev", tmp_path / "Pulumi.dev.yaml", tmp_path / "venv", {}, None)
+    cause = program.cause(["update failed", f"Traceback …\n{message}"])
+    assert words in cause
+    assert bool(cause) is bool(words)

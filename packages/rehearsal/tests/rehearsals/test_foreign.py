@@ -1,0 +1,66 @@
+"""Programs that are not of this project, rehearsed as they are: what they declare is all that is known of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
+from rehearsal.engine.stack import ROOT
+from rehearsal.sandbox import leftovers
+
+pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
+
+EXAMPLES = ROOT / "examples" / "foreign"
+
+
+def rehearsed(folder: Path) -> tuple[int, str, dict[str, Any]]:
+    process = rehearse("rehearse", "dev", "--program", str(folder))
+    output, _ = process.communicate(timeout=LONGEST)
+    name = f"{folder.name}-dev"
+    assert leftovers.processes(REPORTS / name) == {}
+    return process.returncode, output, json.loads((REPORTS / name / "report.json").read_text())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("cloud", "not_simulated"),
+    [
+        ("gke", ["gcp:pubsub/topic:Topic"]),
+        ("eks", []),
+        ("aks", ["azure-native:operationalinsights:Workspace"]),
+    ],
+)
+def test_a_plain_program_scales_its_pool_from_zero_and_back(cloud: str, not_simulated: list[str]) -> None:
+    folder = EXAMPLES / cloud
+    before = {file: file.read_bytes() for file in folder.glob("*.*")}
+    code, output, report = rehearsed(folder)
+    assert (code, report["verdict"]) == (0, "pass"), output
+    ids = [check["id"].partition(":")[0] for check in report["checks"]]
+    expected = ["gate", "up", "gpu-pools", "up", "second-up-no-changes", "no-drift", "zero", "destroy", "nothing-left"]
+    assert ids == expected
+    assert [subject for subject in report["scope"]["notRehearsed"] if ":" in subject] == not_simulated
+    assert {file: file.read_bytes() for file in folder.glob("*.*")} == before
+
+
+def test_a_program_without_a_gpu_pool_does_not_pass(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: net\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config:\n  gcp:project: ml\n  gcp:region: europe-west4\n")
+    (tmp_path / "__main__.py").write_text("import pulumi_gcp as gcp\ngcp.compute.Network('net')\n")
+    code, output, report = rehearsed(tmp_path)
+    assert code == 1
+    assert report["reasons"] == ["gpu-pools: none in 1 resource. docs/gating-your-own-program.md lists what is read"], (
+        output
+    )
+
+
+def test_a_program_that_lacks_a_package_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: net\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text("import pulumi_nothing\n")
+    code, _, report = rehearsed(tmp_path)
+    assert code == 1
+    (reason,) = report["reasons"]
+    assert "pulumi preview failed: the program imports 'pulumi_nothing', which its Python environment" in reason
