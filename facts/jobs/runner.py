@@ -64,6 +64,11 @@ def with_saved_log(command: Sequence[str], directory: str) -> tuple[str, ...]:
     return ("sh", "-c", _SAVE, "gpu", directory, *command)
 
 
+def saved_in(command: Sequence[str]) -> str | None:
+    """The directory in which a container with this command saves its output; ``None`` if it saves none."""
+    return command[4] if tuple(command[:3]) == ("sh", "-c", _SAVE) else None
+
+
 _IDLE: Final = """\
 idle=0
 while [ "$idle" -lt "$1" ]; do

@@ -1,15 +1,28 @@
-"""The session with ``gpu`` in docs/workloads.md: its stack, its commands and their output."""
+"""The sessions with ``gpu`` in docs/: the stack of each, its commands and their output."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from tests.stacks import ROOT
 
-_PAGE: Final = (ROOT / "docs" / "workloads.md").read_text()
-_SECTION: Final = _PAGE.partition("## What it looks like")[2].partition("\n## ")[0]
-_BLOCKS: Final = re.findall(r"^```\n(\$ .*?)^```$", _SECTION, re.MULTILINE | re.DOTALL)
+
+@dataclass(frozen=True)
+class Session:
+    """A section of a page: the stack that it is rehearsed on, and commands in their order, with what each prints."""
+
+    stack: Path
+    steps: tuple[tuple[str, str], ...]
+
+
+def _session(page: str, heading: str) -> Session:
+    section = (ROOT / "docs" / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    (stack,) = re.findall(r"`make rehearse STACK=(\S+) KEEP=1`", section)
+    blocks = re.findall(r"^```\n(\$ .*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return Session(ROOT / stack, tuple(step for block in blocks for step in _steps(block)))
 
 
 def _steps(block: str) -> list[tuple[str, str]]:
@@ -17,10 +30,11 @@ def _steps(block: str) -> list[tuple[str, str]]:
     return [(command.strip(), shown) for command, _, shown in (part.partition("\n") for part in parts)]
 
 
-STACK: Final = ROOT / re.findall(r"`make rehearse STACK=(\S+) KEEP=1`", _SECTION)[0]
+README: Final = _session("workloads.md", "What it looks like")
+CLOUDS: Final = {cloud: _session("gpu-on-each-cloud.md", cloud.upper()) for cloud in ("gke", "eks", "aks")}
 
-SESSION: Final[list[tuple[str, str]]] = [step for block in _BLOCKS for step in _steps(block)]
-"""Commands in their order, each with what it prints."""
+ASKS: Final = ("pools", "fit", "why", "list", "cost")
+"""What changes nothing: asked again until the answer is the one that the page shows."""
 
 # States that following a job may miss.
 _TRANSIENT: Final = (
@@ -33,13 +47,13 @@ _TRANSIENT: Final = (
 def comparable(command: str, printed: str) -> str:
     """The part of a command's output that does not depend on timing.
 
-    Removed: trailing spaces, transient states, whether a node is up when a job is submitted, and what grows while a job
-    runs (hours, dollars and the width of their columns).
+    Removed: trailing spaces, transient states, whether a node is up when a job is submitted, the random ends of pods'
+    names, and what grows while a job runs (hours, dollars and the width of their columns).
     """
     lines = [line.rstrip() for line in printed.strip().splitlines() if line not in _TRANSIENT]
     text = "\n".join(lines)
     if command.startswith("gpu cost"):
         text = re.sub(r"\d+\.\d+", "N", re.sub(r" +", " ", text))
-    if command.startswith("gpu submit"):
+    if command.startswith(("gpu submit", "gpu dev")):
         text = re.sub(r"; (no node|\d+ nodes?) up.*", "", text)
-    return text
+    return re.sub(r"(pods?/?\S*/dev)-[a-z0-9]{5}\b", r"\1-…", text)

@@ -1,4 +1,4 @@
-"""What docs/workloads.md tells people to type is understood, and makes a job."""
+"""What docs/ tells people to type is understood, and makes a job."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import yaml
 
 from gpu.commands import submission
 from packages.gpu.tests.offers import offer, pool
+from packages.gpu.tests.readme import CLOUDS
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
 from tests.stacks import ROOT
 
@@ -59,3 +60,21 @@ def test_the_pages_file_of_options_is_a_sweep(tmp_path: Path, first: Callable[..
     file = tmp_path / "job.yaml"
     file.write_text(block)
     assert first("-f", str(file), "--gpu", "h100", "--memory", "64Gi")["spec"]["completions"] == 20
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_the_session_on_each_cloud_has_all_that_a_researcher_does(cloud: str) -> None:
+    """That the commands print this is what rehearsals test (test_retained.py, test_gpu_on_each_cloud.py)."""
+    session = CLOUDS[cloud]
+    config = yaml.safe_load(session.stack.read_text())["config"]
+    assert config["gpucluster:cloud"] == cloud
+    saves = {"checkpoints", "sharedVolume"} <= config.get("gpucluster:workloads", {}).keys()
+    assert saves is (cloud != "gke")
+    commands = [command.split()[:2] for command, _ in session.steps]
+    assert {program for program, _ in commands} == {"gpu"}
+    words = ["--version", "pools", "fit", "submit", "pools", "logs", "why", "cost", "dev", "why", "stop"]
+    assert [word for _, word in commands] == words
+    assert [command for command, shown in session.steps if not shown.strip()] == []
+    (logs,) = [shown for command, shown in session.steps if command.startswith("gpu logs")]
+    assert "deleted with its node" in logs
+    assert ("first: a rehearsal simulates its machines" in logs) is saves

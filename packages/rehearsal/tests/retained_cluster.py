@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
+import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from packages.gpu.tests.readme import ASKS, Session, comparable
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.engine.stack import ROOT
@@ -16,10 +20,14 @@ from rehearsal.sandbox import leftovers
 
 @dataclass(frozen=True)
 class RetainedCluster:
-    """``printed``: what the rehearsal said at its end; ``variables``: those of a shell that has read its file."""
+    """``printed``: what the rehearsal said at its end; ``variables``: those of a shell that has read its file.
+
+    ``folder``: where commands run.
+    """
 
     printed: str
     variables: Mapping[str, str]
+    folder: Path = ROOT
 
     @property
     def kubeconfig(self) -> Path:
@@ -30,7 +38,7 @@ class RetainedCluster:
         """What a command prints as its answer; it has to end with ``code``."""
         done = subprocess.run(
             ["sh", "-ec", command],
-            cwd=ROOT,
+            cwd=self.folder,
             env=self.variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -49,6 +57,28 @@ class RetainedCluster:
         """The same for who may edit what is in the namespace, and no more."""
         kubeconfig = str(self.kubeconfig.with_name("developer.kubeconfig"))
         return replace(self, variables={**self.variables, "KUBECONFIG": kubeconfig})
+
+    def with_gpu_of(self, home: Path, folder: Path) -> RetainedCluster:
+        """The same in ``folder``, for who has installed the command in the virtual environment ``home`` alone."""
+        own = Path(sys.executable).parent
+        path = [str(home / "bin"), *(each for each in self.variables["PATH"].split(os.pathsep) if Path(each) != own)]
+        variables = {name: value for name, value in self.variables.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+        return replace(self, variables={**variables, "PATH": os.pathsep.join(path)}, folder=folder)
+
+    def replay(self, session: Session, name: str) -> None:
+        """Its commands print what the page shows, in their order; the stack is called ``name`` here."""
+        for command, shown in session.steps:
+            expected = comparable(command, shown.replace(session.stack.stem, name))
+            assert self._answer(command, expected) == expected, command
+
+    def _answer(self, command: str, expected: str) -> str:
+        """What it prints; of what may be asked again the first answer that is expected, or else the last."""
+        # Nothing fits; and kubectl opens no shell where no program runs.
+        code = 1 if expected.startswith("no pool fits") or command.startswith("gpu dev") else 0
+        deadline = time.monotonic() + (PATIENCE if command.split()[1] in ASKS else 0)
+        while (answer := comparable(command, self.shell(command, code))) != expected and time.monotonic() < deadline:
+            time.sleep(0.5)
+        return answer
 
 
 @contextlib.contextmanager

@@ -36,7 +36,7 @@ def show_saved(cluster: ClusterClient, job: Object, index: int) -> bool:
         return False
     console.print(f"[dim]{escape(lost)}; a pod reads the copy in the shared volume, which takes some seconds …[/]")
     file = f"{directory}/{index}.log"
-    lines = _read(cluster, _reader(job, file))
+    lines = _read(cluster, reader_of(job, file))
     if lines is None:
         console.print(escape(f"{name} has saved no log in {file}, or no node could run the pod that reads it"))
         return False
@@ -82,7 +82,7 @@ def _read(cluster: ClusterClient, reader: Object) -> list[str] | None:
         cluster.delete(job_path(namespace, name))
 
 
-def _reader(job: Object, file: str) -> dict[str, Any]:
+def reader_of(job: Object, file: str) -> dict[str, Any]:
     """A Job that ends and is deleted by itself, should this command be stopped."""
     container = {
         "name": "main",

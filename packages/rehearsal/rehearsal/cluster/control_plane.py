@@ -10,7 +10,6 @@ ExtendedResourceToleration, which GKE runs so that pods that request GPUs tolera
 from __future__ import annotations
 
 import base64
-import json
 import os
 import secrets
 import shutil
@@ -20,13 +19,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from facts.concepts.kubeconfig import kubeconfig
 from rehearsal.cluster import images
 from rehearsal.cluster.api import Api
+from rehearsal.cluster.container_logs import ContainerLogs
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import NAME, Certificates, make_certificates, write_private
 from rehearsal.cluster.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
@@ -42,13 +42,6 @@ _DEFAULT_SERVICE_ACCOUNT: Final = "/api/v1/namespaces/default/serviceaccounts/de
 _PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 _CARRIED: Final = "CARRIED_IMAGES"
 """Stands in the stages for the images that kwok leaves to ``rehearsal/workloads``."""
-
-# One line in the format of container runtimes:
-# https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md
-_CONTAINER_LOG: Final = (
-    "2026-01-01T00:00:00.000000000Z stdout F A rehearsal simulates its machines: this container's program did not run."
-    " `sleep 60` ends after 60 seconds, others after 3, or those of the annotation rehearsal.gpucluster.dev/seconds.\n"
-)
 
 _ATTEMPTS: Final = 5
 _READY_SECONDS: Final = 240.0
@@ -94,6 +87,9 @@ class ControlPlane:
         # Bound and not listening: no other process gets the port, and connections are refused.
         self._closed = socket.socket()
         self._closed.bind(("127.0.0.1", 0))
+        self.logs = self._folder / "logs"
+        self.logs.mkdir(exist_ok=True)
+        self._container_logs = ContainerLogs(self.logs, self._certificates, lambda path: self.api.find(path))
 
     def __enter__(self) -> ControlPlane:
         self.start()
@@ -159,6 +155,7 @@ class ControlPlane:
     def close(self) -> None:
         """Stop, and end the process table if it is the control plane's own."""
         self.stop()
+        self._container_logs.close()
         self._closed.close()
         if self._owns_processes:
             self.processes.close()
@@ -187,7 +184,7 @@ class ControlPlane:
         api.apply_manifest(makers_rights(everything=True))
         self._run("kube-controller-manager")
         self._run("kube-scheduler")
-        self._run("kwok", kubelet_port=kubelet_port)
+        self._run("kwok", kubelet_port=kubelet_port, logs_port=self._container_logs.server_port)
         self._wait("kwok", lambda: listens(kubelet_port))
         # The controller manager makes it; without it the API server refuses every pod.
         self._wait("the default service account", lambda: api.find(_DEFAULT_SERVICE_ACCOUNT) is not None)
@@ -208,19 +205,10 @@ class ControlPlane:
             time.sleep(0.05)
 
     def _write_files(self) -> None:
-        """What the flags name: the users' tokens, the scheduler's configuration, kwok's stages and its one log."""
+        """What the flags name: the users' tokens, the scheduler's configuration, kwok's stages."""
         tokens = (f'{self._tokens[user]},{user},{user},"{group}"\n' for user, group in _USERS.items())
         write_private(self._folder / "tokens.csv", "".join(tokens))
         scheduler = (_HERE / "scheduler.yaml").read_text().format(folder=self._folder)
         (self._folder / "scheduler.yaml").write_text(scheduler)
-        log = self._folder / "container.log"
-        log.write_text(_CONTAINER_LOG)
         parts = [path.read_text() for path in sorted(STAGES.glob("*.yaml"))]
-        parts.append(json.dumps(_logs(log)) + "\n")
         (self._folder / "stages.yaml").write_text("---\n".join(parts).replace(_CARRIED, images.expression()))
-
-
-def _logs(file: Path) -> dict[str, Any]:
-    """What kwok answers to ``kubectl logs``: https://kwok.sigs.k8s.io/docs/user/kwok-manage-logs/."""
-    spec = {"logs": [{"logsFile": str(file), "follow": False}]}
-    return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "logs"}, "spec": spec}

@@ -45,6 +45,7 @@ class Controllers:
             ca_pem_base64=control_plane.ca_pem_base64,
             processes=control_plane.processes,
             folder=run_dir / "pods",
+            logs=control_plane.logs,
             injector=injector,
         )
         self._kubelet = Kubelet(host, programs(tools))

@@ -119,13 +119,15 @@ _log = logging.getLogger("rehearsal.workloads")
 
 @dataclass(frozen=True)
 class Host:
-    """Properties that all containers on this machine share. ``folder`` holds one folder per pod."""
+    """Properties that all containers on this machine share. ``folder`` holds one folder per pod, ``logs`` what
+    simulated pods print (``ContainerLogs``)."""
 
     api: Api
     api_server: str
     ca_pem_base64: str
     processes: Processes
     folder: Path
+    logs: Path
     injector: Injector
 
 

@@ -12,6 +12,7 @@ from rehearsal.cluster.images import KARPENTER, ImageBinary, carried
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.tools.modules import KARPENTER_AWS
 from rehearsal.workloads.container import Container, Host, program_container
+from rehearsal.workloads.saved_output import SavedOutput
 
 _log = logging.getLogger("rehearsal.workloads")
 _MODULE: Final = "github.com/aws/karpenter-provider-aws"
@@ -26,6 +27,7 @@ class Kubelet(WatchingThread):
         super().__init__("kubelet", host.api, "/api/v1/pods")
         self._host = host
         self._programs = programs
+        self._saved = SavedOutput(host.api, host.folder / "claims", host.logs)
         self._containers: dict[str, Container] = {}
 
     def close(self) -> None:
@@ -54,6 +56,7 @@ class Kubelet(WatchingThread):
         if pod["metadata"].get("deletionTimestamp"):
             self._end(pod, known)
             return
+        self._saved.note(pod)
         if known is None and pod["spec"].get("nodeName"):
             repository = next(filter(None, (carried(each["image"]) for each in pod["spec"]["containers"])), None)
             if repository is not None:

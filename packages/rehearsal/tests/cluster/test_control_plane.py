@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from facts.jobs.runner import until_idle, with_saved_log
 from packages.rehearsal.tests.simulated_cluster import JOBS, PODS, alive, daemon_set, eventually, job, pod, tools
 from rehearsal.cluster import control_plane as module
 from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
@@ -148,7 +149,16 @@ def test_a_log_says_what_is_simulated_and_a_command_is_refused(plane: ControlPla
     assert "did not run" in shown.stdout, shown.stderr
     refused = kubectl("exec", "talker", "--", "id")
     assert refused.returncode != 0
-    assert "no exec found" in refused.stderr
+    assert "simulates its machines" in refused.stderr
+
+
+def test_a_container_of_gpu_dev_runs_until_it_was_idle_for_long_enough(api: Api) -> None:
+    for name, command in (("dev", until_idle(1000)), ("saves", with_saved_log(until_idle(1000), "/shared/.logs/dev"))):
+        container = {"name": "main", "image": "example.com/image", "command": list(command)}
+        api.create(PODS, {"metadata": {"name": name}, "spec": {"restartPolicy": "Never", "containers": [container]}})
+    api.create(PODS, pod("other", seconds=5))
+    eventually("another program has ended", lambda: phase(api, "other") == "Succeeded")
+    assert (phase(api, "dev"), phase(api, "saves")) == ("Running", "Running")
 
 
 def test_who_made_the_cluster_has_all_rights_by_a_role_that_can_be_asked_for(plane: ControlPlane) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from packages.gpu.tests.readme import SESSION, STACK, comparable
+from packages.gpu.tests.readme import ASKS, CLOUDS, README
+from packages.gpu.tests.test_package import installed, wheel
 from packages.rehearsal.tests.retained_cluster import RetainedCluster, retained_cluster
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
 
@@ -22,33 +22,28 @@ pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 NAME: Final = "readme"
 """The stack's name here: other tests rehearse the README's stack at the same time, and ``stop`` ends all of a name."""
 
-ASKS: Final = ("pools", "fit", "why", "list", "cost")
-"""What changes nothing: asked again until the answer is the one that the README shows."""
+__all__ = ["installed", "wheel"]
 
 
 @pytest.fixture(scope="module")
 def retained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedCluster]:
     folder = tmp_path_factory.mktemp("kept")
-    stack = Path(shutil.copy(STACK, folder / f"{NAME}.yaml"))
+    stack = Path(shutil.copy(README.stack, folder / f"{NAME}.yaml"))
     with retained_cluster(stack) as cluster:
         yield cluster
 
 
 def test_the_readme_shows_what_people_see(retained: RetainedCluster) -> None:
     """In the README's order, at 80 columns: its commands, as they stand there, print what stands below them."""
-    assert {command.split()[1] for command, _ in SESSION} == {*ASKS, "submit", "stop"}
-    for command, shown in SESSION:
-        expected = comparable(command, shown.replace(STACK.stem, NAME))
-        assert _answer(retained, command, expected) == expected, command
+    assert {command.split()[1] for command, _ in README.steps} == {*ASKS, "submit", "stop"}
+    retained.replay(README, NAME)
 
 
-def _answer(retained: RetainedCluster, command: str, expected: str) -> str:
-    """What it prints; of what may be asked again the first answer that is wanted, or else the last."""
-    code = 1 if expected.startswith("no pool fits") else 0
-    deadline = time.monotonic() + (PATIENCE if command.split()[1] in ASKS else 0)
-    while (answer := comparable(command, retained.shell(command, code))) != expected and time.monotonic() < deadline:
-        time.sleep(0.5)
-    return answer
+def test_the_page_of_each_cloud_shows_what_people_see_on_gke(
+    retained: RetainedCluster, installed: Path, project: Path
+) -> None:
+    assert CLOUDS["gke"].stack == README.stack
+    retained.with_gpu_of(installed, project).replay(CLOUDS["gke"], NAME)
 
 
 def test_the_first_job_runs_by_the_commands_that_are_printed(retained: RetainedCluster) -> None:

@@ -52,6 +52,7 @@ class Stage:
             ca_pem_base64=control_plane.ca_pem_base64,
             processes=control_plane.processes,
             folder=self.folder,
+            logs=control_plane.logs,
             injector=lambda namespace, account: Injection({"REGION": f"{namespace}/{account}"}, "cloud", "CLOUD_TOKEN"),
         )
         self.processes = control_plane.processes
