@@ -10,8 +10,6 @@ import pytest
 
 from schemas import FOLDER, generate
 from schemas.sources import amazon, azure, google
-from schemas.sources.azure.limits import LIMITS, ValueLimit
-from schemas.sources.google.names import REQUESTS, Request, To
 
 SERVICE = "gcp:projects/service:Service"
 GROUP = "azure-native:resources:ResourceGroup"
@@ -35,9 +33,9 @@ def test_a_stale_file_is_named_and_made_anew(
 
 
 def test_an_input_that_nobody_accounts_for_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {"EnableServiceRequest": {"service": To("service")}}
-    request = Request("serviceusage.v1", "EnableServiceRequest", table)
-    monkeypatch.setattr(google, "REQUESTS", {**REQUESTS, SERVICE: request})
+    table = {"EnableServiceRequest": {"service": "service"}}
+    request = {"request": "serviceusage.v1 EnableServiceRequest", "table": table}
+    monkeypatch.setattr(google, "REQUESTS", {**google.REQUESTS, SERVICE: request})
     with pytest.raises((KeyError, ValueError), match=r"service|EnableServiceRequest has no "):
         google.made([SERVICE])
 
@@ -49,9 +47,10 @@ def test_a_type_whose_request_nobody_names_is_named_with_the_place_to_say_it(sou
 
 
 def test_a_limit_of_nothing_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(azure, "LIMITS", {"ResourceGroup": {"resourceGroupNam": ValueLimit("x")}})
+    limits = azure.LIMITS
+    monkeypatch.setattr(azure, "LIMITS", {"ResourceGroup": {"resourceGroupNam": "x"}})
     with pytest.raises(ValueError, match="resourceGroupNam"):
         azure.made([GROUP])
-    monkeypatch.setattr(azure, "LIMITS", {"ResourceGrup": LIMITS["Subnet"]})
+    monkeypatch.setattr(azure, "LIMITS", {"ResourceGrup": limits["Subnet"]})
     with pytest.raises(ValueError, match="ResourceGrup"):
         azure.made([GROUP])

@@ -17,7 +17,7 @@ from rehearsal.providers.eks.base.row import Row
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.resource import SimulatedResource
 from schemas import schema
-from schemas.sources.amazon.names import REQUESTS, To
+from schemas.sources.amazon import REQUESTS
 from schemas.used import USED
 from tests.stacks import ROOT
 
@@ -71,10 +71,10 @@ def test_what_refers_refers_to_a_row(cloud: str, row: SimulatedResource[Any]) ->
 def test_the_names_of_aws_are_in_its_models(token: str) -> None:
     """A misspelt structure would quietly leave its inputs under the names that they have by default."""
     request = REQUESTS[token]
-    model = botocore.session.get_session().get_service_model(request.service)
-    for structure, names in request.names.items():
+    model = botocore.session.get_session().get_service_model(request["request"].split()[0])
+    for structure, names in request.get("names", {}).items():
         members = model.shape_for(structure).members
-        sent = {name.name for name in names.values() if isinstance(name, To)}
+        sent = {name for name in names.values() if isinstance(name, str)}
         assert sent <= set(members), structure
 
 

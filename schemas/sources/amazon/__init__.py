@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import botocore.session
 
 from schemas.sources import sdk
-from schemas.sources.amazon.names import EVERYWHERE, REQUESTS, Local, Request, To
-from schemas.sources.collecting import Collection, name_of, required
+from schemas.sources.collecting import Collection, name_of, required, table
 from schemas.sources.sdk import Raw
+
+REQUESTS: Final = table(Path(__file__).with_name("names.yaml"))
+"""Type token → the request that makes it; the file says what the keys mean."""
+EVERYWHERE: Final = ("region", "tags", "namePrefix")
+"""Inputs of many types and of no request; tags have a form of their own in each service."""
 
 _REFUSED = "is not an input that the rehearsal simulates"
 _TYPES = {
@@ -43,11 +48,11 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
         request = REQUESTS.get(token)
         if request is None:
             raise ValueError(f"{token}: say in names.yaml which request makes it")
-        model = _service(request.service)
-        shape = model.shape_for(request.body or model.operation_model(request.operation).input_shape.name)
-        root = _Merging(collection, request).root(sdk.inputs_of(token), shape)
-        api = f"{request.service}:{request.operation}"
-        resources[token] = {"api": api, "object": root, "outputs": sdk.outputs_of(token)}
+        service, operation = request["request"].split()
+        model = _service(service)
+        shape = model.shape_for(request.get("body") or model.operation_model(operation).input_shape.name)
+        root = _Merging(collection, model, request.get("names", {})).root(sdk.inputs_of(token), shape)
+        resources[token] = {"api": f"{service}:{operation}", "object": root, "outputs": sdk.outputs_of(token)}
     resources, objects = collection.result(resources)
     sources = {each: importlib.metadata.version(each) for each in ("pulumi-aws", "botocore")}
     return {"sources": sources, "resources": resources, "objects": objects}
@@ -61,7 +66,8 @@ def _service(name: str) -> Any:
 @dataclass(frozen=True)
 class _Merging:
     collection: Collection
-    request: Request
+    model: Any
+    names: Mapping[str, Mapping[str, str | Mapping[str, str]]]
 
     def root(self, cls: type, shape: Any) -> str:
         """The inputs of a resource type. What the request must have may be made up, so the SDK alone requires here."""
@@ -70,35 +76,33 @@ class _Merging:
     def _object(self, cls: type, shape: Any, needed: Iterable[str], local: Iterable[str] = ()) -> str:
         def fill(made: dict[str, Any]) -> None:
             for each in sdk.arguments(cls):
-                name = Local() if each.name in local else self._name(shape, each.name)
+                name = {} if each.name in local else self._name(shape, each.name)
                 property = self._property(each, shape, name)
                 is_needed = isinstance(name, str) and name in needed
                 made["properties"][each.name] = required(property, each.required or is_needed)
 
         return self.collection.add(cls, name_of(cls), fill)
 
-    def _name(self, shape: Any, key: str) -> str | Local | None:
+    def _name(self, shape: Any, key: str) -> str | Mapping[str, str] | None:
         """What the structure calls the input ``key``; ``None`` if it has nothing of the kind."""
-        rule = self.request.names.get(shape.name, {}).get(key)
-        if isinstance(rule, To):
-            return rule.name
-        if isinstance(rule, Local):
+        rule = self.names.get(shape.name, {}).get(key)
+        if rule is not None:
             return rule
         return next((name for name in (key, key[:1].upper() + key[1:]) if name in shape.members), None)
 
-    def _property(self, argument: sdk.Argument, shape: Any, name: str | Local | None) -> Raw:
+    def _property(self, argument: sdk.Argument, shape: Any, name: str | Mapping[str, str] | None) -> Raw:
         if name is None:
             return {**self.collection.plain(argument.type), "refused": _REFUSED}
         if isinstance(name, str):
             return {**self._merged(argument.type, shape.members[name]), "sent": name}
-        if name.each:
+        if "each" in name:
             cls = sdk.block(sdk.elements(argument.type))
             assert cls is not None
-            each = self._object(cls, _service(self.request.service).shape_for(name.each), ())
+            each = self._object(cls, self.model.shape_for(name["each"]), ())
             return {"type": "list", "items": {"type": "object", "object": each}}
-        if not name.like:
+        if "like" not in name:
             return self.collection.plain(argument.type)
-        for part in name.like.split("."):
+        for part in name["like"].split("."):
             shape = (shape.member if shape.type_name == "list" else shape).members[part]
         return self._merged(argument.type, shape)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from schemas.sources import sdk
-from schemas.sources.azure.limits import GROUP, LIMITS, ValueLimit
 from schemas.sources.azure.models import Entries, Items, Model, Scalar, Type, model
-from schemas.sources.collecting import Collection, required
+from schemas.sources.collecting import Collection, required, table
 from schemas.sources.sdk import Raw
 
 MODELS: Final[Mapping[str, tuple[str, str]]] = {
@@ -38,6 +38,11 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
     "VirtualNetwork": ("addressSpace",),
 }
 """Model → what Azure requires although neither its model nor the SDK says so."""
+
+LIMITS: Final[Mapping[str, Mapping[str, str | Sequence[float]]]] = table(Path(__file__).with_name("limits.yaml"))
+"""Model → property (or name in the address) → what it may be, as the file says."""
+GROUP: Final = r"[-\w.()]{0,89}[-\w()]"
+"""A pattern: of every ``resourceGroupName``."""
 
 _PACKAGES: Final = (
     "pulumi-azure-native",
@@ -127,8 +132,7 @@ def _scalar(declared: Raw, type_: Type) -> Raw:
     return {"type": type_.kind, **({"enum": values} if values else {})}
 
 
-def _limited(limit: ValueLimit | None) -> Raw:
-    if limit is None:
-        return {}
-    raw: Raw = {"pattern": limit.pattern, "minimum": limit.low, "maximum": limit.high}
-    return {key: value for key, value in raw.items() if value not in ("", None)}
+def _limited(limit: str | Sequence[float] | None) -> Raw:
+    if isinstance(limit, str):
+        return {"pattern": limit}
+    return {} if limit is None else dict(zip(("minimum", "maximum"), limit, strict=True))

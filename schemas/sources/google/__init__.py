@@ -13,10 +13,11 @@ from typing import Any, Final
 import googleapiclient
 
 from schemas.sources import sdk
-from schemas.sources.collecting import Collection, required
-from schemas.sources.google.names import REQUESTS, Local, RefusedInput, Table, To
+from schemas.sources.collecting import Collection, required, table
 from schemas.sources.sdk import Raw
 
+REQUESTS: Final = table(Path(__file__).with_name("names.yaml"))
+"""Type token → the request that makes it; the file says what the keys mean."""
 DOCUMENTS: Final = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
 
 _WIDE: Final = ("int64", "uint64")
@@ -36,10 +37,11 @@ def made(tokens: Iterable[str]) -> dict[str, Any]:
         request = REQUESTS.get(token)
         if request is None:
             raise ValueError(f"{token}: say in names.yaml which request makes it")
-        merging = _Merging(collection, _document(request.api), request.table)
-        revisions[request.api] = f"revision {_document(request.api)['revision']}"
-        root = merging.object(sdk.inputs_of(token), merging.schema(request.schema), request.schema)
-        resources[token] = {"api": request.api, "object": root, "outputs": sdk.outputs_of(token)}
+        api, schema = request["request"].split()
+        merging = _Merging(collection, _document(api), request["table"])
+        revisions[api] = f"revision {_document(api)['revision']}"
+        root = merging.object(sdk.inputs_of(token), merging.schema(schema), schema)
+        resources[token] = {"api": api, "object": root, "outputs": sdk.outputs_of(token)}
     packages = {each: importlib.metadata.version(each) for each in ("pulumi-gcp", "google-api-python-client")}
     resources, objects = collection.result(resources)
     return {"sources": {**packages, **revisions}, "resources": resources, "objects": objects}
@@ -63,7 +65,7 @@ class _Node:
 class _Merging:
     collection: Collection
     document: Mapping[str, Any]
-    table: Table
+    table: Mapping[str, Mapping[str, str | Mapping[str, Any]]]
 
     def schema(self, name: str) -> Mapping[str, Any]:
         definition: Mapping[str, Any] = self.document["schemas"][name]
@@ -83,19 +85,19 @@ class _Merging:
 
     def _target(self, key: str, schema: Mapping[str, Any], name: str) -> str:
         rule = self.table.get(name, {}).get(key)
-        return key if rule is None else rule.path.partition(".")[0] if isinstance(rule, To) else ""
+        return key if rule is None else rule.partition(".")[0] if isinstance(rule, str) else ""
 
     def _property(self, argument: sdk.Argument, schema: Mapping[str, Any], name: str) -> Raw:
         rule = self.table.get(name, {}).get(argument.name)
         if rule is None and argument.name not in schema.get("properties", {}):
             raise ValueError(f"{name} has no {argument.name}: say in names.yaml what becomes of it")
-        if isinstance(rule, RefusedInput):
-            return {**sdk.scalar(argument.type), "refused": rule.reason}
-        if isinstance(rule, Local):
+        if isinstance(rule, Mapping):
+            if "refused" in rule:
+                return {**sdk.scalar(argument.type), "refused": rule["refused"]}
             plain = self.collection.plain(argument.type)
-            return {**plain, "enum": list(rule.values)} if rule.values else plain
+            return {**plain, "enum": rule["values"]} if "values" in rule else plain
         node = _Node(schema, name)
-        for part in (rule.path if rule else argument.name).split("."):
+        for part in (rule or argument.name).split("."):
             node = self._resolved(node.schema["properties"][part], f"{node.name}.{part}")
         return self._merged(argument.type, node)
 
