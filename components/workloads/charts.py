@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.cluster import Cluster
-from components.resources import Chart, CustomResource
+from components.resources import Chart, CustomResource, documents
+from components.settings.tools import Tool
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import ROLE_LABEL
@@ -33,6 +35,14 @@ def release(
 ) -> CustomResource:
     """The chart with these ``values``, installed after its dependencies."""
     return cluster.objects.helm_release(chart.name, {**chart.where, "values": values}, parent, *after)
+
+
+def values_in(file: str, tool: type[Tool] | Tool, **values: object) -> dict[str, Any]:
+    """The values of a chart, in ``file`` beside this module: ``${<pod>}`` stands for the ``resources`` of a pod of the
+    ``tool``, ``${admin}`` for the admin pool's node selector, ``${port}`` for ``REACHED_PORT``."""
+    known = {"admin": ON_ADMIN, "port": REACHED_PORT, **{pod: requests(asked) for pod, asked in tool.pods.items()}}
+    (content,) = documents(Path(__file__).parent / file, **{**known, **values})
+    return dict(content)
 
 
 def requests(resources: Resources, *, limited: bool = True) -> dict[str, Any]:

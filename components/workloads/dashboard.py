@@ -14,7 +14,7 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Dashboard
 from components.users import open_tool
-from components.workloads.charts import ON_ADMIN, release, requests
+from components.workloads.charts import release, values_in
 
 CHART: Final = Chart(
     repository="https://kubernetes-sigs.github.io/headlamp", name="headlamp", version="0.45.0", namespace="dashboard"
@@ -43,21 +43,5 @@ class ClusterDashboard(pulumi.ComponentResource):
 
 
 def values(dashboard: Dashboard) -> dict[str, Any]:
-    """The chart's values. By default it would bind its own account to cluster-admin."""
-    return {
-        "clusterRoleBinding": {"create": False},
-        "config": {"inCluster": True, "unsafeUseServiceAccountToken": False},
-        "service": {"type": "ClusterIP"},
-        "ingress": {"enabled": False},
-        "resources": requests(dashboard.pods["headlamp"]),
-        "nodeSelector": ON_ADMIN,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "privileged": False,
-            "runAsUser": 100,
-            "runAsGroup": 101,
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-    }
+    """The chart's values."""
+    return values_in("dashboard-values.yaml", dashboard)

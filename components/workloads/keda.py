@@ -2,9 +2,6 @@
 
 KEDA alone cannot start an HTTP server on a request: without a pod nothing counts requests. The proxy of its HTTP add-on
 does. https://keda.sh/http-add-on/0.15/
-
-The charts' values: https://github.com/kedacore/charts/tree/main/keda,
-https://github.com/kedacore/charts/tree/main/http-add-on
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Keda as KedaSetting
 from components.users import open_tool
-from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
+from components.workloads.charts import release, requests, values_in
 
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
 CHART: Final = Chart(repository=_REPOSITORY, name="keda", version="2.20.2", namespace="keda")
@@ -27,9 +24,6 @@ HTTP_CHART: Final = Chart(repository=_REPOSITORY, name="keda-add-ons-http", vers
 SCALER: Final = f"{HTTP_CHART.name}-external-scaler.{HTTP_CHART.namespace}:9090"
 PROXY: Final = f"{HTTP_CHART.name}-interceptor-proxy.{HTTP_CHART.namespace}.svc.cluster.local"
 PROXY_PORT: Final = 8080
-
-_MOST_PROXIES: Final = 3
-"""KEDA also scales its proxy: one replica always runs, more if many requests wait and the admin pool has room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,30 +50,11 @@ class Keda(pulumi.ComponentResource):
 
 
 def values() -> dict[str, Any]:
-    """KEDA's values. Its default requests are more than a small admin node has."""
-    pods = KedaSetting.pods
-    return {
-        "nodeSelector": ON_ADMIN,
-        # Keep the chart's limits, 1000 MiB each: KEDA's memory grows with the number of watched objects.
-        "resources": {
-            key: requests(pods[pod], limited=False)
-            for key, pod in {"operator": "operator", "metricServer": "metrics-server", "webhooks": "webhooks"}.items()
-        },
-        # Of the server of metrics: without them no replica beyond the first comes or goes.
-        "service": {"portHttpsTarget": REACHED_PORT},
-        "webhooks": {"port": REACHED_PORT},
-    }
+    """KEDA's values. The chart's limits stay, 1000 MiB each: KEDA's memory grows with the number of watched objects."""
+    unlimited = {pod: requests(asked, limited=False) for pod, asked in KedaSetting.pods.items()}
+    return values_in("keda-values.yaml", KedaSetting, **unlimited)
 
 
 def http_values() -> dict[str, Any]:
-    """The add-on's values. By default each part except the operator has three replicas."""
-    pods = KedaSetting.pods
-    return {
-        "operator": {"nodeSelector": ON_ADMIN, "replicas": 1, "resources": requests(pods["http-operator"])},
-        "scaler": {"nodeSelector": ON_ADMIN, "replicas": 1, "resources": requests(pods["scaler"])},
-        "interceptor": {
-            "nodeSelector": ON_ADMIN,
-            "replicas": {"min": 1, "max": _MOST_PROXIES},
-            "resources": requests(pods["interceptor"]),
-        },
-    }
+    """The add-on's values."""
+    return values_in("keda-http-values.yaml", KedaSetting)

@@ -15,7 +15,7 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
 from components.users import open_tool
-from components.workloads.charts import ON_ADMIN, password, release, requests
+from components.workloads.charts import password, release, values_in
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
     GPU_RESOURCE,
@@ -34,28 +34,6 @@ LOGIN: Final = "login"
 """The Secret with the generated password."""
 
 _VARIABLE: Final = "NOTEBOOK_PASSWORD"
-# An empty pool takes minutes to start a node, and the image has about 10 GB.
-_START_SECONDS: Final = 1800
-# The hub treats traffic and output as activity. So an open tab, which sends requests all the time, would keep a GPU
-# forever, and a program without output would be stopped:
-# https://github.com/jupyterlab/jupyterlab/issues/19796, https://github.com/jupyterhub/jupyterhub-idle-culler/issues/55
-# The notebook server itself knows what runs, so it stops itself. The directory is unused in the usual images.
-# https://jupyter-server.readthedocs.io/en/latest/other/full-config.html
-_SERVER_SETTINGS: Final = "/usr/local/etc/jupyter/jupyter_server_config.py"
-_END_WHEN_IDLE: Final = """\
-from jupyter_server.base.handlers import APIHandler
-
-# Requests that a browser sends by itself are not activity.
-APIHandler._track_activity = False
-c = get_config()
-c.MappingKernelManager.cull_idle_timeout = {seconds}
-c.MappingKernelManager.cull_interval = 60
-c.MappingKernelManager.cull_connected = True
-c.MappingKernelManager.cull_busy = False
-c.TerminalManager.cull_inactive_timeout = {seconds}
-c.TerminalManager.cull_interval = 60
-c.ServerApp.shutdown_no_activity_timeout = {seconds}
-"""
 # For a notebook that does not stop itself: an image with another server, or a user's own settings.
 _SILENT_SECONDS: Final = 24 * 3600
 _READ_PASSWORD: Final = f"c.SharedPasswordAuthenticator.user_password = __import__('os').environ['{_VARIABLE}']"
@@ -102,50 +80,26 @@ def _offered(args: NotebookHubArgs) -> tuple[Sequence[Pool], str | None]:
 
 
 def values(notebook: Notebook, pools: Sequence[Pool], home_class: str | None = None) -> dict[str, Any]:
-    """The chart's values, with home volumes of ``home_class`` (``None``: the default StorageClass).
-
-    By default the chart admits everyone, through a public load balancer.
-    """
-    return {
-        "hub": {
-            **_login(notebook),
-            "resources": requests(notebook.pods["hub"]),
-            "nodeSelector": ON_ADMIN,
-            "db": {"pvc": {"storage": f"{notebook.disk_gb}Gi"}},
-        },
-        "proxy": {
-            "service": {"type": "ClusterIP"},
-            "chp": {"resources": requests(notebook.pods["proxy"]), "nodeSelector": ON_ADMIN},
-        },
-        "singleuser": {
-            "image": dict(zip(("name", "tag"), _image(notebook.image), strict=True)),
-            "startTimeout": _START_SECONDS,
-            "storage": {
-                "capacity": f"{notebook.home_gb}Gi",
-                **({} if home_class is None else {"dynamic": {"storageClass": home_class}}),
-            },
-            # Neither an autoscaler nor an upgrade evicts it; it stops itself when nothing runs in it.
-            "extraLabels": {UNINTERRUPTED: "true"},
-            "extraAnnotations": {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
-            "extraFiles": {
-                "idle.py": {
-                    "mountPath": _SERVER_SETTINGS,
-                    "stringData": _END_WHEN_IDLE.format(seconds=60 * notebook.idle_minutes),
-                }
-            },
-            # Only GPU pools: the admin pool has no room for users' work.
-            "profileList": [_profile(size) for size in _sizes(pools)],
-        },
-        # Disable the chart's scheduler, and its DaemonSet that pulls the image to unused nodes.
-        "scheduling": {"userScheduler": {"enabled": False}, "userPlaceholder": {"enabled": False}},
-        "prePuller": {"hook": {"enabled": False}, "continuous": {"enabled": False}},
-        "cull": {
-            "enabled": True,
-            "timeout": max(_SILENT_SECONDS, 60 * notebook.idle_minutes),
-            "every": 600,
-            "adminUsers": True,
-        },
-    }
+    """The chart's values, with home volumes of ``home_class`` (``None``: the default StorageClass)."""
+    image, tag = _image(notebook.image)
+    seconds = 60 * notebook.idle_minutes
+    chart = values_in(
+        "notebook-values.yaml",
+        notebook,
+        disk_gb=notebook.disk_gb,
+        home_gb=notebook.home_gb,
+        image=image,
+        tag=tag,
+        seconds=seconds,
+        silent_seconds=max(_SILENT_SECONDS, seconds),
+        undisturbed={SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
+        uninterrupted={UNINTERRUPTED: "true"},
+        profiles=[_profile(size) for size in _sizes(pools)],
+    )
+    chart["hub"] |= _login(notebook)
+    if home_class is not None:
+        chart["singleuser"]["storage"]["dynamic"] = {"storageClass": home_class}
+    return chart
 
 
 def _login(notebook: Notebook) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import yaml
 from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Queue
-from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
+from components.workloads.charts import release, values_in
 from facts.concepts.kubernetes import GPU_RESOURCE, manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
 from facts.concepts.pool import GPU_TAINT, KIND_LABELS, Pool
@@ -64,38 +64,12 @@ class JobQueue(pulumi.ComponentResource):
 
 
 def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
-    """The chart's values, with a configuration that manages only Jobs that name a queue.
-
-    Its visibility API listens on port 8082, which the chart does not let users change: a firewall may block it
-    (docs/workloads.md says what to do). The program does not use it.
-    """
+    """The chart's values, with a configuration that manages only Jobs that name a queue."""
     flex_start = any(pool.capacity_type == "flex-start" for pool in pools)
-    ready = _READY_FLEX_START if flex_start else _READY
-    configuration = {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-        "kind": "Configuration",
-        "health": {"healthProbeBindAddress": ":8081"},
-        "metrics": {"bindAddress": ":8443"},
-        # If the webhook is unreachable, no Job can be created.
-        "webhook": {"port": REACHED_PORT},
-        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
-        "manageJobsWithoutQueueName": False,
-        "integrations": {"frameworks": ["batch/job"]},
-        # Only GPUs count: nodes with GPUs have the other resources.
-        "resources": {"excludeResourcePrefixes": ["cpu", "memory", "ephemeral-storage"]},
-        # A job whose pods cannot all get nodes releases its GPUs; a job that has run is not touched.
-        # https://kueue.sigs.k8s.io/docs/tasks/manage/setup_wait_for_pods_ready/
-        "waitForPodsReady": {"timeout": ready, "recoveryTimeout": "0s", "blockAdmission": False},
-    }
-    return {
-        "controllerManager": {
-            "replicas": 1,
-            "nodeSelector": ON_ADMIN,
-            "manager": {"resources": requests(queue.pods["kueue"])},
-        },
-        "webhookService": {"ports": [{"port": 443, "protocol": "TCP", "targetPort": REACHED_PORT}]},
-        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(configuration, sort_keys=False)},
-    }
+    chart = values_in("queue-values.yaml", queue, ready=_READY_FLEX_START if flex_start else _READY)
+    # The chart takes its program's configuration as a text.
+    chart["managerConfig"] = {"controllerManagerConfigYaml": yaml.safe_dump(chart["managerConfig"], sort_keys=False)}
+    return chart
 
 
 def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from components.resources import Chart, documents
 from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.users import open_tool
-from components.workloads.charts import ON_ADMIN, password, release, requests
+from components.workloads.charts import password, release, values_in
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import POOL_LABEL, Pool
 
@@ -106,75 +106,23 @@ def dashboards() -> Iterator[dict[str, Any]]:
 
 def values(monitoring: Prometheus, settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
     """The chart's values: all pods on the admin pool, and no monitoring of components that the cloud runs."""
-    pods, off = monitoring.pods, {"enabled": False}
-    secret = monitoring.alertmanager_secret
-    volume = {"requests": {"storage": f"{monitoring.disk_gb}Gi"}}
-    return {
-        # A managed control plane cannot be scraped, and a DaemonSet on all nodes would also run on GPU nodes.
-        **dict.fromkeys(("kubeEtcd", "kubeScheduler", "kubeControllerManager", "kubeProxy", "nodeExporter"), off),
-        "defaultRules": {"create": False},
-        "additionalPrometheusRulesMap": {"gpucluster": rules(settings, pools)},
-        "alertmanager": {
-            "enabled": secret is not None,
-            "alertmanagerSpec": {
-                **({"configSecret": secret, "useExistingSecret": True} if secret is not None else {}),
-                "resources": requests(pods["alertmanager"]),
-                "nodeSelector": ON_ADMIN,
-            },
-        },
-        "prometheusOperator": {
-            # A webhook that the control plane cannot reach would block every change.
-            "admissionWebhooks": off,
-            "tls": off,
-            "resources": requests(pods["operator"]),
-            "prometheusConfigReloader": {"resources": requests(pods["reloader"])},
-            "nodeSelector": ON_ADMIN,
-        },
-        "kube-state-metrics": {
-            "resources": requests(pods["state-metrics"]),
-            "nodeSelector": ON_ADMIN,
-            "metricLabelsAllowlist": [f"nodes=[{POOL_LABEL},gpucluster.dev/gpu]"],
-        },
-        "grafana": {
-            "admin": {"existingSecret": LOGIN, "userKey": "user", "passwordKey": "password"},
-            "defaultDashboardsEnabled": False,
-            "service": {"type": "ClusterIP"},
-            "resources": requests(pods["grafana"]),
-            "sidecar": {"resources": requests(pods["sidecar"])},
-            "nodeSelector": ON_ADMIN,
-        },
-        "prometheus": {
-            "prometheusSpec": {
-                "retention": f"{monitoring.retention_days}d",
-                # Four fifths: https://prometheus.io/docs/prometheus/latest/storage/#right-sizing-retention-size
-                "retentionSize": f"{max(1, monitoring.disk_gb * 8 // 10)}GB",
-                "resources": requests(pods["prometheus"]),
-                "nodeSelector": ON_ADMIN,
-                "storageSpec": {
-                    "volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"], "resources": volume}}
-                },
-                "additionalScrapeConfigs": [_scrape()],
-            }
-        },
-    }
-
-
-def _scrape() -> dict[str, Any]:
-    """The exporter's pods, with their node's name and pool: the exporter itself names the pod that has the GPU.
-
-    https://prometheus.io/docs/prometheus/latest/configuration/configuration/#kubernetes_sd_config
-    """
-    node_label = "".join(letter if letter.isalnum() else "_" for letter in POOL_LABEL)
-    return {
-        "job_name": APP,
-        "honor_labels": True,
-        "kubernetes_sd_configs": [
-            {"role": "pod", "namespaces": {"names": [NAMESPACE]}, "attach_metadata": {"node": True}}
-        ],
-        "relabel_configs": [
-            {"source_labels": ["__meta_kubernetes_pod_label_k8s_app"], "regex": APP, "action": "keep"},
-            {"source_labels": ["__meta_kubernetes_pod_container_port_number"], "regex": str(PORT), "action": "keep"},
-            {"source_labels": ["__meta_kubernetes_pod_node_name"], "target_label": "node"},
-            {"source_labels": [f"__meta_kubernetes_node_label_{node_label}"], "target_label": "pool"},
-        ],
-    }
+    chart = values_in(
+        "monitoring/values.yaml",
+        monitoring,
+        rules=rules(settings, pools),
+        alerts=monitoring.alertmanager_secret is not None,
+        login=LOGIN,
+        retention_days=monitoring.retention_days,
+        disk_gb=monitoring.disk_gb,
+        # Four fifths: https://prometheus.io/docs/prometheus/latest/storage/#right-sizing-retention-size
+        retention_gb=max(1, monitoring.disk_gb * 8 // 10),
+        exporter=APP,
+        exporter_port=str(PORT),
+        exporter_namespace=NAMESPACE,
+        pool_label=POOL_LABEL,
+        pool_label_in_prometheus="".join(letter if letter.isalnum() else "_" for letter in POOL_LABEL),
+    )
+    if monitoring.alertmanager_secret is not None:
+        own = {"configSecret": monitoring.alertmanager_secret, "useExistingSecret": True}
+        chart["alertmanager"]["alertmanagerSpec"] |= own
+    return chart
