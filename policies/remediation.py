@@ -14,12 +14,16 @@ from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL
 from facts.concepts.pool import GPU_TAINT
 from policies.readers import read
+from policies.readers.additions import Additions
 from policies.readers.registry import additions_to
 from policies.readers.resource import Declared
 from policies.rules.node_groups import gpu_taint, present_label
 
-Remedy = Callable[[Declared, dict[str, Any]], bool]
-"""Changes the engine's properties in place; returns whether it did."""
+REMEDIES: Final[Mapping[str, Callable[[Additions, dict[str, Any]], bool]]] = {
+    gpu_taint.id: lambda pool, properties: pool.add_taint(properties, GPU_TAINT),
+    present_label.id: lambda pool, properties: pool.add_label(properties, GPU_PRESENT_LABEL, "true"),
+}
+"""Rule → its fix: changes the engine's properties in place; returns whether it did."""
 
 
 def remediated(rule: str, declared: Declared, properties: dict[str, Any]) -> dict[str, Any] | None:
@@ -27,23 +31,8 @@ def remediated(rule: str, declared: Declared, properties: dict[str, Any]) -> dic
 
     Secrets and unknown values are preserved.
     """
-    return properties if REMEDIES[rule](declared, properties) else None
-
-
-def _add_gpu_taint(declared: Declared, properties: dict[str, Any]) -> bool:
-    known = additions_to(declared.type)
-    return known is not None and _is_one_group(declared) and known.add_taint(properties, GPU_TAINT)
-
-
-def _add_present_label(declared: Declared, properties: dict[str, Any]) -> bool:
-    known = additions_to(declared.type)
-    return known is not None and _is_one_group(declared) and known.add_label(properties, GPU_PRESENT_LABEL, "true")
-
-
-def _is_one_group(declared: Declared) -> bool:
-    """Whether the resource is exactly one pool: with several, the right one is ambiguous."""
-    return len([item for item in read(declared) if isinstance(item, NodeGroup)]) == 1
-
-
-REMEDIES: Final[Mapping[str, Remedy]] = {gpu_taint.id: _add_gpu_taint, present_label.id: _add_present_label}
-"""Rule → its fix."""
+    pool = additions_to(declared.type)
+    groups = [item for item in read(declared) if isinstance(item, NodeGroup)]
+    # With several pools in one resource, which of them to change is ambiguous.
+    changed = pool is not None and len(groups) == 1 and REMEDIES[rule](pool, properties)
+    return properties if changed else None

@@ -65,10 +65,7 @@ def read_machines(declared: Declared) -> Iterable[Item]:
 
 
 READERS: Final[Mapping[str, Reader]] = {
-    f"kubernetes:cluster.x-k8s.io/{version}:{kind}{suffix}": read_machines
-    for version in _VERSIONS
-    for kind in _SETS
-    for suffix in ("", "Patch")
+    f"kubernetes:cluster.x-k8s.io/{version}:{kind}": read_machines for version in _VERSIONS for kind in _SETS
 }
 
 
@@ -101,9 +98,7 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 
 def _is(resource: Declared, reference: Any) -> bool:
     kind, name = at(reference, "kind"), at(reference, "name")
-    # The kind comes last in the type token: kubernetes:infrastructure.cluster.x-k8s.io/v1beta2:AWSMachineTemplate.
-    same_kind = isinstance(kind, str) and resource.type.rpartition(":")[2].removesuffix("Patch") == kind
-    return same_kind and isinstance(name, str) and at(resource.properties, "metadata", "name") == name
+    return resource.kind == kind and isinstance(name, str) and at(resource.properties, "metadata", "name") == name
 
 
 def _referenced(declared: Declared, reference: Any) -> Declared | None:

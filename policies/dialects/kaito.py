@@ -42,7 +42,6 @@ def read_rag_engine(declared: Declared) -> Iterable[Item]:
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:kaito.sh/*:Workspace": read_workspace,
-    "kubernetes:kaito.sh/*:WorkspacePatch": read_workspace,
     "kubernetes:kaito.sh/*:InferenceSet": read_inference_set,
     "kubernetes:kaito.sh/*:RAGEngine": read_rag_engine,
 }

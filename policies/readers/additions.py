@@ -24,19 +24,15 @@ class Additions:
 
     def add_taint(self, pool: dict[str, Any], taint: Taint) -> bool:
         """Puts ``taint`` at the end of the pool's taints."""
-        holder = self._holder(pool)
-        if not isinstance(holder, dict) or not isinstance(holder.get(self.taints), (list, type(None))):
-            return False
-        holder[self.taints] = [*(holder.get(self.taints) or []), self.spelled(taint)]
-        return True
+        return self._add(pool, self.taints, [], lambda taints: [*taints, self.spelled(taint)])
 
     def add_label(self, pool: dict[str, Any], key: str, value: str) -> bool:
         """Sets ``key`` of the pool's labels."""
-        holder = self._holder(pool)
-        if not isinstance(holder, dict) or not isinstance(holder.get(self.labels), (dict, type(None))):
-            return False
-        holder[self.labels] = {**(holder.get(self.labels) or {}), key: value}
-        return True
+        return self._add(pool, self.labels, {}, lambda labels: {**labels, key: value})
 
-    def _holder(self, pool: dict[str, Any]) -> Any:
-        return pool.setdefault(self.inside, {}) if self.inside else pool
+    def _add(self, pool: dict[str, Any], name: str, none: Any, longer: Callable[[Any], Any]) -> bool:
+        holder = pool.setdefault(self.inside, {}) if self.inside else pool
+        if not isinstance(holder, dict) or not isinstance(holder.get(name), (type(none), type(None))):
+            return False
+        holder[name] = longer(holder.get(name) or none)
+        return True

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Final, TypeVar
 
 from policies.readers.additions import Additions
-from policies.readers.resource import Reader, Referrer, matches
+from policies.readers.resource import Reader, Referrer, matches, unpatched
 from policies.readers.spelling import Spelling
 
 T = TypeVar("T")
@@ -89,6 +89,7 @@ def _package(type_token: str) -> str:
 
 def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
     """The entry of exactly this type, else that of the first pattern that matches it."""
+    type_token = unpatched(type_token)
     entries: dict[str, T] = {}
     for table in tables:
         entries.update(table)

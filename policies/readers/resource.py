@@ -43,6 +43,11 @@ class Declared:
     trouble: str = ""
     """Why those that complete it could not be found."""
 
+    @property
+    def kind(self) -> str:
+        """The last part of its type; that of a patch is the patched object's."""
+        return kind_of(self.type)
+
     def named(self, *path: str) -> str:
         """The name that its properties have at ``path``; without one, its own in the program."""
         return known_text(at(self.properties, *path)) or self.name
@@ -74,7 +79,7 @@ class Program(tuple[Declared, ...]):
 
     def of_kinds(self, *kinds: Any) -> list[Declared]:
         """The objects of these kinds (the last part of their type), patches of them too."""
-        tokens = (token for token in self._by_type if token.rpartition(":")[2].removesuffix("Patch") in kinds)
+        tokens = (token for token in self._by_type if kind_of(token) in kinds)
         return self.of(*tokens)
 
 
@@ -89,6 +94,16 @@ class Referrer:
 
 
 Reader = Callable[[Declared], Iterable[Item]]
+
+
+def kind_of(type_token: str) -> str:
+    """``Deployment`` of ``kubernetes:apps/v1:Deployment`` and of ``kubernetes:apps/v1:DeploymentPatch``."""
+    return unpatched(type_token).rpartition(":")[2]
+
+
+def unpatched(type_token: str) -> str:
+    """The type of the object that a patch in Kubernetes changes: it is read as that object; any other type as it is."""
+    return type_token.removesuffix("Patch") if type_token.startswith("kubernetes:") else type_token
 
 
 def matches(text: str, pattern: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
@@ -49,8 +49,8 @@ class Rule(Generic[P]):
     """Limit → its JSON schema, without the default: that is the function's."""
     example: Any
     """A subject that breaks the rule, for the documentation."""
-    example_limits: Limits
-    remediable: bool
+    example_limits: Limits = field(default_factory=dict)
+    remediable: bool = False
     """Whether the rule has the level ``remediate``: fixing a violation cannot lose anything."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> list[Violation]:
@@ -126,37 +126,14 @@ class Rule(Generic[P]):
 
 
 def rule(
-    id: str,
-    *,
-    title: str,
-    why: str,
-    remedy: str,
-    level: Level,
-    severity: Severity,
-    example: object,
-    example_limits: Limits = _NONE,
-    limits: Mapping[str, Mapping[str, Any]] = _NONE,
-    remediable: bool = False,
+    id: str, *, limits: Mapping[str, Mapping[str, Any]] = _NONE, **fields: Any
 ) -> Callable[[Callable[P, Iterable[Violation]]], Rule[P]]:
-    """Makes a function a rule.
+    """Makes a function a rule; ``fields`` are those of ``Rule``.
 
     ``limits`` maps a key of the configuration (``maxGpus``) to its JSON schema; the function has a parameter of the
     same name in Python's spelling (``max_gpus``), whose default is the limit's.
     """
-
-    return lambda function: Rule(
-        function=function,
-        id=id,
-        title=title,
-        why=why,
-        remedy=remedy,
-        level=level,
-        severity=severity,
-        options=limits,
-        example=example,
-        example_limits=example_limits,
-        remediable=remediable,
-    )
+    return lambda function: Rule(function=function, id=id, options=limits, **fields)
 
 
 def _parameter(limit: str) -> str:

@@ -15,7 +15,7 @@ from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 ASSOCIATION: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
-_ACCOUNTS: Final = ("kubernetes:core/v1:ServiceAccount", "kubernetes:core/v1:ServiceAccountPatch")
+_ACCOUNT: Final = "kubernetes:core/v1:ServiceAccount"
 _ROLE: Final = "aws:iam/role:Role"
 _INLINE: Final = "aws:iam/rolePolicy:RolePolicy"
 _POLICY: Final = "aws:iam/policy:Policy"
@@ -100,7 +100,7 @@ def roles_among(declared: Declared, property: str, everything: Program) -> list[
 
 READERS: Final[Mapping[str, Reader]] = {
     ASSOCIATION: read_association,
-    **dict.fromkeys(_ACCOUNTS, read_service_account),
+    _ACCOUNT: read_service_account,
 }
 
 
@@ -113,7 +113,7 @@ def roles_from(property: str) -> Referrer:
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
     ASSOCIATION: roles_from("roleArn"),
-    **dict.fromkeys(_ACCOUNTS, roles_from("metadata")),
+    _ACCOUNT: roles_from("metadata"),
 }
 
 

@@ -65,5 +65,4 @@ def _gpus(priority: object) -> Maybe[int]:
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class,
-    "kubernetes:cloud.google.com/v1:ComputeClassPatch": read_compute_class,
 }

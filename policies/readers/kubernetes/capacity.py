@@ -79,7 +79,7 @@ def _sources(declared: Declared, everything: Program) -> Iterable[Declared]:
     spec = declared.properties.get("spec")
     template, scalable = at(spec, "podTemplateRef", "name"), at(spec, "scalableRef")
     for other in everything.of_kinds("PodTemplate", at(scalable, "kind")):
-        kind, name = other.type.rpartition(":")[2], at(other.properties, "metadata", "name")
+        kind, name = other.kind, at(other.properties, "metadata", "name")
         by_template = other.type == _POD_TEMPLATE and template is not None and name == template
         by_scale = scalable is not None and (kind, name) == (at(scalable, "kind"), at(scalable, "name"))
         if isinstance(name, str) and (by_template or by_scale):

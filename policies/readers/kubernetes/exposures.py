@@ -32,13 +32,12 @@ _SCHEME: Final = "service.beta.kubernetes.io/aws-load-balancer-scheme"
 
 def read_binding(declared: Declared) -> Iterable[Item]:
     """A RoleBinding or ClusterRoleBinding of a role that writes."""
-    kind = declared.type.rpartition(":")[2].removesuffix("Patch")
     role, subjects = at(declared.properties, "roleRef", "name"), declared.properties.get("subjects")
     names = [at(subject, "name") for subject in items(subjects)]
     if role is UNKNOWN or role in _WRITING_ROLES:
         everybody = either(UNKNOWN if name is UNKNOWN else name in _EVERYBODY for name in names)
         open_to_everybody = UNKNOWN if role is UNKNOWN and everybody is True else everybody
-        what = f"{kind} '{declared.name}'" + (f" with role '{role}'" if isinstance(role, str) else "")
+        what = f"{declared.kind} '{declared.name}'" + (f" with role '{role}'" if isinstance(role, str) else "")
         yield Exposure("rights", what, open_to_everybody, declared.urn)
 
 
@@ -66,5 +65,4 @@ def _public(annotations: Any, spec: Any) -> Maybe[bool]:
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:rbac.authorization.k8s.io/*Binding*": read_binding,
     "kubernetes:core/v1:Service": read_service,
-    "kubernetes:core/v1:ServicePatch": read_service,
 }

@@ -45,7 +45,7 @@ Candidate = Mapping[str, str]
 def read_node_pool(declared: Declared) -> Iterable[Item]:
     """``karpenter.sh`` ``NodePool``, and ``Provisioner`` as it was called before v1beta1."""
     spec = declared.properties.get("spec")
-    template = at(spec, "template", "spec") if declared.type.endswith((":NodePool", ":NodePoolPatch")) else spec
+    template = at(spec, "template", "spec") if declared.kind == "NodePool" else spec
     metadata = at(spec, "template", "metadata") if template is not spec else spec
     limits = at(spec, "limits") if template is not spec else at(spec, "limits", "resources")
     requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
@@ -100,9 +100,8 @@ def read_node_claim(declared: Declared) -> Iterable[Item]:
 
 
 _POOL_READERS: Final[Mapping[str, Reader]] = {
-    f"kubernetes:karpenter.sh/{version}:{kind}{suffix}": read_node_pool
+    f"kubernetes:karpenter.sh/{version}:{kind}": read_node_pool
     for version, kind in (("v1", "NodePool"), ("v1beta1", "NodePool"), ("v1alpha5", "Provisioner"))
-    for suffix in ("", "Patch")
 }
 READERS: Final[Mapping[str, Reader]] = {
     **_POOL_READERS,
@@ -114,9 +113,7 @@ READERS: Final[Mapping[str, Reader]] = {
 def _node_class(declared: Declared, everything: Program) -> Iterable[Declared]:
     reference = at(declared.properties, "spec", "template", "spec", "nodeClassRef")
     for other in everything.of_kinds(*_NODE_CLASSES):
-        kind = other.type.rpartition(":")[2]
-        same_name = at(other.properties, "metadata", "name") == at(reference, "name")
-        if kind == at(reference, "kind") and same_name:
+        if (other.kind, at(other.properties, "metadata", "name")) == (at(reference, "kind"), at(reference, "name")):
             yield other
 
 

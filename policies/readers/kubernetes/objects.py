@@ -52,7 +52,7 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
     """Any custom resource: one workload for each pod template, or for each set of ``resources`` with GPUs."""
     group = declared.type.split(":")[1].partition("/")[0]
     if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
-        kind = declared.type.rpartition(":")[2].removesuffix("Patch")
+        kind = declared.kind
         # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
         body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
         stopped = at(declared.properties, "metadata", "annotations", _STOPPED) is not None

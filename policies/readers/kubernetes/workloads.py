@@ -58,7 +58,7 @@ _KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16
 
 def read_workload(declared: Declared) -> Iterable[Item]:
     """A pod or anything with a pod template."""
-    kind = declared.type.rpartition(":")[2].removesuffix("Patch")
+    kind = declared.kind
     pod = at(declared.properties, *_POD_PATHS[kind])
     template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
     if isinstance(node := at(pod, "nodeName"), str) and kind in _REPLICATED:
@@ -180,33 +180,29 @@ def _find_machines(declared: Declared, everything: Program) -> Iterable[Declared
 
 READERS: Final[Mapping[str, Reader]] = {
     **{
-        f"kubernetes:{version}:{kind}{suffix}": read_workload
+        f"kubernetes:{version}:{kind}": read_workload
         for kind, versions in _API_VERSIONS.items()
         for version in versions
-        for suffix in ("", "Patch")
     },
     "kubernetes:policy/v1:PodDisruptionBudget": parts.read_budget,
-    "kubernetes:policy/v1:PodDisruptionBudgetPatch": parts.read_budget,
     "kubernetes:policy/v1beta1:PodDisruptionBudget": parts.read_budget,
-    **dict.fromkeys(("kubernetes:core/v1:Node", "kubernetes:core/v1:NodePatch"), read_node_patch),
-    **dict.fromkeys(("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch"), read_secret),
-    **dict.fromkeys(("kubernetes:core/v1:Namespace", "kubernetes:core/v1:NamespacePatch"), read_namespace),
+    "kubernetes:core/v1:Node": read_node_patch,
+    "kubernetes:core/v1:Secret": read_secret,
+    "kubernetes:core/v1:Namespace": read_namespace,
     "kubernetes:node.k8s.io/v1:RuntimeClass": read_runtime_class,
     "kubernetes:core/v1:ConfigMap": read_config_map,
-    "kubernetes:core/v1:ConfigMapPatch": read_config_map,
     "pulumi:providers:kubernetes": read_provider,
 }
 
 
 def _claims_of(declared: Declared) -> list[Any]:
-    kind = declared.type.rpartition(":")[2].removesuffix("Patch")
-    return items(at(declared.properties, *_POD_PATHS[kind], "resourceClaims"))
+    return items(at(declared.properties, *_POD_PATHS[declared.kind], "resourceClaims"))
 
 
 def _find_claims(declared: Declared, everything: Program) -> Iterable[Declared]:
     for listed in _claims_of(declared):
         for other in everything.of_kinds(*_CLAIMS):
-            name = at(listed, _CLAIMS[other.type.rpartition(":")[2].removesuffix("Patch")])
+            name = at(listed, _CLAIMS[other.kind])
             if isinstance(name, str) and name == at(other.properties, "metadata", "name"):
                 yield other
 
