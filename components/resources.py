@@ -211,4 +211,5 @@ def _filled(part: Any, values: Mapping[str, object]) -> Any:
     if not isinstance(part, str) or "${" not in part:
         return part
     name = part[2:-1]
-    return values[name] if part == f"${{{name}}}" else string.Template(part).substitute(values)
+    whole = part == f"${{{name}}}" and "${" not in name
+    return values[name] if whole else string.Template(part).substitute(values)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.cluster import Cluster
 from components.published_offer import offer
+from components.resources import documents
 from components.settings import Settings
 from components.settings.services import InferenceService as InferenceServiceSetting
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
-from facts.concepts.kubernetes import GPU_RESOURCE, manifest
+from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer
 from facts.concepts.pool import placement
 from facts.jobs.fit import Fit, PodRequest
@@ -23,13 +25,7 @@ from facts.jobs.plan import NothingFits, place
 
 _APP: Final = "app.kubernetes.io/name"
 _MIB_PER_GIB: Final = 1024
-_HTTP_PORT: Final = 80
-# Start of a node, driver, image and model take minutes. The proxy's default timeout is 20 seconds.
-# https://keda.sh/http-add-on/0.15/reference/interceptorroute/
-_COLD_START: Final = "20m"
 _READINESS_SECONDS: Final = 10
-# Pulumi would wait for GPU nodes, and KEDA sets the number of replicas.
-_NOT_AWAITED: Final = {"pulumi.com/skipAwait": "true"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +59,12 @@ class InferenceService(pulumi.ComponentResource):
             raise pulumi.RunError(f"workloads.services: {service.name}: {error}") from None
         bucket = settings.workloads.checkpoints
         account = "" if bucket is None else bucket.service_account.partition("/")[2]
-        pods = _deployment(service, fit, _pod(service, fit, stack_offer, args.checkpoints, account))
-        deployment = objects.declare(f"{name}-pods", pods, self, *args.after, as_made=("spec.replicas",))
-        for suffix, each in {
-            "target": _pods_service(service),
-            "service": _service(service),
-            "budget": _budget(service),
-            "route": _route(service),
-        }.items():
+        pod = _pod(service, fit, stack_offer, args.checkpoints, account)
+        first, *others, scaling = _manifests(service, fit, pod)
+        deployment = objects.declare(f"{name}-pods", first, self, *args.after, as_made=("spec.replicas",))
+        for suffix, each in zip(("target", "service", "budget", "route"), others, strict=True):
             objects.declare(f"{name}-{suffix}", each, self, *args.after)
-        objects.declare(f"{name}-scaling", _scaling(service), self, deployment)
+        objects.declare(f"{name}-scaling", scaling, self, deployment)
         self.register_outputs({"address": self.address})
 
 
@@ -141,71 +133,22 @@ def _pod(
     return {"metadata": {"labels": labels}, "spec": spec}
 
 
-def _deployment(service: InferenceServiceSetting, fit: Fit, pod: dict[str, Any]) -> dict[str, Any]:
+def _manifests(service: InferenceServiceSetting, fit: Fit, pod: dict[str, Any]) -> list[dict[str, Any]]:
+    """Deployment, Service of the replicas, Service of the proxy, PodDisruptionBudget, route and scaling."""
     # Start the new replica first if the pools have room for it; otherwise stop the old one first.
-    room = fit.most_pods > service.max
-    rolling = {"maxSurge": 1, "maxUnavailable": 0} if room else {"maxSurge": 0, "maxUnavailable": 1}
-    spec = {
-        "replicas": service.min,
-        "selector": {"matchLabels": {_APP: service.name}},
-        "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
-        "template": pod,
-    }
-    return _object(service, "apps/v1", "Deployment", spec, annotations=_NOT_AWAITED)
-
-
-def _pods_service(service: InferenceServiceSetting) -> dict[str, Any]:
-    """The Service of the replicas, for the proxy."""
-    ports = [{"name": "http", "port": _HTTP_PORT, "targetPort": "http"}]
-    spec = {"selector": {_APP: service.name}, "ports": ports}
-    # With no replica there is no endpoint, which Pulumi would wait for.
-    return _object(service, "v1", "Service", spec, "-pods", annotations=_NOT_AWAITED)
-
-
-def _service(service: InferenceServiceSetting) -> dict[str, Any]:
-    """The host name of requests for it: https://keda.sh/http-add-on/0.15/user-guide/autoscale-an-app/"""
-    spec = {"type": "ExternalName", "externalName": PROXY}
-    return _object(service, "v1", "Service", spec)
-
-
-def _budget(service: InferenceServiceSetting) -> dict[str, Any]:
-    """One replica at a time may be evicted; a stricter budget would keep its node forever."""
-    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {_APP: service.name}}}
-    return _object(service, "policy/v1", "PodDisruptionBudget", spec)
-
-
-def _route(service: InferenceServiceSetting) -> dict[str, Any]:
-    address = f"{service.name}.{service.namespace}"
-    spec = {
-        "target": {"service": f"{service.name}-pods", "port": _HTTP_PORT},
-        "rules": [{"hosts": [service.name, address, f"{address}.svc", f"{address}.svc.cluster.local"]}],
-        "scalingMetric": {"concurrency": {"targetValue": service.concurrency}},
-        "timeouts": {"readiness": _COLD_START, "request": "0s"},
-    }
-    return _object(service, "http.keda.sh/v1beta1", "InterceptorRoute", spec)
-
-
-def _scaling(service: InferenceServiceSetting) -> dict[str, Any]:
-    """https://keda.sh/docs/2.20/reference/scaledobject-spec/"""
-    spec = {
-        "scaleTargetRef": {"name": service.name},
-        "minReplicaCount": service.min,
-        "maxReplicaCount": service.max,
-        "cooldownPeriod": 60 * service.idle_minutes,
-        "triggers": [
-            {"type": "external-push", "metadata": {"scalerAddress": SCALER, "interceptorRoute": service.name}},
-        ],
-    }
-    return _object(service, "keda.sh/v1alpha1", "ScaledObject", spec)
-
-
-def _object(
-    service: InferenceServiceSetting,
-    api_version: str,
-    kind: str,
-    spec: Mapping[str, Any],
-    suffix: str = "",
-    annotations: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    name, labels = f"{service.name}{suffix}", {_APP: service.name}
-    return manifest(api_version, kind, name, service.namespace, labels=labels, annotations=annotations, spec=spec)
+    surge = 1 if fit.most_pods > service.max else 0
+    return documents(
+        Path(__file__).with_name("inference-service.yaml"),
+        name=service.name,
+        namespace=service.namespace,
+        app={_APP: service.name},
+        pod=pod,
+        min=service.min,
+        max=service.max,
+        surge=surge,
+        unavailable=1 - surge,
+        concurrency=service.concurrency,
+        idle_seconds=60 * service.idle_minutes,
+        proxy=PROXY,
+        scaler=SCALER,
+    )
