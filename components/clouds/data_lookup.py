@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import pulumi
+
+from components.settings import Problem, Settings, SettingsError
 
 Value = TypeVar("Value")
 
@@ -51,6 +53,17 @@ def look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, a
             raise pulumi.RunError(f"{about}: {error}") from error
         raise
     return answer
+
+
+def refuse(problems: Iterable[Problem], settings: Settings) -> None:
+    """End the program if what was looked up has problems.
+
+    Raises:
+        pulumi.RunError: all of them.
+    """
+    listed = list(problems)
+    if listed:
+        raise pulumi.RunError(str(SettingsError(listed, stack=settings.stack)))
 
 
 @dataclass(frozen=True)

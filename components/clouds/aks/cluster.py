@@ -10,7 +10,6 @@ import pulumi
 
 from components.clouds.aks import access, autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption, require_usable_key
 from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
@@ -22,6 +21,7 @@ from components.clouds.aks.workloads.pod_identity import pod_identity
 from components.clouds.aks.workloads.registry import grant_pull, registry
 from components.clouds.aks.workloads.share import share
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
+from components.clouds.declare import aks as declare
 from components.clouds.raw import beside
 from components.settings import Settings
 from facts.catalog.aks.naming import dns_prefix

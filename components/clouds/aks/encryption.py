@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.aks import roles
-from components.clouds.aks.declare import declare
 from components.clouds.aks.identity import ClusterIdentities, ManagedIdentity
-from components.clouds.data_lookup import look_up
+from components.clouds.data_lookup import look_up, refuse
+from components.clouds.declare import aks as declare
 from components.resources import CustomResource
 from components.settings import Settings
-from components.settings.problems import Problem, SettingsError
+from components.settings.problems import Problem
 from facts.catalog.aks.keys import Key, parse_key
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def require_usable_key(settings: Settings, parent: pulumi.Resource) -> None:
             arguments = {**place, "keyName": key.name}
             version = look_up("azure-native:keyvault:getKey", arguments, parent, f"{_PATH}: {key.id}")
             problems += _disk_key_problems(version)
-    if problems:
-        raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+    refuse(problems, settings)
 
 
 def _in_own_subscription(key: Key, settings: Settings) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import pulumi
 
 from components.clouds.aks import roles
-from components.clouds.aks.declare import declare
+from components.clouds.declare import aks as declare
 from components.resources import CustomResource
 from components.settings import Settings
 from components.settings.limits.aks.pools import RESERVATION

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pulumi
 
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
+from components.clouds.declare import aks as declare
 from components.resources import CustomResource
 from components.settings.maintenance import DAYS, Maintenance
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.clouds.aks.declare import declare
+from components.clouds.declare import aks as declare
 from components.settings import Settings
 from facts.catalog.aks.naming import zone_numbers
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, cast
 import pulumi
 
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
 from components.clouds.aks.maintenance import GPU_UPGRADES
 from components.clouds.aks.running_pools import RunningPool, count, version
+from components.clouds.declare import aks as declare
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.aks.cloud import CATALOG

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.aks.declare import declare
+from components.clouds.declare import aks as declare
 from components.resources import CustomResource
 from components.settings import Settings
 

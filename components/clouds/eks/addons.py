@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from components.clouds.declare import eks as declare
 from components.clouds.eks import disk_key, policy
 from components.clouds.eks.context import Context
-from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate, pod_role
+from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate
 from components.clouds.eks.network import LOAD_BALANCER
 from components.clouds.eks.version import default_addon_version
 from components.resources import CustomResource
@@ -122,7 +122,7 @@ def file_mounts(name: str, settings: Settings, account: CallerIdentity, parent: 
     """
     if settings.workloads.shared_volume is None:
         return None
-    return pod_role(f"{name}-efs-mounts", "efs-mounts", settings, account, parent)
+    return ServiceRole(f"{name}-efs-mounts-role", "efs-mounts", settings, account, parent)
 
 
 def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[pulumi.Resource]:
@@ -164,7 +164,14 @@ def on_admin_pool(
         rights = context.account.document(
             "load-balancer", cluster=context.settings.cluster_name, region=region, vpc=vpc
         )
-        role = _role(f"{name}-load-balancer", "load-balancer", context, options, document=rights)
+        role = ServiceRole(
+            f"{name}-load-balancer-role",
+            "load-balancer",
+            context.settings,
+            context.account,
+            options.parent,
+            document=rights,
+        )
         made.append(associate(f"{name}-load-balancer", role, context.name, _BALANCING, context.settings, options))
     return made
 
@@ -204,13 +211,22 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
         inputs["addonVersion"] = version
     if addon.configuration:
         inputs["configurationValues"] = json.dumps(_tagging(addon, settings), sort_keys=True)
-    roles: list[ServiceRole] = []
+    needs: list[pulumi.Resource] = []
     if addon.policies:
         uses = disk_key.uses(settings.security.disk_key) if addon is _EBS else ()
         document = policy.document(*uses) if uses else None
-        roles = [_role(f"{name}-{addon.name}", addon.name, context, options, managed=addon.policies, document=document)]
+        role = ServiceRole(
+            f"{name}-{addon.name}-role",
+            addon.name,
+            settings,
+            context.account,
+            options.parent,
+            managed=addon.policies,
+            document=document,
+        )
+        needs = role.ready
         inputs["podIdentityAssociations"] = [
-            {"serviceAccount": account, "roleArn": role.arn} for role in roles for account in addon.service_accounts
+            {"serviceAccount": account, "roleArn": role.arn} for account in addon.service_accounts
         ]
     return declare(
         "aws:eks/addon:Addon",
@@ -219,23 +235,8 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
         pulumi.ResourceOptions.merge(
             options,
             pulumi.ResourceOptions(
-                depends_on=[needed for role in roles for needed in role.ready],
+                depends_on=needs,
                 custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m"),
             ),
         ),
-    )
-
-
-def _role(
-    name: str,
-    purpose: str,
-    context: Context,
-    options: pulumi.ResourceOptions,
-    *,
-    managed: Sequence[str] = (),
-    document: pulumi.Input[str] | None = None,
-) -> ServiceRole:
-    assert options.parent is not None
-    return pod_role(
-        name, purpose, context.settings, context.account, options.parent, managed=managed, document=document
     )

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
+from components.clouds.declare import eks as declare
 from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools, storage
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import log_group
-from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.endpoint import vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
-from components.clouds.eks.identity import CallerIdentity, cluster_role, node_role
+from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
 from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
 from components.clouds.eks.network import Network
@@ -52,7 +52,15 @@ class EksCluster(CloudCluster):
             else Network(name, settings, parent)
         )
         nodes = node_role(name, settings, account, parent)
-        role = cluster_role(name, settings, account, parent)
+        role = ServiceRole(
+            f"{name}-control-plane-role",
+            "control-plane",
+            settings,
+            account,
+            parent,
+            service="eks.amazonaws.com",
+            managed=CLUSTER_POLICIES,
+        )
         key = secrets_key(name, settings, role, parent)
         logs = log_group(name, settings, parent, new=not exists)
         self.resource = declare(

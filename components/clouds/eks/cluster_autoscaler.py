@@ -13,7 +13,7 @@ import pulumi
 
 from components.clouds.base import AdminObjects
 from components.clouds.eks.context import Context
-from components.clouds.eks.identity import associate, pod_role
+from components.clouds.eks.identity import ServiceRole, associate
 from components.clouds.eks.version import release
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
 from components.resources import documents
@@ -39,7 +39,7 @@ def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> N
     """The autoscaler's IAM role and its objects in the cluster."""
     settings, name, parent = context.settings, objects.name, objects.parent
     document = context.account.document("cluster-autoscaler", region=settings.region, cluster=settings.cluster_name)
-    role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
+    role = ServiceRole(f"{name}-role", "cluster-autoscaler", settings, context.account, parent, document=document)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
     identity = associate(
         f"{name}-identity", role, context.name, _ACCOUNT, settings, pulumi.ResourceOptions(parent=parent)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pulumi
 
 from components.clouds.data_lookup import look_up
-from components.clouds.eks.declare import declare
+from components.clouds.declare import eks as declare
 from components.resources import CustomResource
 from components.settings import Settings
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import pulumi
 
+from components.clouds.declare import eks as declare
 from components.clouds.eks import policy
-from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import CallerIdentity
 from components.settings import Settings
 

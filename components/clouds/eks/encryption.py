@@ -10,8 +10,8 @@ from typing import Any
 
 import pulumi
 
+from components.clouds.declare import eks as declare
 from components.clouds.eks import policy
-from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import ServiceRole
 from components.settings import Settings
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.clouds.eks.declare import declare
+from components.clouds.declare import eks as declare
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.network import Network
 from components.settings import Settings

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.data_lookup import look_up
+from components.clouds.data_lookup import look_up, refuse
 from components.clouds.eks.network import EVERYWHERE, LOAD_BALANCER
 from components.settings import Settings
 from components.settings.limits import common
 from components.settings.limits.eks.network import most_nodes
-from components.settings.problems import Problem, SettingsError
+from components.settings.problems import Problem
 from facts import catalog
 from facts.catalog.eks.subnets import LEAST_CONTROL_PLANE_ZONES
 from facts.concepts.counts import counted
@@ -78,9 +78,7 @@ class ExistingNetwork:
         assert existing is not None
         vpc = look_up(_VPC, {"id": existing.network}, parent, f"network.existing.network: '{existing.network}'")
         subnets = _subnets(parent, existing.network, existing.subnets)
-        problems = list(_problems(settings, vpc, subnets, new=new))
-        if problems:
-            raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+        refuse(_problems(settings, vpc, subnets, new=new), settings)
         self.vpc: pulumi.Output[str] = pulumi.Output.from_input(existing.network)
         self.ranges: Sequence[str] = _ranges(vpc)
         self.private_subnets: Mapping[str, pulumi.Input[str]] = {each.zone: each.id for each in subnets}

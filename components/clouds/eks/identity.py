@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.data_lookup import look_up
+from components.clouds.declare import eks as declare
 from components.clouds.eks import policy
-from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
 from components.resources import CustomResource
 from components.settings import Settings
@@ -56,11 +56,12 @@ class CallerIdentity:
     def document(self, name: str, **values: pulumi.Input[str]) -> pulumi.Output[str]:
         """The policy document of ``<name>-policy.yaml``, about this account, with ``values`` in place of ``${…}``."""
         known = pulumi.Output.all(partition=self.partition, account=self.id, **values)
-        return known.apply(lambda texts: policy.document(*policy.statements(name, **texts)))
+        return known.apply(lambda texts: policy.of(name, **texts))
 
 
 class ServiceRole:
-    """A role that ``service`` may assume, with policies of AWS (``managed``) and one of its own (``document``).
+    """A role that ``service`` may assume, with policies of AWS (``managed``) and one of its own (``document``). By
+    default it is for the pods of one service account, to which ``associate`` assigns it.
 
     ``arn`` and ``role_name`` are known once it exists; ``ready`` are its policies, for which users of the role wait. On
     destroy they outlive the user, which needs them to clean up.
@@ -70,11 +71,11 @@ class ServiceRole:
         self,
         name: str,
         purpose: str,
-        service: str,
         settings: Settings,
         account: CallerIdentity,
-        parent: pulumi.Resource,
+        parent: pulumi.Resource | None,
         *,
+        service: str = policy.POD_IDENTITY,
         managed: Sequence[str] = (),
         document: pulumi.Input[str] | None = None,
     ) -> None:
@@ -111,34 +112,12 @@ def role_name(cluster_name: str, purpose: str) -> str:
     return shortened(cluster_name, _ROLE_NAME_LIMIT, suffix=f"-{purpose}")
 
 
-def cluster_role(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> ServiceRole:
-    """The control plane's role, for network interfaces and load balancers."""
-    role, service = f"{name}-control-plane-role", "eks.amazonaws.com"
-    return ServiceRole(role, "control-plane", service, settings, account, parent, managed=CLUSTER_POLICIES)
-
-
 def node_role(
     name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource, *, purpose: str = "nodes"
 ) -> ServiceRole:
     """The nodes' role."""
-    return ServiceRole(
-        f"{name}-node-role", purpose, "ec2.amazonaws.com", settings, account, parent, managed=NODE_POLICIES
-    )
-
-
-def pod_role(
-    name: str,
-    purpose: str,
-    settings: Settings,
-    account: CallerIdentity,
-    parent: pulumi.Resource,
-    *,
-    managed: Sequence[str] = (),
-    document: pulumi.Input[str] | None = None,
-) -> ServiceRole:
-    """A role for the pods of one service account; ``associate`` assigns it."""
-    role, service = f"{name}-role", policy.POD_IDENTITY
-    return ServiceRole(role, purpose, service, settings, account, parent, managed=managed, document=document)
+    service = "ec2.amazonaws.com"
+    return ServiceRole(f"{name}-node-role", purpose, settings, account, parent, service=service, managed=NODE_POLICIES)
 
 
 def associate(

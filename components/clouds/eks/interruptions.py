@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from components.clouds.declare import eks as declare
 from components.clouds.eks import policy
-from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
 from components.settings import Settings
 
@@ -86,27 +86,6 @@ class InterruptionQueue:
 
 
 def _senders(queue_arn: str, rules: Sequence[str]) -> str:
-    """The queue's policy: its messages terminate nodes, so only the cluster's own rules may send them.
-
-    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
-    """
     _, partition, _, region, account, _ = queue_arn.split(":")
     sources = [f"arn:{partition}:events:{region}:{account}:rule/{rule}" for rule in rules]
-    return policy.document(
-        {
-            "Sid": "AllowEventBridge",
-            "Effect": "Allow",
-            "Principal": {"Service": "events.amazonaws.com"},
-            "Action": "sqs:SendMessage",
-            "Resource": queue_arn,
-            "Condition": {"ArnEquals": {"aws:SourceArn": sources}},
-        },
-        {
-            "Sid": "DenyInsecureTransport",
-            "Effect": "Deny",
-            "Principal": "*",
-            "Action": "sqs:*",
-            "Resource": queue_arn,
-            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-        },
-    )
+    return policy.of("interruptions", queue=queue_arn, rules=sources)

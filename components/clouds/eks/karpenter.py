@@ -11,10 +11,10 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.base import AdminObjects
+from components.clouds.declare import eks as declare
 from components.clouds.eks import disk_key, karpenter_objects, policy
 from components.clouds.eks.context import Context
-from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import CallerIdentity, associate, node_role, pod_role, role_name
+from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate, node_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.version import release
 from components.resources import Chart, CustomResource, documents
@@ -95,7 +95,7 @@ class Karpenter:
         policy_document = pulumi.Output.all(context.account.partition, context.account.id).apply(
             lambda account: _rights(settings, account[0], account[1], spot=any(pool.spot for pool in pools))
         )
-        role = pod_role(name, "karpenter", settings, context.account, parent, document=policy_document)
+        role = ServiceRole(f"{name}-role", "karpenter", settings, context.account, parent, document=policy_document)
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
         # An association takes seconds to have an effect, and none on pods that are there already, so another release is
         # between it and Karpenter: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
@@ -161,24 +161,13 @@ class Karpenter:
 
     def _release_inputs(self, queue: InterruptionQueue) -> dict[str, Any]:
         settings = self._context.settings
-        return {
-            **self._chart(NAME),
-            "skipCrds": True,
-            "values": {
-                # The chart puts no two on one node, so more than there are nodes would stay pending.
-                "replicas": min(2, settings.admin_pool.min_nodes),
-                "serviceAccount": {"name": NAME},
-                "settings": {
-                    "clusterName": settings.cluster_name,
-                    "clusterEndpoint": self._context.control_plane.output("endpoint"),
-                    "interruptionQueue": queue.queue_name,
-                    # Replaces nodes that are not ready, or whose GPU the monitoring agent reports as broken:
-                    # https://docs.aws.amazon.com/eks/latest/userguide/node-repair.html
-                    "featureGates": {"nodeRepair": True},
-                },
-                "nodeSelector": {"kubernetes.io/os": "linux", ROLE_LABEL: "admin"},
-                "controller": {
-                    "resources": {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}}
-                },
-            },
-        }
+        (values,) = documents(
+            _HERE / "karpenter-values.yaml",
+            name=NAME,
+            replicas=min(2, settings.admin_pool.min_nodes),
+            cluster=settings.cluster_name,
+            endpoint=self._context.control_plane.output("endpoint"),
+            queue=queue.queue_name,
+            role_label=ROLE_LABEL,
+        )
+        return {**self._chart(NAME), "skipCrds": True, "values": values}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.eks.declare import declare
+from components.clouds.declare import eks as declare
 from components.resources import CustomResource
 from components.settings import Settings
 from facts.catalog.eks import subnets

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.clouds.declare import eks as declare
 from components.clouds.eks.context import Context
-from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
 from components.resources import CustomResource
 from facts.catalog.eks.nodes import SOLD_IN_BLOCKS

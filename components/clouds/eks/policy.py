@@ -39,7 +39,12 @@ def allow(
     return statement if condition is None else {**statement, "Condition": dict(condition)}
 
 
-def statements(name: str, **values: str) -> list[Statement]:
+def of(name: str, **values: object) -> str:
+    """The policy document of ``statements``."""
+    return document(*statements(name, **values))
+
+
+def statements(name: str, **values: object) -> list[Statement]:
     """Those of ``<name>-policy.yaml``, with ``values`` in place of ``${…}``."""
     (listed,) = documents(Path(__file__).with_name(f"{name}-policy.yaml"), **values)
     return listed

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.clouds.declare import eks as declare
 from components.clouds.eks.context import Context
-from components.clouds.eks.declare import declare
 from components.clouds.eks.node_template import GPU_IMAGE_TYPES, IMAGE_TYPE, eks_taint, launch_template
 from components.clouds.eks.running_groups import RunningGroup, unless_running
 from components.clouds.raw import beside

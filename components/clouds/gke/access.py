@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pulumi
 
 from components.clouds.base import Subject
-from components.clouds.gke.declare import declare
+from components.clouds.declare import gke as declare
 from components.settings import Settings
 from components.settings.access import Access
 

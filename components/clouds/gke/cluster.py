@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
+from components.clouds.declare import gke as declare
 from components.clouds.gke import access, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
-from components.clouds.gke.declare import declare
 from components.clouds.gke.existing_network import ExistingNetwork
-from components.clouds.gke.identity import NodeIdentity, grant_disk_key, grant_kms_key
+from components.clouds.gke.identity import NodeIdentity, grant_cluster_keys
 from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
@@ -48,11 +48,7 @@ class GkeCluster(CloudCluster):
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         network = ExistingNetwork(settings, parent) if settings.network.existing else Network(name, settings, parent)
         identity = NodeIdentity(name, settings, parent)
-        needs: list[pulumi.Resource] = [*network.ready, *identity.ready]
-        if settings.security.kms_key is not None:
-            needs.append(grant_kms_key(name, settings, settings.security.kms_key, parent))
-        if settings.security.disk_key is not None:
-            needs.append(grant_disk_key(name, settings, settings.security.disk_key, parent))
+        needs = [*network.ready, *identity.ready, *grant_cluster_keys(name, settings, parent)]
         self.resource = declare(
             "gcp:container/cluster:Cluster",
             f"{name}-control-plane",

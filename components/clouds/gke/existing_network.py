@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.data_lookup import look_up
+from components.clouds.data_lookup import look_up, refuse
 from components.settings import Settings
 from components.settings.limits import common
-from components.settings.problems import Problem, SettingsError
+from components.settings.problems import Problem
 from facts import catalog
 from facts.catalog.gke.networks import EXISTING_NETWORK
 
@@ -38,9 +38,7 @@ class ExistingNetwork:
         arguments = {"project": project, "region": settings.region, "name": existing.subnets[0]}
         about = f"network.existing.subnets: '{arguments['name']}' in {settings.region}, project {project}"
         subnet = look_up(_SUBNETWORK, arguments, parent, about)
-        problems = list(_problems(settings, subnet, f"projects/{project}/global/networks/{parts['name']}"))
-        if problems:
-            raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+        refuse(_problems(settings, subnet, f"projects/{project}/global/networks/{parts['name']}"), settings)
         if not subnet.get("privateIpGoogleAccess"):
             pulumi.warn(
                 f"network.existing.subnets: '{arguments['name']}' has no Private Google Access, so the nodes reach "

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.gke.declare import declare
+from components.clouds.declare import gke as declare
 from components.clouds.names import shortened
 from components.settings import Settings
 
@@ -66,20 +66,22 @@ def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
             yield f"streams-from-{project}", STREAMING_ROLE, project
 
 
-def grant_kms_key(name: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
-    """Grant GKE's service agent the use of ``key``; without it the cluster's creation fails.
+def grant_cluster_keys(name: str, settings: Settings, parent: pulumi.Resource) -> list[pulumi.Resource]:
+    """Grant GKE's service agent the use of ``security.kmsKey``, without which the cluster's creation fails, and Compute
+    Engine's that of ``security.diskKey``, without which no node starts and no volume is created.
 
-    https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
-    """
-    return _grant_key(f"{name}-secrets-key", "container-engine-robot", settings, key, parent)
-
-
-def grant_disk_key(name: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
-    """Grant Compute Engine's service agent the use of ``key``; without it no node starts and no volume is created.
-
+    https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets and
     https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek
     """
-    return _grant_key(f"{name}-disk-key", "compute-system", settings, key, parent)
+    users = {
+        "secrets-key": ("container-engine-robot", settings.security.kms_key),
+        "disk-key": ("compute-system", settings.security.disk_key),
+    }
+    return [
+        _grant_key(f"{name}-{suffix}", agent, settings, key, parent)
+        for suffix, (agent, key) in users.items()
+        if key is not None
+    ]
 
 
 def grant_data_key(name: str, agent: str, settings: Settings, parent: pulumi.Resource) -> list[pulumi.Resource]:

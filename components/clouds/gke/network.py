@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.gke.declare import declare
+from components.clouds.declare import gke as declare
 from components.clouds.retained import retained
 from components.settings import Settings
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context, location
-from components.clouds.gke.declare import declare
 from components.clouds.gke.node_config import node_config
 from components.clouds.raw import beside
 from components.resources import CustomResource

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import pulumi
 
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Bucket
+from components.clouds.declare import aks as declare
 from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
 

@@ -11,7 +11,7 @@ from typing import Any
 import pulumi
 
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
+from components.clouds.declare import aks as declare
 from components.clouds.names import worldwide
 from components.clouds.retained import retained
 from components.settings.workloads import Lasting

@@ -13,9 +13,9 @@ import pulumi
 
 from components.clouds.aks import roles
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
 from components.clouds.aks.identity import ManagedIdentity
 from components.clouds.base import Reach
+from components.clouds.declare import aks as declare
 from components.clouds.names import shortened
 
 CLIENT_ID: Final = "azure.workload.identity/client-id"

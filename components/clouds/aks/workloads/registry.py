@@ -11,8 +11,8 @@ import pulumi
 
 from components.clouds.aks import roles
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
+from components.clouds.declare import aks as declare
 from components.clouds.retained import retained
 from components.settings.workloads import Registry
 

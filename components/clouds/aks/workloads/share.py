@@ -12,10 +12,10 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.aks.context import Context
-from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.bucket import CREATED_WITH, NAME_LIMIT
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Share
+from components.clouds.declare import aks as declare
 from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 from facts.catalog.aks.cloud import CATALOG

@@ -10,9 +10,9 @@ from typing import Final
 import pulumi
 
 from components.clouds.base import Bucket
+from components.clouds.declare import eks as declare
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
-from components.clouds.eks.declare import declare
 from components.clouds.names import worldwide
 from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
@@ -60,7 +60,7 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
     encrypted = declare(
         "aws:s3/bucketPolicy:BucketPolicy",
         f"{name}-tls",
-        {"bucket": bucket_id, "policy": resource.output("arn").apply(_tls_only)},
+        {"bucket": bucket_id, "policy": resource.output("arn").apply(lambda arn: policy.of("bucket", arn=arn))},
         after(public),
     )
     versions = declare(
@@ -87,16 +87,3 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
         after(versions),
     )
     return Bucket(name=bucket_id, url=pulumi.Output.format("s3://{0}", bucket_id))
-
-
-def _tls_only(arn: str) -> str:
-    return policy.document(
-        {
-            "Sid": "DenyInsecureTransport",
-            "Effect": "Deny",
-            "Principal": "*",
-            "Action": "s3:*",
-            "Resource": [arn, f"{arn}/*"],
-            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-        }
-    )

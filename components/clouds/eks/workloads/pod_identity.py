@@ -10,7 +10,7 @@ import pulumi
 from components.clouds.base import Reach
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
-from components.clouds.eks.identity import associate, pod_role
+from components.clouds.eks.identity import ServiceRole, associate
 from components.clouds.names import shortened
 
 # Of the 64 characters of a role's name: the cluster's name needs room, too.
@@ -42,7 +42,7 @@ def pod_identity(
         lambda values: _document(values[0], values[1], settings.region, reach, values[2:])
     )
     purpose = shortened(f"pods-{account[0]}_{account[1]}", _PURPOSE_LIMIT)
-    role = pod_role(name, purpose, settings, context.account, parent, document=document)
+    role = ServiceRole(f"{name}-role", purpose, settings, context.account, parent, document=document)
     associate(name, role, context.name, account, settings, pulumi.ResourceOptions(parent=parent))
     return {}
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import pulumi
 
+from components.clouds.declare import eks as declare
 from components.clouds.eks.context import Context
-from components.clouds.eks.declare import declare
 from components.clouds.retained import retained
 from components.settings.workloads import Registry
 

@@ -11,19 +11,14 @@ import pulumi
 
 from components.clouds.base import Share
 from components.clouds.data_lookup import look_up
+from components.clouds.declare import eks as declare
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
-from components.clouds.eks.declare import declare
 from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 
 _NFS: Final = 2049
 _FIND: Final = "aws:efs/getFileSystem:getFileSystem"
-_MOUNT: Final = (
-    "elasticfilesystem:ClientMount",
-    "elasticfilesystem:ClientWrite",
-    "elasticfilesystem:ClientRootAccess",
-)
 
 
 def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource) -> Share:
@@ -47,7 +42,9 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
         f"{name}-tls-only",
         {
             "fileSystemId": files.id,
-            "policy": pulumi.Output.all(files.output("arn"), mounts.arn).apply(lambda arns: _policy(*arns)),
+            "policy": pulumi.Output.all(arn=files.output("arn"), mounts=mounts.arn).apply(
+                lambda arns: policy.of("share", **arns)
+            ),
         },
         # It is part of the file system and shares its lifecycle.
         pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
@@ -94,31 +91,3 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
 def _retained_id(token: str, parent: pulumi.Resource) -> str:
     """The id of the file system with that token."""
     return str(look_up(_FIND, {"creationToken": token}, parent)["fileSystemId"])
-
-
-def _policy(arn: str, mounts: str) -> str:
-    """Allows the role ``mounts`` through a mount target, which the security group protects, and requires TLS.
-
-    A pod with its own NFS client has another role or none, which a file system allows only without a policy.
-
-    https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html,
-    https://docs.aws.amazon.com/efs/latest/ug/access-control-block-public-access.html
-    """
-    return policy.document(
-        {
-            "Sid": "AllowMountingByDriver",
-            "Effect": "Allow",
-            "Principal": {"AWS": mounts},
-            "Action": list(_MOUNT),
-            "Resource": arn,
-            "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
-        },
-        {
-            "Sid": "DenyInsecureTransport",
-            "Effect": "Deny",
-            "Principal": {"AWS": "*"},
-            "Action": "*",
-            "Resource": arn,
-            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-        },
-    )

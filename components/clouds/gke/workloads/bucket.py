@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import pulumi
 
 from components.clouds.base import Bucket
+from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context
-from components.clouds.gke.declare import declare
 from components.clouds.gke.identity import grant_data_key
 from components.clouds.names import worldwide
 from components.clouds.retained import retained

@@ -12,8 +12,8 @@ from typing import Final
 import pulumi
 
 from components.clouds.base import Reach
+from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context
-from components.clouds.gke.declare import declare
 from components.clouds.gke.identity import project_number
 
 READ: Final = "roles/storage.objectViewer"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context
-from components.clouds.gke.declare import declare
 from components.clouds.gke.identity import grant_data_key
 from components.clouds.retained import retained
 from components.settings.workloads import Registry

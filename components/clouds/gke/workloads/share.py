@@ -10,8 +10,8 @@ from typing import Final
 import pulumi
 
 from components.clouds.base import Share
+from components.clouds.declare import gke as declare
 from components.clouds.gke.context import Context
-from components.clouds.gke.declare import declare
 from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 from facts.catalog.gke.cloud import CATALOG
