@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from ipaddress import IPv4Network
 from typing import Final
@@ -20,43 +19,6 @@ from facts.concepts.counts import counted
 from facts.concepts.pool import Pool
 
 _SMALLEST_SERVICES: Final = 27
-
-
-@dataclass(frozen=True, kw_only=True)
-class KmsKeys:
-    """The form of a key of ``security`` on one cloud.
-
-    ``written`` matches the whole key; its group ``region`` must be the cluster's. ``is_not`` says what the text should
-    have been. ``remedy``, and ``elsewhere`` for a key of another region, may contain ``{region}``.
-    """
-
-    written: re.Pattern[str]
-    is_not: str
-    remedy: str
-    elsewhere: str = ""
-
-
-def kms_key_problems(settings: Settings, keys: KmsKeys, of_disks: KmsKeys | None = None) -> Iterator[Problem]:
-    """Problems of the encryption keys. ``of_disks``: the form of the disk key, where it differs from ``keys``."""
-    security = settings.security
-    yield from _key_problems(settings, "kmsKey", security.kms_key, keys)
-    yield from _key_problems(settings, "diskKey", security.disk_key, of_disks or keys)
-    yield from _key_problems(settings, "dataKey", security.data_key, keys)
-
-
-def _key_problems(settings: Settings, path: str, key: str | None, keys: KmsKeys) -> Iterator[Problem]:
-    if key is None:
-        return
-    region = settings.region
-    match = keys.written.fullmatch(key)
-    if match is None:
-        yield Problem(f"security.{path}", f"'{key}' is not {keys.is_not}", keys.remedy.replace("{region}", region))
-    elif (its := match.groupdict().get("region", region)) != region:
-        yield Problem(
-            f"security.{path}",
-            f"the key is in {its}, but {settings.cloud.upper()} needs one in the cluster's region, {region}",
-            keys.elsewhere.replace("{region}", region),
-        )
 
 
 def volume_problems(settings: Settings) -> Iterator[Problem]:
@@ -85,6 +47,23 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def partition_problems(settings: Settings, otherwise: str = "") -> Iterator[Problem]:
+    """MIG partitions that the pool's GPU does not have; ``otherwise``: what the remedy adds."""
+    accelerators = catalog.of(settings.cloud).accelerators
+    partitioned = [gpu for gpu, accelerator in accelerators.items() if accelerator.partitions]
+    for pool in settings.gpu_pools:
+        sizes = accelerators[pool.gpus.type].partitions
+        if pool.gpus.mig is None or pool.gpus.mig in sizes:
+            continue
+        if sizes:
+            message = f"{settings.cloud.upper()} has no {pool.gpus.mig} partitions"
+            remedy = f"Write one of {', '.join(sizes)}"
+        else:
+            message = f"{pool.gpus.type} does not support MIG"
+            remedy = f"Leave it out, or use one of {', '.join(partitioned)}{otherwise}"
+        yield Problem(f"{pool.declared_at}.mig", message, remedy)
+
+
 def version_problems(settings: Settings) -> Iterator[Problem]:
     """A pinned version that the cloud no longer has, or only in its channel of extended support."""
     written, known, cloud = settings.kubernetes.version, catalog.of(settings.cloud), settings.cloud.upper()
@@ -108,13 +87,6 @@ def version_problems(settings: Settings) -> Iterator[Problem]:
 
 def _minor(version: str) -> int:
     return int(version.removeprefix("v").split(".")[1])
-
-
-def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, remedy: str) -> Iterator[Problem]:
-    """Entries of ``access`` whose ``who`` does not match ``written``; ``is_not`` names what the text should be."""
-    for index, entry in enumerate(settings.access):
-        if not written.fullmatch(entry.who):
-            yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
 
 
 def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nodes: int, upgrades: int = 0) -> Problem:

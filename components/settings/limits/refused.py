@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic.alias_generators import to_snake
 
-from components.settings.limits.table import rows
+from components.settings.limits.table import Row, rows
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 
@@ -31,11 +31,15 @@ def problems(settings: Settings, section: str = "") -> Iterator[Problem]:
         if not row.key.startswith(section) or row.autoscaler not in (None, settings.autoscaler):
             continue
         first, _, key = row.key.partition(".")
-        if first not in pools and row.refuses(_value(settings, row.key)):
+        if first not in pools and _is_refused(settings, row.key, row):
             yield Problem(row.key, row.message, row.remedy)
         for pool in pools.get(first, ()):
-            if row.refuses(_value(pool, key)):
+            if _is_refused(pool, key, row):
                 yield Problem(f"{pool.declared_at}.{key}", row.message, row.remedy)
+
+
+def _is_refused(of: Any, key: str, row: Row) -> bool:
+    return row.refuses(_value(of, key)) and all(_value(of, other) == value for other, value in row.together.items())
 
 
 def _value(of: Any, key: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
@@ -18,10 +19,11 @@ class Row:
     remedy: str
     value: object = None
     autoscaler: str | None = None
+    together: Mapping[str, object] = field(default_factory=dict)
 
     def refuses(self, value: object) -> bool:
         """Whether the key may not have this value; left out, ``false``, 0 and an empty mapping ask for nothing."""
-        return value not in (None, False, {}) if self.value is None else value == self.value
+        return value not in (None, False, {}, ()) if self.value is None else value == self.value
 
 
 @cache

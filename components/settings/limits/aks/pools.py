@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from components.settings.limits import common
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
@@ -36,7 +37,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     """All problems, some more than once: a pool of several sizes or with a fallback is several specs."""
     yield from _pool_names(settings)
     yield from _drivers(settings)
-    yield from _partitions(settings)
+    yield from common.partition_problems(settings)
     yield from _reservations(settings)
     yield from _labels_and_taints(settings)
     yield from _sizes(settings)
@@ -68,18 +69,6 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.image",
                 f"AKS provides the driver of {pool.gpus.type} on Ubuntu only",
                 "Write image: ubuntu, or leave it out",
-            )
-
-
-def _partitions(settings: Settings) -> Iterator[Problem]:
-    accelerators = catalog.of("aks").accelerators
-    partitioned = sorted(gpu for gpu, accelerator in accelerators.items() if accelerator.partitions)
-    for pool in settings.gpu_pools:
-        if pool.gpus.mig is not None and pool.gpus.type not in partitioned:
-            yield Problem(
-                f"{pool.declared_at}.mig",
-                f"{pool.gpus.type} does not support MIG",
-                f"Leave it out, or use one of {', '.join(partitioned)}",
             )
 
 

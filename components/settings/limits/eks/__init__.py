@@ -7,30 +7,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.settings.costs import support_of
-from components.settings.limits import common, refused, windows
+from components.settings.limits import forms, refused, windows
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
-from components.settings.limits.names import Names, name_problems
+from components.settings.limits.forms import Form
 from components.settings.problems import Problem, instead
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 
-_KMS_KEYS: Final = common.KmsKeys(
-    written=re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+"),
-    is_not="the ARN of a KMS key",
-    remedy="Write arn:aws:kms:{region}:<account>:key/<id>, not an alias",
-    elsewhere="Use a key in {region}",
-)
-# https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
-_PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")
 # AWS patches a control plane at any time, and never a node group
 # (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html). Karpenter renews its own nodes, and
 # its budgets cannot name dates.
 _WINDOWS: Final = windows.Windows(most_exclusions=0, autoscaler="karpenter")
-# https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
-_POLICY: Final = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII)
-_PATH: Final = re.compile(r"/([!-~]{1,510}/)?")
 _ADDON_VERSION: Final = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
@@ -38,14 +27,48 @@ _MINOR: Final = re.compile(r"v?\d+\.\d+")
 _NODE_GROUPS: Final = 30
 """The default quota; an account may have a larger one, which is not known here."""
 
-
-# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html,
-# https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_CreateSecret.html
-_NAMES: Final = Names(
-    bucket=re.compile(r"[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"),
-    bucket_example="my-datasets",
-    secret=re.compile(r"[-\w/+=.@]{1,512}", re.ASCII),
-    secret_example="research/wandb-key",
+_FORMS: Final = (
+    Form(
+        keys=("access[].who",),
+        # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
+        written=re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+"),
+        is_not="the ARN of an IAM role or user, the principals that this program can grant access",
+        remedy="Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
+    ),
+    Form(
+        keys=("security.kmsKey", "security.diskKey", "security.dataKey"),
+        written=re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+"),
+        is_not="the ARN of a KMS key",
+        remedy="Write arn:aws:kms:{region}:<account>:key/<id>, not an alias",
+        elsewhere="Use a key in {region}",
+    ),
+    # https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
+    Form(
+        keys=("security.permissionsBoundary",),
+        written=re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII),
+        is_not="the ARN of an IAM policy",
+        remedy="Write arn:aws:iam::<account>:policy/<name>",
+    ),
+    Form(
+        keys=("security.rolePath",),
+        written=re.compile(r"/([!-~]{1,510}/)?"),
+        is_not="an IAM path",
+        remedy="Begin and end it with '/', as in /platform/gpu/; 512 characters at most",
+    ),
+    Form(
+        keys=("identities[].read", "identities[].write"),
+        # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+        written=re.compile(r"[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"),
+        is_not="a valid bucket name",
+        remedy="Write for example my-datasets",
+    ),
+    Form(
+        keys=("identities[].secrets",),
+        # https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_CreateSecret.html
+        written=re.compile(r"[-\w/+=.@]{1,512}", re.ASCII),
+        is_not="a valid secret name",
+        remedy="Write for example research/wandb-key",
+    ),
 )
 
 
@@ -60,15 +83,7 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     yield from _version(settings)
     yield from network.problems(settings)
     yield from windows.problems(settings, _WINDOWS)
-    yield from common.people_problems(
-        settings,
-        _PERSON,
-        "the ARN of an IAM role or user, the principals that this program can grant access",
-        "Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
-    )
-    yield from common.kms_key_problems(settings, _KMS_KEYS)
-    yield from _roles(settings)
-    yield from name_problems(settings, _NAMES)
+    yield from forms.problems(settings, _FORMS)
     yield from _node_groups(settings)
     yield from pool_problems(settings)
     yield from _addon_versions(settings)
@@ -80,22 +95,6 @@ def _account(settings: Settings) -> Iterator[Problem]:
             "aws:region",
             f"the provider's region is {settings.project}, but the cluster's is {settings.region}",
             f"Write aws:region: {settings.region}, or region: {settings.project}",
-        )
-
-
-def _roles(settings: Settings) -> Iterator[Problem]:
-    boundary, path = settings.security.permissions_boundary, settings.security.role_path
-    if boundary is not None and not _POLICY.fullmatch(boundary):
-        yield Problem(
-            "security.permissionsBoundary",
-            f"'{boundary}' is not the ARN of an IAM policy",
-            "Write arn:aws:iam::<account>:policy/<name>",
-        )
-    if path is not None and not _PATH.fullmatch(path):
-        yield Problem(
-            "security.rolePath",
-            f"'{path}' is not an IAM path",
-            "Begin and end it with '/', as in /platform/gpu/; 512 characters at most",
         )
 
 

@@ -32,7 +32,6 @@ _ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
 def pool_problems(settings: Settings) -> Iterator[Problem]:
     """Problems of each pool; an entry that becomes several pools may report one several times."""
     for gpu_pool in settings.gpu_pools:
-        yield from _drivers(gpu_pool)
         yield from _image(gpu_pool, settings.autoscaler)
         yield from _reservation(gpu_pool)
         yield from _block(gpu_pool, settings)
@@ -42,15 +41,6 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
             yield from _lengths(pool)
             yield from _taints(pool)
             yield from _tags(pool, settings.labels)
-
-
-def _drivers(pool: Pool) -> Iterator[Problem]:
-    if pool.gpus.drivers == "none" and pool.image == "bottlerocket":
-        yield Problem(
-            f"{pool.declared_at}.drivers",
-            "Bottlerocket always runs the driver and the device plugin",
-            "Write image: al2023, or drivers: managed",
-        )
 
 
 def _image(pool: Pool, autoscaler: str) -> Iterator[Problem]:

@@ -9,21 +9,13 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common, refused, windows
+from components.settings.limits import common, forms, refused, windows
+from components.settings.limits.forms import Form
 from components.settings.limits.gke.pools import pool_problems
-from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from facts import catalog
 from facts.catalog import tables
 from facts.catalog.gke.networks import EXISTING_NETWORK, NAME, PRIVATE_RANGES
-
-_KMS_KEYS: Final = common.KmsKeys(
-    written=re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+"),
-    is_not="the full name of a Cloud KMS key",
-    remedy="Write projects/<project>/locations/{region}/keyRings/<ring>/cryptoKeys/<key>",
-    elsewhere="Use a key of a key ring in {region}",
-)
 
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
@@ -34,18 +26,44 @@ _CONTROL_PLANE_PREFIX: Final = 28
 _OPEN_HOURS, _COUNTED_DAYS = 48, 92
 _WINDOWS: Final = windows.Windows(least_hours=12, most_exclusions=3)
 
-# https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
-_PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
-
 _OWN_LABELS: Final = frozenset(row["label"] for row in tables.rows("gke", "own_labels"))
 
-# https://cloud.google.com/storage/docs/buckets#naming,
-# https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
-_NAMES: Final = Names(
-    bucket=re.compile(r"(?!goog)(?!.*google)[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9]"),
-    bucket_example="my-datasets",
-    secret=re.compile(r"[-\w]{1,255}", re.ASCII),
-    secret_example="wandb-key",
+_FORMS: Final = (
+    Form(
+        keys=("security.kmsKey", "security.diskKey", "security.dataKey"),
+        written=re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+"),
+        is_not="the full name of a Cloud KMS key",
+        remedy="Write projects/<project>/locations/{region}/keyRings/<ring>/cryptoKeys/<key>",
+        elsewhere="Use a key of a key ring in {region}",
+    ),
+    Form(
+        keys=("access[].who",),
+        # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
+        written=re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+"),
+        is_not="an IAM member",
+        remedy="Write for example group:research@example.com, user:ann@example.com or "
+        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+    ),
+    Form(
+        keys=("network.existing.network",),
+        written=EXISTING_NETWORK,
+        is_not="a VPC network",
+        remedy="Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
+    ),
+    Form(
+        keys=("identities[].read", "identities[].write"),
+        # https://cloud.google.com/storage/docs/buckets#naming
+        written=re.compile(r"(?!goog)(?!.*google)[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9]"),
+        is_not="a valid bucket name",
+        remedy="Write for example my-datasets",
+    ),
+    Form(
+        keys=("identities[].secrets",),
+        # https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
+        written=re.compile(r"[-\w]{1,255}", re.ASCII),
+        is_not="a valid secret name",
+        remedy="Write for example wandb-key",
+    ),
 )
 
 
@@ -53,13 +71,11 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     """The settings that GKE does not support."""
     yield from refused.problems(settings)
     yield from common.version_problems(settings)
-    yield from _drivers(settings)
-    yield from _partitions(settings)
+    yield from common.partition_problems(settings, "; or timeSharing: {clientsPerGpu: 2}")
     yield from _labels(settings)
     yield from _resource_labels(settings)
-    yield from common.kms_key_problems(settings, _KMS_KEYS)
+    yield from forms.problems(settings, _FORMS)
     yield from _data_key(settings)
-    yield from name_problems(settings, _NAMES)
     yield from _people(settings)
     yield from windows.problems(settings, _windows(settings))
     yield from _control_plane(settings)
@@ -92,36 +108,11 @@ def _data_key(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def _drivers(settings: Settings) -> Iterator[Problem]:
-    for pool in settings.gpu_pools:
-        if pool.image == "ubuntu" and pool.gpus.driver_version == "latest":
-            yield Problem(
-                f"{pool.declared_at}.driverVersion",
-                "GKE installs the latest driver on Container-Optimized OS only",
-                "Write driverVersion: default, or image: cos",
-            )
-
-
 def _resource_labels(settings: Settings) -> Iterator[Problem]:
     """Google reserves these keys: https://github.com/openshift/hypershift/pull/7251 lists its prefixes."""
     for key in settings.labels:
         if key.startswith("goog"):
             yield Problem(f"labels.{key}", "keys that begin with 'goog' are reserved by Google", "Write another key")
-
-
-def _partitions(settings: Settings) -> Iterator[Problem]:
-    accelerators = catalog.of("gke").accelerators
-    partitioned = [gpu for gpu, accelerator in accelerators.items() if accelerator.partitions]
-    for pool in settings.gpu_pools:
-        sizes = accelerators[pool.gpus.type].partitions
-        if pool.gpus.mig is None or pool.gpus.mig in sizes:
-            continue
-        if sizes:
-            message, remedy = f"GKE has no {pool.gpus.mig} partitions", f"Write one of {', '.join(sizes)}"
-        else:
-            message = f"{pool.gpus.type} does not support MIG"
-            remedy = f"Leave it out, or use one of {', '.join(partitioned)}; or timeSharing: {{clientsPerGpu: 2}}"
-        yield Problem(f"{pool.declared_at}.mig", message, remedy)
 
 
 def _labels(settings: Settings) -> Iterator[Problem]:
@@ -135,13 +126,6 @@ def _labels(settings: Settings) -> Iterator[Problem]:
 
 
 def _people(settings: Settings) -> Iterator[Problem]:
-    yield from common.people_problems(
-        settings,
-        _PERSON,
-        "an IAM member",
-        "Write for example group:research@example.com, user:ann@example.com or "
-        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
-    )
     groups = [(index, who) for index, entry in enumerate(settings.access) if (who := entry.who).startswith("group:")]
     for index, who in groups:
         if (domain := who.rpartition("@")[2]) != (first := groups[0][1].rpartition("@")[2]):
@@ -189,12 +173,6 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
     existing = settings.network.existing
     if existing is None:
         return
-    if not EXISTING_NETWORK.fullmatch(existing.network):
-        yield Problem(
-            "network.existing.network",
-            f"'{existing.network}' is not a VPC network",
-            "Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
-        )
     if len(existing.subnets) != 1 or not re.fullmatch(NAME, existing.subnets[0]):
         yield Problem(
             "network.existing.subnets",

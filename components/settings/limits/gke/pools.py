@@ -32,7 +32,6 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     yield from _fallback_orders(settings)
     yield from _upgrades(settings)
     yield from _placement(settings)
-    yield from _streaming(settings)
     yield from _minimum(settings)
 
 
@@ -119,16 +118,6 @@ def _placement(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.placement",
                 f"flex-start does not place {pool.machine_type} nodes close together, only those with H200 or B200",
                 "Leave it out, or use another capacity",
-            )
-
-
-def _streaming(settings: Settings) -> Iterator[Problem]:
-    for pool in settings.gpu_pools:
-        if pool.image_streaming and pool.image != "cos":
-            yield Problem(
-                f"{pool.declared_at}.imageStreaming",
-                "GKE streams images on Container-Optimized OS only",
-                "Write image: cos, or leave imageStreaming out",
             )
 
 
