@@ -197,7 +197,7 @@ def object_token(manifest: Inputs) -> ObjectToken:
     return ObjectToken(f"kubernetes:{group_version}:{manifest['kind']}")
 
 
-def documents(file: Path, **values: object) -> list[Any]:
+def documents(file: Path, /, **values: object) -> list[Any]:
     """The YAML documents of a file. ``${name}`` in a text stands for the text ``name`` of ``values``; a text that is
     nothing else stands for the value itself, of any type."""
     return [_filled(each, values) for each in yaml.load_all(file.read_text(encoding="utf-8"), _LOADER)]

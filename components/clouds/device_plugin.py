@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
+from components.resources import documents
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.pool import Pool
 
@@ -73,46 +75,33 @@ def plugin_config(pool: Pool, *, by_mounts: bool = False) -> str:
     return json.dumps(config, indent=2) + "\n"
 
 
-def all_gpus_mount() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The volume and its mount by which a system pod gets all GPUs of a node whose runtime reads lists from mounts.
+def with_all_gpus(pod: dict[str, Any]) -> dict[str, Any]:
+    """The system pod with all GPUs of a node whose runtime reads lists of them from mounts.
 
     The mount's name is the list, its source has to be ``/dev/null``. Pods of people have no host paths.
     https://github.com/NVIDIA/nvidia-container-toolkit/blob/v1.18.1/internal/config/image/cuda_image.go
     """
-    volume = {"name": "gpus", "hostPath": {"path": "/dev/null", "type": "CharDevice"}}
-    return volume, {"name": "gpus", "mountPath": f"{_DEVICE_LIST}/all", "readOnly": True}
+    pod["volumes"].append({"name": "gpus", "hostPath": {"path": "/dev/null", "type": "CharDevice"}})
+    mount = {"name": "gpus", "mountPath": f"{_DEVICE_LIST}/all", "readOnly": True}
+    pod["containers"][0]["volumeMounts"].append(mount)
+    return pod
 
 
 def plugin_pod(config_map: str, *, mig: bool, by_mounts: bool = False) -> Mapping[str, Any]:
     """The pod spec without placement; ``config_map`` holds its configuration file."""
-    volume, mount = all_gpus_mount()
-    return {
-        "containers": [
-            {
-                "name": APP,
-                "image": IMAGE,
-                "env": [
-                    {"name": "CONFIG_FILE", "value": f"{_CONFIG_DIRECTORY}/{_CONFIG_FILE}"},
-                    # The node image's container runtime gives the plugin the GPUs that it advertises.
-                    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
-                    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
-                    *([{"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}] if mig else []),
-                ],
-                "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
-                "securityContext": _MIG_RIGHTS if mig else _NO_RIGHTS,
-                "volumeMounts": [
-                    {"name": "sockets", "mountPath": _SOCKETS},
-                    {"name": "config", "mountPath": _CONFIG_DIRECTORY, "readOnly": True},
-                    *([mount] if by_mounts else []),
-                ],
-            }
-        ],
-        "volumes": [
-            {"name": "sockets", "hostPath": {"path": _SOCKETS, "type": "Directory"}},
-            {"name": "config", "configMap": {"name": config_map}},
-            *([volume] if by_mounts else []),
-        ],
-    }
+    (pod,) = documents(
+        Path(__file__).with_name("device-plugin.yaml"),
+        app=APP,
+        image=IMAGE,
+        config=config_map,
+        folder=_CONFIG_DIRECTORY,
+        file=_CONFIG_FILE,
+        sockets=_SOCKETS,
+        rights=_MIG_RIGHTS if mig else _NO_RIGHTS,
+    )
+    if mig:
+        pod["containers"][0]["env"].append({"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"})
+    return with_all_gpus(pod) if by_mounts else pod
 
 
 # Root without any capability can write the kubelet's directory, which is all that whole GPUs need; reading a MIG

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from components.clouds.device_plugin import all_gpus_mount
+from components.clouds.device_plugin import with_all_gpus
+from components.resources import documents
 from facts.concepts.pool import Image, Pool
 
 APP: Final = "dcgm-exporter"
@@ -37,9 +39,7 @@ DCGM_FI_DEV_XID_ERRORS, gauge, The last XID error.
 _SLICE_COUNTERS: Final = """\
 DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, Ratio of time the graphics engine is active.
 """
-_FOLDER: Final = "/etc/gpucluster"
 _FILE: Final = "counters.csv"
-_PODS: Final = "/var/lib/kubelet/pod-resources"
 _DRIVER: Final = "/usr/local/nvidia"
 _WHOLE, _MIG = "whole", "mig"
 
@@ -73,51 +73,28 @@ def gpu_exporter(
 
 
 def _pod(config_map: str, driver: str | None, *, mig: bool, admin: bool, by_mounts: bool) -> Mapping[str, Any]:
-    mounts = [
-        {"name": "counters", "mountPath": _FOLDER, "readOnly": True},
-        {"name": "pods", "mountPath": _PODS, "readOnly": True},
-    ]
-    volumes: list[dict[str, Any]] = [
-        {"name": "counters", "configMap": {"name": config_map}},
-        {"name": "pods", "hostPath": {"path": _PODS, "type": "Directory"}},
-    ]
-    environment = [
-        {"name": "DCGM_EXPORTER_KUBERNETES", "value": "true"},
-        {"name": "DCGM_EXPORTER_LISTEN", "value": f":{PORT}"},
-        {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-    ]
+    (pod,) = documents(
+        Path(__file__).with_name("gpu-exporter.yaml"),
+        app=APP,
+        port=PORT,
+        listen=f":{PORT}",
+        image=IMAGE,
+        config=config_map,
+        file=_FILE,
+        rights=_rights(driver, admin=admin),
+    )
+    container = pod["containers"][0]
     if driver is None:
-        environment += [
+        container["env"] += [
             {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
             {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
             *([{"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}] if mig else []),
         ]
     else:
-        environment += [{"name": "LD_LIBRARY_PATH", "value": f"{_DRIVER}/lib64"}]
-        mounts.append({"name": "driver", "mountPath": _DRIVER, "readOnly": True})
-        volumes.append({"name": "driver", "hostPath": {"path": driver, "type": "Directory"}})
-    if by_mounts:
-        volume, mount = all_gpus_mount()
-        volumes.append(volume)
-        mounts.append(mount)
-    return {
-        "containers": [
-            {
-                "name": APP,
-                "image": IMAGE,
-                "args": ["-f", f"{_FOLDER}/{_FILE}"],
-                "env": environment,
-                "ports": [{"name": "metrics", "containerPort": PORT}],
-                "resources": {
-                    "requests": {"cpu": "100m", "memory": "256Mi"},
-                    "limits": {"memory": "1Gi"},
-                },
-                "securityContext": _rights(driver, admin=admin),
-                "volumeMounts": mounts,
-            }
-        ],
-        "volumes": volumes,
-    }
+        container["env"].append({"name": "LD_LIBRARY_PATH", "value": f"{_DRIVER}/lib64"})
+        container["volumeMounts"].append({"name": "driver", "mountPath": _DRIVER, "readOnly": True})
+        pod["volumes"].append({"name": "driver", "hostPath": {"path": driver, "type": "Directory"}})
+    return with_all_gpus(pod) if by_mounts else pod
 
 
 def _rights(driver: str | None, *, admin: bool) -> dict[str, Any]:

@@ -6,12 +6,14 @@ https://karpenter.sh/v1.14/concepts/nodeclasses/ and https://karpenter.sh/v1.14/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.eks.node_template import VOLUME_TYPE, disks
 from components.clouds.priority_expander import in_order
+from components.resources import documents
 from components.settings.maintenance import Maintenance
 from facts import catalog
 from facts.catalog.eks.nodes import max_pods, takes_prefixes
@@ -83,32 +85,19 @@ def node_class(
 
 def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Maintenance) -> dict[str, Any]:
     """The pool, with exactly the labels, taints and limits of its spec."""
-    spec = {
-        "weight": weight,
-        "limits": limits(pool),
-        "disruption": {
-            "consolidationPolicy": "WhenEmpty",
-            "consolidateAfter": f"{unneeded_minutes}m",
-            # Idle nodes go all at once; one that works is never replaced by a cheaper machine.
-            "budgets": [
-                {"nodes": "100%", "reasons": ["Empty"]},
-                *_renewals(pool, maintenance),
-                {"nodes": "0", "reasons": ["Underutilized"]},
-            ],
-        },
-        "template": {
-            "metadata": {"labels": dict(pool.labels)},
-            "spec": {
-                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": class_name(pool)},
-                "requirements": _requirements(pool),
-                "taints": [_taint(taint) for taint in pool.taints],
-                # A job may run longer than the 30 days after which nodes are replaced otherwise. There is no
-                # terminationGracePeriod either: it would end pods that ask not to be disturbed.
-                "expireAfter": "Never",
-            },
-        },
-    }
-    return manifest("karpenter.sh/v1", "NodePool", pool.name, spec=spec)
+    (made,) = documents(
+        Path(__file__).with_name("karpenter-node-pool.yaml"),
+        name=pool.name,
+        weight=weight,
+        limits=limits(pool),
+        unneeded_minutes=unneeded_minutes,
+        labels=dict(pool.labels),
+        node_class=class_name(pool),
+        requirements=_requirements(pool),
+        taints=[_taint(taint) for taint in pool.taints],
+    )
+    made["spec"]["disruption"]["budgets"][1:1] = _renewals(pool, maintenance)
+    return dict(made)
 
 
 def _renewals(pool: Pool, maintenance: Maintenance) -> list[dict[str, Any]]:
