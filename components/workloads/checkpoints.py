@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pulumi
 
 from components.clouds.base import Bucket
-from components.cluster import Cluster
-from components.settings.workloads import Checkpoints
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckpointBucketArgs:
-    """The bucket for ``cluster``, in its region."""
-
-    cluster: Cluster
-    checkpoints: Checkpoints
+from components.workloads.args import WorkloadArgs
 
 
 class CheckpointBucket(pulumi.ComponentResource):
@@ -24,7 +13,8 @@ class CheckpointBucket(pulumi.ComponentResource):
 
     bucket: Bucket
 
-    def __init__(self, name: str, args: CheckpointBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:CheckpointBucket", name, None, opts)
-        self.bucket = args.cluster.handle.workloads.bucket(name, args.checkpoints, self)
+        assert args.workloads.checkpoints is not None
+        self.bucket = args.cluster.handle.workloads.bucket(name, args.workloads.checkpoints, self)
         self.register_outputs({"url": self.bucket.url})

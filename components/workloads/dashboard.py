@@ -5,15 +5,14 @@ https://github.com/kubernetes-sigs/headlamp/tree/main/charts/headlamp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
-from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Dashboard
 from components.users import open_tool
+from components.workloads.args import WorkloadArgs
 from components.workloads.charts import release, values_in
 
 CHART: Final = Chart(
@@ -22,23 +21,15 @@ CHART: Final = Chart(
 SERVICE: Final = CHART.name
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterDashboardArgs:
-    """The dashboard of ``cluster``, after its admin pool (``after``)."""
-
-    cluster: Cluster
-    dashboard: Dashboard
-    after: tuple[pulumi.Resource, ...] = ()
-
-
 class ClusterDashboard(pulumi.ComponentResource):
     """Headlamp behind a Service that is reachable only from the cluster; users log in with their own token."""
 
-    def __init__(self, name: str, args: ClusterDashboardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterDashboard", name, None, opts)
+        assert args.workloads.dashboard is not None
         space = args.cluster.objects.namespace(CHART.namespace, self)
         open_tool(args.cluster, CHART.namespace, self, space)
-        release(args.cluster, CHART, values(args.dashboard), self, space, *args.after)
+        release(args.cluster, CHART, values(args.workloads.dashboard), self, space, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}"})
 
 

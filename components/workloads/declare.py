@@ -13,10 +13,10 @@ import pulumi
 
 from components.clouds.base import Reach
 from components.cluster import Cluster
-from components.published_offer import queued
 from components.resources import Chart
 from components.settings.workloads import Workloads
 from components.users import people_namespace
+from components.workloads.args import WorkloadArgs
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import QUEUE
 
@@ -38,29 +38,33 @@ def declare_workloads(
     }
     workloads = settings.workloads
     checkpoints, volume, services = workloads.checkpoints, workloads.shared_volume, workloads.services
-    outputs.update(_declare_registries(cluster, opts))
-    if checkpoints is not None:
-        from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
+    if workloads.registry is not None or workloads.pull_from:
+        from components.workloads.registry import ContainerRegistry, PullRights
 
-        args = CheckpointBucketArgs(cluster=cluster, checkpoints=checkpoints)
-        bucket = CheckpointBucket("checkpoints", args, opts).bucket
+        if workloads.registry is not None:
+            outputs["registry"] = ContainerRegistry("registry", WorkloadArgs(cluster=cluster), opts).address
+        if workloads.pull_from:
+            PullRights("pulls", WorkloadArgs(cluster=cluster), opts)
+    if checkpoints is not None:
+        from components.workloads.checkpoints import CheckpointBucket
+
+        bucket = CheckpointBucket("checkpoints", WorkloadArgs(cluster=cluster), opts).bucket
         outputs["checkpoints"] = bucket.url
         account = checkpoints.service_account
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
     named = [*(account.partition("/")[0] for account in reach), *(service.namespace for service in services)]
     namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])], user_namespaces)
+    args = WorkloadArgs(cluster=cluster, namespaces={**user_namespaces, **namespaces}, after=(admin_pool,))
     if reach:
         _declare_identities(cluster, reach, namespaces, opts)
     if volume is not None:
-        from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
+        from components.workloads.shared_volume import SharedVolume
 
-        volume_args = SharedVolumeArgs(cluster=cluster, volume=volume, namespace=namespaces.get(volume.namespace))
-        outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", volume_args, opts).claim)
+        outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", args, opts).claim)
     if services:
         url = outputs.get("checkpoints")
-        outputs["services"] = pulumi.Output.from_input(_declare_services(cluster, admin_pool, namespaces, url, opts))
-    usage = _declare_tools(cluster, admin_pool, opts, user_namespaces)
-    return {**outputs, **{key: pulumi.Output.from_input(text) for key, text in usage.items()}}
+        outputs["services"] = pulumi.Output.from_input(_declare_services(args, url, opts))
+    return {**outputs, **{key: pulumi.Output.from_input(text) for key, text in _declare_tools(args, opts).items()}}
 
 
 def charts_of(workloads: Workloads) -> Sequence[Chart]:
@@ -75,23 +79,6 @@ def charts_of(workloads: Workloads) -> Sequence[Chart]:
         "dashboard": (dashboard.CHART,),
     }
     return [chart for key in workloads.tools for chart in known[key]]
-
-
-def _declare_registries(cluster: Cluster, opts: pulumi.ResourceOptions) -> dict[str, pulumi.Output[Any]]:
-    workloads = cluster.settings.workloads
-    if workloads.registry is None and not workloads.pull_from:
-        return {}
-    from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
-
-    outputs = dict[str, pulumi.Output[Any]]()
-    if workloads.registry is not None:
-        resource = ContainerRegistry(
-            "registry", ContainerRegistryArgs(cluster=cluster, registry=workloads.registry), opts
-        )
-        outputs["registry"] = resource.address
-    if workloads.pull_from:
-        PullRights("pulls", PullRightsArgs(cluster=cluster, registries=workloads.pull_from), opts)
-    return outputs
 
 
 def _declare_identities(
@@ -114,67 +101,50 @@ def _declare_identities(
 
 
 def _declare_services(
-    cluster: Cluster,
-    admin_pool: pulumi.Resource,
-    namespaces: Mapping[str, pulumi.Resource],
-    checkpoints: pulumi.Output[str] | None,
-    opts: pulumi.ResourceOptions,
+    args: WorkloadArgs, checkpoints: pulumi.Output[str] | None, opts: pulumi.ResourceOptions
 ) -> dict[str, str]:
     """The address of each service, by its name."""
     from components.workloads.inference_service import InferenceService, InferenceServiceArgs
-    from components.workloads.keda import Keda, KedaArgs
+    from components.workloads.keda import Keda
 
-    scaler = Keda("keda", KedaArgs(cluster=cluster, after=(admin_pool,)), opts)
+    scaler = Keda("keda", args, opts)
     addresses: dict[str, str] = {}
-    for service in cluster.settings.workloads.services:
-        namespace = namespaces.get(service.namespace)
-        args = InferenceServiceArgs(
-            cluster=cluster,
+    for service in args.workloads.services:
+        namespace = args.namespaces.get(service.namespace)
+        service_args = InferenceServiceArgs(
+            cluster=args.cluster,
             service=service,
             after=[scaler.ready, *([] if namespace is None else [namespace])],
             checkpoints=checkpoints,
         )
-        resource = InferenceService(f"service-{service.namespace}.{service.name}", args, opts)
+        resource = InferenceService(f"service-{service.namespace}.{service.name}", service_args, opts)
         addresses[service.name] = resource.address
     return addresses
 
 
-def _declare_tools(
-    cluster: Cluster,
-    admin_pool: pulumi.Resource,
-    opts: pulumi.ResourceOptions,
-    user_namespaces: Mapping[str, pulumi.Resource],
-) -> dict[str, str]:
+def _declare_tools(args: WorkloadArgs, opts: pulumi.ResourceOptions) -> dict[str, str]:
     """Declare the tools on the admin pool, after its nodes and the default StorageClass. Key → how to use the tool."""
-    after = (admin_pool,)
-    workloads, pools = cluster.settings.workloads, cluster.settings.gpu_pools
+    workloads = args.workloads
     usage: dict[str, str] = {}
     if workloads.monitoring is not None:
         from components.workloads import monitoring
 
-        args = monitoring.GpuMonitoringArgs(cluster=cluster, monitoring=workloads.monitoring, pools=pools, after=after)
         monitoring.GpuMonitoring("monitoring", args, opts)
         usage["monitoring"] = _forward(monitoring.CHART, monitoring.GRAFANA, 3000)
     if workloads.queue is not None:
         from components.workloads import queue
         from facts.jobs.job import QUEUE_LABEL
 
-        namespaces = {name: user_namespaces.get(name) for name in queued(cluster.settings)}
-        args = queue.JobQueueArgs(
-            cluster=cluster, queue=workloads.queue, pools=pools, namespaces=namespaces, after=after
-        )
         queue.JobQueue("queue", args, opts)
         usage["queue"] = f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it"
     if workloads.notebook is not None:
         from components.workloads import notebook
 
-        args = notebook.NotebookHubArgs(cluster=cluster, notebook=workloads.notebook, pools=pools, after=after)
         notebook.NotebookHub("notebook", args, opts)
         usage["notebook"] = _forward(notebook.CHART, notebook.SERVICE, 8000)
     if workloads.dashboard is not None:
         from components.workloads import dashboard
 
-        args = dashboard.ClusterDashboardArgs(cluster=cluster, dashboard=workloads.dashboard, after=after)
         dashboard.ClusterDashboard("dashboard", args, opts)
         usage["dashboard"] = _forward(dashboard.CHART, dashboard.SERVICE, 8080)
     return usage

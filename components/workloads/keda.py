@@ -6,15 +6,14 @@ does. https://keda.sh/http-add-on/0.15/
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
-from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Keda as KedaSetting
 from components.users import open_tool
+from components.workloads.args import WorkloadArgs
 from components.workloads.charts import release, requests, values_in
 
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
@@ -26,20 +25,12 @@ PROXY: Final = f"{HTTP_CHART.name}-interceptor-proxy.{HTTP_CHART.namespace}.svc.
 PROXY_PORT: Final = 8080
 
 
-@dataclass(frozen=True, kw_only=True)
-class KedaArgs:
-    """KEDA in ``cluster``, on its admin pool, after that pool (``after``)."""
-
-    cluster: Cluster
-    after: tuple[pulumi.Resource, ...] = ()
-
-
 class Keda(pulumi.ComponentResource):
     """Both charts, at fixed versions. ``ready`` is what services wait for."""
 
     ready: pulumi.Resource
 
-    def __init__(self, name: str, args: KedaArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Keda", name, None, opts)
         space = args.cluster.objects.namespace(CHART.namespace, self)
         open_tool(args.cluster, CHART.namespace, self, space)

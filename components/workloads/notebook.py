@@ -6,7 +6,6 @@ The chart's values: https://z2jh.jupyter.org/en/stable/resources/reference.html
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
@@ -15,6 +14,7 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
 from components.users import open_tool
+from components.workloads.args import WorkloadArgs
 from components.workloads.charts import password, release, values_in
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
@@ -39,36 +39,28 @@ _SILENT_SECONDS: Final = 24 * 3600
 _READ_PASSWORD: Final = f"c.SharedPasswordAuthenticator.user_password = __import__('os').environ['{_VARIABLE}']"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NotebookHubArgs:
-    """Notebooks on the GPU ``pools`` of ``cluster``, after the admin pool and the StorageClass (``after``)."""
-
-    cluster: Cluster
-    notebook: Notebook
-    pools: Sequence[Pool]
-    after: tuple[pulumi.Resource, ...] = ()
-
-
 class NotebookHub(pulumi.ComponentResource):
     """JupyterHub behind a Service that is reachable only from the cluster; every user must log in."""
 
-    def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:NotebookHub", name, None, opts)
         space = args.cluster.objects.namespace(CHART.namespace, self)
         needs: list[pulumi.Resource] = [space]
-        generated = args.notebook.login_secret is None
+        setting = args.workloads.notebook
+        assert setting is not None
+        generated = setting.login_secret is None
         open_tool(args.cluster, CHART.namespace, self, space, [LOGIN] if generated else [])
         args.cluster.objects.declare(f"{name}-uninterrupted", uninterrupted_budget(CHART.namespace), self, space)
         if generated:
             needs.append(password(args.cluster, LOGIN, CHART.namespace, {}, self, space))
-        pools, home_class = _offered(args)
-        release(args.cluster, CHART, values(args.notebook, pools, home_class), self, *needs, *args.after)
+        pools, home_class = _offered(args.cluster)
+        release(args.cluster, CHART, values(setting, pools, home_class), self, *needs, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}", "sizes": [one.name for one in pools]})
 
 
-def _offered(args: NotebookHubArgs) -> tuple[Sequence[Pool], str | None]:
+def _offered(cluster: Cluster) -> tuple[Sequence[Pool], str | None]:
     """The pools that attach the users' home volumes, and the StorageClass of those: a user has one home for all."""
-    of_pool = {pool.name: args.cluster.handle.volume_class(pool) for pool in args.pools}
+    of_pool = {pool.name: cluster.handle.volume_class(pool) for pool in cluster.settings.gpu_pools}
     home_class = None if None in of_pool.values() else next(iter(of_pool.values()), None)
     left_out = [name for name, its in of_pool.items() if its != home_class]
     if left_out:
@@ -76,7 +68,7 @@ def _offered(args: NotebookHubArgs) -> tuple[Sequence[Pool], str | None]:
             f"workloads.notebook: machines of {', '.join(left_out)} do not attach the disks of users' home volumes, so "
             "notebooks are offered on the other pools"
         )
-    return [pool for pool in args.pools if pool.name not in left_out], home_class
+    return [pool for pool in cluster.settings.gpu_pools if pool.name not in left_out], home_class
 
 
 def values(notebook: Notebook, pools: Sequence[Pool], home_class: str | None = None) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import pulumi
 import yaml
 
-from components.cluster import Cluster
+from components.published_offer import queued
 from components.resources import Chart
 from components.settings.tools import Queue
+from components.workloads.args import WorkloadArgs
 from components.workloads.charts import release, values_in
 from facts.concepts.kubernetes import GPU_RESOURCE, manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
@@ -30,37 +30,27 @@ https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobQueueArgs:
-    """A queue for the GPU ``pools`` of ``cluster``, in ``namespaces`` (name → resource, ``None`` if it exists anyway).
-
-    ``after`` is the admin pool.
-    """
-
-    cluster: Cluster
-    queue: Queue
-    pools: Sequence[Pool]
-    namespaces: Mapping[str, pulumi.Resource | None]
-    after: tuple[pulumi.Resource, ...] = ()
-
-
 class JobQueue(pulumi.ComponentResource):
     """Kueue, a ResourceFlavor per pool, and a ClusterQueue with a LocalQueue of the same name in each namespace."""
 
-    def __init__(self, name: str, args: JobQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
-        objects = args.cluster.objects
+        setting, settings, objects = args.workloads.queue, args.cluster.settings, args.cluster.objects
+        assert setting is not None
+        pools, namespaces = settings.gpu_pools, queued(settings)
         namespace = objects.namespace(CHART.namespace, self)
-        installed = release(args.cluster, CHART, values(args.queue, args.pools), self, namespace, *args.after)
+        installed = release(args.cluster, CHART, values(setting, pools), self, namespace, *args.after)
         flavors = [
             objects.declare(f"{name}-{flavor['metadata']['name']}", flavor, self, installed)
-            for flavor in flavors_of(args.pools)
+            for flavor in flavors_of(pools)
         ]
-        shared = objects.declare(f"{name}-shared", cluster_queue(args.pools), self, installed, *flavors)
-        for each, namespace in args.namespaces.items():
+        shared = objects.declare(f"{name}-shared", cluster_queue(pools), self, installed, *flavors)
+        for each in namespaces:
             own = manifest(_API, "LocalQueue", QUEUE, each, spec={"clusterQueue": QUEUE})
-            objects.declare(f"{name}-in-{each}", own, self, shared, *([] if namespace is None else [namespace]))
-        self.register_outputs({"queue": QUEUE, "namespaces": list(args.namespaces)})
+            objects.declare(
+                f"{name}-in-{each}", own, self, shared, *([args.namespaces[each]] if each in args.namespaces else [])
+            )
+        self.register_outputs({"queue": QUEUE, "namespaces": list(namespaces)})
 
 
 def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pulumi
 
-from components.cluster import Cluster
 from components.resources import documents
-from components.settings.workloads import SharedVolume as SharedVolumeSetting
+from components.workloads.args import WorkloadArgs
 from facts.concepts.offer import SHARED_CLAIM
-
-
-@dataclass(frozen=True, kw_only=True)
-class SharedVolumeArgs:
-    """The ``volume`` of ``cluster``; its claim waits for ``namespace`` if the program declares it."""
-
-    cluster: Cluster
-    volume: SharedVolumeSetting
-    namespace: pulumi.Resource | None = None
 
 
 class SharedVolume(pulumi.ComponentResource):
@@ -27,11 +16,13 @@ class SharedVolume(pulumi.ComponentResource):
 
     claim: str
 
-    def __init__(self, name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:SharedVolume", name, None, opts)
-        namespace, objects = args.volume.namespace, args.cluster.objects
+        setting, objects = args.workloads.shared_volume, args.cluster.objects
+        assert setting is not None
+        namespace = setting.namespace
         self.claim = f"{namespace}/{SHARED_CLAIM}"
-        share = args.cluster.handle.workloads.share(name, args.volume, self)
+        share = args.cluster.handle.workloads.share(name, setting, self)
         volume_manifest, claim_manifest = documents(
             Path(__file__).with_name("shared-volume.yaml"),
             namespace=namespace,
@@ -46,6 +37,6 @@ class SharedVolume(pulumi.ComponentResource):
         if share.attributes:
             volume_manifest["spec"]["csi"]["volumeAttributes"] = dict(share.attributes)
         volume = objects.declare(f"{name}-volume", volume_manifest, self, *share.ready)
-        after = [volume] if args.namespace is None else [volume, args.namespace]
+        after = [each for each in (volume, args.namespaces.get(namespace)) if each is not None]
         objects.declare(f"{name}-claim", claim_manifest, self, *after)
         self.register_outputs({"claim": self.claim})

@@ -6,19 +6,18 @@ The chart's values: https://github.com/prometheus-community/helm-charts/tree/mai
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.gpu_exporter import APP, PORT
-from components.cluster import Cluster
 from components.driver_daemon_set import NAMESPACE, config_map, daemon_set
 from components.resources import Chart, documents
 from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.users import open_tool
+from components.workloads.args import WorkloadArgs
 from components.workloads.charts import password, release, values_in
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import POOL_LABEL, Pool
@@ -42,23 +41,15 @@ _GRACE_MINUTES: Final = 30
 """In addition to the autoscaler's scale-down delay."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GpuMonitoringArgs:
-    """Monitoring of the GPU ``pools`` of ``cluster``, after the admin pool and the StorageClass (``after``)."""
-
-    cluster: Cluster
-    monitoring: Prometheus
-    pools: Sequence[Pool]
-    after: tuple[pulumi.Resource, ...] = ()
-
-
 class GpuMonitoring(pulumi.ComponentResource):
     """An exporter on every GPU node, Prometheus with rules and Grafana with dashboards, reachable in the cluster."""
 
-    def __init__(self, name: str, args: GpuMonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuMonitoring", name, None, opts)
-        cluster, objects = args.cluster, args.cluster.objects
-        for daemon in cluster.cloud.gpu_exporters(args.pools):
+        cluster, objects, setting = args.cluster, args.cluster.objects, args.workloads.monitoring
+        assert setting is not None
+        pools = cluster.settings.gpu_pools
+        for daemon in cluster.cloud.gpu_exporters(pools):
             files = objects.declare(f"{name}-{daemon.name}-files", config_map(daemon), self)
             # Not critical: on a full node it waits instead of preempting a job.
             objects.declare(f"{name}-{daemon.name}", daemon_set(daemon, critical=False), self, files)
@@ -69,7 +60,7 @@ class GpuMonitoring(pulumi.ComponentResource):
             password(cluster, LOGIN, CHART.namespace, {"user": "admin"}, self, space),
             *(objects.declare(f"{name}-{one['metadata']['name']}", one, self, space) for one in dashboards()),
         ]
-        release(cluster, CHART, values(args.monitoring, cluster.settings, args.pools), self, *needs, *args.after)
+        release(cluster, CHART, values(setting, cluster.settings, pools), self, *needs, *args.after)
         self.register_outputs({"grafana": f"{CHART.namespace}/{GRAFANA}"})
 
 
