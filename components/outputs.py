@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from components.clouds.names import shortened
+from components.resources import documents
 from components.settings import Settings
 from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
-from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, manifest, tolerations
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
 from facts.concepts.pool import KIND_LABELS, POOL_LABEL, Pool
 
-# CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
-_CUDA_IMAGE: Final = "nvidia/cuda:12.2.2-base-ubuntu22.04"
 _RETRIES_ON_SPOT: Final = 3
 _GPU_INSTALL: Final = """\
 in a checkout:    pipx install ./packages/gpu
@@ -80,34 +80,20 @@ def gpu_jobs(specs: Sequence[Pool], autoscaler: str) -> dict[str, str]:
 def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, on shared GPUs, one pod per share."""
     pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.gpus.shares > 1 else (1, spec.gpus_per_node)
-    container = {
-        "name": "cuda",
-        "image": _CUDA_IMAGE,
-        "command": ["nvidia-smi"],
-        "resources": {
-            "requests": {"cpu": "250m", "memory": "256Mi", GPU_RESOURCE: gpus_per_pod},
-            "limits": {GPU_RESOURCE: gpus_per_pod},
-        },
-    }
-    job = {
-        "parallelism": pods,
-        "completions": pods,
+    metadata = {"labels": {UNINTERRUPTED: "true"}} if not spec.spot else {}
+    (job,) = documents(
+        Path(__file__).with_name("gpu-job.yaml"),
+        name=shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT),
+        pods=pods,
         # A spot node may be reclaimed while the pod runs; that is not the job's failure.
-        "backoffLimit": _RETRIES_ON_SPOT if spec.spot else 0,
-        "template": {
-            "metadata": {
-                **({} if spec.spot else {"labels": {UNINTERRUPTED: "true"}}),
-                "annotations": _undisturbed(spec, autoscaler),
-            },
-            "spec": {
-                "restartPolicy": "Never",
-                "nodeSelector": {key: spec.labels[key] for key in (POOL_LABEL, *KIND_LABELS)},
-                "tolerations": tolerations(spec.taints),
-                "containers": [container],
-            },
-        },
-    }
-    return manifest("batch/v1", "Job", shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT), "default", spec=job)
+        retries=_RETRIES_ON_SPOT if spec.spot else 0,
+        metadata={**metadata, "annotations": _undisturbed(spec, autoscaler)},
+        selector={key: spec.labels[key] for key in (POOL_LABEL, *KIND_LABELS)},
+        tolerations=tolerations(spec.taints),
+        gpu=GPU_RESOURCE,
+        gpus=gpus_per_pod,
+    )
+    return dict(job)
 
 
 def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:

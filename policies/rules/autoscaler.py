@@ -112,19 +112,16 @@ def knows_each_template(stack: Stack) -> Iterator[Violation]:
         if group.gpus_per_node == 0 or group.kind == "machine" or group.scaling is None:
             continue
         missing, unknown = _missing_hints(group, group.scaling)
-        not_evaluated = not missing or group.gpus_per_node is UNKNOWN
-        if not missing and not unknown:
-            continue
-        if missing:
-            message = f"GPU node group '{group.name}': while it is empty, the autoscaler does not know its "
-            message += f"{', '.join(name for name, _, _ in missing)}: it adds nodes that the pod cannot use, or none."
-        else:
-            message = (
-                f"GPU node group '{group.name}': unknown at preview, checked at update: its tags for the autoscaler."
-            )
         tags = ", ".join(f"{key}={value}" for _, key, value in missing or unknown)
         remedy = f"Tag the Auto Scaling group itself, not the node group: {tags}."
-        yield knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
+        name = f"GPU node group '{group.name}'"
+        if missing:
+            message = f"{name}: while it is empty, the autoscaler does not know its "
+            message += f"{', '.join(name for name, _, _ in missing)}: it adds nodes that the pod cannot use, or none."
+            not_evaluated = group.gpus_per_node is UNKNOWN
+            yield knows_each_template.violation(message, group.resource, remedy=remedy, not_evaluated=not_evaluated)
+        elif unknown:
+            yield knows_each_template.unknown(name, "its tags for the autoscaler", group.resource, remedy=remedy)
 
 
 @rule(

@@ -61,19 +61,19 @@ class EksCluster(CloudCluster):
             service="eks.amazonaws.com",
             managed=CLUSTER_POLICIES,
         )
-        key = secrets_key(name, settings, role, parent)
+        key, key_use = secrets_key(name, settings, role, parent)
         logs = log_group(name, settings, parent, new=not exists)
         self.resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
             beside(
-                _inputs(settings, minor, role.arn, key.arn, vpc_config(name, settings, network, parent)),
+                _inputs(settings, minor, role.arn, key, vpc_config(name, settings, network, parent)),
                 settings.raw,
                 "raw",
             ),
             pulumi.ResourceOptions(
                 parent=parent,
-                depends_on=[*role.ready, *key.ready, *network.ready, logs],
+                depends_on=[*role.ready, key_use, *network.ready, logs],
                 protect=settings.security.deletion_protection,
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="30m"),
             ),

@@ -5,7 +5,6 @@ https://docs.aws.amazon.com/eks/latest/userguide/envelope-encryption.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -18,16 +17,10 @@ from components.settings import Settings
 _DELETION_WINDOW_DAYS = 30
 
 
-@dataclass(frozen=True)
-class SecretsKey:
-    """The key's ARN, and what has to exist before the control plane can use it."""
-
-    arn: pulumi.Input[str]
-    ready: list[pulumi.Resource]
-
-
-def secrets_key(name: str, settings: Settings, role: ServiceRole, parent: pulumi.Resource) -> SecretsKey:
-    """The key, usable by the control plane's ``role``."""
+def secrets_key(
+    name: str, settings: Settings, role: ServiceRole, parent: pulumi.Resource
+) -> tuple[pulumi.Input[str], pulumi.Resource]:
+    """The key's ARN, and the right of the control plane's ``role`` to use it."""
     options = pulumi.ResourceOptions(parent=parent)
     if settings.security.kms_key is None:
         key = declare(
@@ -57,7 +50,7 @@ def secrets_key(name: str, settings: Settings, role: ServiceRole, parent: pulumi
         {"role": role.role_name, "name": "secrets-key", "policy": arn.apply(_use_of)},
         options,
     )
-    return SecretsKey(arn=arn, ready=[grant])
+    return arn, grant
 
 
 def _use_of(key_arn: str) -> str:
