@@ -134,12 +134,13 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         self._engine_check("up", "`pulumi up` succeeds", result)
         state = stack_change(result.events).after
         groups = declared.gpu_groups(state.groups)
+        resources = [each for each in state.declared if not each.type.startswith("pulumi:")]
         names = ", ".join(f"{group.name} ({counted(int(str(group.gpus_per_node)), 'GPU')})" for group in groups)
         self._check(
             "gpu-pools",
             "The program declares GPU pools that can be read",
             bool(groups),
-            names or declared.no_pools(state.groups, len(state.declared)),
+            names or declared.no_pools(state.groups, len(resources)),
         )
         return groups
 
