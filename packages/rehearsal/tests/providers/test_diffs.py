@@ -17,14 +17,15 @@ import yaml
 from facts.concepts.unknown import UNKNOWN
 from packages.rehearsal.tests.providers.aks import account as aks
 from packages.rehearsal.tests.providers.aks import account as azure
-from packages.rehearsal.tests.providers.driver import Account, Examples, changed
+from packages.rehearsal.tests.providers.driver import Account, changed
+from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke import account as gke
 from packages.rehearsal.tests.providers.gke import account as google
 from rehearsal.providers.base import Properties
 
 ROWS = [
     pytest.param(cloud, examples, row, id=f"{row['type'].rpartition(':')[2]}-{number}")
-    for cloud, examples in ((google.Google, google.EXAMPLES), (azure.Microsoft, azure.EXAMPLES))
+    for cloud, examples in ((google.Google, google.EXAMPLES), (azure.Microsoft, azure.EXAMPLES), (Amazon, None))
     for number, row in enumerate(
         yaml.safe_load((Path(__file__).parent / cloud.provider_type.cloud_name / "diffs.yaml").read_text())
     )
@@ -32,12 +33,13 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("cloud", "examples", "row"), ROWS)
-def test_what_a_change_does(cloud: type[Account], examples: Examples, row: dict[str, Any], tmp_path: Path) -> None:
+def test_what_a_change_does(cloud: type[Account], examples: Any, row: dict[str, Any], tmp_path: Path) -> None:
     inputs: Properties = row["of"] if isinstance(row["of"], dict) else examples.inputs(row["of"])()
     before = changed(inputs, row.get("before", {}))
     after = {path: UNKNOWN if value == "UNKNOWN" else value for path, value in row["after"].items()}
-    difference = cloud(tmp_path).diff(row["type"], before, changed(before, after))
+    difference = cloud(tmp_path).diff(row["type"], before, changed(before, after), tuple(row.get("ignored", ())))
     assert (list(difference.changes), list(difference.replaces)) == (row["changes"], row.get("replaces", []))
+    assert difference.delete_before_replace == row.get("deletes_first", difference.delete_before_replace)
 
 
 CLOUDS: Mapping[str, tuple[Any, Any]] = {"gke": (gke, gke.Google), "aks": (aks, aks.Microsoft)}

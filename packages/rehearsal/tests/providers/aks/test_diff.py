@@ -10,27 +10,6 @@ from rehearsal.providers.base import Properties, ProviderError
 ELSEWHERE = aks.SUBNET_ID.replace("nodes", "others")
 
 
-def test_a_replacement_in_the_same_place_deletes_first(azure: aks.Microsoft) -> None:
-    assert azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(vmSize="Standard_NC8as_T4_v3")).delete_before_replace
-    assert not azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(agentPoolName="other")).delete_before_replace
-    assert not azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(maxCount=9)).delete_before_replace
-
-
-def test_a_zero_is_not_the_same_as_nothing(azure: aks.Microsoft) -> None:
-    # Azure's default of a count is 1, so a provider that took 0 for nothing would keep a node.
-    assert azure.diff(aks.POOL, aks.gpu_pool(count=None), aks.gpu_pool(count=0)).changes == ("count",)
-    assert azure.diff(
-        aks.CLUSTER, aks.cluster(disableLocalAccounts=None), aks.cluster(disableLocalAccounts=False)
-    ).changes
-
-
-def test_ignored_changes(azure: aks.Microsoft) -> None:
-    assert azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(count=3), ("count",)).changes == ()
-    assert azure.diff(aks.POOL, aks.gpu_pool(), aks.gpu_pool(count=3, maxCount=9), ("count",)).changes == ("maxCount",)
-    grown = aks.cluster(agentPoolProfiles=[aks.system_pool(count=2)])
-    assert azure.diff(aks.CLUSTER, aks.cluster(), grown, ("agentPoolProfiles[0].count",)).changes == ()
-
-
 @pytest.mark.parametrize(
     "changes",
     [

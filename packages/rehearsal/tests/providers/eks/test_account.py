@@ -26,6 +26,12 @@ def test_a_new_account_is_empty(amazon: eks.Amazon, tmp_path: Path) -> None:
     other.stop()
 
 
+def test_names_that_the_program_leaves_open_are_made_once(amazon: eks.Amazon) -> None:
+    named = amazon.check(eks.TEMPLATE, {}, name="Gpu")
+    assert named["name"].startswith("Gpu-")
+    assert amazon.check(eks.TEMPLATE, {}, named, name="other")["name"] == named["name"]
+
+
 def test_an_interrupted_engine_waits_no_longer(tmp_path: Path) -> None:
     amazon = eks.Amazon(tmp_path, patience=600)
     amazon.cluster()
@@ -170,6 +176,7 @@ def test_resources_of_the_program_and_of_others_count_until_they_are_deleted(tmp
 
 def test_a_key_that_waits_for_its_deletion_does_not_count(tmp_path: Path) -> None:
     amazon = Amazon(tmp_path)
+    amazon.account.call("ec2", "DescribeVpcs")
     key = amazon.create(KEY, {"description": "secrets"})
     assert amazon.provider.inventory() == [f"KMS key {key.id}"]
     amazon.delete(KEY, key)
