@@ -13,7 +13,7 @@ from components.clouds.eks.karpenter_objects import node_pool
 from components.clouds.gke.maintenance import policy
 from components.settings.maintenance import DAYS, Maintenance
 from tests.components import eks_specs
-from tests.components.settings.test_clouds import GROUPS, load_stack, problems
+from tests.components.settings.test_clouds import load_stack
 
 WEEK = 7 * 24
 SHORT = {day[:2].upper(): index for index, day in enumerate(DAYS)}
@@ -89,41 +89,3 @@ def test_an_exclusion_is_all_of_its_days() -> None:
         sent: dict[str, Any] = dict(inputs)
         [span] = sent.get("notAllowedTime") or sent["maintenanceWindow"]["notAllowedDates"]
         assert (span["start"][:10], span["end"][:10]) == ("2026-12-24", "2027-01-04")
-
-
-@pytest.mark.parametrize(
-    ("cloud", "maintenance", "path"),
-    [
-        ("gke", {"hours": 11}, "maintenance.hours"),
-        ("gke", {"exclusions": [{**NEW_YEAR, "last": "2027-02-26"}]}, "maintenance.exclusions[0].last"),
-        ("gke", {"hours": 24, "exclusions": [{**NEW_YEAR, "last": "2027-03-12"}]}, "maintenance.exclusions[0].last"),
-        ("gke", {"exclusions": [{**NEW_YEAR, "name": f"n{index}"} for index in range(4)]}, "maintenance.exclusions"),
-        ("gke", {"exclusions": [{**NEW_YEAR, "last": "2026-12-23"}]}, "maintenance.exclusions[0].last"),
-        ("gke", {"exclusions": [{**NEW_YEAR, "first": "24.12.2026"}]}, "maintenance.exclusions[0].first"),
-        ("gke", {"exclusions": [NEW_YEAR, NEW_YEAR]}, "maintenance.exclusions"),
-        ("gke", {"start": "02:30"}, "maintenance.start"),
-        ("gke", {"day": "Sunday night"}, "maintenance.day"),
-        ("aks", {"hours": 3}, "maintenance.hours"),
-        ("eks", {"exclusions": [NEW_YEAR]}, "maintenance.exclusions"),
-    ],
-)
-def test_what_a_cloud_does_not_keep_to_is_refused(cloud: str, maintenance: dict[str, Any], path: str) -> None:
-    assert problems(cloud, maintenance=maintenance).keys() == {path}
-
-
-@pytest.mark.parametrize(("cloud", "hours"), [("gke", 12), ("aks", 4), ("eks", 4)])
-def test_the_shortest_window(cloud: str, hours: int) -> None:
-    assert load_stack(cloud, maintenance={"hours": hours}).maintenance.hours == hours
-
-
-@pytest.mark.parametrize(("hours", "last"), [(12, "2027-02-25"), (24, "2027-03-11")])
-def test_the_longest_exclusion_on_google_leaves_48_hours_in_92_days(hours: int, last: str) -> None:
-    [exclusion] = load_stack(
-        "gke", maintenance={"hours": hours, "exclusions": [{**NEW_YEAR, "last": last}]}
-    ).maintenance.exclusions
-    assert exclusion.last == last
-
-
-def test_node_groups_of_amazon_have_no_window() -> None:
-    load_stack("eks", autoscaling=GROUPS)
-    assert problems("eks", autoscaling=GROUPS, maintenance={"day": "monday"}).keys() == {"maintenance"}
