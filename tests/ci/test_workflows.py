@@ -18,6 +18,7 @@ import pytest
 from facts.catalog import of
 from tests.ci.runner import WORKFLOWS, Runner, copy_repository
 from tests.stacks import ROOT
+from tests.tables import cases
 
 WRITES = {
     ("comment", "comment"): {"pull-requests"},
@@ -285,16 +286,7 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    ("written", "answer"),
-    [
-        ("stack=prod", "no variable is called stack. Write one of ACCOUNT"),
-        ("STACKK=prod", "no variable is called STACKK"),
-        ("KEEP=maybe", "KEEP=maybe: write one of 1 yes true 0 no false"),
-        ("REFRESH=on", "REFRESH=on: write one of"),
-        ("DAYTWO=banana", "DAYTWO=banana: write one of 0 no false 1 yes true brief all"),
-    ],
-)
+@cases
 def test_a_misspelt_variable_or_value_is_refused(written: str, answer: str) -> None:
     done = make("rehearse", written)
     assert done.returncode != 0

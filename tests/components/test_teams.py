@@ -14,6 +14,7 @@ from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
+from tests.tables import cases
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 GPUS = "requests.nvidia.com/gpu"
@@ -72,15 +73,7 @@ def test_without_teams_nothing_is_declared(cloud: str) -> None:
     assert all("teams" not in str(one.inputs) for one in recording.of_type("kubernetes:core/v1:ConfigMap"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "defaults"),
-    [
-        ({}, None),
-        ({"cpus": 8}, {"cpu": "100m"}),
-        ({"memory": "64Gi"}, {"memory": "256Mi"}),
-        ({"cpus": 8, "memory": "64Gi"}, {"cpu": "100m", "memory": "256Mi"}),
-    ],
-)
+@cases
 def test_a_pod_that_asks_for_no_cpu_is_not_refused_by_a_quota_of_cpus(
     changes: dict[str, Any], defaults: dict[str, str] | None
 ) -> None:
@@ -119,20 +112,7 @@ def test_no_pod_is_more_urgent_than_its_team(
     assert all(map(refused, forbidden))
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"name": "default"}, "teams[0].name"),
-        ({"name": "kube-system"}, "teams[0].name"),
-        ({"name": "Research"}, "teams[0].name"),
-        ({"gpus": -1}, "teams[0].gpus"),
-        ({"memory": "much"}, "teams[0].memory"),
-        ({"memory": "0"}, "teams[0].memory"),
-        ({"cpus": 0}, "teams[0].cpus"),
-        ({"priority": "urgent"}, "teams[0].priority"),
-        ({"migSlices": {"a100": 1}}, "teams[0].migSlices.a100"),
-    ],
-)
+@cases
 def test_what_means_nothing_is_refused_where_it_is_written(changes: dict[str, Any], path: str) -> None:
     assert problems("gke", teams=[team(**changes)]).keys() == {path}
 

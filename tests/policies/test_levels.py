@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from facts.concepts.unknown import UNKNOWN
 from policies import config, exemptions
 from policies.config import ConfigError, main
 from policies.exemptions import Exemption, parse, today_utc
@@ -18,6 +17,7 @@ from policies.levels import Configured, lowered_levels, problems
 from policies.pack import EXEMPTED, Gate
 from policies.readers.tags import tags_of
 from tests.policies.test_pack import NODE_POOL, Session, output
+from tests.tables import cases
 
 TODAY = date(2026, 11, 21)
 WHY = {"reason": "pilot of the data team", "expires": "2026-12-31"}
@@ -110,26 +110,7 @@ GOOD = {"resource": "bench-*", "reason": "load test", "expires": "2026-12-31"}
 URN = f"urn:pulumi:dev::p::{NODE_POOL}::bench-a"
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"reason": None}, "[0].reason: missing"),
-        ({"reason": "  "}, "[0].reason: must be a text"),
-        ({"expires": None}, "[0].expires: missing; write the last day, for example 2026-12-21"),
-        ({"expires": "soon"}, '[0].expires: must be a date like 2026-12-21, got "soon"'),
-        ({"expires": 20261231}, "[0].expires: must be a text"),
-        ({"expires": "2027-11-23"}, "[0].expires: at most a year ahead (2027-11-22)"),
-        ({"reason": "."}, '[0].reason: write a reason of at least 2 words, got "."'),
-        ({"reason": "ok"}, '[0].reason: write a reason of at least 2 words, got "ok"'),
-        ({"resource": None}, "[0].resource: missing; write a name, or a pattern with *"),
-        (
-            {"resource": None, "tag": "a=b"},
-            "[0].resource: missing; write a name, or a pattern with *; with a tag alone",
-        ),
-        ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
-        ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
-    ],
-)
+@cases
 def test_an_incomplete_exemption_is_an_error(change: dict[str, Any], words: str) -> None:
     entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
     (problem,) = exemption_problems("x", [entry], TODAY)
@@ -172,17 +153,7 @@ def test_the_last_day_counts() -> None:
     assert exemption.expired(date(2027, 1, 1))
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
-        {"tags": {"team": "ml"}},
-        {"tags": [{"key": "team", "value": "ml", "propagateAtLaunch": True}]},
-        {"resourceLabels": {"team": "ml"}},
-        {"nodeConfig": {"labels": {"team": "ml"}}},
-        {"metadata": {"labels": {"team": "ml", "late": UNKNOWN}}},
-        {"tags": UNKNOWN, "nodeLabels": {"team": "ml"}},
-    ],
-)
+@cases
 def test_tags_are_read_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
     assert tags_of(properties) == {"team": "ml"}
 

@@ -16,6 +16,7 @@ from policies.rules import workloads as rules
 from policies.rules.samples import GPUS as SAMPLE
 from policies.rules.samples import JOB
 from policies.rules.scheduling import distinct, offers_gpus, selectable, selects, untolerated
+from tests.tables import cases
 
 GROUP = NodeGroup(name="g", cloud="gke", labels={"gpus": "4", "zone": UNKNOWN, "driver.example.com/version": None})
 
@@ -27,30 +28,7 @@ def affine(*expressions: dict[str, Any]) -> Workload:
     )
 
 
-@pytest.mark.parametrize(
-    ("key", "operator", "values", "answer"),
-    [
-        ("gpus", "Exists", [], True),
-        ("gpus", "DoesNotExist", [], False),
-        ("gpus", "In", ["1", "4"], True),
-        ("gpus", "In", ["8"], False),
-        ("gpus", "In", ["8", UNKNOWN], UNKNOWN),
-        ("gpus", "NotIn", ["8"], True),
-        ("gpus", "Gt", ["3"], True),
-        ("gpus", "Lt", ["3"], False),
-        ("gpus", "Gt", ["many"], False),
-        ("zone", "Exists", [], True),
-        ("zone", "In", ["a"], UNKNOWN),
-        ("driver.example.com/version", "Exists", [], False),
-        ("driver.example.com/version", "DoesNotExist", [], True),
-        ("missing", "In", ["x"], False),
-        ("missing", "NotIn", ["x"], True),
-        ("topology.kubernetes.io/zone", "In", ["a"], UNKNOWN),
-        ("topology.kubernetes.io/zone", "Exists", [], UNKNOWN),
-        ("topology.kubernetes.io/zone", "DoesNotExist", [], UNKNOWN),
-        (UNKNOWN, "Exists", [], UNKNOWN),
-    ],
-)
+@cases
 def test_expressions(key: Any, operator: str, values: list[Any], answer: Any) -> None:
     assert selects(affine({"key": key, "operator": operator, "values": values}), GROUP) is answer
 

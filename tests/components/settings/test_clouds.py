@@ -15,6 +15,7 @@ from components.settings.read import known_account_keys
 from facts import catalog
 from facts.concepts.pool import GPU_TAINT, POOL_LABEL, SIZE_KEY, Pool, size_taint
 from tests import one_stack
+from tests.tables import cases
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 
@@ -194,15 +195,7 @@ def test_a_pool_on_demand_in_one_zone_has_nothing_to_balance() -> None:
     assert [pool.name for pool in gpu_pools] == ["t4-1-spot-b", "t4-1-ondemand"]
 
 
-@pytest.mark.parametrize(
-    ("zone", "region", "suffix"),
-    [
-        ("us-west-2a", "us-west-2", "a"),
-        ("us-central1-a", "us-central1", "a"),
-        ("eastus-1", "eastus", "1"),
-        ("us-west-2-lax-1a", "us-west-2", "lax-1a"),
-    ],
-)
+@cases
 def test_a_zones_suffix_is_what_it_adds_to_its_region(zone: str, region: str, suffix: str) -> None:
     assert zone_suffix(zone, region) == suffix
 

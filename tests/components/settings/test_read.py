@@ -24,6 +24,7 @@ from facts.catalog import Resources, SystemPod
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT, Pool, size_taint
 from tests.stacks import EXISTING, OWN_MACHINES
+from tests.tables import cases
 
 ROOT = Path(__file__).resolve().parents[3]
 STACKS = [*sorted(ROOT.glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]
@@ -162,19 +163,7 @@ def test_pod_range_flips_with_one_node_too_many() -> None:
     assert set(refused(good(network=network, gpuPools=[pool(maxNodes=4)]))) == {"network.podCidr"}
 
 
-@pytest.mark.parametrize(
-    ("machine", "accepted"),
-    [
-        ("e2-custom-2-10240", True),
-        ("e2-custom-2-9984", False),  # 4.875 GiB per vCPU
-        ("e2-standard-4", True),  # 16 GiB in all
-        ("e2-standard-2", False),
-        ("e2-highmem-2", True),
-        ("e2-medium", False),  # shared core
-        ("n1-highmem-2", True),
-        ("c3-standard-4", True),
-    ],
-)
+@cases
 def test_admin_machine_flips_at_the_memory_that_system_pods_need(machine: str, accepted: bool) -> None:
     config = good(adminPool={"machineType": machine})
     if accepted:

@@ -18,6 +18,7 @@ from facts.concepts.pool import Pool, Upgrade
 from policies.readers.aks.clusters import read_agent_pool
 from policies.readers.aks.facts import gpus_of_size
 from tests.components import specs
+from tests.tables import cases
 
 AKS = catalog.of("aks")
 GPU_NAMES = list(AKS.accelerators)
@@ -39,16 +40,7 @@ def test_a_spot_pool_has_one_machine_type(gpu: str) -> None:
         assert AKS.machines.spot(gpu, count, alike=False) == AKS.machines.having(gpu, count)[:1]
 
 
-@pytest.mark.parametrize(
-    ("name", "gpus"),
-    [
-        # https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/nc-rtxpro6000-bse-v6-series
-        ("Standard_NC128ds_xl_RTXPRO6000BSE_v6", 1),
-        ("Standard_NC320lds_xl_RTXPRO6000BSE_v6", 2),
-        ("Standard_NV6ads_A10_v5", 1),  # a part of a GPU is one device
-        ("Standard_ND40rs_v2", 8),
-    ],
-)
+@cases
 def test_the_gate_counts_gpus_of_sizes_that_the_catalogue_leaves_out(name: str, gpus: int) -> None:
     assert AKS.machines.get(name) is None
     assert gpus_of_size(name) == gpus
@@ -171,16 +163,7 @@ def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(pool: Pool, vcpus: in
     assert set(needed.values()) == {vcpus}
 
 
-@pytest.mark.parametrize(
-    ("size", "family"),
-    [
-        ("Standard_NC4as_T4_v3", "Standard NCASv3_T4 Family"),
-        ("Standard_ND96asr_v4", "Standard NDASv4_A100 Family"),
-        ("Standard_ND96amsr_A100_v4", "standard NDAMSv4_A100Family"),
-        ("Standard_ND96isr_H100_v5", "standardNDSH100v5Family"),
-        ("Standard_ND96isr_H200_v5", "standardNDISRH200V5Family"),
-    ],
-)
+@cases
 def test_families_have_the_names_of_azures_api_blanks_included(size: str, family: str) -> None:
     """https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/azure/azure_instance_types.go"""
     pool = specs.gpu_pool(machine_types=(size,), spot=False)

@@ -20,6 +20,7 @@ from facts.concepts.iam import (
     unevaluated_operators,
 )
 from facts.concepts.unknown import UNKNOWN
+from tests.tables import cases
 
 ASG = "arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/eks-gpu-1"
 SET = "autoscaling:SetDesiredCapacity"
@@ -78,37 +79,7 @@ def test_a_single_statement_need_not_be_in_a_list() -> None:
     assert allows([{"Statement": statement()}], request()) is True
 
 
-@pytest.mark.parametrize(
-    ("condition", "allowed"),
-    [
-        ({"StringEquals": {"aws:ResourceTag/owner": "me"}}, True),
-        ({"StringEquals": {"AWS:resourcetag/owner": "me"}}, True),
-        ({"StringEquals": {"aws:ResourceTag/Owner": "me"}}, False),
-        ({"StringEquals": {"aws:ResourceTag/owner": ["you", "me"]}}, True),
-        ({"StringEquals": {"aws:ResourceTag/owner": "Me"}}, False),
-        ({"StringEqualsIgnoreCase": {"aws:ResourceTag/owner": "Me"}}, True),
-        ({"StringEquals": {"autoscaling:ResourceTag/owner": "me"}}, True),
-        ({"StringEquals": {"ec2:ResourceTag/owner": "me"}}, False),
-        ({"StringEqualsIfExists": {"ec2:ResourceTag/owner": "you"}}, True),
-        ({"StringEqualsIfExists": {"aws:ResourceTag/owner": "you"}}, False),
-        ({"StringLike": {"aws:ResourceTag/owner": "m*"}}, True),
-        ({"StringEquals": {"aws:ResourceTag/owner": "m*"}}, False),
-        ({"StringNotEquals": {"aws:ResourceTag/owner": ["me", "you"]}}, False),
-        ({"StringNotEquals": {"aws:ResourceTag/owner": "you"}}, True),
-        ({"StringNotEquals": {"aws:ResourceTag/absent": "you"}}, True),
-        ({"Null": {"aws:ResourceTag/absent": "true"}}, True),
-        ({"Null": {"aws:ResourceTag/owner": "true"}}, False),
-        ({"Null": {"aws:ResourceTag/owner": False}}, True),
-        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a", "b", "c"]}}, True),
-        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a"]}}, False),
-        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["a"]}}, True),
-        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["z"]}}, False),
-        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "me"}}, True),
-        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "you"}}, False),
-        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/name}"}}, True),
-        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/other}"}}, False),
-    ],
-)
+@cases
 def test_conditions(condition: dict[str, Any], allowed: bool) -> None:
     context = {
         **resource_tags({"owner": "me"}, "autoscaling"),
@@ -254,18 +225,6 @@ def test_many_wildcards_are_matched_in_linear_time(wildcard: str) -> None:
     assert allows([{"Statement": [one_statement(Action=never)]}], AuthorizationRequest("a" * 200)) is False
 
 
-@pytest.mark.parametrize(
-    ("pattern", "matches"),
-    [
-        ("*", True),
-        ("a*:*SetDesired*", True),
-        ("autoscaling:*Set*Desired*Capacity", True),
-        ("autoscaling:**Capacity", True),
-        ("autoscaling:*Set*Set*", False),
-        ("autoscaling:*Capacity?", False),
-        ("autoscaling:*Desired?apacit?", True),
-        ("*scaling", False),
-    ],
-)
+@cases
 def test_wildcards(pattern: str, matches: bool) -> None:
     assert allows([{"Statement": [one_statement(Action=pattern)]}], AuthorizationRequest(ACTION)) is matches

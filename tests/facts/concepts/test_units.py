@@ -11,6 +11,7 @@ from facts.concepts.counts import counted, largest
 from facts.concepts.durations import seconds
 from facts.concepts.kubernetes import pod_requests, quantity
 from facts.concepts.rest import admission_warnings, failure, resource_path
+from tests.tables import cases
 
 
 @pytest.mark.parametrize(
@@ -48,22 +49,7 @@ def test_a_pod_requests_its_containers_together_or_its_largest_init_container() 
     assert pod_requests({"containers": [{}]}) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("30s", 30),
-        ("10m", 600),
-        ("1h30m", 5400),
-        ("1.5h", 5400),
-        ("500ms", 0.5),
-        ("0", 0),
-        ("Never", None),
-        ("", None),
-        ("10", None),
-        ("1h 30m", None),
-        ("-1h", None),
-    ],
-)
+@cases
 def test_seconds(text: str, value: float | None) -> None:
     assert seconds(text) == value
 

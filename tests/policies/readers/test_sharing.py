@@ -16,6 +16,7 @@ from policies.readers.durations import longest_window, minutes_of
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.resource import Declared
 from policies.rules.sharing import visible
+from tests.tables import cases
 
 YAML = "sharing:\n  timeSlicing:\n    resources:\n    - name: nvidia.com/gpu\n      replicas: {}\n"
 
@@ -75,25 +76,7 @@ def test_a_notebook_of_jupyterhub_may_be_on_gpu_nodes_if_it_asks_for_gpus(limits
     assert len([workload for workload in release("jupyterhub", values=values) if workload.unknown_reason]) == doubted
 
 
-@pytest.mark.parametrize(
-    ("written", "minutes"),
-    [
-        ("10m", 10),
-        ("720h", 43_200),
-        ("1h30m", 90),
-        ("1.5h", 90),
-        ("90s", 1.5),
-        ("0", 0),
-        (0, 0),
-        (None, None),
-        ("10", UNKNOWN),
-        ("10 m", UNKNOWN),
-        ("10d", UNKNOWN),
-        ("h", UNKNOWN),
-        (10, UNKNOWN),
-        (UNKNOWN, UNKNOWN),
-    ],
-)
+@cases
 def test_minutes(written: Any, minutes: Any) -> None:
     assert minutes_of(written) == minutes
 

@@ -18,6 +18,7 @@ from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
+from tests.tables import cases
 
 SPOT = gpu_pool("t4-1", 1, most=2)
 SECOND = gpu_pool("t4-1-ondemand", 1, most=2, spot=False, preference=1)
@@ -123,17 +124,7 @@ def test_the_reason_of_a_waiting_pod_omits_the_schedulers_words_on_preemption(cl
     assert cluster.timeline.why_pending("waits") == message
 
 
-@pytest.mark.parametrize(
-    ("waited", "reason", "expected"),
-    [
-        (True, "all exceed limits; does not tolerate", "(all exceed limits)"),
-        (True, "does not tolerate; all exceed limits", "(all exceed limits)"),
-        (True, "does not tolerate; node limits have been exhausted", "(node limits have been exhausted)"),
-        (True, "Insufficient nvidia.com/gpu; another", "(Insufficient nvidia.com/gpu)"),
-        (True, "", None),
-        (False, "all exceed limits", None),
-    ],
-)
+@cases
 def test_a_full_pool_makes_the_next_pod_wait_and_something_says_why(
     cluster: Cluster, waited: bool, reason: str, expected: str | None
 ) -> None:

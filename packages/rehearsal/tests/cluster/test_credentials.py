@@ -17,6 +17,7 @@ import yaml
 from facts.catalog.cloud import CredentialPlugin
 from facts.concepts.kubeconfig import kubeconfig
 from rehearsal.cluster.kubeconfig import PLUGINS, Kubeconfig, KubeconfigError, UserTokens, write_credential_plugins
+from tests.tables import cases
 
 CLUSTER = {"server": "https://a:443"}
 VERSION = "client.authentication.k8s.io/v1beta1"
@@ -114,15 +115,7 @@ def test_the_plugin_gets_the_cluster_if_it_asks_for_it(plugin: Plugin, provided:
     assert info["spec"] == {"interactive": False, **({"cluster": CLUSTER} if provided else {})}
 
 
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        ("echo please log in >&2; exit 1", "the credential plugin auth failed: please log in"),
-        ("echo no JSON", "the credential plugin auth gave no ExecCredential with a token"),
-        ("echo '{\"status\": {}}'", "the credential plugin auth gave no ExecCredential with a token"),
-        ("echo '[]'", "the credential plugin auth gave no ExecCredential with a token"),
-    ],
-)
+@cases
 def test_a_plugin_that_fails_is_reported_in_its_own_words(plugin: Plugin, script: str, reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
         plugin(script).token()
@@ -168,16 +161,7 @@ def test_secrets_are_not_printed() -> None:
     assert "hidden" not in repr(Kubeconfig(ENTRY, {"token": "hidden"}))
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"current-context": None}, "contexts has no entry called None; there are: here"),
-        ({"contexts": None}, "contexts has no entry called 'here'; there are: none"),
-        ({"clusters": []}, "clusters has no entry called 'here'; there are: none"),
-        ({"users": [{"name": "other"}]}, "users has no entry called 'here'; there are: other"),
-        ({"clusters": [{"name": "here", "cluster": {}}]}, "cluster 'here' has no server; write the API server's URL"),
-    ],
-)
+@cases
 def test_a_missing_entry_is_named(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
         Kubeconfig.parse({**json.loads(kubeconfig("here", ENTRY, USER)), **change})

@@ -10,32 +10,15 @@ import pytest
 from rehearsal.cluster.control_plane import STAGES
 from rehearsal.cluster.images import CARRIED, KARPENTER, Image, carried, expression
 from rehearsal.workloads.kubelet import programs
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("name", "repository", "tag"),
-    [
-        ("public.ecr.aws/karpenter/controller:1.14.1@sha256:00", "public.ecr.aws/karpenter/controller", "1.14.1"),
-        ("public.ecr.aws/karpenter/controller:1.14.1", "public.ecr.aws/karpenter/controller", "1.14.1"),
-        ("example.com:5000/karpenter/controller", "example.com:5000/karpenter/controller", ""),
-        ("karpenter/controller@sha256:00", "karpenter/controller", ""),
-    ],
-)
+@cases
 def test_names_of_images(name: str, repository: str, tag: str) -> None:
     assert Image.parse(name) == Image(repository, tag)
 
 
-@pytest.mark.parametrize(
-    ("name", "runs"),
-    [
-        ("public.ecr.aws/karpenter/controller:1.14.1@sha256:00", True),
-        ("example.com:5000/mirror/karpenter/controller@sha256:00", True),
-        ("karpenter/controller", True),
-        ("example.com/karpenter/controller-tools:1", False),
-        ("example.com/notkarpenter/controller:1", False),
-        ("example.com/karpenter/controller/sidecar:1", False),
-    ],
-)
+@cases
 def test_an_image_is_left_to_its_program_or_to_kwok_and_never_to_both(name: str, runs: bool) -> None:
     assert (carried(name) is not None) is runs
     assert bool(re.search(expression(), name)) is runs

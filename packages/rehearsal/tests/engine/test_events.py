@@ -8,6 +8,7 @@ import pytest
 
 from rehearsal.engine.changed_stacks import main, stack_files, to_rehearse
 from rehearsal.engine.events import Step, outcome, parse_line, step_of
+from tests.tables import cases
 
 
 def policy(level: str, urn: str = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4") -> dict[str, Any]:
@@ -72,19 +73,7 @@ def test_a_refresh_step_reports_its_result_when_it_ends() -> None:
     assert parsed.done == (Step("update", "a:b:C", "n", planned=True, changes=("tags.x",)),)
 
 
-@pytest.mark.parametrize(
-    ("op", "changes", "expected"),
-    [
-        ("update", ["count"], True),
-        ("update", ["agentPoolProfiles[0].count"], True),
-        ("update", ["scalingConfig.desiredSize"], True),
-        ("update", ["scalingConfig.maxSize"], False),
-        ("update", ["count", "maxCount"], False),
-        ("update", ["maxCount"], False),
-        ("replace", ["count"], False),
-        ("update", [], False),
-    ],
-)
+@cases
 def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: bool) -> None:
     event = pre(op, "a:b:C")
     event["resourcePreEvent"]["metadata"]["detailedDiff"] = {path: {"diffKind": "update"} for path in changes}
@@ -93,15 +82,7 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
     assert step.sizes_only is expected
 
 
-@pytest.mark.parametrize(
-    ("changes", "updates", "expected"),
-    [
-        ({}, 0, "no changes"),
-        ({"count": {}}, 1, "no changes, except sizes that the autoscaler set: n"),
-        ({"count": {}, "maxCount": {}}, 1, "1 updated"),
-        ({"count": {}}, 2, "2 updated"),
-    ],
-)
+@cases
 def test_an_autoscalers_size_is_labelled_and_never_hides_another_change(
     changes: dict[str, Any], updates: int, expected: str
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from packages.rehearsal.tests.simulated_cluster import installer_pod, plugin_pod
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.gpu_software import PluginError, installer_problem, is_plugin, plugin_problem, replicas
+from tests.tables import cases
 
 Change = Callable[[Any], object]
 
@@ -61,17 +62,7 @@ def test_a_device_plugin_must_reach_the_kubelet(change: Change, problem: str | N
     assert actual is None if problem is None else problem in str(actual)
 
 
-@pytest.mark.parametrize(
-    ("image", "recognised"),
-    [
-        ("nvidia/k8s-device-plugin:1.11", True),
-        ("nvcr.io/nvidia/k8s-device-plugin:v0.18.2", True),
-        ("registry.example.com:5000/k8s-device-plugin@sha256:0123", True),
-        ("registry.example.com/nvidia-device-plugin:v1", True),
-        ("nvcr.io/nvidia/k8s-device-plugin-test:v1", False),
-        ("registry.k8s.io/pause:3.10", False),
-    ],
-)
+@cases
 def test_the_plugin_is_known_by_its_image(image: str, recognised: bool) -> None:
     assert is_plugin(image) is recognised
 
@@ -104,15 +95,7 @@ def test_without_a_configuration_a_gpu_is_a_gpu() -> None:
     assert offered(plugin_pod(None), slicing(4)) == 1
 
 
-@pytest.mark.parametrize(
-    "container",
-    [
-        {"env": [], "args": ["--config-file=/config/config.yaml"]},
-        {"env": [], "command": ["nvidia-device-plugin", "--config-file", "/config/config.yaml"]},
-        {"env": [{"name": "CONFIG_FILE", "value": "/nowhere"}], "args": ["--config-file=/config/config.yaml"]},
-        {"volumeMounts": [{"name": "config", "mountPath": "/config/config.yaml", "subPath": "config.yaml"}]},
-    ],
-)
+@cases
 def test_ways_to_name_the_file(container: dict[str, Any]) -> None:
     pod = plugin_pod("plugin")
     pod["containers"][0].update(container)

@@ -17,6 +17,7 @@ from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.fleet.stuck_pods import would_fit
 from rehearsal.simulation import NodeShape
+from tests.tables import cases
 
 FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
 
@@ -199,17 +200,7 @@ def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patch
     assert len(api.bodies) == 5
 
 
-@pytest.mark.parametrize(
-    ("requested", "reported"),
-    [
-        ("1.34.4-gke.100", "1.34.4-gke.100"),
-        ("v1.33", "1.33.0"),
-        ("1.34", "1.34.0"),
-        ("1.34.9-eks-1", "1.34.9-eks-1"),
-        ("1.35", "1.34.4"),
-        ("v1.35.1", "1.34.4"),
-    ],
-)
+@cases
 def test_a_kubelet_has_a_whole_version_and_no_newer_minor_one_than_the_control_plane(
     requested: str, reported: str
 ) -> None:
@@ -243,21 +234,7 @@ def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> 
     assert replace(fixed, min_nodes=0).permanent() == {ZONES[0]: 0, ZONES[1]: 0}
 
 
-@pytest.mark.parametrize(
-    ("key", "refused"),
-    [
-        ("gpucluster.dev/pool", False),
-        ("cloud.google.com/gke-accelerator", False),
-        ("plain", False),
-        ("topology.kubernetes.io/zone", False),
-        ("node.kubernetes.io/masq-agent-ds-ready", False),
-        ("kubernetes.io/role", False),
-        ("beta.kubernetes.io/instance-type", True),
-        ("karpenter.sh/capacity-type", True),
-        ("example.karpenter.sh/any", True),
-        ("karpenter.sh.example.com/any", False),
-    ],
-)
+@cases
 def test_labels_that_karpenter_refuses(key: str, refused: bool) -> None:
     assert refused_by_karpenter(key) is refused
 

@@ -19,6 +19,7 @@ from rehearsal.scenario.check import Check
 from rehearsal.scenario.timeline import Timeline
 from rehearsal.scenario.watcher import Watcher
 from rehearsal.work.reclaim import NAME, play
+from tests.tables import cases
 
 pytestmark = pytest.mark.rehearsal
 
@@ -62,15 +63,7 @@ BUDGET = {
 }
 
 
-@pytest.mark.parametrize(
-    ("renewal", "outcome", "survives", "cordoned"),
-    [
-        ("", None, True, False),
-        ("cordon", "quarantined", True, True),
-        ("schedule", "unchanged", True, False),
-        ("force", "renewed", False, False),
-    ],
-)
+@cases
 def test_a_budget_keeps_a_job_on_its_node_in_a_maintenance_night(
     running: Running, renewal: str, outcome: str | None, survives: bool, cordoned: bool
 ) -> None:

@@ -26,6 +26,7 @@ from rehearsal.providers.limited_fleet import LimitedFleet
 from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
 from tests.components.workloads.stacks import BUCKETS, REGISTRIES, run
 from tests.stacks import ROOT
+from tests.tables import cases
 
 
 @dataclass(frozen=True)
@@ -200,18 +201,7 @@ def test_google_grants_on_a_key_that_exists(there: bool, tmp_path: Path) -> None
     here.takes(google.KEY_MEMBER, grant, None if there else f"Error 404: CryptoKey {GOOGLE_KEY} not found")
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("quota: {}", "the only keys are quotas"),
-        ("quotas: {NVIDIA_T4_GPU: 1}", "does not count against 'NVIDIA_T4_GPU'"),
-        ("quotas: {SSD_TOTAL_GB: many}", "whole number"),
-        ("reservations: [mine]", "whole number"),
-        ("missingRights: container.clusters.create", "list of names"),
-        ("policies: [no-pets]", "'no-pets' is none of non-cmek-services, private-dns-zones"),
-        ("keys: [", "flow"),
-    ],
-)
+@cases
 def test_a_mistake_in_the_file_is_reported_with_what_to_write(written: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "account.yaml"
     file.write_text(written)

@@ -18,6 +18,7 @@ from rehearsal.checks import leftover_checks
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.functions import project_number
 from tests.components.workloads.stacks import only
+from tests.tables import cases
 
 GKE, EKS, AKS = google.Google, Amazon, azure.Microsoft
 STORAGE = {"resourceGroupName": "gpu-dev", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
@@ -124,14 +125,7 @@ def google_pod(number: str) -> str:
     return f"principal://iam.googleapis.com/{pools}/{google.PROJECT}.svc.id.goog/subject/ns/default/sa/trainer"
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"audiences": ["a", "b"]}, "exactly one audience"),
-        ({"issuer": "http://plain.example/"}, "https://"),
-        ({"federatedIdentityCredentialResourceName": "another"}, "already exists"),
-    ],
-)
+@cases
 def test_what_azure_refuses_about_trust(changes: dict[str, Any], words: str, tmp_path: Path) -> None:
     here = AKS(tmp_path)
     here.group()
@@ -161,16 +155,7 @@ def test_azure_undeletes_for_a_year_at_most(days: int, tmp_path: Path) -> None:
     here.refuses(azure.BLOBS, {**blobs, "blobServicesName": "other"}, "'default'")
 
 
-@pytest.mark.parametrize(
-    ("leftovers", "retained", "passed"),
-    [
-        ([], [], {"nothing-left": True}),
-        (["S3 bucket a"], [], {"nothing-left": False}),
-        (["S3 bucket a"], ["a"], {"nothing-left": True, "kept": True}),
-        (["S3 bucket a", "node b"], ["a"], {"nothing-left": False, "kept": True}),
-        ([], ["a"], {"nothing-left": True, "kept": False}),
-    ],
-)
+@cases
 def test_only_retained_resources_may_remain(leftovers: list[str], retained: list[str], passed: dict[str, bool]) -> None:
     checks = leftover_checks(leftovers, frozenset(retained))
     assert {check.id: check.passed for check in checks} == passed

@@ -29,6 +29,7 @@ from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
+from tests.tables import cases
 
 POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 
@@ -65,15 +66,7 @@ def test_the_dearest_moment_has_its_list_price(record: RunRecord) -> None:
     assert cost_of(record).peak_hourly == pytest.approx(3600.09)
 
 
-@pytest.mark.parametrize(
-    ("ran", "bought", "spot"),
-    [
-        ("n1-standard-4", "spot", True),
-        ("n1-standard-4", "on-demand", False),
-        ("n1-standard-8", "spot", True),
-        ("n1-standard-4", None, True),  # as its pool says
-    ],
-)
+@cases
 def test_what_ran_is_priced_as_it_was_bought_and_not_as_declared(ran: str, bought: str | None, spot: bool) -> None:
     stack = resolve("examples/gke-tips.yaml").settings
     (pool,) = stack.gpu_pools

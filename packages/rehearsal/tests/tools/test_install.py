@@ -24,6 +24,7 @@ from rehearsal.tools.download import archives_of
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import LAB, MODULES, PULUMI, REHEARSAL, Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.progress import Progress
+from tests.tables import cases
 
 pytestmark = pytest.mark.slow
 
@@ -205,16 +206,7 @@ def test_a_deleted_binary_is_noticed(environ: dict[str, str], modules: tuple[Mod
     assert (install(Progress(io.StringIO()), environ, modules) / "lint").exists()
 
 
-@pytest.mark.parametrize(
-    ("error", "advice"),
-    [
-        ("main.go:3:1: undefined: frobnicate", "by hand"),
-        ("write /tmp/x: no space left on device", "disk space"),
-        ('Get "https://modules.example.org/x": dial tcp: lookup modules.example.org: no such host', "GOPROXY"),
-        ("verifying example.org/lint: checksum mismatch", "go.sum"),
-        ("link: signal: killed", "memory"),
-    ],
-)
+@cases
 def test_a_failing_build_shows_command_output_and_advice(
     environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...], error: str, advice: str
 ) -> None:

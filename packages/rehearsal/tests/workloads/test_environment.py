@@ -13,6 +13,7 @@ from rehearsal.simulation import Injection
 from rehearsal.workloads.container import ContainerState, Ended, pod_status
 from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand
 from rehearsal.workloads.substitutions import probe_url, substitute
+from tests.tables import cases
 
 NODE: dict[str, Any] = {"status": {"allocatable": {"cpu": "1930m", "memory": "3Gi"}}}
 OBJECTS = {
@@ -190,14 +191,6 @@ def test_the_cloud_adds_and_never_overwrites() -> None:
     assert "TOKEN_FILE" not in made(injected=Injection({"AWS_REGION": "us-west-2"}))[0]
 
 
-@pytest.mark.parametrize(
-    ("probe", "url"),
-    [
-        ({"httpGet": {"path": "/readyz", "port": "http"}}, "http://127.0.0.1:40002/readyz"),
-        ({"httpGet": {"path": "/readyz", "port": 8081}}, "http://127.0.0.1:40002/readyz"),
-        ({"httpGet": {"port": 9090}}, "http://127.0.0.1:9090/"),
-        ({"exec": {"command": ["true"]}}, None),
-    ],
-)
+@cases
 def test_probes_go_where_the_program_listens(probe: dict[str, Any], url: str | None) -> None:
     assert probe_url(probe, CONTAINER, {8081: 40002}) == url

@@ -13,6 +13,7 @@ from components.settings.cluster import ExistingNetwork
 from components.settings.workloads import Workloads
 from tests import aks_answers, recorder
 from tests.components import specs
+from tests.tables import cases
 
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 ID = "/subscriptions/s/resourceGroups/company/providers/Microsoft.Network/virtualNetworks/company"
@@ -118,17 +119,7 @@ ROUTES: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("routes", "way", "words"),
-    [
-        ("none", {}, r"existing\.subnets: .*/routeTables/firewall, has no route for 0\.0\.0\.0/0"),
-        ("elsewhere", {}, r"existing\.subnets: .*has no route for 0\.0\.0\.0/0.*Add a route for 0\.0\.0\.0/0"),
-        ("internet", {}, r"existing\.subnets: .*leads 0\.0\.0\.0/0 to Internet.*VirtualAppliance"),
-        ("firewall", {}, None),
-        ("gateway", {}, None),
-        ("none", {"natGateway": {"id": "n"}}, None),
-    ],
-)
+@cases
 def test_a_new_cluster_needs_a_default_route_that_aks_accepts(
     routes: str, way: dict[str, Any], words: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,16 +140,7 @@ def test_a_cluster_keeps_its_way_out_whatever_its_table_becomes(monkeypatch: pyt
     assert run_cluster().only(CLUSTER)
 
 
-@pytest.mark.parametrize(
-    ("network", "changes", "words"),
-    [
-        ({"location": "westus"}, {}, r"existing\.network: the network is in westus"),
-        ({}, {"subnet": "nodes"}, r"existing\.subnets: .*'nodes'.*gpu-nodes"),
-        ({"subnets": []}, {}, r"existing\.subnets: .*none"),
-        ({}, {"pod_cidr": "10.20.128.0/20"}, r"network\.podCidr: .*overlaps with 10\.20\.0\.0/16"),
-        ({}, {"service_cidr": "10.0.0.0/8"}, r"network\.serviceCidr: .*overlaps"),
-    ],
-)
+@cases
 def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
     network: dict[str, Any], changes: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,18 +150,7 @@ def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
         run_cluster(**changes)
 
 
-@pytest.mark.parametrize(
-    ("new", "nodes", "volume", "words"),
-    [
-        # 3 addresses; in a new cluster one of them is the control plane's, and an upgrade adds a node.
-        (True, 1, False, None),
-        (True, 2, False, "room for 2 nodes, but the pools may grow to 3, 1 of them during upgrades"),
-        (True, 1, True, "room for 1 node, but the pools may grow to 2"),
-        # One that runs there is not refused for what it did without until now.
-        (False, 3, True, None),
-        (False, 4, False, "room for 3 nodes, but the pools may grow to 4"),
-    ],
-)
+@cases
 def test_a_subnet_has_room_for_all_nodes(
     new: bool, nodes: int, volume: bool, words: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

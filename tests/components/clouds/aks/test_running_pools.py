@@ -13,6 +13,7 @@ from facts.concepts.pool import Pool
 from tests import aks_answers, recorder
 from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec
 from tests.components.clouds.aks.test_pools import cpu_spec, gpu_spec, run
+from tests.tables import cases
 
 GPU, CPU = gpu_spec("t4-1"), cpu_spec()
 fresh = inspect.unwrap(run)  # each test has other answers
@@ -36,16 +37,7 @@ def sent(pool: Pool, version: str | None) -> Any:
     return fresh(pool, version=version).named(f"{pool.name}-pool").inputs.get("orchestratorVersion")
 
 
-@pytest.mark.parametrize(
-    ("count", "runs", "pin", "expected"),
-    [
-        (0, "1.33.2", "1.34", "1.34"),
-        (1, "1.33.2", "1.34", "1.33.2"),
-        (9, "1.33.2", "1.34.1", "1.33.2"),
-        (1, "1.34.1", "1.34", "1.34"),
-        (1, "1.34.1", "1.34.1", "1.34.1"),
-    ],
-)
+@cases
 def test_a_gpu_pool_keeps_its_version_while_it_has_nodes(
     cluster: list[dict[str, Any]], count: int, runs: str, pin: str, expected: str
 ) -> None:

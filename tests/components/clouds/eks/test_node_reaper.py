@@ -5,24 +5,15 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta, timezone
 
-import pytest
-
 from components.clouds.eks.stuck_nodes import is_stuck
 from tests.components import eks_specs
+from tests.tables import cases
 
 NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=timezone.utc)
 CRON_JOB = "kubernetes:batch/v1:CronJob"
 
 
-@pytest.mark.parametrize(
-    ("registered", "initialized", "stuck"),
-    [
-        ("11:39:59", "False", True),
-        ("11:39:59", "Unknown", True),
-        ("11:40:01", "False", False),
-        ("03:00:00", "True", False),
-    ],
-)
+@cases
 def test_only_a_node_that_joined_and_is_not_ready_in_time_is_stuck(
     registered: str, initialized: str, stuck: bool
 ) -> None:

@@ -15,6 +15,7 @@ from components.settings.tools import Prometheus
 from components.settings.workloads import SharedVolume, Workloads
 from facts import catalog
 from tests.components.specs import admin_pool, cluster_settings, gpu_pool
+from tests.tables import cases
 
 SERVICES = [{"name": "demo", "image": "registry.example/serve:1"}]
 ALL = Workloads.model_validate({"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}})
@@ -50,18 +51,7 @@ def test_what_does_not_fit_is_refused(machine: str, nodes: int, workloads: Workl
     assert refused(machine, nodes, workloads) == paths
 
 
-@pytest.mark.parametrize(
-    ("machine", "gpu_nodes", "volume", "paths"),
-    [
-        # One GPU node more is a second DNS pod (270m) and a second konnectivity-agent (15m).
-        ("e2-custom-2-10240", 0, False, []),
-        ("e2-custom-2-10240", 1, False, ["workloads.services"]),
-        ("e2-standard-4", 8, True, []),
-        # 4 vCPUs have room for the tools and 8 pods of DNS, but not for 9.
-        ("e2-standard-4", 127, True, []),
-        ("e2-standard-4", 128, True, ["workloads.services"]),
-    ],
-)
+@cases
 def test_the_pods_of_a_larger_cluster_come_before_the_tools(
     machine: str, gpu_nodes: int, volume: bool, paths: list[str]
 ) -> None:

@@ -13,6 +13,7 @@ from components.settings.limits.common import settings_problems
 from tests import one_stack
 from tests.components.settings.test_stack_cases import FILES, check, problems, with_changes
 from tests.components.specs import cluster_settings
+from tests.tables import cases
 
 ZONES = ["us-central1-a", "us-central1-b", "us-central1-c"]
 
@@ -29,18 +30,7 @@ def loaded(**changes: Any) -> Settings:
     return load(config, stack="dev", project="my-project", day=date(2026, 11, 25))
 
 
-@pytest.mark.parametrize(
-    ("zones", "minimum", "maximum", "accepted"),
-    [
-        (3, 0, 1, True),
-        (3, 1, 2, False),
-        (3, 1, 3, True),
-        (3, 3, 3, True),
-        (3, 4, 5, False),
-        (3, 4, 6, True),
-        (1, 2, 2, True),
-    ],
-)
+@cases
 def test_a_minimum_is_one_that_as_many_nodes_in_every_zone_make(
     zones: int, minimum: int, maximum: int, accepted: bool
 ) -> None:
@@ -56,17 +46,7 @@ def test_a_minimum_is_one_that_as_many_nodes_in_every_zone_make(
     assert loaded(cpuPools=[{**pool, "zones": fewer}]).cpu_pools[0].min_nodes == minimum
 
 
-@pytest.mark.parametrize(
-    ("autoscaler", "labels", "groups", "refused"),
-    [
-        ("cluster-autoscaler", 35, 1, {}),
-        ("cluster-autoscaler", 60, 1, {"gpuPools[0].labels": "Remove"}),
-        ("karpenter", 60, 1, {}),
-        ("cluster-autoscaler", 1, 28, {}),
-        ("cluster-autoscaler", 1, 29, {"gpuPools": "karpenter"}),
-        ("karpenter", 1, 29, {}),
-    ],
-)
+@cases
 def test_karpenter_has_no_tags_and_groups_that_could_be_too_many(
     autoscaler: str, labels: int, groups: int, refused: dict[str, str]
 ) -> None:

@@ -19,6 +19,7 @@ from rehearsal.tools import cache
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import KUBERNETES, LAB
 from rehearsal.tools.progress import Progress
+from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
@@ -150,15 +151,7 @@ def test_the_toolkit_writes_a_drop_in_with_the_options_of_runc(binaries: Path, t
     assert config.read_text() == once
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["runtime", "configure", "--runtime=docker"], "configures containerd only"),
-        (["runtime", "configure", "--runtime=containerd", "--frobnicate"], "unknown argument --frobnicate"),
-        (["system", "create-dev-char-symlinks"], "has `config`, `runtime configure` and `cdi generate`"),
-        (["cdi", "generate"], "the driver is not loaded"),
-    ],
-)
+@cases
 def test_what_the_simulated_toolkit_does_not_have_fails(binaries: Path, arguments: list[str], message: str) -> None:
     answer = _ctk(binaries, *arguments)
     assert answer.returncode == 1
@@ -204,14 +197,7 @@ def test_the_container_runtime_touches_only_containers_with_gpus(
     assert ("nvml error: driver not loaded" in answer.stderr) is (code != 0)
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"version": "v1", "flags": {"failOnInitError": True}}, "configure the NVIDIA Container Toolkit"),
-        ({"version": "v2"}, 'unknown version: "v2"'),
-        ({"version": "v1", "sharing": {"timeSharing": {}}}, "unknown field"),
-    ],
-)
+@cases
 def test_the_device_plugin_fails_without_gpus_or_with_a_wrong_file(
     binaries: Path, tmp_path: Path, config: dict[str, object], message: str
 ) -> None:
@@ -224,15 +210,7 @@ def test_the_device_plugin_fails_without_gpus_or_with_a_wrong_file(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount namespace")
-@pytest.mark.parametrize(
-    ("visible", "devices"),
-    [
-        ("GPU-b", ["/dev/nvidia-uvm", "/dev/nvidia1", "/dev/nvidiactl"]),
-        ("0,GPU-b", ["/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]),
-        ("all", ["/dev/nvidia-uvm", "/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]),
-        ("GPU-c", None),
-    ],
-)
+@cases
 def test_a_container_gets_the_gpus_that_it_names_and_no_others(
     binaries: Path, tmp_path: Path, visible: str, devices: list[str] | None
 ) -> None:

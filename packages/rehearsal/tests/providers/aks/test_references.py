@@ -9,6 +9,7 @@ import pytest
 from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Properties, ProviderError
+from tests.tables import cases
 
 
 def test_the_subnet_of_a_clusters_nodes_must_exist(azure: aks.Microsoft) -> None:
@@ -19,14 +20,7 @@ def test_the_subnet_of_a_clusters_nodes_must_exist(azure: aks.Microsoft) -> None
     azure.refuses(aks.CLUSTER, aks.cluster(), "ResourceNotFound")
 
 
-@pytest.mark.parametrize(
-    ("prefix", "code"),
-    [
-        ("10.0.8.0/21", "NetcfgSubnetRangesOverlap"),
-        ("10.1.0.0/20", "NetcfgSubnetRangeOutsideVnet"),
-        ("10.0.16.0/20", None),
-    ],
-)
+@cases
 def test_subnets_are_inside_their_network_and_apart(azure: aks.Microsoft, prefix: str, code: str | None) -> None:
     azure.network()
     azure.takes(aks.SUBNET, aks.subnet(subnetName="other", addressPrefix=prefix), code)
@@ -49,15 +43,7 @@ def test_subnets_inside_a_network_are_subnets(azure: aks.Microsoft) -> None:
     assert azure.read(aks.SUBNET, aks.SUBNET_ID).id == ""
 
 
-@pytest.mark.parametrize(
-    ("key", "cidr", "other"),
-    [
-        ("podCidr", "10.0.128.0/17", "virtual network range 10.0.0.0/16"),
-        ("serviceCidr", "10.0.0.0/24", "virtual network range 10.0.0.0/16"),
-        ("podCidr", "172.30.0.0/16", "which Azure reserves"),
-        ("podCidr", "10.1.0.0/16", None),
-    ],
-)
+@cases
 def test_pods_and_services_have_ranges_of_their_own(
     azure: aks.Microsoft, key: str, cidr: str, other: str | None
 ) -> None:
@@ -90,17 +76,7 @@ def test_an_own_nat_gateway_must_be_on_the_subnet(azure: aks.Microsoft) -> None:
     assert azure.create(aks.CLUSTER, aks.cluster(networkProfile=profile, apiServerAccessProfile=allowed)).id
 
 
-@pytest.mark.parametrize(
-    ("hops", "code"),
-    [
-        (None, "ExistingRouteTableNotAssociatedWithSubnet"),
-        ({}, "RouteTableMissingDefaultRouteError"),
-        ({"10.0.0.0/8": "VirtualAppliance"}, "RouteTableMissingDefaultRouteError"),
-        ({"0.0.0.0/0": "Internet"}, "RouteTableInvalidNextHop"),
-        ({"0.0.0.0/0": "VirtualAppliance"}, None),
-        ({"0.0.0.0/0": "VirtualNetworkGateway"}, None),
-    ],
-)
+@cases
 def test_nodes_that_leave_by_a_route_table_have_a_default_route(
     azure: aks.Microsoft, hops: dict[str, str] | None, code: str | None
 ) -> None:
@@ -117,14 +93,7 @@ def test_nodes_that_leave_by_a_route_table_have_a_default_route(
     azure.takes(aks.CLUSTER, inputs, code)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"sku": {"name": "StandardV2"}}, "SKU Standard"),
-        ({"publicIPAddressVersion": "IPv6"}, "IPv4"),
-        ({"location": "westus2"}, "another region"),
-    ],
-)
+@cases
 def test_a_nat_gateway_takes_addresses_of_its_kind_and_region(
     changes: dict[str, Any], words: str, azure: aks.Microsoft
 ) -> None:
@@ -232,15 +201,7 @@ def test_the_caller_can_be_granted_something(azure: aks.Microsoft) -> None:
     assert azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=aks.GROUP_ID, principalId=caller["objectId"])).id
 
 
-@pytest.mark.parametrize(
-    ("granted", "azures_roles", "admin"),
-    [
-        ("b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b", True, True),  # Azure Kubernetes Service RBAC Cluster Admin
-        ("8e3af657-a8ff-443c-a75c-2fe8c4bcb635", True, False),  # Owner
-        (None, True, False),
-        (None, False, True),
-    ],
-)
+@cases
 def test_who_makes_a_cluster_is_its_admin_by_the_role_for_it(
     azure: aks.Microsoft, granted: str | None, azures_roles: bool, admin: bool
 ) -> None:
@@ -317,15 +278,7 @@ def test_the_route_table_of_the_subnet_is_changed_by_right(azure: aks.Microsoft,
     azure.takes(aks.CLUSTER, aks.cluster(), None if scope == table else "AuthorizationFailed")
 
 
-@pytest.mark.parametrize(
-    ("granted", "allowed"),
-    [
-        (None, False),
-        ("4d97b98b-1d4f-4787-a291-c67834d212e7", False),  # Network Contributor
-        ("acdd72a7-3385-48ef-bd42-f606fba81ae7", True),  # Reader
-        ("b24988ac-6180-42a0-ab88-20f7382dd24c", True),
-    ],
-)
+@cases
 def test_the_control_plane_uses_a_disk_encryption_set_that_it_may_read(
     azure: aks.Microsoft, granted: str | None, allowed: bool
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from packages.rehearsal.tests.providers.gke import account as gke
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.functions import project_number
+from tests.tables import cases
 
 EMAIL = f"gpu-dev-nodes@{gke.PROJECT}.iam.gserviceaccount.com"
 NODES = {"serviceAccount": EMAIL, "machineType": "e2-standard-2"}
@@ -52,15 +53,7 @@ def test_a_pool_that_starts_empty_gets_no_node_and_says_why(google: gke.Google) 
     assert "lacks roles/container.defaultNodeServiceAccount" in group.not_scaled_because
 
 
-@pytest.mark.parametrize(
-    ("scopes", "lacking"),
-    [
-        (["cloud-platform"], ""),
-        (["devstorage.read_only", "logging.write", "monitoring"], ""),
-        (["devstorage.read_only"], "lack one for: logs, metrics"),
-        (["logging.write", "monitoring"], "lack one for: pulls images"),
-    ],
-)
+@cases
 def test_scopes_of_nodes(google: gke.Google, scopes: list[str], lacking: str) -> None:
     google.cluster()
     google.create(gke.POOL, gke.gpu_pool(nodeConfig={"oauthScopes": [SCOPE + each for each in scopes]}))

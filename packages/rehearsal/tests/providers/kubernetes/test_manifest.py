@@ -17,6 +17,7 @@ from rehearsal.providers.kubernetes import SimulatedKubernetes
 from rehearsal.providers.kubernetes.manifest import Kind, decode_yaml, kind_of, normal, prune, with_name
 from rehearsal.providers.kubernetes.replacement import replacing
 from rehearsal.providers.kubernetes.settings import kubeconfig_of
+from tests.tables import cases
 
 KUBECONFIG = {
     "apiVersion": "v1",
@@ -49,15 +50,7 @@ def test_types_name_kinds(type: str, inputs: Properties, kind: Kind) -> None:
     assert kind_of(type, inputs) == kind
 
 
-@pytest.mark.parametrize(
-    ("type", "inputs", "reason"),
-    [
-        ("kubernetes:helm.sh/v3:Release", {}, "helm.sh/v3:Release is not simulated.*PLUGINS=DIR"),
-        ("kubernetes:yaml/v2:ConfigFile", {}, "yaml/v2:ConfigFile is not simulated"),
-        ("kubernetes:core/v1:ConfigMapList", {"items": []}, "is a list and cannot be created; declare its items"),
-        ("gcp:container/cluster:Cluster", {}, "is not a Kubernetes type; write kubernetes:<group>/<version>:<Kind>"),
-    ],
-)
+@cases
 def test_types_that_are_refused(type: str, inputs: Properties, reason: str) -> None:
     with pytest.raises(ProviderError, match=reason):
         kind_of(type, inputs)
@@ -90,22 +83,7 @@ def test_prune_keeps_what_the_program_speaks_of() -> None:
     assert prune(live, declared) == {"spec": {"replicas": 2, "items": [{"a": 1}], "args": ["x", "y"]}}
 
 
-@pytest.mark.parametrize(
-    ("kind", "change", "replaced"),
-    [
-        ("apps/v1/Deployment", "spec.selector.matchLabels.app", True),
-        ("apps/v1/Deployment", "spec.replicas", False),
-        ("apps/v1/StatefulSet", "spec.serviceName", True),
-        ("batch/v1/Job", "spec.template.spec.containers[0].image", True),
-        ("batch/v1/Job", "spec.suspend", False),
-        ("v1/Pod", "spec.containers[0].image", True),
-        ("v1/Pod", "spec.tolerations[0].key", False),
-        ("v1/ConfigMap", 'data["a.conf"]', True),
-        ("v1/ConfigMap", "metadata.labels.a", False),
-        ("v1/Service", "metadata.name", True),
-        ("v1/Service", "metadata", True),
-    ],
-)
+@cases
 def test_which_changes_replace(kind: str, change: str, replaced: bool) -> None:
     api_version, _, name = kind.rpartition("/")
     path = parse_path(change)

@@ -23,6 +23,7 @@ from rehearsal.providers.marshal import (
     marshal,
     unmarshal,
 )
+from tests.tables import cases
 
 
 def struct(value: dict[str, Any]) -> Struct:
@@ -33,16 +34,7 @@ def secret(value: Any) -> dict[str, Any]:
     return {SIGNATURE: SECRET, "value": value}
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
-        {},
-        {"text": "", "number": 3, "fraction": 0.5, "negative": -7, "yes": True, "no": False, "nothing": None},
-        {"list": [1, "two", None, [3, {"four": 4}], []], "map": {"a": {"b": {"c": [{}]}}}},
-        {"later": UNKNOWN, "inside": {"list": ["now", UNKNOWN]}},
-        {"keys": {"nvidia.com/gpu": "present", "": "empty", "ünï": "✓"}},
-    ],
-)
+@cases
 def test_plain_values_and_unknowns_round_trip(properties: dict[str, Any]) -> None:
     returned = unmarshal(marshal(properties))
     assert returned == properties
@@ -102,18 +94,9 @@ def test_a_value_that_is_not_plain_is_named() -> None:
         marshal({"a": {"b": [{1}]}})
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ("spec",),
-        ("spec", "ports", 0, "name"),
-        ("metadata", "labels", "nvidia.com/gpu"),
-        ("a", 'q"uo\\te', 12),
-        ("", "x"),
-    ],
-)
-def test_property_paths_round_trip(path: tuple[str | int, ...]) -> None:
-    assert parse_path(format_path(path)) == path
+@cases
+def test_property_paths_round_trip(path: list[str | int]) -> None:
+    assert parse_path(format_path(tuple(path))) == tuple(path)
 
 
 def test_property_paths_of_the_engines_documentation() -> None:

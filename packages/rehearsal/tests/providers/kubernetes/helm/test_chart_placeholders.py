@@ -15,6 +15,7 @@ from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_char
 from rehearsal.providers.kubernetes.helm import chart_placeholders as writer
 from rehearsal.providers.kubernetes.helm.chart_placeholders import known_charts, placeholder
 from rehearsal.providers.kubernetes.helm.charts import FOLDER, ChartError, locate
+from tests.tables import cases
 
 KUEUE = "oci://registry.k8s.io/kueue/charts/kueue"
 _TEMPLATE = """\
@@ -90,15 +91,7 @@ def test_kinds_that_a_chart_brings_can_be_made_without_it() -> None:
 
 @pytest.mark.rehearsal
 @pytest.mark.skipif(_HELM is None, reason="helm is not on PATH (make tools builds it)")
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"controllerManager": {"replicas": 2}}, None),
-        ({"controllerManager": {"nodeSelector": {"a": "b"}}}, None),
-        ({"controllerManager": {"replica": 2}}, "replica"),
-        ({"controllerManager": {"tolerations": {"a": "b"}}}, "tolerations"),
-    ],
-)
+@cases
 def test_helm_itself_refuses_what_the_chart_does_not_take(
     values: dict[str, Any], message: str | None, tmp_path: Path
 ) -> None:
