@@ -22,6 +22,7 @@ from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine.changed_stacks import NoSuchCommit
 from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, Stack, StackError, available, locate, resolve, stack_name
+from rehearsal.faults.command import faults
 from rehearsal.providers.account_limits import AccountFileError
 from rehearsal.run.machine import LoopbackDown, require_loopback
 from rehearsal.run.options import BUILD
@@ -47,6 +48,7 @@ app = typer.Typer(
     and the autoscaler are real; cloud APIs, machines and time are simulated. A rehearsal submits jobs, observes GPU
     nodes start and stop, and reports what it observed.""",
 )
+app.command()(faults)
 
 
 def _stacks() -> list[str]:

@@ -26,12 +26,20 @@ from components.settings import WITHOUT_ACCOUNT
 from policies import config as policy_config
 from policies.result import VARIABLE
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.engine.events import UNCHANGED, Outcome, Step, outcome, parse_line, read_events, step_of
+from rehearsal.engine.events import (
+    UNCHANGED,
+    Outcome,
+    Step,
+    lines_while_written,
+    outcome,
+    parse_line,
+    read_events,
+    step_of,
+)
 
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
 _INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER", VARIABLE)
 _CANCEL_GRACE_SECONDS: Final = 10.0
-_FOLLOW_SECONDS: Final = 0.1
 
 
 class EngineError(Exception):
@@ -130,12 +138,12 @@ class Engine:
             passphrase=passphrase or secrets.token_urlsafe(24),
             on_step=on_step,
         )
-        engine._run(f"stack init {stack}", "--no-select", cwd=own)
+        engine.run(f"stack init {stack}", "--no-select", cwd=own)
         return engine
 
     def preview(self, gate: PolicyPack | None = None) -> CommandResult:
         """What an update would do, judged by the gate."""
-        return self._operation("preview", ["preview", *_gate_flags(gate)])
+        return self.operation("preview", ["preview", *_gate_flags(gate)])
 
     def up(
         self,
@@ -150,31 +158,29 @@ class Engine:
         With ``expect_no_changes`` any change is a failure, except a pool's size that the autoscaler set.
         """
         extra = ["--skip-preview"] if expect_no_changes or skip_preview else []
-        result = self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
+        result = self.operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
         return _without_changes(result, result.outcome.steps) if expect_no_changes else result
 
     def drift(self) -> CommandResult:
         """Compare the state with what the clouds report, changing nothing; drift is a failure, but for such a size."""
-        result = self._operation("refresh", ["refresh", "--preview-only"])
+        result = self.operation("refresh", ["refresh", "--preview-only"])
         return _without_changes(result, result.outcome.done)
 
     def refresh(self) -> CommandResult:
         """Take what the clouds report into the state."""
-        return self._operation("refresh-state", ["refresh", "--yes", "--skip-preview"])
+        return self.operation("refresh-state", ["refresh", "--yes", "--skip-preview"])
 
     def destroy(self, name: str = "destroy") -> CommandResult:
         """Delete everything; ``name`` names the log."""
-        return self._operation(name, ["destroy", "--yes", "--skip-preview"])
+        return self.operation(name, ["destroy", "--yes", "--skip-preview"])
 
     def version(self) -> str:
         """What Pulumi calls its own version, e.g. ``v3.200.0``. Raises ``EngineError``."""
-        return self._run("version").strip()
+        return self.run("version").strip()
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets in the clear. Raises ``EngineError``."""
-        parsed: dict[str, Any] = json.loads(
-            self._run("stack output", "--json", "--show-secrets", "--stack", self.stack)
-        )
+        parsed: dict[str, Any] = json.loads(self.run("stack output", "--json", "--show-secrets", "--stack", self.stack))
         return parsed
 
     def secrets(self) -> list[str]:
@@ -182,7 +188,7 @@ class Engine:
         if not has_secure_values(self.stack_file):
             return []
         where = ("--stack", self.stack, "--config-file", str(self.stack_file))
-        entries = json.loads(self._run("config", "--json", "--show-secrets", *where)).values()
+        entries = json.loads(self.run("config", "--json", "--show-secrets", *where)).values()
         return [entry["value"] for entry in entries if entry.get("secret") and "value" in entry]
 
     def of(self, project: Path, stack_file: Path) -> Engine:
@@ -197,7 +203,7 @@ class Engine:
     def set_secret(self, key: str, value: str) -> None:
         """Encrypt ``value`` into the copy of the stack file. Raises ``EngineError``."""
         where = ("--stack", self.stack, "--config-file", str(self.stack_file))
-        self._run(f"config set --secret {key}", *where, text=value)
+        self.run(f"config set --secret {key}", *where, text=value)
 
     def output_of(self, type_token: str, name: str) -> Any:
         """An output of the only resource of that type, in the clear. Raises ``EngineError``."""
@@ -213,10 +219,13 @@ class Engine:
         """The ids of the resources that a destroy retains. Raises ``EngineError``."""
         return outliving(self._state())
 
+    def deployment(self, *flags: str) -> dict[str, Any]:
+        """The stack's state as Pulumi exports it. Raises ``EngineError``."""
+        exported: dict[str, Any] = json.loads(self.run("stack export", "--stack", self.stack, *flags))
+        return exported["deployment"]
+
     def _state(self, *flags: str) -> list[dict[str, Any]]:
-        state = json.loads(self._run("stack export", "--stack", self.stack, *flags))
-        resources: list[dict[str, Any]] = state["deployment"].get("resources") or []
-        return resources
+        return self.deployment(*flags).get("resources") or []
 
     def environment(self) -> dict[str, str]:
         """The whole environment of the engine, and so of the program and the plugins."""
@@ -243,22 +252,37 @@ class Engine:
             "PYTHONDONTWRITEBYTECODE": "",
         }
 
-    def _run(self, command: str, *flags: str, cwd: Path | None = None, text: str = "") -> str:
+    def run(self, command: str, *flags: str, cwd: Path | None = None, text: str = "") -> str:
         """The output of a command that reads ``text``. Raises ``EngineError``."""
-        done = subprocess.run(
-            ["pulumi", *command.split(), *flags, "--non-interactive", "--color", "never"],
-            cwd=cwd or self.project,
-            env=self.environment(),
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        with self._startable():
+            done = subprocess.run(
+                ["pulumi", *command.split(), *flags, "--non-interactive", "--color", "never"],
+                cwd=cwd or self.project,
+                env=self.environment(),
+                input=text,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
         if done.returncode != 0:
             raise EngineError(f"`pulumi {command}` failed: {(done.stderr or done.stdout).strip()}")
         return done.stdout
 
-    def _operation(self, name: str, arguments: Sequence[str]) -> CommandResult:
+    @contextlib.contextmanager
+    def _startable(self) -> Iterator[None]:
+        """A program that the system cannot start, as after a crash while the tools were written, as ``EngineError``."""
+        try:
+            yield
+        except OSError as error:
+            program = shutil.which("pulumi", path=self.environment()["PATH"])
+            if program is None:
+                raise EngineError("`pulumi` is not there: run `make tools`") from error
+            # Its copy in the cache is the same file, so a new folder of links would be damaged, too.
+            folder = Path(program).parent.parent
+            raise EngineError(f"{program} is damaged ({error.strerror}): delete {folder}, run `make tools`") from error
+
+    def operation(self, name: str, arguments: Sequence[str]) -> CommandResult:
+        """A command that reads or changes the stack; ``name`` names its log."""
         log, events = self.run_dir / f"{name}.log", self.run_dir / f"{name}.events.jsonl"
         events.write_bytes(b"")
         command = ["pulumi", *arguments, "--non-interactive", "--color", "never", "--suppress-progress"]
@@ -266,15 +290,16 @@ class Engine:
         started = time.monotonic()
         with log.open("wb") as output:
             # A session of its own: Ctrl-C reaches this process only, which then tells the engine, once.
-            process = subprocess.Popen(
-                command,
-                cwd=self.project,
-                env=self.environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            with self._startable():
+                process = subprocess.Popen(
+                    command,
+                    cwd=self.project,
+                    env=self.environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
             ended = threading.Event()
             follower = threading.Thread(target=self._follow, args=(events, ended), daemon=True)
             follower.start()
@@ -293,7 +318,7 @@ class Engine:
     def _follow(self, events: Path, ended: threading.Event) -> None:
         if self.on_step is None:
             return
-        for line in _lines_while_written(events, ended):
+        for line in lines_while_written(events, ended):
             if (event := parse_line(line)) is not None and (step := step_of(event)) is not None:
                 self.on_step(step)
 
@@ -323,28 +348,6 @@ def gate_for(project: Path, stack: str) -> PolicyPack:
 
 def _gate_flags(gate: PolicyPack | None) -> list[str]:
     return [] if gate is None else ["--policy-pack", str(gate.pack), "--policy-pack-config", str(gate.config)]
-
-
-def _lines_while_written(path: Path, ended: threading.Event) -> Iterator[str]:
-    """The lines of a file that another process is still writing, until ``ended`` is set.
-
-    The engine begins its log anew when the update follows the preview.
-    """
-    partial = b""
-    with path.open("rb") as stream:
-        while True:
-            last_round = ended.is_set()
-            if path.stat().st_size < stream.tell():
-                stream.seek(0)
-                partial = b""
-            while line := stream.readline():
-                partial += line
-                if partial.endswith(b"\n"):
-                    yield partial.decode(errors="replace")
-                    partial = b""
-            if last_round:
-                return
-            ended.wait(_FOLLOW_SECONDS)
 
 
 def _end_session(leader: int) -> None:

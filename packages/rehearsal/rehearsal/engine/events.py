@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 _COLOUR_TAGS: Final = re.compile(r"<\{%.*?%\}>")
 _SIZE: Final = re.compile(r"(^|\.)(count|desiredSize)$")
+_FOLLOW_SECONDS: Final = 0.1
 UNCHANGED: Final = frozenset({"same", "read", "refresh"})
 
 
@@ -114,6 +116,28 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     """The events in a file that ``--event-log`` wrote."""
     lines = path.read_text(errors="replace").splitlines()
     return [event for line in lines if (event := parse_line(line)) is not None]
+
+
+def lines_while_written(path: Path, ended: threading.Event) -> Iterator[str]:
+    """The lines of a file that another process is still writing, until ``ended`` is set.
+
+    The engine begins its log anew when the update follows the preview.
+    """
+    partial = b""
+    with path.open("rb") as stream:
+        while True:
+            last_round = ended.is_set()
+            if path.stat().st_size < stream.tell():
+                stream.seek(0)
+                partial = b""
+            while line := stream.readline():
+                partial += line
+                if partial.endswith(b"\n"):
+                    yield partial.decode(errors="replace")
+                    partial = b""
+            if last_round:
+                return
+            ended.wait(_FOLLOW_SECONDS)
 
 
 def step_of(event: Mapping[str, Any], *, ended: bool = False) -> Step | None:

@@ -18,7 +18,7 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -299,7 +299,11 @@ class Server:
 
 
 def serve(
-    provider: Provider, host: str = "127.0.0.1", log_file: Path | None = None, default: Provider | None = None
+    provider: Provider,
+    host: str = "127.0.0.1",
+    log_file: Path | None = None,
+    default: Provider | None = None,
+    interceptors: Sequence[grpc.ServerInterceptor] = (),
 ) -> Server:
     """Serve ``provider`` on a free port until ``stop``. ``log_file`` is named in the error of an unforeseen exception.
 
@@ -308,7 +312,8 @@ def serve(
     Any number of plugin processes may use the server, one after another or at once; each has its own
     ``provider.instance()`` and configuration. Raises ``OSError`` if no port is free.
     """
-    server = grpc.server(ThreadPoolExecutor(_CALLS_AT_ONCE, f"{provider.name}-provider"), options=_OPTIONS)
+    workers = ThreadPoolExecutor(_CALLS_AT_ONCE, f"{provider.name}-provider")
+    server = grpc.server(workers, interceptors=list(interceptors), options=_OPTIONS)
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log_file, default), server)
     try:
         port = server.add_insecure_port(f"{host}:0")

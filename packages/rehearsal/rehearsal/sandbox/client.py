@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
@@ -25,6 +25,9 @@ from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.providers.echo import noted
 from rehearsal.sandbox import leftovers
 from rehearsal.simulation import Night, UserInfo
+
+if TYPE_CHECKING:
+    from rehearsal.providers.call_faults import CallFault
 
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
@@ -159,6 +162,23 @@ class SandboxHandle:
     def exhaust(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
         self._ask("exhaust", *pools)
+
+    def inject(self, faults: Collection[CallFault]) -> None:
+        """From now on exactly these calls of the engine are disturbed, each once. Raises ``SandboxError``."""
+        plan = self.run_dir / "call-faults.json"
+        plan.write_text(json.dumps([vars(fault) for fault in faults]))
+        self._ask("inject", str(plan))
+
+    def calls(self) -> tuple[list[CallFault], dict[str, str]]:
+        """The faults that were injected, and the id of all that the clouds have created, by URN.
+
+        Returns when they work on no call any more. Raises ``SandboxError``.
+        """
+        from rehearsal.providers.call_faults import CallFault
+
+        while (answer := self._ask("calls"))["running"]:
+            time.sleep(0.2)
+        return [CallFault(**each) for each in answer["injected"]], answer["ids"]
 
     def reclaim(self, node: str) -> None:
         """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""

@@ -20,6 +20,7 @@ from rehearsal.fleet.node_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim, renew_nodes
 from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
 from rehearsal.providers.account_limits import UNLIMITED, AccountLimits
+from rehearsal.providers.call_faults import CallFault, CallFaults
 
 if TYPE_CHECKING:
     from rehearsal.providers.base import Provider
@@ -64,6 +65,7 @@ class Sandbox:
         self._providers: list[Provider] = []
         self._written: dict[str, Any] = {}
         self._exhausted_pools = ExhaustedPools()
+        self._call_faults = CallFaults()
 
     def __enter__(self) -> Sandbox:
         with self._stack as started:
@@ -123,6 +125,15 @@ class Sandbox:
         for provider in self._providers:
             provider.exhaust(pools)
         self._say("exhaust", list(pools))
+
+    def inject(self, plan: Path) -> None:
+        """Disturb the calls that a file lists, and no others."""
+        self._call_faults.plan(CallFault(**fault) for fault in json.loads(plan.read_text()))
+        self._say("inject", None)
+
+    def write_calls(self) -> None:
+        """Write ``calls.json``: the faults that were injected, and what the clouds have created."""
+        self._say("calls", self._call_faults.report())
 
     def reclaim(self, node: str) -> None:
         """Take back the node's machine as its cloud does, and say so in ``reclaim.json``: of a group of the fleet's,
@@ -185,7 +196,8 @@ class Sandbox:
         providers += [each for name, each in others.items() if name not in defaults]
         ports: dict[Provider, int] = {}
         for provider in providers:
-            server = serve(provider, log_file=self._run_dir / "sandbox.log", default=defaults.get(provider.name))
+            log, default = self._run_dir / "sandbox.log", defaults.get(provider.name)
+            server = serve(provider, log_file=log, default=default, interceptors=(self._call_faults,))
             started.callback(provider.close)
             started.callback(server.stop)
             ports[provider] = server.port

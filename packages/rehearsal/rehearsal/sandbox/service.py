@@ -92,6 +92,10 @@ def _answer(sandbox: Sandbox, line: str) -> None:
         sandbox.write_inventory()
     elif word == "exhaust":
         sandbox.exhaust(rest)
+    elif word == "inject":
+        sandbox.inject(Path(*rest))
+    elif word == "calls":
+        sandbox.write_calls()
     elif word == "reclaim":
         sandbox.reclaim(*rest)
     elif word == "maintain":

@@ -163,3 +163,15 @@ def test_what_goes_with_the_cluster_does_not_outlive_it() -> None:
         {"urn": "component", "retainOnDelete": True},
     ]
     assert outliving(state) == {"b", "o"}
+
+
+def test_a_damaged_tools_folder_is_an_error_that_says_what_to_delete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    damaged = tmp_path / "tools"
+    damaged.mkdir()
+    (damaged / "pulumi").write_text("garbage")
+    (damaged / "pulumi").chmod(0o755)
+    with pytest.raises(EngineError, match=rf"{damaged}/pulumi is damaged.*: delete {tmp_path}, run `make tools`"):
+        engine(tmp_path, damaged, "")

@@ -1,0 +1,57 @@
+"""``make faults STACK=… SEED=…``: faults in a real update against the simulated clouds, and what they leave behind."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from rehearsal.cluster.api import Api
+from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.engine.engine import Engine
+from rehearsal.engine.stack import ROOT, Stack
+from rehearsal.faults.calls import clean_life, disturbed_life
+from rehearsal.faults.judge import result_table
+from rehearsal.faults.plan import ROTATIONS, planned
+from rehearsal.faults.world import World
+from rehearsal.sandbox.client import SandboxHandle
+
+FOLDER: Final = ROOT / "build" / "faults"
+WIDTH: Final = 80
+
+
+def run(stack: Stack, console: Console, tools: Path, *, seed: int = 0, most: int = 0, every: bool = False) -> bool:
+    """Inject faults; true if each happened and left nothing behind. ``most``: at most so many calls are disturbed.
+
+    ``every``: each call in every way. Raises ``FaultsFailed``, ``EngineError``, ``SandboxError``.
+    """
+    run_dir = (FOLDER / stack.name).absolute()
+    shutil.rmtree(run_dir, ignore_errors=True)
+    run_dir.mkdir(parents=True)
+    report = run_dir / "report.txt"
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+        with report.open("a") as file:
+            file.write(f"{text}\n")
+
+    inside, existing = stack.only_from_inside, stack.with_existing
+    with SandboxHandle(run_dir, tools=tools, clouds=stack.plugins, inside=inside, existing=existing) as sandbox:
+        name, file, secret = stack.name, stack.file, stack.passphrase
+        engine = Engine.create(
+            project=ROOT, stack=name, stack_file=file, run_dir=run_dir, path=(tools,), passphrase=secret
+        )
+        facts = sandbox.ready()
+        assert facts.kubeconfig is not None
+        admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
+        world = World(replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools)), sandbox, admin, say)
+        say(f"{stack.name}: first a life without faults")
+        calls = clean_life(world)
+        for rotation in range(ROTATIONS if every else 1):
+            disturbed_life(world, planned(calls, seed, rotation=rotation, most=most))
+    rows = [row for row in world.rows.values() if row.planned or not row.ok]
+    Console(width=WIDTH, file=console.file).print(result_table(rows))
+    return all(row.ok for row in rows)
