@@ -156,6 +156,10 @@ def requests_on(
     )
 
 
+# https://docs.cloud.google.com/compute/docs/regions-zones/ai-zones
+_AI_ZONE: Final = re.compile(r"[a-z0-9-]+-ai\d+[a-z]?")
+
+
 def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[str, ...]:
     """Zones of the stack's region, none twice."""
     if len(set(zones)) < len(zones):
@@ -164,6 +168,9 @@ def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[s
         return zones
     for zone in zones:
         if where.region_zones and zone not in where.region_zones:
+            if _AI_ZONE.fullmatch(zone):
+                listed = ", ".join(where.region_zones)
+                raise wrong(f"'{zone}' is an AI zone, which this catalogue does not have", f"Write one of {listed}")
             raise wrong(f"'{zone}' is not a zone of {where.region}", instead(zone, where.region_zones))
     return zones
 

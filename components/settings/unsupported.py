@@ -96,6 +96,9 @@ def for_key(
     word, existing = plain(key), {*section_keys, *file_keys}
     if (per_hour := _hourly_budget(word, value)) is not None and existing & {"maxHourlyUsd", "budget"}:
         return f"there is no key '{key}': the budget is in US dollars per hour", per_hour
+    offered = catalog.of(str(cloud)).autoscalers if cloud in PLUGINS else ()
+    if word == "autoscaler" and value not in offered and (answer := for_value(word, value)) is not None:
+        return answer
     if (other := synonyms().get(word)) is not None and other.partition(":")[0] in existing:
         return f"there is no key '{key}'", f"Write {other}"
     entry = next((entry for entry in unsupported_keys() if entry.keys and re.fullmatch(entry.keys, word)), None)

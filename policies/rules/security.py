@@ -136,7 +136,8 @@ def node_identity(subject: Cluster | NodeGroup) -> list[Violation]:
     "verified-boot",
     title="Nodes load signed software only",
     why="A rootkit below the operating system outlives the pod that brought it.",
-    remedy="Leave shielded nodes and integrity monitoring on, and turn secure boot on where the GPU driver is signed.",
+    remedy="Leave shielded nodes and integrity monitoring on (AKS: enableVTPM), and turn secure boot on where the GPU "
+    "driver is signed.",
     level="advisory",
     severity="low",
     example=replace(GPUS, verified_boot=False),
@@ -181,7 +182,7 @@ def no_local_accounts(cluster: Cluster) -> list[Violation]:
     "disk-encryption",
     title="Node disks are encrypted",
     why="Training data and checkpoints are stored on node disks.",
-    remedy="Encrypt the disks; with customerKey, with your own key.",
+    remedy="Encrypt the disks (AKS: enableEncryptionAtHost); with customerKey, with your own key.",
     level="advisory",
     severity="medium",
     limits={

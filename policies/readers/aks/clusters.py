@@ -18,6 +18,7 @@ from facts.concepts.unknown import (
     Texts,
     amount,
     at,
+    both,
     coalesce,
     either,
     flag,
@@ -30,7 +31,7 @@ from facts.concepts.unknown import (
 )
 from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
-from policies.readers.aks.facts import CLOUD, gpus_of_size
+from policies.readers.aks.facts import CLOUD, gpus_of_size, without_trusted_launch
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import parse_taint
@@ -236,9 +237,22 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
         zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
         machine_type=size,
         private=negation(flag(pool.get("enableNodePublicIP"))),
+        disk_encrypted=flag(pool.get("enableEncryptionAtHost")),
+        verified_boot=_verified_boot(pool, size, gpus),
         cloud_label_domains=LABEL_DOMAINS,
         unknown_reasons=reasons_for(gpus, size),
     )
+
+
+def _verified_boot(pool: Mapping[str, Any], size: Maybe[str | None], gpus: Maybe[int]) -> Maybe[bool]:
+    """A virtual TPM and secure boot, both off unless declared; AKS's driver for Ubuntu is not signed.
+
+    https://learn.microsoft.com/azure/aks/use-trusted-launch
+    """
+    boot = mapping(pool.get("securityProfile"))
+    unsigned = UNKNOWN if gpus is UNKNOWN else gpus > 0
+    secure = either((flag(at(boot, "enableSecureBoot")), unsigned))
+    return either((without_trusted_launch(size), both((flag(at(boot, "enableVTPM")), secure))))
 
 
 def _least(system: Maybe[bool], least: Maybe[int]) -> Maybe[int]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
+from facts import catalog
 from facts.catalog.gpu_machines import gpu_machines
 from facts.concepts.unknown import UNKNOWN, Maybe
 
@@ -38,6 +39,15 @@ def gpus_of_size(size: Maybe[str | None]) -> Maybe[int]:
     if not _GPU_FAMILY.match(name):
         return 0 if _OTHER_FAMILY.match(name) else UNKNOWN
     return _by_size().get(name, 1)
+
+
+def without_trusted_launch(size: Maybe[str | None]) -> Maybe[bool]:
+    """Whether machines of this size cannot verify what they boot; one that the catalogue does not have is taken to."""
+    if size is UNKNOWN:
+        return UNKNOWN
+    machines = catalog.of(CLOUD).machines
+    known = (machines.get(type) for type in machines.types if type.lower() == (size or "").lower())
+    return any(machine is not None and not machine.trusted_launch for machine in known)
 
 
 @cache

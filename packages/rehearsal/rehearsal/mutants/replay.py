@@ -14,7 +14,7 @@ from rehearsal.mutants.mutation import Registered
 from rehearsal.providers import cloud_provider
 from rehearsal.providers.base import CallContext, Created, Properties, Provider
 from rehearsal.scenario.check import Pools
-from rehearsal.simulation import Endpoint, SimulatedNodeGroup
+from rehearsal.simulation import Endpoint, SimulatedNodeGroup, makers_rights
 from rehearsal.work.maintenance import window_check
 
 _SHORTEST: Final = 4
@@ -34,7 +34,9 @@ class _Groups:
     def __init__(self) -> None:
         self.groups: dict[str, SimulatedNodeGroup] = {}
 
-    def create_cluster(self, name: str, **facts: Any) -> Endpoint:
+    def create_cluster(self, name: str, *, system_objects: Sequence[Any] = (), **facts: Any) -> Endpoint:
+        if makers_rights(everything=False) in system_objects:
+            raise PermissionError(f"the program's user has no rights in cluster {name}")
         return Endpoint("127.0.0.1:6443", "Q0E=", "localhost:6443", "127.0.0.1:1", False)
 
     def apply_group(self, group: SimulatedNodeGroup) -> None:

@@ -188,6 +188,7 @@ def quotas(change: StackChange) -> list[str]:
     for (name, place), (needed, unit) in change.after.quotas.items():
         old, _ = before.get((name, place), (0, unit))
         if needed > old:
+            unit = unit.removesuffix("es" if unit == "addresses" else "s") if needed == 1 else unit
             rise = f"{old} → {needed} {unit}" if old else f"{needed} {unit}"
             lines.append(f"- {code(name)} in {code(place)}: {code(rise)}")
     return lines

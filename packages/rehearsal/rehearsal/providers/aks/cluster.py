@@ -206,10 +206,13 @@ def _start_control_plane(cloud: Subscription, cluster: Record) -> None:
 
 def _maker_is_admin(cloud: Subscription, cluster: Record) -> bool:
     """Where Azure's roles decide, even the owner of the subscription may do nothing inside without the one for it:
-    https://learn.microsoft.com/azure/aks/manage-azure-rbac. A grant after the cluster was made changes nothing here."""
-    if not at(cluster.inputs, "aadProfile.enableAzureRBAC"):
-        return True
-    return has_role(cloud, identifier("caller", cloud.subscription), cluster.id, {RBAC_CLUSTER_ADMIN})
+    https://learn.microsoft.com/azure/aks/manage-azure-rbac. A grant after the cluster was made changes nothing here.
+    Otherwise Entra ID's users have only what bindings in the cluster give them, and its administrators' groups all; the
+    maker is taken to be in one: https://learn.microsoft.com/azure/aks/enable-authentication-microsoft-entra-id."""
+    entra = cluster.inputs.get("aadProfile")
+    if entra and not entra.get("enableAzureRBAC"):
+        return bool(entra.get("adminGroupObjectIDs"))
+    return not entra or has_role(cloud, identifier("caller", cloud.subscription), cluster.id, {RBAC_CLUSTER_ADMIN})
 
 
 def _require_kubelet_identity(cloud: Subscription, inputs: Properties) -> None:

@@ -12,6 +12,7 @@ from rehearsal.providers.aks.errors import bad_request
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import last_part
 from rehearsal.providers.resource import NestedResource, Pending, SimulatedResource
+from rehearsal.providers.rules import ServerRule
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -83,8 +84,10 @@ def _place(inputs: Properties, cloud: Subscription) -> str | None:
     return f"Availability zone '{wrong[0]}' is not supported in location '{region}'." if wrong else None
 
 
-for _name in ("nat", "address", "network"):
-    TABLE.check(_name, f"{_name}-place")(_place)
+PLACE_OFFERED: Final = ServerRule(
+    "place-offered", "https://learn.microsoft.com/azure/reliability/regions-list", ("location", "zones"), _place
+)
+"""Of every type that has a location: Azure offers it there, in these zones."""
 
 
 def _address(pending: Pending[Subscription]) -> str:

@@ -50,7 +50,7 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
     name = "azure-native"
     cloud_name = "aks"
     rows = TABLE.rows(network, identity, data, cluster, agent_pool)
-    rules_for_all_types = TAGS
+    rules_for_all_types = (*TAGS, network.PLACE_OFFERED)
     functions = FUNCTIONS
     settings = ("subscriptionId", "tenantId", "location")
     words = InputMessages(

@@ -31,7 +31,7 @@ from rehearsal.providers.eks.base.row import TABLE, Row, refused
 from rehearsal.providers.eks.resources import access, cluster, data, events, iam, network, node_group, scaling_group
 from rehearsal.providers.eks.resources.functions import FUNCTIONS
 from rehearsal.providers.eks.resources.network import CLUSTER
-from rehearsal.providers.eks.rules import TAGS
+from rehearsal.providers.eks.rules import REFERENCES, TAGS
 from rehearsal.providers.resource import Pending, Reference, SimulatedResource
 from rehearsal.providers.simulated_provider import SimulatedProvider
 from rehearsal.providers.store import Record, Store
@@ -65,7 +65,7 @@ class AwsProvider(SimulatedProvider[Account]):
     cloud_name = "eks"
     folder = "logs"
     rows = TABLE.rows(data, network, iam, events, cluster, access, node_group, scaling_group)
-    rules_for_all_types = TAGS
+    rules_for_all_types = (*TAGS, *REFERENCES)
     functions = FUNCTIONS
     settings = ("region",)
     words = InputMessages(

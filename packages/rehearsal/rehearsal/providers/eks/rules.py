@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from datetime import timedelta
 from typing import Final
 
@@ -10,7 +11,7 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.instance_types import architecture, instance_type
 from rehearsal.providers.eks.base.row import TABLE
-from rehearsal.providers.rules import bad_labels, bad_taints, tag_rules
+from rehearsal.providers.rules import ServerRule, bad_labels, bad_taints, tag_rules
 from rehearsal.providers.values import at
 
 DEFAULT_VERSION: Final = "1.34"
@@ -157,3 +158,38 @@ TAGS: Final = tag_rules(
     most=50,
     refusal="InvalidParameterException: the tag '{key}' is not valid, is reserved, or is one too many",
 )
+
+_ARN: Final = r"arn:aws[^:]*:[a-z0-9-]+:[^:]*:[^:]*:\S+"
+# Where a resource refers to another by its id or ARN.
+_FORMS: Final = {
+    "allocationId": "eipalloc-[0-9a-z]+",
+    "launchTemplate.id": "lt-[0-9a-z]+",
+    "natGatewayId": "nat-[0-9a-z]+",
+    "nodeRoleArn": _ARN,
+    "roleArn": _ARN,
+    "routeTableId": "rtb-[0-9a-z]+",
+    "routeTableIds": "rtb-[0-9a-z]+",
+    "subnetId": "subnet-[0-9a-z]+",
+    "subnetIds": "subnet-[0-9a-z]+",
+    "vpcConfig.subnetIds": "subnet-[0-9a-z]+",
+    "vpcId": "vpc-[0-9a-z]+",
+}
+
+
+def _form(inputs: Properties, path: str) -> str | None:
+    value = at(inputs, path)
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    bad = next((each for each in values if not re.fullmatch(_FORMS[path], str(each))), None)
+    return None if bad is None else f"InvalidParameterValue: Invalid value '{bad}' for {path}"
+
+
+REFERENCES: Final = tuple(
+    ServerRule(
+        f"form-of-{path}",
+        "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html",
+        (path,),
+        lambda inputs, _, path=path: _form(inputs, path),  # type: ignore[misc]
+    )
+    for path in _FORMS
+)
+"""Of every type: ids and ARNs have their form; an empty one is none."""

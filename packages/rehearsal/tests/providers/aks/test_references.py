@@ -324,3 +324,14 @@ def test_the_control_plane_may_give_nodes_their_identity_where_it_is_operator(az
     operator = aks.role(scope=scope, principalId=principal, roleDefinitionId=aks.IDENTITY_OPERATOR)
     azure.create(aks.ROLE_ASSIGNMENT, operator, name="operator")
     assert azure.create(aks.CLUSTER, inputs).id
+
+
+@pytest.mark.parametrize("location", ["atlantis", ""])
+def test_every_resource_with_a_location_is_where_azure_offers_it(azure: aks.Microsoft, location: str) -> None:
+    for token, inputs in (
+        (aks.IDENTITY, {"resourceGroupName": "gpu-dev", "resourceName": "control-plane"}),
+        ("azure-native:resources:ResourceGroup", {"resourceGroupName": "other"}),
+        ("azure-native:network:NatGateway", {"resourceGroupName": "gpu-dev", "sku": {"name": "Standard"}}),
+    ):
+        with pytest.raises(Exception, match=f"'{location}' is not available"):
+            azure.create(token, {**inputs, "location": location})

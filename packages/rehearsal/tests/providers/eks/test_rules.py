@@ -73,6 +73,12 @@ def test_a_rule_refuses_and_lets_its_neighbour_pass(
     amazon.preview(type_, good)
 
 
+@pytest.mark.parametrize("bad", [cluster(roleArn=""), cluster(vpcConfig={"subnetIds": ["subnet-1", "subnet-1-3f2"]})])
+def test_a_reference_has_the_form_of_an_id_or_an_arn(amazon: eks.Amazon, bad: Properties) -> None:
+    with pytest.raises(ProviderError, match="InvalidParameterValue"):
+        amazon.preview(eks.CLUSTER, bad)
+
+
 def test_every_rule_is_broken_once() -> None:
     tested = {(type_, rule) for rule, type_, _, _ in RULES}
     existing = {(token, rule.id) for token, row in AwsProvider.rows.items() for rule in row.rules}

@@ -139,7 +139,6 @@ def _instance(account: Account, raw: Mapping[str, Any]) -> Instance:
 
 
 def _sizes(account: Account, volumes: list[str]) -> dict[str, int]:
-    if not volumes:
-        return {}
-    disks = account.call("ec2", "DescribeVolumes", VolumeIds=volumes)["Volumes"]
+    """Those of an instance that ended since it was listed are gone with it."""
+    disks = account.look_up("ec2", "DescribeVolumes", "Volumes", VolumeIds=volumes) or () if volumes else ()
     return {each["VolumeId"]: int(each["Size"]) for each in disks}
