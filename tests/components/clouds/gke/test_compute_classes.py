@@ -40,6 +40,7 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     ("manifest", "expected"),
     [
         (pod(0, selector={CLASS: "autopilot-spot"}), 403),
+        (pod(0, selector={CLASS: "autopilot-arm"}), 403),
         (bound(pod(0), [expression("other", "Exists"), expression(CLASS, "In", "mine", "autopilot")]), 403),
         (pod(0), 201),
         (pod(1, selector={CLASS: "of-ours"}), 201),
