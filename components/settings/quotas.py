@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.model import Quota
+from facts.concepts.pool import Upgrade
 
 
 def quotas(settings: Settings) -> tuple[Quota, ...]:
-    """Quotas with every pool at its maximum, counting the pools of all capacity types."""
-    pools = [settings.admin_pool, *settings.pools]
+    """Quotas with every pool at its maximum, counting the pools of all capacity types.
+
+    Karpenter keeps a pool within its maximum also when it replaces nodes.
+    """
+    pools = settings.pools
+    if settings.autoscaler == "karpenter":
+        pools = tuple(replace(pool, upgrade=Upgrade(max_surge=0)) for pool in pools)
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)
-    return catalog.of(settings.cloud).quotas(settings.region, pools, gateways)
+    return catalog.of(settings.cloud).quotas(settings.region, [settings.admin_pool, *pools], gateways)
 
 
 def used(settings: Settings) -> dict[str, tuple[str, ...]]:
@@ -43,7 +51,8 @@ def listed(settings: Settings) -> str:
     rows = [("needed", "", "quota", "in", "for")]
     for quota in quotas(settings):
         name = f"{quota.name} (or {quota.instead} if the account has none)" if quota.instead else quota.name
-        rows.append((str(quota.needed), quota.unit, name, quota.place, ", ".join(quota.pools) or "the cluster"))
+        users = ", ".join(quota.pools) or f"the cluster{', at least: more under load' if quota.at_least else ''}"
+        rows.append((str(quota.needed), quota.unit, name, quota.place, users))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = [
         f"{row[0]:>{widths[0]}} {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}"

@@ -20,6 +20,7 @@ class Limit(NamedTuple):
     place: str
     unit: str
     instead: str = ""
+    at_least: bool = False
 
 
 PerNode = Callable[[Pool], Iterator[tuple[Limit, int]]]

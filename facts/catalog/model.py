@@ -41,7 +41,7 @@ class Quota:
 
     ``place`` is the region that it holds in, or ``global``. ``needed`` counts ``unit`` (``GPUs``, ``vCPUs``, ``GB``,
     ``machines``, ``addresses``) of the ``pools``; without any it is the cluster's own. ``instead`` is the limit that
-    counts where the account has never been given this one; empty if none.
+    counts where the account has never been given this one; empty if none. ``at_least``: under load it may be more.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Quota:
     unit: str
     pools: tuple[str, ...]
     instead: str = ""
+    at_least: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

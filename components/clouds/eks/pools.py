@@ -23,15 +23,11 @@ from components.clouds.eks.running_groups import RunningGroup, unless_running
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
+from facts.catalog.eks.nodes import surge_nodes
 from facts.concepts.pool import CapacityType, Pool
 
 if TYPE_CHECKING:
     from schemas import eks
-
-# Replacing a node by a surplus one first would need quota for one more GPU machine, which few accounts have.
-# https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
-_UPGRADE_IN_PLACE: Final[eks.NodeGroupUpdateConfig] = {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
-_UPGRADE_BY_SURPLUS: Final[eks.NodeGroupUpdateConfig] = {"maxUnavailable": 1, "updateStrategy": "DEFAULT"}
 
 # The machine type stays the group's, where the autoscaler looks for it; AWS's page has it in the template. As here:
 # https://aws-ia.github.io/terraform-aws-eks-blueprints/patterns/machine-learning/ml-capacity-block does the same.
@@ -98,11 +94,8 @@ def node_pool(
 
 def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
     """https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html"""
-    default = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
-    if pool.upgrade is None:
-        return default
-    in_place = default if pool.upgrade.max_surge is None else _UPGRADE_IN_PLACE
-    return {**in_place, "maxUnavailable": pool.upgrade.max_unavailable or 1}
+    at_once = (pool.upgrade.max_unavailable if pool.upgrade else None) or 1
+    return {"maxUnavailable": at_once, "updateStrategy": "DEFAULT" if surge_nodes(pool) else "MINIMAL"}
 
 
 def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.Input[int]:

@@ -13,19 +13,11 @@ from components.clouds.gke.node_config import node_config
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts import catalog
+from facts.catalog.gke.nodes import surge_nodes
 from facts.concepts.pool import Pool, PoolGpus
 
 if TYPE_CHECKING:
     from schemas import gke
-
-# Replacing nodes one by one by a surplus node would need quota for one more GPU machine, which few projects have.
-_UPGRADE_IN_PLACE: Final[gke.ClusterNodePoolUpgradeSettings] = {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
-_UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
-    "strategy": "SURGE",
-    "maxSurge": 1,
-    "maxUnavailable": 0,
-}
-
 
 # An upgrade drains a node within an hour, even if a job runs on it. So a GPU pool keeps its version until support of
 # the control plane's version ends, or until you upgrade it, which has to be before it is more than two minors older:
@@ -120,11 +112,11 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
 
 
 def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
-    """The pool's setting; a number that it omits is 0."""
-    upgrade = pool.upgrade
-    if upgrade is None:
-        return _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
-    surge, unavailable = upgrade.max_surge or 0, upgrade.max_unavailable or 0
+    """By surplus nodes if there are some, else one node after the other; a number that a setting omits is 0."""
+    surge = surge_nodes(pool)
+    unavailable = 0 if surge else 1
+    if pool.upgrade is not None:
+        unavailable = pool.upgrade.max_unavailable or 0
     return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": unavailable}
 
 

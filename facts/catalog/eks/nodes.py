@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
-from facts.concepts.pool import Image
+from facts.concepts.pool import Image, Pool, Upgrade
 
 ADDRESSES_PER_PREFIX: Final = 16
 
@@ -58,6 +58,16 @@ def max_pods(machine: Machine) -> int:
     if prefixes is not None:
         return prefixes * ADDRESSES_PER_PREFIX + _PODS_ON_THE_HOST
     return 250 if machine.vcpus >= _MANY_VCPUS else 110
+
+
+def surge_nodes(pool: Pool) -> int:
+    """The most nodes that an update of the node group starts before it ends old ones, beyond its maximum.
+
+    Two for each zone, or as many as are updated at once: https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html.
+    A GPU pool has none: few accounts have quota for one more GPU machine.
+    """
+    upgrade = pool.upgrade or Upgrade()
+    return 0 if pool.gpu_part or upgrade.max_surge == 0 else max(2 * len(pool.zones), upgrade.max_unavailable or 1)
 
 
 def allocatable(machine: Machine) -> Resources:

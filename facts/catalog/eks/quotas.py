@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from facts.catalog.eks.nodes import surge_nodes
 from facts.catalog.limits import Limit, at_maximum
 from facts.catalog.machines import Machines
 from facts.catalog.model import Quota
@@ -26,9 +27,9 @@ _P4_SPOT: Final = "All P4, P3 and P2 Spot Instance Requests (L-7212CCBC)"
 
 
 def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
-    """All of them, with every pool at its maximum; each gateway has an address."""
+    """All of them, with every pool at its maximum while it is upgraded; each gateway has an address."""
     address = Limit("EC2-VPC Elastic IPs (L-0263D0A3)", region, "addresses")
-    return at_maximum(pools, lambda pool: _per_node(region, pool), (address, gateways))
+    return at_maximum(pools, lambda pool: _per_node(region, pool), (address, gateways), beyond=surge_nodes)
 
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:

@@ -11,7 +11,7 @@ import math
 from typing import Final
 
 from facts.catalog.model import Machine, Resources, tiered
-from facts.concepts.pool import Image
+from facts.concepts.pool import Image, Pool
 
 # CPU: shares of successive cores. Memory: shares of successive GiB.
 _CPU_TIERS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (float("inf"), 0.0025))
@@ -34,6 +34,17 @@ def allocatable(machine: Machine) -> Resources:
         milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
         memory_mib=max(0, int(1024 * machine.memory_gib - memory - _EVICTION_MIB)),
     )
+
+
+def surge_nodes(pool: Pool) -> int:
+    """Nodes that an upgrade of the pool adds meanwhile, beyond its maximum. Without quota for one it fails.
+
+    https://cloud.google.com/kubernetes-engine/docs/how-to/node-upgrades-quota. A GPU pool has none by default: few
+    projects have quota for one more GPU machine.
+    """
+    if pool.upgrade is not None:
+        return pool.upgrade.max_surge or 0
+    return 0 if pool.gpu_part else 1
 
 
 def system_replicas(pod: str, nodes: int, vcpus: float) -> int:

@@ -18,6 +18,7 @@ from typing import Final
 
 from facts.catalog import tables
 from facts.catalog.gke.machines import LOCAL_SSD_GB, GkeMachines, boot_disk
+from facts.catalog.gke.nodes import surge_nodes
 from facts.catalog.limits import EVERYWHERE, Limit, at_maximum
 from facts.catalog.model import Quota
 from facts.concepts.pool import Pool
@@ -30,9 +31,13 @@ _DISKS: Final[Mapping[str, str]] = {"pd-balanced": "SSD_TOTAL_GB", "hyperdisk-ba
 
 
 def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
-    """All of them, with every pool at its maximum. There is at most one gateway, and it has one address."""
-    addresses = [(Limit("STATIC_ADDRESSES", region, "addresses"), 1)] if gateways else []
-    return at_maximum(pools, lambda pool: _per_node(region, pool), *addresses)
+    """All of them, with every pool at its maximum while it is upgraded.
+
+    There is at most one gateway. It has one address at first, and gets more of Google when it runs out of ports:
+    https://docs.cloud.google.com/nat/docs/ports-and-addresses.
+    """
+    addresses = [(Limit("STATIC_ADDRESSES", region, "addresses", at_least=True), 1)] if gateways else []
+    return at_maximum(pools, lambda pool: _per_node(region, pool), *addresses, beyond=surge_nodes)
 
 
 def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:

@@ -11,7 +11,7 @@ import pytest
 from facts import catalog
 from facts.catalog.ages import dated_rows, report
 from facts.catalog.tables import parsed
-from facts.concepts.pool import FlexStart
+from facts.concepts.pool import FlexStart, Pool, Upgrade
 from tests.components import specs
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
@@ -93,3 +93,27 @@ def test_general_knowledge_is_listed() -> None:
     assert report([row("2026-11-01", source="")], date(2026, 11, 25))[0] == (
         "2026-11-01  gke/zones: without a source, general knowledge"
     )
+
+
+ZONES = ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("pool", "gke", "eks"),
+    [
+        (specs.admin_pool(), 1, 2),
+        (specs.cpu_pool(zones=ZONES), 1, 6),
+        (specs.cpu_pool(zones=ZONES, spot=True), 1, 6),
+        (specs.cpu_pool(upgrade=Upgrade(max_unavailable=3)), 0, 3),
+        (specs.cpu_pool(upgrade=Upgrade(max_surge=2, max_unavailable=1)), 2, None),
+        (specs.cpu_pool(upgrade=Upgrade(max_surge=0, max_unavailable=1)), 0, 0),
+        (specs.gpu_pool(zones=ZONES), 0, 0),
+        (specs.gpu_pool(upgrade=Upgrade(max_surge=1)), 1, 0),
+    ],
+)
+def test_quotas_have_room_for_the_nodes_that_an_upgrade_adds(pool: Pool, gke: int, eks: int | None) -> None:
+    for cloud, machine, more in (("gke", "e2-standard-4", gke), ("eks", "m6i.large", eks)):
+        known = catalog.of(cloud)
+        quotas = known.quotas(known.reference_region, [replace(pool, machine_types=(machine,))], 0)
+        (disks,) = [quota.needed for quota in quotas if quota.unit == "GB"]
+        assert more is None or disks == pool.disk_gb * (pool.max_nodes + more)

@@ -94,6 +94,16 @@ def _labels_length(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return f"The node labels have {characters} characters in all, at most {MAX_LABEL_CHARACTERS} are allowed."
 
 
+@TABLE.check("node-pool", "label-of-a-class")
+def _label_of_a_class(pool: Properties, cloud: SimulatedCloud) -> str | None:
+    key = "cloud.google.com/compute-class"
+    name = (at(pool, "nodeConfig.labels") or {}).get(key)
+    taint = {"key": key, "value": name, "effect": "NO_SCHEDULE"}
+    if name is None or any(taint.items() <= each.items() for each in at(pool, "nodeConfig.taints") or []):
+        return None
+    return f'Node labels with key "{key}" are managed by GKE or Kubernetes and must not be manually specified.'
+
+
 @TABLE.check("node-pool", "taints-valid")
 def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
     taints: list[dict[str, Any]] = at(pool, "nodeConfig.taints") or []
