@@ -20,9 +20,13 @@ ROOT = Path(__file__).parents[1]
 _SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 OWN_MACHINES = ROOT / "examples" / "kubeadm.yaml"
 """The one on machines that nobody rents out: tests/program/test_own_machines.py."""
+CONTROL_PLANES = ROOT / "examples" / "kubeadm-ha.yaml"
+"""The one with three control planes: tests/program/test_control_planes.py."""
 EXISTING = ROOT / "examples" / "existing.yaml"
 """The one on a cluster that somebody else made: tests/program/test_existing.py."""
-STACK_FILES = sorted({*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")} - {OWN_MACHINES, EXISTING})
+STACK_FILES = sorted(
+    {*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")} - {OWN_MACHINES, CONTROL_PLANES, EXISTING}
+)
 
 
 def stack_name(file: Path) -> str:

@@ -24,8 +24,8 @@ def declare(
 
 class MachinesProvider(pulumi.ProviderResource):
     """How the plugin logs in to machines or to a cluster: ``inputs`` are ``user``, ``port``, ``jumpHost``,
-    ``skipUnreachable`` and the secret ``privateKey`` (without it: the SSH agent); or ``context`` and the secret
-    ``kubeconfig``."""
+    ``skipUnreachable``, ``controlPlanes`` if there are several, and the secret ``privateKey`` (without it: the SSH
+    agent); or ``context`` and the secret ``kubeconfig``."""
 
     def __init__(self, name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         super().__init__(PLUGIN, name, inputs, opts)

@@ -15,7 +15,7 @@ _KUBEADM: Final = "kubeadm"
 
 
 def read_worker(declared: Declared) -> Iterable[Item]:
-    """``gpucluster-machines:index:Worker``."""
+    """``gpucluster-machines:index:Worker``, and an additional control plane, which is one more node."""
     yield _owned(declared, declared.named("machine", "name"), _KUBEADM, 1)
 
 
@@ -44,6 +44,7 @@ def read_existing_cluster(declared: Declared) -> Iterable[Item]:
 
 READERS: Final[Mapping[str, Reader]] = {
     "gpucluster-machines:index:ControlPlane": read_control_plane,
+    "gpucluster-machines:index:AdditionalControlPlane": read_worker,
     "gpucluster-machines:index:ExistingCluster": read_existing_cluster,
     "gpucluster-machines:index:Nodes": read_nodes,
     "gpucluster-machines:index:Worker": read_worker,

@@ -1,4 +1,4 @@
-"""A cluster of own machines: one with the control plane, the others with or without GPUs."""
+"""A cluster of own machines: one or three with the control plane, the others with or without GPUs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,12 @@ class KubeadmCluster(CloudCluster):
         self._context = Context(settings=settings, own=settings.own, options=options)
         checked = machines.preflight(self._context, f"{name}-preflight")
         self.resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
-        self._admin = pulumi.Output.secret(self.resource.output("adminKubeconfig"))
+        self._additional = [*machines.additional_control_planes(self._context, f"{name}-control-plane", self.resource)]
+        admin = self.resource.output("adminKubeconfig")
+        if self._additional:
+            # Objects are declared after all control planes are there, and deleted before one goes.
+            admin = pulumi.Output.all(admin, *(each.urn for each in self._additional)).apply(lambda each: each[0])
+        self._admin = pulumi.Output.secret(admin)
         user = pulumi.Output.secret(self.resource.output("userKubeconfig"))
         self.kubeconfig = self._admin if settings.own.admin_kubeconfig else user
         certificate = self.resource.output("caCertificate")
@@ -71,7 +76,7 @@ class KubeadmCluster(CloudCluster):
         """The pool's machines as nodes; the admin pool is the control plane."""
         if pool.role == "admin":
             return self.resource
-        return list(machines.workers(self._context, name, pool, self.resource, opts))[-1]
+        return list(machines.workers(self._context, name, pool, self.resource, self._additional, opts))[-1]
 
     def basics(self, objects: AdminObjects) -> None:
         """The pods' network, and volumes on the machines' own disks."""
@@ -108,6 +113,8 @@ def _login(own: OwnMachines) -> dict[str, Any]:
             "user": jump.user or ssh.user,
             "port": jump.port,
         }
+    if len(own.control_planes) > 1:
+        inputs["controlPlanes"] = [machines.machine_input(each) for each in own.control_planes]
     if ssh.skip_unreachable:
         inputs["skipUnreachable"] = list(ssh.skip_unreachable)
     return inputs

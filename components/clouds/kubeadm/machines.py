@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import pulumi
@@ -42,20 +42,17 @@ def preflight(context: Context, name: str) -> CustomResource:
         "serviceCidr": own.service_cidr,
         "software": _software(own),
         **({} if own.load_balancer_range is None else {"loadBalancerRange": own.load_balancer_range}),
+        **_virtual_address(own),
     }
     return declare("Preflight", name, inputs, context.options)
 
 
 def control_plane(context: Context, name: str, after: pulumi.Resource) -> CustomResource:
     """The machine on which ``kubeadm init`` runs."""
-    own, pool = context.own, context.settings.admin_pool
+    own = context.own
     inputs = {
-        **_node(context, own.control_plane, pool),
+        **_plane(context, own.control_plane),
         "kubeadm": configuration.control_plane(context.settings.cluster_name, own),
-        "files": configuration.files(),
-        "encryptSecrets": True,
-        # System pods run on it too.
-        "schedulable": True,
         "user": {"name": USERS, "groups": [USERS]},
     }
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[after]))
@@ -63,23 +60,32 @@ def control_plane(context: Context, name: str, after: pulumi.Resource) -> Custom
     return declare("ControlPlane", name, inputs, options, outputs=outputs)
 
 
+def additional_control_planes(context: Context, name: str, first: CustomResource) -> Iterator[CustomResource]:
+    """The other machines with a control plane; each joins the cluster of the ``first``."""
+    options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[first]))
+    for machine in context.own.control_planes[1:]:
+        inputs = {**_plane(context, machine), **_joins(context, first)}
+        yield declare("AdditionalControlPlane", f"{name}-{machine.name}", inputs, options)
+
+
 def workers(
-    context: Context, name: str, pool: Pool, control_plane: CustomResource, opts: pulumi.ResourceOptions
+    context: Context,
+    name: str,
+    pool: Pool,
+    control_plane: CustomResource,
+    additional: Sequence[CustomResource],
+    opts: pulumi.ResourceOptions,
 ) -> Iterator[CustomResource]:
-    """The machines of a pool, each a node after ``kubeadm join``."""
+    """The machines of a pool, each a node after ``kubeadm join``; upgraded after all control planes."""
     own = context.own
     options = pulumi.ResourceOptions.merge(
-        opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane])
+        opts,
+        pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane, *additional]),
     )
     for machine in own.machines[pool.name]:
         inputs: dict[str, Any] = {
             **_node(context, machine, pool),
-            "controlPlane": {
-                "machine": machine_input(own.control_plane),
-                "kubernetesVersion": control_plane.output("kubernetesVersion"),
-            },
-            "endpoint": control_plane.output("endpoint"),
-            "caHash": control_plane.output("caHash"),
+            **_joins(context, control_plane),
             "kubeadm": [],
             "gpus": pool.gpus_per_node,
         }
@@ -105,9 +111,40 @@ def machine_input(machine: MachineSetting) -> dict[str, Any]:
     }
 
 
+def _plane(context: Context, machine: MachineSetting) -> dict[str, Any]:
+    """What all control planes have; what differs between them would be an API server that answers otherwise."""
+    return {
+        **_node(context, machine, context.settings.admin_pool),
+        "files": configuration.files(),
+        "encryptSecrets": True,
+        # System pods run on it too.
+        "schedulable": True,
+        **_virtual_address(context.own),
+    }
+
+
+def _joins(context: Context, first: CustomResource) -> dict[str, Any]:
+    return {
+        "controlPlane": {
+            "machine": machine_input(context.own.control_plane),
+            "kubernetesVersion": first.output("kubernetesVersion"),
+        },
+        "endpoint": first.output("endpoint"),
+        "caHash": first.output("caHash"),
+    }
+
+
+def _virtual_address(own: OwnMachines) -> dict[str, Any]:
+    return {} if own.virtual_address is None else {"virtualAddress": own.virtual_address}
+
+
 def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
     own = context.own
-    clients = {"apiClients": list(own.authorized_ranges)} if own.authorized_ranges and pool.role == "admin" else {}
+    more: dict[str, Any] = {}
+    if pool.role == "admin" and own.authorized_ranges:
+        more["apiClients"] = list(own.authorized_ranges)
+    if pool.role == "admin" and len(own.control_planes) > 1:
+        more["controlPlanes"] = [each.address for each in own.control_planes]
     addresses = sorted(each.address for machines in own.machines.values() for each in machines)
     ports = {"ports": list(FIREWALL_PORTS)} if own.load_balancer_range is not None else {}
     return {
@@ -115,7 +152,7 @@ def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, An
         "software": _software(own),
         "labels": dict(pool.labels),
         "taints": node_taints(pool.taints),
-        "firewall": {"machines": addresses, "podCidr": own.pod_cidr, **clients, **ports},
+        "firewall": {"machines": addresses, "podCidr": own.pod_cidr, **more, **ports},
     }
 
 

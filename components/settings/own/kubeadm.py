@@ -48,6 +48,7 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
         authorized_ranges=tuple(each.cidr for each in file.network.authorized_networks),
         admin_kubeconfig=file.security.admin_kubeconfig,
         machines=machines,
+        virtual_address=file.admin_pool.virtual_address,
         driver={
             pool.name: entry.driver_version
             for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
@@ -87,10 +88,21 @@ def _machines_apart(file: OwnStackFile) -> Iterator[Problem]:
                 )
             else:
                 owners[value] = path
+    virtual = file.admin_pool.virtual_address
+    for _, machine in file.all_machines():
+        if machine.address == virtual:
+            yield Problem(
+                "adminPool.virtualAddress",
+                f"{virtual} is the address of {machine.name}",
+                "Write an address of the machines' network that nothing has",
+            )
 
 
 def _ranges_apart(file: OwnStackFile) -> Iterator[Problem]:
     """No machine has an address of the pods or services."""
+    addresses = {f"{machine.name} ({machine.address})": machine.address for _, machine in file.all_machines()}
+    if file.admin_pool.virtual_address:
+        addresses["adminPool.virtualAddress"] = file.admin_pool.virtual_address
     network = file.network
     ranges = {"podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
     parts = {key: [IPv4Network(text)] for key, text in ranges.items()}
@@ -99,9 +111,7 @@ def _ranges_apart(file: OwnStackFile) -> Iterator[Problem]:
         parts["loadBalancerRange"] = networks(network.load_balancer_range)
     for key, text in ranges.items():
         inside = [
-            f"{machine.name} ({machine.address})"
-            for _, machine in file.all_machines()
-            if any(IPv4Address(machine.address) in part for part in parts[key])
+            name for name, address in addresses.items() if any(IPv4Address(address) in part for part in parts[key])
         ]
         if inside:
             yield Problem(

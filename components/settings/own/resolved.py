@@ -21,6 +21,7 @@ class OwnMachines:
 
     ``driver`` is the branch of NVIDIA's driver by pool; pools whose machines have one already are not in it.
     ``kernel_modules`` are its kernel modules, ``open`` or ``proprietary``, by pool; else the GPUs decide.
+    ``virtual_address``: of the API server, on whichever control plane works.
     """
 
     ssh: Ssh
@@ -35,11 +36,17 @@ class OwnMachines:
     machines: Mapping[str, tuple[MachineSetting, ...]]
     driver: Mapping[str, str]
     kernel_modules: Mapping[str, str]
+    virtual_address: str | None = None
+
+    @property
+    def control_planes(self) -> tuple[MachineSetting, ...]:
+        """The machines with a control plane, the one of ``kubeadm init`` first."""
+        return self.machines[ADMIN_POOL_NAME]
 
     @property
     def control_plane(self) -> MachineSetting:
-        """The machine with the control plane."""
-        return self.machines[ADMIN_POOL_NAME][0]
+        """The first machine with a control plane."""
+        return self.control_planes[0]
 
 
 @dataclass(frozen=True, kw_only=True)

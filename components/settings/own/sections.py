@@ -233,12 +233,28 @@ class OwnAdminPool(Section):
     """The control plane. System pods run on it too."""
 
     machines: Machines
+    virtual_address: Annotated[Address | None, Field(validate_default=True)] = None
 
     @field_validator("machines")
     @classmethod
-    def _one(cls, value: tuple[MachineSetting, ...]) -> tuple[MachineSetting, ...]:
-        if len(value) > 1:
-            raise wrong("several control planes are not supported yet", f"Write {value[0].name} alone")
+    def _one_or_three(cls, value: tuple[MachineSetting, ...]) -> tuple[MachineSetting, ...]:
+        if len(value) not in (1, 3):
+            raise wrong(
+                f"{len(value)} control planes: etcd works while more than half of them do, so two survive the loss of"
+                " none, and more than three are not supported",
+                f"Write {value[0].name} alone, or three machines",
+            )
+        return value
+
+    @field_validator("virtual_address")
+    @classmethod
+    def _of_three(cls, value: str | None, info: ValidationInfo) -> str | None:
+        machines: tuple[MachineSetting, ...] = info.data.get("machines") or ()
+        if value is None and len(machines) > 1:
+            raise wrong(
+                "three control planes have no virtualAddress",
+                "Write a free address of their network, at which the API server stays when one of them is lost",
+            )
         return value
 
 

@@ -8,15 +8,16 @@ from typing import Any, Final
 
 from machines.errors import OperationError
 from machines.gpus import kernel_modules
-from machines.inputs import CONTROL_PLANE, PREFLIGHT, WORKER
+from machines.inputs import ADDITIONAL_PLANE, CONTROL_PLANE, PREFLIGHT, WORKER
 from machines.kubeadm import ends_soon
 from machines.scripts import VERSION
 from machines.versions import refusal
 from machines.wire import Properties, is_known
 
-_REPLACING: Final = {CONTROL_PLANE: (), WORKER: ("endpoint", "caHash")}
+_REPLACING: Final = {CONTROL_PLANE: (), **dict.fromkeys((ADDITIONAL_PLANE, WORKER), ("endpoint", "caHash"))}
 _FIXED: Final = {
     CONTROL_PLANE: ("kubeadm", "encryptSecrets", "schedulable", "nvidia"),
+    ADDITIONAL_PLANE: ("encryptSecrets", "schedulable"),
     WORKER: ("kubeadm",),
 }
 CORDONED: Final = "gpucluster-machines/cordoned"
@@ -46,6 +47,8 @@ def difference(kind: str, olds: Properties, state: Properties, news: Properties)
         changes |= {"drift"}
     if state.get("facts") and state.get("scripts") != VERSION:
         changes |= {"scripts"}
+    if kind == CONTROL_PLANE and state.get("facts"):
+        _refuse_for_cluster(olds, news)
     if not replaces and state.get("facts"):
         _refuse(kind, olds, state, news, changes)
     return ResourceDiff(frozenset(changes), frozenset(replaces))
@@ -53,6 +56,29 @@ def difference(kind: str, olds: Properties, state: Properties, news: Properties)
 
 def _part(inputs: Properties, key: str) -> Any:
     return (inputs.get("machine") or {}).get(key)
+
+
+def _refuse_for_cluster(olds: Properties, news: Properties) -> None:
+    """What all machines of a cluster, its certificates and its kubeconfigs have of the first control plane."""
+    name, before, after = news["machine"]["name"], olds.get("virtualAddress"), news.get("virtualAddress")
+    if before != after:
+        way = (
+            f"write virtualAddress: {before}"
+            if before
+            else "leave it out, and the cluster has one control plane; for three, write it before the cluster is made"
+        )
+        raise OperationError(
+            f"{name}: the cluster's certificates, kubeconfigs and machines have the address {before or 'of ' + name},"
+            f" so virtualAddress cannot change: {way}. Else take the cluster down first (pulumi destroy)"
+        )
+    parts = ("name", "address")
+    if before and any(_part(olds, part) != _part(news, part) for part in parts):
+        old = olds["machine"]
+        raise OperationError(
+            f"{old['name']} ({old['address']}) is the first control plane and has to be the first in"
+            " adminPool.machines. If it is lost for good, install it anew with this name and address, write its new"
+            " hostKey and `pulumi up`: it joins the others"
+        )
 
 
 def _refuse(kind: str, olds: Properties, state: Properties, news: Properties, changes: set[str]) -> None:
@@ -63,7 +89,7 @@ def _refuse(kind: str, olds: Properties, state: Properties, news: Properties, ch
             f"{name}: {', '.join(fixed)} cannot change on a machine that is in the cluster; "
             + (
                 "remove the machine from the stack file, `pulumi up`, and add it again"
-                if kind == WORKER
+                if kind != CONTROL_PLANE
                 else "change the stack file back, or take the cluster down first (pulumi destroy)"
             )
         )
@@ -93,6 +119,8 @@ def drift(inputs: Properties, state: Properties, facts: Mapping[str, Any], node:
         for unit in ("containerd", "kubelet")
         if facts[unit] != "enabled/active"
     ]
+    if inputs.get("virtualAddress") and facts["keepalived"] != "enabled/active":
+        result.append(f"keepalived is {facts['keepalived'].replace('/', ' and ')}, not enabled and active")
     if facts["changedFiles"]:
         result.append(f"changed since: {facts['changedFiles']}")
     if state.get("kubernetesVersion") not in (None, facts["kubeletVersion"]):

@@ -16,6 +16,8 @@ from machines.wire import Properties, UnknownValue
 
 PREFLIGHT: Final = "gpucluster-machines:index:Preflight"
 CONTROL_PLANE: Final = "gpucluster-machines:index:ControlPlane"
+ADDITIONAL_PLANE: Final = "gpucluster-machines:index:AdditionalControlPlane"
+PLANES: Final = (CONTROL_PLANE, ADDITIONAL_PLANE)
 WORKER: Final = "gpucluster-machines:index:Worker"
 EXISTING_CLUSTER: Final = "gpucluster-machines:index:ExistingCluster"
 NODES: Final = "gpucluster-machines:index:Nodes"
@@ -39,16 +41,18 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED: Final = {
     PREFLIGHT: ("machines", "podCidr", "serviceCidr"),
     CONTROL_PLANE: ("machine", "software", "kubeadm"),
+    ADDITIONAL_PLANE: ("machine", "software", "controlPlane", "endpoint", "caHash", "virtualAddress"),
     WORKER: ("machine", "software", "controlPlane", "endpoint", "caHash"),
     EXISTING_CLUSTER: ("rights", "pools"),
     NODES: ("pool", "labels"),
 }
 _OPTIONAL: Final = {
-    PREFLIGHT: ("software", "disableSwap", "loadBalancerRange"),
+    PREFLIGHT: ("software", "disableSwap", "loadBalancerRange", "virtualAddress"),
     CONTROL_PLANE: (
         "schedulable", "labels", "taints", "firewall", "files", "encryptSecrets", "nvidia", "gpus", "disableSwap",
-        "user",
+        "user", "virtualAddress",
     ),
+    ADDITIONAL_PLANE: ("schedulable", "labels", "taints", "firewall", "files", "encryptSecrets", "disableSwap"),
     WORKER: ("kubeadm", "labels", "taints", "firewall", "nvidia", "gpus", "disableSwap"),
     EXISTING_CLUSTER: (),
     NODES: ("taints", "machines", "selector", "gpus", "count"),
@@ -75,6 +79,12 @@ def configuration_problems(config: Properties) -> list[Problem]:
         problems.append(Problem("jumpHost", "must be a mapping with address and hostKey"))
     elif isinstance(jump, dict):
         problems += _place(jump, "jumpHost")
+    planes = config.get("controlPlanes")
+    if planes is not None and not isinstance(planes, (list, UnknownValue)):
+        problems.append(Problem("controlPlanes", "must be a list of machines"))
+    for number, plane in enumerate(planes if isinstance(planes, list) else ()):
+        if isinstance(plane, dict):
+            problems += _place(plane, f"controlPlanes[{number}]")
     names = config.get("skipUnreachable")
     if names is not None and not isinstance(names, (list, UnknownValue)):
         problems.append(Problem("skipUnreachable", "must be a list of machines' names"))
@@ -98,6 +108,7 @@ def problems_of(resource_type: str, inputs: Properties) -> list[Problem]:
                 ipaddress.ip_network(inputs[key])
             except ValueError:
                 problems.append(Problem(key, f"{inputs[key]!r} is not a range such as 10.244.0.0/16"))
+    problems += _virtual_address(inputs)
     for number, document in enumerate(inputs.get("kubeadm") or []):
         if isinstance(document, dict) and not ({"apiVersion", "kind"} <= {*document}):
             problems.append(Problem(f"kubeadm[{number}]", "has no apiVersion and kind"))
@@ -106,6 +117,18 @@ def problems_of(resource_type: str, inputs: Properties) -> list[Problem]:
         if isinstance(path, str) and not re.fullmatch(r"/etc/kubernetes/gpucluster/[A-Za-z0-9._-]+", path):
             problems.append(Problem(f"files[{number}].path", "must be a file in /etc/kubernetes/gpucluster"))
     return problems
+
+
+def _virtual_address(inputs: Properties) -> Iterator[Problem]:
+    address, machine = inputs.get("virtualAddress"), inputs.get("machine")
+    if address is None or isinstance(address, UnknownValue):
+        return
+    try:
+        ipaddress.IPv4Address(address)
+    except ValueError:
+        yield Problem("virtualAddress", f"{address!r} is not an IPv4 address")
+    if isinstance(machine, dict) and address == machine.get("address"):
+        yield Problem("virtualAddress", f"{address} is the machine's own address; choose a free one")
 
 
 def _machines(inputs: Properties) -> Iterator[Problem]:
@@ -211,7 +234,7 @@ def _node(inputs: Properties) -> Iterator[Problem]:
         yield Problem("nvidia.kernelModules", f"must be {OPEN} or {PROPRIETARY}")
     firewall = inputs.get("firewall")
     if isinstance(firewall, dict):
-        for key in ("machines", "apiClients"):
+        for key in ("machines", "controlPlanes", "apiClients"):
             for address in firewall.get(key) or []:
                 if isinstance(address, str) and not re.fullmatch(r"[A-Za-z0-9./:-]+", address):
                     yield Problem(f"firewall.{key}", f"{address!r} is no address")

@@ -24,18 +24,22 @@ _RENEWED_BEFORE: Final = timedelta(days=30)
 _CONTROL_PLANE_TAINT: Final = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 
 
+def endpoint(inputs: Properties) -> str:
+    """Where the API server of a control plane with these inputs is reached."""
+    return f"https://{inputs.get('virtualAddress') or inputs['machine']['address']}:6443"
+
+
 def init_documents(inputs: Properties, kubernetes_version: str) -> str:
     """For ``kubeadm init``; ``kubernetes_version`` is the installed one, such as v1.34.4."""
     documents = copy.deepcopy(inputs.get("kubeadm") or [])
     init, cluster = _document(documents, "InitConfiguration"), _document(documents, "ClusterConfiguration")
-    taints = list(inputs.get("taints") or [])
-    if not inputs.get("schedulable"):
-        taints.append(_CONTROL_PLANE_TAINT)
-    _register(init, inputs, taints)
+    _register(init, inputs, _plane_taints(inputs))
     if is_address(inputs["machine"]["address"]):
         init.setdefault("localAPIEndpoint", {}).setdefault("advertiseAddress", inputs["machine"]["address"])
     init.setdefault("bootstrapTokens", [{"ttl": "10m0s", "usages": ["signing", "authentication"]}])
     cluster.setdefault("kubernetesVersion", kubernetes_version)
+    if inputs.get("virtualAddress"):
+        cluster["controlPlaneEndpoint"] = endpoint(inputs).removeprefix("https://")
     server = cluster.setdefault("apiServer", {})
     if inputs.get("encryptSecrets", True):
         _argument(server, "encryption-provider-config", f"{_FOLDER}/encryption.yaml")
@@ -53,11 +57,17 @@ def init_documents(inputs: Properties, kubernetes_version: str) -> str:
     return _text(documents)
 
 
-def join_documents(inputs: Properties, token: str) -> str:
-    """For ``kubeadm join`` with ``token``. An expired token would be tried for 5 minutes: here for one."""
+def join_documents(inputs: Properties, token: str, certificate_key: str = "") -> str:
+    """For ``kubeadm join`` with ``token``, as a control plane with the key of the uploaded certificates.
+
+    An expired token would be tried for 5 minutes: here for one.
+    """
     documents = copy.deepcopy(inputs.get("kubeadm") or [])
     join = _document(documents, "JoinConfiguration")
-    _register(join, inputs, list(inputs.get("taints") or []))
+    _register(join, inputs, _plane_taints(inputs) if certificate_key else list(inputs.get("taints") or []))
+    if certificate_key:
+        local = {"advertiseAddress": inputs["machine"]["address"]}
+        join["controlPlane"] = {"localAPIEndpoint": local, "certificateKey": certificate_key}
     server = str(inputs["endpoint"]).removeprefix("https://")
     join["discovery"] = {
         "bootstrapToken": {"apiServerEndpoint": server, "token": token, "caCertHashes": [inputs["caHash"]]}
@@ -93,6 +103,10 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _plane_taints(inputs: Properties) -> list[Any]:
+    return [*(inputs.get("taints") or []), *(() if inputs.get("schedulable") else (_CONTROL_PLANE_TAINT,))]
 
 
 def _document(documents: list[Any], kind: str, api_version: str = _API) -> Properties:

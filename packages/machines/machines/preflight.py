@@ -63,6 +63,7 @@ def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping
         *result,
         *_shared({**known, **{each.name: each.facts for each in candidates}}),
         *_ranges(candidates, inputs),
+        *_virtual_address(candidates, str(inputs.get("virtualAddress") or "")),
     ]
 
 
@@ -219,3 +220,16 @@ def _ranges(candidates: Sequence[Candidate], inputs: Properties) -> Iterator[Pro
                     yield Problem(
                         candidate.name, f"is in the network {network}, which overlaps {key} {each}: choose another"
                     )
+
+
+def _virtual_address(candidates: Sequence[Candidate], address: str) -> Iterator[Problem]:
+    """It moves between machines of one network."""
+    for candidate in candidates if address else ():
+        if candidate.role == "controlPlane":
+            interfaces = [ipaddress.ip_interface(each) for each in candidate.facts["addresses"].split()]
+            networks = [each.network for each in interfaces if each.network.prefixlen < 32]
+            if not any(ipaddress.ip_address(address) in network for network in networks):
+                shown = ", ".join(map(str, networks)) or "no network"
+                yield Problem(
+                    candidate.name, f"is in {shown}, which virtualAddress {address} is not in: choose a free one of it"
+                )

@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from machines import preflight, scripts
-from machines.differences import ResourceDiff, difference, drift, node_changes
+from machines import control_planes, preflight, scripts
+from machines.differences import ResourceDiff, difference, drift
 from machines.errors import OperationError, Problem, Unreachable, all_problems
 from machines.existing.resources import ExistingResources, name_of, problems_of_access
-from machines.inputs import CONTROL_PLANE, EXISTING, PREFLIGHT, WORKER, configuration_problems, problems_of
-from machines.kubeadm import ends_soon, init_documents, join_documents
-from machines.software import (
-    driver_variables,
-    init_variables,
-    preflight_variables,
-    prepare_variables,
-    upgrade_variables,
+from machines.inputs import (
+    ADDITIONAL_PLANE,
+    CONTROL_PLANE,
+    EXISTING,
+    PLANES,
+    PREFLIGHT,
+    WORKER,
+    configuration_problems,
+    problems_of,
 )
+from machines.kubeadm import endpoint, ends_soon, join_documents
+from machines.node import Administration, MachineNode
+from machines.software import driver_variables, preflight_variables, prepare_variables, upgrade_variables
 from machines.ssh import Sessions, SshAccess, SshMachine
 from machines.versions import is_newer
 from machines.wire import UNKNOWN, Properties, is_known
@@ -32,46 +36,29 @@ from machines.wire import UNKNOWN, Properties, is_known
 SECRETS: Final = ("adminKubeconfig", "userKubeconfig", "kubeconfig")
 """Outputs that are marked secret."""
 
+_OF_NODE: Final = ("nodeName", "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift", "scripts")
 _MADE: Final = {
     PREFLIGHT: ("checked", "warnings", "identities"),
     CONTROL_PLANE: (
         "endpoint", "caCertificate", "caHash", "adminKubeconfig", "userKubeconfig",
         "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift", "scripts",
     ),
-    WORKER: ("nodeName", "kubernetesVersion", "containerdVersion", "driverVersion", "facts", "drift", "scripts"),
+    ADDITIONAL_PLANE: _OF_NODE,
+    WORKER: _OF_NODE,
 }  # fmt: skip
 _STABLE_FACTS: Final = (
     "os", "architecture", "kernel", "cpus", "memoryMiB", "hostname", "machineId", "cgroup", "gpus", "gpuIds",
     "nvswitches", "firewall",
 )  # fmt: skip
 _USER_DAYS: Final = 365
-_DRAIN_SECONDS: Final = 600
-_NODE_SECONDS: Final = 90
 _CONNECT_SECONDS: Final = 10
-
-
-@dataclass(frozen=True)
-class _Node:
-    """A machine that is or becomes a node, and the machine where its cluster is administered."""
-
-    kind: str
-    inputs: Properties
-    machine: SshMachine
-    plane: SshMachine
-    log: Any
-
-    @classmethod
-    def of(cls, kind: str, inputs: Properties, log: Any) -> _Node:
-        machine = SshMachine.of(inputs["machine"])
-        plane = SshMachine.of(inputs["controlPlane"]["machine"]) if kind == WORKER else machine
-        return cls(kind, inputs, machine, plane, log)
 
 
 class MachineResources:
     """The provider behind the protocol; one per plugin process."""
 
     def __init__(self) -> None:
-        self._sessions = Sessions(SshAccess())
+        self._use(SshAccess())
         self._one_at_a_time = asyncio.Lock()
         self._existing = ExistingResources({})
 
@@ -81,8 +68,15 @@ class MachineResources:
 
     def configure(self, config: Properties) -> None:
         """Use these settings. In a preview some may be unknown; a preview opens no session."""
-        self._sessions = Sessions(SshAccess.of(config) if is_known(config) else SshAccess())
+        self._use(SshAccess.of(config) if is_known(config) else SshAccess())
         self._existing = ExistingResources(config)
+
+    def _use(self, access: SshAccess) -> None:
+        self._sessions = Sessions(access)
+        self._administration = Administration(self._sessions)
+
+    def _node(self, kind: str, inputs: Properties, log: Any) -> MachineNode:
+        return MachineNode.of(kind, inputs, self._sessions.access, log)
 
     async def check(self, kind: str, inputs: Properties, log: Any) -> tuple[Properties, list[Problem]]:
         """The inputs, completed where a cluster that exists can be asked, and their problems."""
@@ -115,7 +109,7 @@ class MachineResources:
             return name_of(kind, inputs), await asyncio.to_thread(self._existing.create, kind, inputs)
         if kind == PREFLIGHT:
             return "preflight", await self._preflight(inputs, {}, log)
-        return str(inputs["machine"]["name"]), await self._converge(_Node.of(kind, inputs, log), {})
+        return str(inputs["machine"]["name"]), await self._converge(self._node(kind, inputs, log), {})
 
     async def update(self, kind: str, olds: Properties, inputs: Properties, log: Any) -> Properties:
         """The outputs afterwards."""
@@ -123,12 +117,12 @@ class MachineResources:
             return await asyncio.to_thread(self._existing.update, kind, olds, inputs)
         if kind == PREFLIGHT:
             return await self._preflight(inputs, olds, log)
-        node = _Node.of(kind, inputs, log)
+        node = self._node(kind, inputs, log)
         changed = {key for key in inputs if key not in _MADE[kind] and olds.get(key) != inputs[key]}
         changed |= {key for key in ("labels", "taints") if olds.get(key) and key not in inputs}
         current = olds.get("facts") and not olds.get("drift") and olds.get("scripts") == scripts.VERSION
         if changed <= {"labels", "taints"} and current:
-            await self._set_node(node, olds)
+            await self._administration.set(node, olds)
             return {**{key: olds.get(key) for key in _MADE[kind]}, **inputs}
         return await self._converge(node, olds)
 
@@ -138,12 +132,12 @@ class MachineResources:
             return await asyncio.to_thread(self._existing.read, kind, inputs, state)
         if kind == PREFLIGHT:
             return state
-        node = _Node.of(kind, inputs, log)
+        node = self._node(kind, inputs, log)
         try:
             facts = await self._sessions.run(node.machine, scripts.FACTS, {})
-            current = (await self._get_node(node)) if facts["joined"] else None
+            current = (await self._administration.get(node)) if facts["joined"] else None
         except Unreachable as error:
-            if not {node.machine.name, node.plane.name} & self._sessions.access.skip_unreachable:
+            if not {node.machine.name, node.planes[0].name} & self._sessions.access.skip_unreachable:
                 raise OperationError(
                     f"{error}\nTo go on without it, name it in ssh.skipUnreachable of the stack file"
                 ) from None
@@ -158,14 +152,17 @@ class MachineResources:
             return
         if kind == PREFLIGHT:
             return
-        node = _Node.of(kind, inputs, log)
-        skipped = self._sessions.access.skip_unreachable
-        off = await self._is_off(node.machine, skipped, log)
-        if kind == WORKER and not await self._is_off(node.plane, skipped, log):
-            action = "forget" if off else "remove"
-            await self._administer(node, action)
+        node, additional = self._node(kind, inputs, log), kind == ADDITIONAL_PLANE
+        off = await self._is_off(node.machine, log)
+        # Members leave etcd one after the other, and each before its machine is reset.
+        async with self._one_at_a_time if additional else contextlib.nullcontext():
+            if kind != CONTROL_PLANE and await self._is_administered(node):
+                member = node.machine.address if additional else "no"
+                await self._administration.administer(node, "forget" if off else "remove", MEMBER=member)
+            if not off:
+                reset = {"OTHERS": "yes" if additional else "no"}
+                await self._sessions.run(node.machine, scripts.RESET, reset, log.progress)
         if not off:
-            await self._sessions.run(node.machine, scripts.RESET, {}, log.progress)
             await self._sessions.run(node.machine, scripts.RESTORE, {}, log.progress)
 
     def cancel(self) -> None:
@@ -176,11 +173,19 @@ class MachineResources:
         """End the sessions."""
         await self._sessions.close()
 
-    async def _is_off(self, machine: SshMachine, skipped: frozenset[str], log: Any) -> bool:
+    async def _is_administered(self, node: MachineNode) -> bool:
+        """Whether a control plane answers; raises ``OperationError`` if the first does not and is not skipped."""
+        for plane in node.planes[1:]:
+            with contextlib.suppress(Unreachable):
+                await self._sessions.run(plane, scripts.FACTS, {})
+                return True
+        return not await self._is_off(node.planes[0], node.log)
+
+    async def _is_off(self, machine: SshMachine, log: Any) -> bool:
         try:
             await self._sessions.run(machine, scripts.FACTS, {})
         except Unreachable as error:
-            if machine.name not in skipped:
+            if machine.name not in self._sessions.access.skip_unreachable:
                 raise OperationError(
                     f"{error}\nSwitch it on, or name it in ssh.skipUnreachable of the stack file: then it is left as it"
                     " is, and must be cleaned by hand"
@@ -224,31 +229,31 @@ class MachineResources:
         modules = str(entry.get("kernelModules") or "")
         return preflight.Candidate(machine.name, entry["role"], gpus, facts, driver, modules)
 
-    async def _converge(self, node: _Node, olds: Properties) -> Properties:
+    async def _converge(self, node: MachineNode, olds: Properties) -> Properties:
         inputs, run, progress = node.inputs, self._sessions.run, node.log.progress
         facts = await run(node.machine, scripts.FACTS, {})
         before = (olds.get("facts") or {}).get("machineId")
-        if before and before != facts["machineId"]:
+        # A control plane that was installed anew joins the others, and is the same to the users.
+        anew = node.kind in PLANES and bool(node.others) and not facts["joined"]
+        if before and before != facts["machineId"] and not anew:
             raise OperationError(
                 f"{node.machine.name}: another machine (its machine-id is not the one from before) answers at"
                 f" {node.machine.address}; give it a new name in the stack file, so that the old one is removed"
             )
         partial: Properties = {**{key: olds[key] for key in _MADE[node.kind] if key in olds}}
         try:
-            role = "controlPlane" if node.kind == CONTROL_PLANE else "worker"
+            role = "controlPlane" if node.kind in PLANES else "worker"
             if facts["joined"] and _upgrades(inputs, facts["kubeletVersion"]):
                 await self._upgrade(node, role, partial)
             prepared = await run(node.machine, scripts.PREPARE, prepare_variables(inputs, role), progress)
             if inputs.get("nvidia"):
                 await self._driver(node, facts)
-            if node.kind == CONTROL_PLANE:
-                made = await self._init(node, prepared["kubernetesVersion"])
-                made["userKubeconfig"] = await self._user_kubeconfig(node, olds)
-                await _warn_unless_reached(node, made["endpoint"])
+            if node.kind in PLANES:
+                made = await self._control_plane(node, facts, olds, prepared["kubernetesVersion"])
             else:
                 made = {"nodeName": node.machine.name}
                 await self._join(node, facts)
-            await self._set_node(node, olds)
+            await self._administration.set(node, olds)
             facts = await run(node.machine, scripts.FACTS, {})
         except OperationError as error:
             # Without drift the next update would find its inputs in the state, and nothing to do.
@@ -265,52 +270,56 @@ class MachineResources:
             "scripts": scripts.VERSION,
         }
 
-    async def _upgrade(self, node: _Node, role: str, partial: Properties) -> None:
+    async def _upgrade(self, node: MachineNode, role: str, partial: Properties) -> None:
         """First the control plane's pods, beside which everything goes on, then the machine's kubelet, drained.
 
         ``partial`` is told the version from which the cluster cannot go back.
         """
 
         async def step(name: str) -> Properties:
-            variables = upgrade_variables(node.inputs, role, name)
+            variables = upgrade_variables(node.inputs, role, name, first=node.kind == CONTROL_PLANE)
             return await self._sessions.run(node.machine, scripts.UPGRADE, variables, node.log.progress)
 
         async with self._one_at_a_time:
-            if node.kind == CONTROL_PLANE:
+            if node.kind in PLANES:
                 partial["kubernetesVersion"] = (await step("plane"))["kubernetesVersion"]
-            await self._administer(node, "drain")
+            await self._administration.administer(node, "drain")
             await step("node")
-            await self._administer(node, "set", UNCORDON="yes")
+            await self._administration.administer(node, "set", UNCORDON="yes")
 
-    async def _driver(self, node: _Node, facts: Mapping[str, Any]) -> None:
+    async def _driver(self, node: MachineNode, facts: Mapping[str, Any]) -> None:
         """Install, restart if the module cannot be loaded otherwise; a node in use is drained first, one at a time."""
         branch = str(node.inputs["nvidia"]["driver"])
         if facts["joined"] and not facts["driverVersion"].startswith(f"{branch}."):
             async with self._one_at_a_time:
-                await self._administer(node, "drain")
+                await self._administration.administer(node, "drain")
                 await self._install_driver(node, facts)
-                await self._administer(node, "set", UNCORDON="yes")
+                await self._administration.administer(node, "set", UNCORDON="yes")
         else:
             await self._install_driver(node, facts)
 
-    async def _install_driver(self, node: _Node, facts: Mapping[str, Any]) -> None:
+    async def _install_driver(self, node: MachineNode, facts: Mapping[str, Any]) -> None:
         run, progress = self._sessions.run, node.log.progress
         answer = await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, facts, False), progress)
         if answer.get("reboot") == "yes":
             await self._sessions.reboot(node.machine, facts["boot"], progress)
             await run(node.machine, scripts.DRIVER, driver_variables(node.inputs, facts, True), progress)
 
-    async def _init(self, node: _Node, version: str) -> Properties:
-        variables = init_variables(node.inputs, init_documents(node.inputs, version))
-        answer = await self._sessions.run(node.machine, scripts.INIT, variables, node.log.progress)
-        return {
-            "endpoint": f"https://{node.machine.address}:6443",
+    async def _control_plane(self, node: MachineNode, facts: Properties, olds: Properties, version: str) -> Properties:
+        answer = await control_planes.serve(self._sessions, self._one_at_a_time, node, facts, olds, version)
+        if node.kind == ADDITIONAL_PLANE:
+            return {"nodeName": node.machine.name}
+        made = {
+            "endpoint": endpoint(node.inputs),
             "caCertificate": base64.b64decode(answer["caCertificate"]).decode(),
             "caHash": answer["caHash"],
             "adminKubeconfig": base64.b64decode(answer["adminKubeconfig"]).decode(),
+            "userKubeconfig": await self._user_kubeconfig(node, olds),
         }
+        await _warn_unless_reached(node, made["endpoint"])
+        return made
 
-    async def _user_kubeconfig(self, node: _Node, olds: Properties) -> str:
+    async def _user_kubeconfig(self, node: MachineNode, olds: Properties) -> str:
         """The one from before while it is valid and its input the same: no update changes it. Empty without a user."""
         user = node.inputs.get("user")
         if not user:
@@ -327,46 +336,25 @@ class MachineResources:
         answer = await self._sessions.run(node.machine, scripts.USER, variables, node.log.progress)
         return base64.b64decode(answer["userKubeconfig"]).decode()
 
-    async def _join(self, node: _Node, facts: Mapping[str, Any]) -> None:
+    async def _join(self, node: MachineNode, facts: Mapping[str, Any]) -> None:
         """With a token of its own, which is deleted whatever happens; without one where the machine has joined."""
-        run, inputs, token = self._sessions.run, node.inputs, {"NODE_NAME": node.machine.name}
+        run, inputs = self._sessions.run, node.inputs
+        token = {"NODE_NAME": node.machine.name, "CONTROL_PLANE": "no"}
         variables = {"CA_HASH": inputs["caHash"], "JOIN_CONFIG": "", "RESTART": "no"}
         if facts["joined"]:
-            if facts["joined"] == inputs["caHash"] and await self._get_node(node) is None:
+            if facts["joined"] == inputs["caHash"] and await self._administration.get(node) is None:
                 variables["RESTART"] = "yes"  # a kubelet registers its node when it starts
             await run(node.machine, scripts.JOIN, variables, node.log.progress)
             return
         try:
-            answer = await run(node.plane, scripts.TOKEN, {**token, "ACTION": "create"})
+            answer = await self._administration.run(node, scripts.TOKEN, {**token, "ACTION": "create"})
             variables["JOIN_CONFIG"] = join_documents(inputs, answer["token"])
             await run(node.machine, scripts.JOIN, variables, node.log.progress)
         finally:
-            await run(node.plane, scripts.TOKEN, {**token, "ACTION": "delete"}, always=True)
-
-    async def _administer(self, node: _Node, action: str, **more: str) -> Properties:
-        variables = {"NODE_NAME": node.machine.name, "ACTION": action, "DRAIN_SECONDS": str(_DRAIN_SECONDS)}
-        variables |= dict.fromkeys(("LABELS", "TAINTS", "TAINTS_REMOVED"), "") | {"UNCORDON": "no"} | more
-        return await self._sessions.run(node.plane, scripts.NODE, variables, node.log.progress)
-
-    async def _get_node(self, node: _Node) -> Properties | None:
-        return (await self._administer(node, "get"))["node"]
-
-    async def _set_node(self, node: _Node, olds: Properties) -> None:
-        """Labels and taints that are ours; the node appears some seconds after its kubelet has started."""
-        deadline = asyncio.get_running_loop().time() + _NODE_SECONDS
-        while (known := await self._get_node(node)) is None:
-            if asyncio.get_running_loop().time() > deadline:
-                raise OperationError(
-                    f"{node.machine.name}: its kubelet has not registered the node within {_NODE_SECONDS} s; look at"
-                    " journalctl -u kubelet there"
-                )
-            await asyncio.sleep(2)
-        changes = node_changes(node.inputs, olds, known)
-        if changes:
-            await self._administer(node, "set", **changes)
+            await self._administration.run(node, scripts.TOKEN, {**token, "ACTION": "delete"}, always=True)
 
 
-async def _warn_unless_reached(node: _Node, endpoint: str) -> None:
+async def _warn_unless_reached(node: MachineNode, endpoint: str) -> None:
     """Of an API server that this computer gets no answer from, which is what a firewall or a jump host leaves it with.
 
     A refused connection is an answer.

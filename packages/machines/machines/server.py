@@ -191,7 +191,7 @@ def _configuration(struct: Struct) -> Properties:
 
 
 def _parsed(key: str, value: Any) -> Any:
-    if key in ("port", "jumpHost", "skipUnreachable") and isinstance(value, str):
+    if key in ("port", "jumpHost", "skipUnreachable", "controlPlanes") and isinstance(value, str):
         try:
             return json.loads(value)
         except ValueError:

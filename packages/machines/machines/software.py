@@ -39,16 +39,18 @@ def prepare_variables(inputs: Properties, role: str) -> dict[str, str]:
         "OWNER": f"{role} {inputs['machine']['name']}",
         "ROLE": role,
         "FIREWALL_MACHINES": " ".join(firewall.get("machines") or []),
+        "FIREWALL_PLANES": " ".join(firewall.get("controlPlanes") or []),
         "FIREWALL_CLIENTS": " ".join(firewall.get("apiClients") or []),
         "MACHINE_PORTS": " ".join(firewall.get("ports") or []),
         "FIREWALL_PODS": firewall.get("podCidr") or "",
     }
 
 
-def upgrade_variables(inputs: Properties, role: str, step: str) -> dict[str, str]:
-    """Of the phase upgrade; ``step``: plane or node."""
+def upgrade_variables(inputs: Properties, role: str, step: str, *, first: bool) -> dict[str, str]:
+    """Of the phase upgrade; ``step``: plane or node. ``first``: of the control planes, the one that decides."""
     etcd = scripts.on_machine("gpucluster-etcd")
-    return {**_kubernetes(inputs["software"]), "ROLE": role, "STEP": step, "ETCD_SCRIPT": etcd}
+    steps = {"ROLE": role, "STEP": step, "FIRST": _flag(first)}
+    return {**_kubernetes(inputs["software"]), **steps, "ETCD_SCRIPT": etcd}
 
 
 def driver_variables(inputs: Properties, facts: Mapping[str, Any], after_reboot: bool) -> dict[str, str]:
@@ -65,14 +67,24 @@ def driver_variables(inputs: Properties, facts: Mapping[str, Any], after_reboot:
     }
 
 
-def init_variables(inputs: Properties, documents: str) -> dict[str, str]:
-    """Of the phase init."""
+def init_variables(
+    inputs: Properties, *, init: str = "", join: str = "", encryption: str = "", ca_hash: str = ""
+) -> dict[str, str]:
+    """Of the phase init: with the documents ``join``, the machine joins the cluster whose CA has the hash.
+
+    ``encryption``: the cluster's configuration of encryption, in base64.
+    """
     files = {file["path"]: file["content"] for file in inputs.get("files") or []}
     return {
-        "INIT_CONFIG": documents,
+        "INIT_CONFIG": init,
+        "JOIN_CONFIG": join,
+        "CA_HASH": ca_hash or inputs.get("caHash") or "",
         "ETCD_SCRIPT": scripts.on_machine("gpucluster-etcd"),
         "ENCRYPT": _flag(inputs.get("encryptSecrets", True)),
+        "ENCRYPTION": encryption,
         "FILES": _encoded(files),
+        "ADDRESS": inputs["machine"]["address"],
+        "VIRTUAL_ADDRESS": inputs.get("virtualAddress") or "",
     }
 
 

@@ -49,6 +49,7 @@ class SshAccess:
     private_key: str | None = field(default=None, repr=False)
     jump_host: SshMachine | None = None
     skip_unreachable: frozenset[str] = frozenset()
+    control_planes: tuple[SshMachine, ...] = ()
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> SshAccess:
@@ -60,6 +61,7 @@ class SshAccess:
             config.get("privateKey") or None,
             SshMachine.of(jump, "the jump host") if jump else None,
             frozenset(config.get("skipUnreachable") or ()),
+            tuple(SshMachine.of(each) for each in config.get("controlPlanes") or ()),
         )
 
 

@@ -20,6 +20,9 @@ from machines.resources import MachineResources
 CORDONED = "gpucluster-machines/cordoned"
 CA_HASH = "sha256:" + "a" * 64
 TOKEN = "abcdef.0123456789abcdef"
+CERTIFICATE_KEY = "c" * 64
+ENCRYPTION = base64.b64encode(b"the cluster's key").decode()
+VIRTUAL = "127.0.0.9"
 KUBECONFIG = "apiVersion: v1\nclient-key-data: c2VjcmV0\n"
 POD_CIDR, SERVICE_CIDR = "10.244.0.0/16", "10.96.0.0/16"
 
@@ -30,8 +33,8 @@ FACTS: dict[str, Any] = {
     "secureBoot": "off", "mok": "none", "headers": "present", "gpus": 0, "nvswitches": 0, "gpuIds": "",
     "driverVersion": "", "driverGpus": 0, "containerdVersion": "1.7.24", "kubeletVersion": "v1.34.4",
     "kubeadmVersion": "v1.34.4", "containerd": "enabled/active", "kubelet": "enabled/active",
-    "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "", "nvlink5": 0, "fabricManager": "",
-    "conflicts": "", "firewall": "none", "joined": "",
+    "keepalived": "enabled/active", "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "",
+    "nvlink5": 0, "fabricManager": "", "conflicts": "", "firewall": "none", "joined": "",
     "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
 }  # fmt: skip
 
@@ -64,6 +67,7 @@ class SimulatedMachine:
     broken: dict[str, str | None] = field(default_factory=dict)
     nodes: dict[str, Any] = field(default_factory=dict)
     tokens: set[str] = field(default_factory=set)
+    members: set[str] = field(default_factory=set)
     sudo: bool = True
     reboot_needed: bool = False
     plane: SimulatedMachine | None = None
@@ -126,9 +130,12 @@ class SimulatedMachine:
         if error is None:
             process.get_extra_info("connection").abort()
             return
-        answer = {"error": error} if error else getattr(self, f"_{phase}", lambda _: {})(variables)
+        try:
+            answer = {"error": error} if error else getattr(self, f"_{phase}", lambda _: {})(variables)
+        except AssertionError as wrong:  # the session would wait for an answer
+            answer = {"error": f"{phase}: {wrong}"}
         process.stdout.write(f"{json.dumps(answer)}\n")
-        process.exit(1 if error else 0)
+        process.exit(1 if "error" in answer else 0)
 
     def _facts(self, _: dict[str, str]) -> dict[str, Any]:
         return {**self.facts, "time": time.time()}
@@ -139,6 +146,9 @@ class SimulatedMachine:
 
     def _upgrade(self, variables: dict[str, str]) -> dict[str, Any]:
         version = f"v{variables['KUBERNETES_VERSION']}"
+        if variables["STEP"] == "plane" and self.plane is not self:
+            assert self.plane is not None
+            assert self.plane.facts["kubeletVersion"] == version, "the first control plane is upgraded before"
         if variables["STEP"] == "node":
             assert self.plane is not None
             assert CORDONED in self.plane.nodes[self.name]["metadata"]["annotations"], "a drained node"
@@ -151,8 +161,13 @@ class SimulatedMachine:
         self.facts |= {"driverVersion": f"{variables['DRIVER_BRANCH']}.95.05", "driverGpus": self.facts["gpus"]}
         return {"driverVersion": self.facts["driverVersion"], "driverGpus": self.facts["gpus"]}
 
-    def _init(self, _: dict[str, str]) -> dict[str, Any]:
+    def _init(self, variables: dict[str, str]) -> dict[str, Any]:
+        if variables["JOIN_CONFIG"]:
+            assert self.plane is not None
+            assert self.nodes is self.plane.nodes, "a cluster to join"
+            assert self.name in self.tokens, "a token exists while the machine joins"
         self.facts |= {"joined": CA_HASH, "controlPlane": "yes", "certificatesEnding": ""}
+        self.members.add(self.name)
         self.nodes.setdefault(self.name, {"metadata": {"labels": {}}, "spec": {}})
         secret = {"caCertificate": "-----BEGIN CERTIFICATE-----", "adminKubeconfig": KUBECONFIG}
         return {"caHash": CA_HASH, **{key: base64.b64encode(text.encode()).decode() for key, text in secret.items()}}
@@ -166,14 +181,20 @@ class SimulatedMachine:
         return {}
 
     def _token(self, variables: dict[str, str]) -> dict[str, Any]:
+        assert self.facts["controlPlane"], "only a control plane makes tokens"
         self.tokens.discard(variables["NODE_NAME"])
         if variables["ACTION"] == "create":
             self.tokens.add(variables["NODE_NAME"])
+            if variables["CONTROL_PLANE"] == "yes":
+                return {"token": TOKEN, "certificateKey": CERTIFICATE_KEY, "encryption": ENCRYPTION}
             return {"token": TOKEN}
         return {}
 
     def _node(self, variables: dict[str, str]) -> dict[str, Any]:
         name, action = variables["NODE_NAME"], variables["ACTION"]
+        if not self.facts["controlPlane"]:
+            assert action in ("remove", "forget"), "only a control plane administers"
+            return {"controlPlane": "no"}
         if action == "get":
             return {"node": self.nodes.get(name)}
         if action == "set":
@@ -193,6 +214,12 @@ class SimulatedMachine:
             self.nodes[name]["metadata"].setdefault("annotations", {})[CORDONED] = "yes"
         if action in ("remove", "forget"):
             self.nodes.pop(name, None)
+            if variables["MEMBER"] != "no":
+                self.members.discard(name)
+        return {}
+
+    def _reset(self, variables: dict[str, str]) -> dict[str, Any]:
+        assert variables["OTHERS"] == "no" or self.name not in self.members, "the member has left etcd"
         return {}
 
     def _restore(self, _: dict[str, str]) -> dict[str, Any]:
@@ -209,14 +236,19 @@ class Site:
         self.log = Lines()
 
     async def __aenter__(self) -> Site:
-        user = asyncssh.generate_private_key("ssh-ed25519")
+        self.user = user = asyncssh.generate_private_key("ssh-ed25519")
         for machine in self.machines:
-            machine.plane = self.machines[0]
+            machine.plane = first = self.machines[0]
+            # One cluster, whichever control plane answers for it.
+            machine.nodes, machine.tokens, machine.members = first.nodes, first.tokens, first.members
             await machine.start(user)
         self.private_key = user.export_private_key().decode()
         self.resources = MachineResources()
-        self.resources.configure({"privateKey": self.private_key, **self.config})
+        self.configure(**self.config)
         return self
+
+    def configure(self, **config: Any) -> None:
+        self.resources.configure({"privateKey": self.private_key, **config})
 
     async def __aexit__(self, *_: object) -> None:
         await self.resources.close()
@@ -244,6 +276,11 @@ def worker(machine: SimulatedMachine, plane: SimulatedMachine, **more: Any) -> d
         "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}],
         **more,
     }
+
+
+def additional(machine: SimulatedMachine, first: SimulatedMachine, **more: Any) -> dict[str, Any]:
+    inputs = {key: value for key, value in worker(machine, first).items() if key not in ("labels", "taints")}
+    return {**inputs, "virtualAddress": VIRTUAL, **more}
 
 
 def preflight(*machines: SimulatedMachine, gpus: int = 0) -> dict[str, Any]:

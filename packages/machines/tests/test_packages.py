@@ -183,6 +183,7 @@ def test_ufw_opens_the_ports_that_the_cluster_needs_and_no_others(role: str, mac
     program(machine, "ufw", "if [ $1 = status ]; then echo 'Status: active'; fi")
     values = "MACHINE_PORTS='7946/tcp 7946/udp' "
     values += f"FIREWALL_MACHINES=192.0.2.1 FIREWALL_CLIENTS=198.51.100.1 FIREWALL_PODS=10.244.0.0/16 ROLE={role}"
+    values += " FIREWALL_PLANES=" + ("192.0.2.2" if role == "controlPlane" else "")
     run_common(f"lock; {values}; firewall", machine, "prepare")
     rules = {
         "allow from 192.0.2.1 to any port 10250 proto tcp",
@@ -196,6 +197,8 @@ def test_ufw_opens_the_ports_that_the_cluster_needs_and_no_others(role: str, mac
     if role == "controlPlane":
         sources = ("192.0.2.1", "198.51.100.1", "10.244.0.0/16")
         rules |= {f"allow from {source} to any port 6443 proto tcp" for source in sources}
+        rules |= {"allow from 192.0.2.2 to any port 2379:2380 proto tcp", "allow from 192.0.2.2 to any proto vrrp"}
+        rules |= {"--dry-run allow from 192.0.2.2 to any proto vrrp"}  # whether ufw knows it
     assert {line.removesuffix(" comment gpucluster") for line in calls(machine, "ufw")} - {"ufw status"} == {
         f"ufw {rule}" for rule in rules
     }

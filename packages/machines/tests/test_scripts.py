@@ -21,7 +21,7 @@ from packages.machines.tests.simulated import FACTS, SimulatedMachine, control_p
 FOLDER = Path(scripts.__file__).with_name("scripts")
 PHASES = [each for each in vars(scripts).values() if isinstance(each, Phase)]
 TEXT: Any = {"check": True, "capture_output": True, "text": True}
-NODE_VARIABLES = ("NODE_NAME", "ACTION", "DRAIN_SECONDS", "LABELS", "TAINTS", "TAINTS_REMOVED", "UNCORDON")
+NODE_VARIABLES = ("NODE_NAME", "ACTION", "DRAIN_SECONDS", "LABELS", "TAINTS", "TAINTS_REMOVED", "UNCORDON", "MEMBER")
 
 
 def test_scripts_and_plugin_agree_on_their_version() -> None:
@@ -47,12 +47,13 @@ def test_a_phase_reads_only_variables_that_the_plugin_sends(phase: Phase) -> Non
     inputs = {**control_plane(SimulatedMachine("m")), "nvidia": {"driver": "580"}, "software": software()}
     sent = {
         "prepare": prepare_variables(inputs, "worker"),
-        "upgrade": upgrade_variables(inputs, "worker", "node"),
+        "upgrade": upgrade_variables(inputs, "worker", "node", first=False),
         "driver": driver_variables(inputs, FACTS, False),
         "facts": ("SOURCES",),
-        "init": init_variables(inputs, ""),
+        "init": init_variables(inputs),
         "join": ("CA_HASH", "JOIN_CONFIG", "RESTART"),
-        "token": ("NODE_NAME", "ACTION"),
+        "token": ("NODE_NAME", "ACTION", "CONTROL_PLANE"),
+        "reset": ("OTHERS",),
         "node": NODE_VARIABLES,
         "user": ("ADDRESS", "USER_NAME", "GROUPS_OF_USER", "HOURS"),
     }.get(phase.name, ())
@@ -71,7 +72,7 @@ def run_common(body: str, folder: Path, phase: str = "") -> str:
     text = text.replace("/var/log/", f"{folder}/").replace("/run/lock", f"{folder}/lock")
     text = text.replace("PATH=/usr/local/sbin", f"PATH={folder}/bin").replace("/etc/kubernetes", f"{folder}/kubernetes")
     text = re.sub(
-        r"/(etc/(?:apt|containerd|modules-load.d|systemd|nvidia-container-runtime)|proc/sys|sys/bus/pci)\b",
+        r"/(etc/(?:apt|containerd|keepalived|modules-load.d|systemd|nvidia-container-runtime)|proc/sys|sys/bus/pci)\b",
         rf"{folder}/\1",
         text,
     )
@@ -214,10 +215,34 @@ def test_files_of_the_api_server_are_marked_while_it_has_not_read_them(tmp_path:
     script = (FOLDER / "init.sh").read_text()
     for content, marked in (("a", True), ("a", False), ("b", True)):
         mark.unlink(missing_ok=True)
-        variables = init_variables({"files": [{"path": str(file), "content": content}]}, "")
+        variables = init_variables(
+            {"machine": {"address": "192.0.2.1"}, "files": [{"path": str(file), "content": content}]}
+        )
         body = f"PATH=$PATH:/usr/bin:/bin\nFILES='{variables['FILES']}'\n{script}\nfiles"
         assert run_common(body, tmp_path) == ""
         assert (file.read_text(), mark.exists()) == (content, marked)
+
+
+def test_keepalived_holds_the_shared_address_where_the_api_server_is_ready(tmp_path: Path) -> None:
+    state, program = tmp_path / "state", tmp_path / "bin" / "ip"
+    state.mkdir()
+    (state / "files").touch()
+    (state / "initialised").touch()
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho '1: lo inet 127.0.0.1/8'\necho '2: eno1 inet 192.0.2.11/24'\n")
+    program.chmod(0o755)
+    body = (
+        'PATH=$PATH:/usr/bin:/bin\nhas() { :; }\nrun() { echo "$*"; }\n'
+        "VIRTUAL_ADDRESS=192.0.2.9 ADDRESS=192.0.2.11\nvirtual_address"
+    )
+    printed = run_common(body, tmp_path, "init")
+    assert printed.splitlines() == ["systemctl enable keepalived", "systemctl restart keepalived"]
+    text = (tmp_path / "etc" / "keepalived" / "keepalived.conf").read_text()
+    for line in ("interface eno1", "192.0.2.9/32 dev eno1", "virtual_router_id 10", "priority 100", "weight -50"):
+        assert f"  {line}\n" in text
+    assert run_common(body, tmp_path, "init").splitlines()[-1] == "systemctl start keepalived"
+    (state / "files").write_text("")
+    assert "a keepalived with a configuration of its own" in run_common(body, tmp_path, "init")
 
 
 def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:

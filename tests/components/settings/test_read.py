@@ -23,7 +23,7 @@ from facts import catalog
 from facts.catalog import Resources, SystemPod
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT, Pool, size_taint
-from tests.stacks import EXISTING, OWN_MACHINES
+from tests.stacks import CONTROL_PLANES, EXISTING, OWN_MACHINES
 from tests.tables import cases
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -57,7 +57,9 @@ def refused(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "file", [file for file in STACKS if file not in (OWN_MACHINES, EXISTING)], ids=lambda file: file.stem
+    "file",
+    [file for file in STACKS if file not in (OWN_MACHINES, CONTROL_PLANES, EXISTING)],
+    ids=lambda file: file.stem,
 )
 def test_every_shipped_stack_is_valid_and_priced(file: Path) -> None:
     settings = from_stack_file(file)

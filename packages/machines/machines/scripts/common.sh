@@ -3,7 +3,7 @@
 # A phase says what it does on standard error; its last line on standard output is one JSON object.
 # What it runs goes to the log, never to the session: tokens and keys are in no argument and in no message.
 # shellcheck disable=SC2034 # the phases read it
-SCRIPTS_VERSION=2
+SCRIPTS_VERSION=3
 set -eu
 umask 022
 export LC_ALL=C PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
@@ -251,7 +251,8 @@ hold() {
 
 api_ready() {
   until=$(($(date +%s) + 300))
-  until kubectl --kubeconfig "$admin" get --raw /readyz >/dev/null 2>&1; do
+  # This machine's own, also where the kubeconfig has an address that several share.
+  until kubectl --kubeconfig "$admin" --server https://127.0.0.1:6443 --tls-server-name kubernetes get --raw /readyz >/dev/null 2>&1; do
     [ "$(date +%s)" -lt "$until" ] || fail "the API server does not answer; look at it with: crictl ps -a, journalctl -u kubelet"
     sleep 2
   done

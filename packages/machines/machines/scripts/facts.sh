@@ -32,6 +32,7 @@ main() {
   member kubeadmVersion "$(kubeadm version -o short 2>/dev/null || :)"
   member containerd "$(unit containerd)"
   member kubelet "$(unit kubelet)"
+  member keepalived "$(unit keepalived)"
   member notHeld "$(not_held)"
   member conflicts "$(for package in docker.io docker-ce containerd.io cri-o k3s microk8s; do if has "$package"; then printf '%s ' "$package"; fi; done)"
   # shellcheck disable=SC2086

@@ -1,10 +1,13 @@
 # shellcheck shell=sh disable=SC2154
-# The control plane: kubeadm init, once. Answers what others need to join and to reach it.
+# A control plane, once: kubeadm init, or with JOIN_CONFIG kubeadm join. Answers what others need to join and to reach it.
 main() {
   lock
   members=''
-  if [ -e "$state/initialised" ]; then
+  if [ -e "$state/initialised" ] && [ -z "$JOIN_CONFIG" ]; then
+    hash=$(ca_hash /etc/kubernetes/pki/ca.crt)
+    [ -z "$CA_HASH" ] || [ "$hash" = "$CA_HASH" ] || fail "the machine is a control plane of another cluster (its CA is $hash); take it out there (kubeadm reset) first"
     run systemctl enable --now kubelet
+    virtual_address
     renew
     files
     if [ -e "$state/files-changed" ]; then
@@ -12,6 +15,8 @@ main() {
       restart kube-apiserver
     fi
   else
+    # It was a control plane of this cluster, which no longer knows it.
+    if [ -e "$state/initialised" ]; then mv -f "$state/initialised" "$state/init"; fi
     if [ -e /etc/kubernetes/kubelet.conf ] && [ ! -e /etc/kubernetes/pki/ca.key ]; then
       fail "the machine is a worker of another cluster; take it out there (kubeadm reset) first"
     fi
@@ -19,8 +24,9 @@ main() {
       fail "the machine is the control plane of another cluster; take that down (kubeadm reset) first"
     fi
     if [ -e "$state/init" ]; then
-      say "an earlier kubeadm init did not end; it is undone first"
+      say "an earlier attempt did not end; it is undone first"
       run kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
+      if [ -n "$JOIN_CONFIG" ] && [ -d /var/lib/etcd ]; then find /var/lib/etcd -mindepth 1 -delete; fi
     fi
     touch "$state/init"
     mkdir -p /etc/kubernetes/gpucluster
@@ -30,12 +36,20 @@ main() {
     mkdir -p /run/gpucluster-machines
     chmod 700 /run/gpucluster-machines
     trap 'rm -rf /run/gpucluster-machines' EXIT
-    printf '%s\n' "$INIT_CONFIG" >/run/gpucluster-machines/init.yaml
-    say "kubeadm init (some minutes)"
+    (umask 077 && printf '%s\n' "${JOIN_CONFIG:-$INIT_CONFIG}" >/run/gpucluster-machines/kubeadm.yaml)
     run systemctl enable kubelet
-    run kubeadm init --config /run/gpucluster-machines/init.yaml --skip-token-print --skip-certificate-key-print
+    if [ -n "$JOIN_CONFIG" ]; then
+      say "kubeadm join as a control plane (some minutes)"
+      run kubeadm join --config /run/gpucluster-machines/kubeadm.yaml
+    else
+      # kubeadm asks the API server at the address that all machines will use.
+      virtual_address
+      say "kubeadm init (some minutes)"
+      run kubeadm init --config /run/gpucluster-machines/kubeadm.yaml --skip-token-print --skip-certificate-key-print
+    fi
     rm -f "$state/init"
     touch "$state/initialised"
+    if [ -n "$JOIN_CONFIG" ]; then virtual_address; fi
   fi
   rm -f "$state/files-changed"
   etcd_snapshots
@@ -85,9 +99,13 @@ files() {
   done
 }
 
-# A key of this machine's own, which never leaves it: https://kubernetes.io/docs/tasks/administer-cluster/encrypt-data/
+# The cluster's key, which the first control plane makes: https://kubernetes.io/docs/tasks/administer-cluster/encrypt-data/
 encryption() {
   file=/etc/kubernetes/gpucluster/encryption.yaml
+  if [ -n "$ENCRYPTION" ]; then
+    (umask 077 && printf '%s' "$ENCRYPTION" | base64 -d >"$file")
+    return
+  fi
   if [ -s "$file" ]; then return; fi
   (
     umask 077
@@ -101,4 +119,56 @@ resources:
   - identity: {}
 EOF
   )
+}
+
+# keepalived gives the shared address to a control plane whose own API server is ready. All have the same priority, so
+# that it stays where it is until that changes. https://keepalived.org/manpage.html
+virtual_address() {
+  if [ -z "$VIRTUAL_ADDRESS" ]; then return; fi
+  file=/etc/keepalived/keepalived.conf
+  if [ -e "$file" ] && ! grep -qsxF "$file" "$state/files"; then
+    fail "the machine has a keepalived with a configuration of its own; remove it first (sudo apt-get purge keepalived)"
+  fi
+  link=$(ip -o -4 addr show | awk -v own="$ADDRESS" '{ split($4, part, "/"); if (part[1] == own) { print $2; exit } }')
+  [ -n "$link" ] || fail "no network interface has the address $ADDRESS"
+  changed=no
+  put "$file" 644 <<EOF
+global_defs {
+  script_user nobody nogroup
+}
+vrrp_script api {
+  script "/usr/bin/curl --silent --fail --insecure --max-time 4 --output /dev/null https://127.0.0.1:6443/readyz"
+  interval 3
+  timeout 5
+  fall 3
+  rise 2
+  weight -50
+  init_fail
+}
+vrrp_instance api {
+  interface $link
+  state BACKUP
+  virtual_router_id $((${VIRTUAL_ADDRESS##*.} % 255 + 1))
+  priority 100
+  virtual_ipaddress {
+    $VIRTUAL_ADDRESS/32 dev $link
+  }
+  track_script {
+    api
+  }
+}
+EOF
+  if ! has keepalived; then
+    say "keepalived, for $VIRTUAL_ADDRESS"
+    apt update
+    install_packages keepalived
+  fi
+  run systemctl enable keepalived
+  if [ "$changed" = yes ]; then run systemctl restart keepalived; else run systemctl start keepalived; fi
+  if [ -e "$state/initialised" ]; then return; fi
+  until=$(($(date +%s) + 60))
+  until ip -o -4 addr show dev "$link" | grep -qF " $VIRTUAL_ADDRESS/32 "; do
+    [ "$(date +%s)" -lt "$until" ] || fail "keepalived does not take $VIRTUAL_ADDRESS: does another machine have it? See journalctl -u keepalived there"
+    sleep 1
+  done
 }

@@ -1,13 +1,20 @@
 # shellcheck shell=sh disable=SC2154
 # On the control plane: the Node object of a machine. ACTION get (answers the object), set, drain,
-# remove (drained), forget (not drained, for a machine that is off).
+# remove (drained), forget (not drained, for a machine that is off). MEMBER: no, or the address of the member of etcd that
+# the last two remove as well; with one that nobody has, it is known by its name.
 cordoned=gpucluster-machines/cordoned
 main() {
   members=''
   if [ ! -e "$admin" ]; then
+    member controlPlane no
     case $ACTION in remove | forget) answer; return ;; *) fail "the machine is no control plane (any more)" ;; esac
   fi
-  if ! kubectl --kubeconfig "$admin" get --raw /readyz >/dev/null 2>&1; then fail "the API server does not answer; look at it with: crictl ps -a, journalctl -u kubelet"; fi
+  # An address that several control planes share takes some seconds to move.
+  until=$(($(date +%s) + 60))
+  until kubectl --kubeconfig "$admin" get --raw /readyz >/dev/null 2>&1; do
+    [ "$(date +%s)" -lt "$until" ] || fail "the API server does not answer; look at it with: crictl ps -a, journalctl -u kubelet"
+    sleep 2
+  done
   case $ACTION in
     get)
       object=$(kubectl --kubeconfig "$admin" get node "$NODE_NAME" -o json --ignore-not-found | tr -d '\n')
@@ -32,6 +39,13 @@ main() {
         drain
         if [ "$ACTION" = remove ]; then kubectl --kubeconfig "$admin" delete node "$NODE_NAME" --ignore-not-found >/dev/null; fi
       fi
+      ;;
+  esac
+  case $MEMBER-$ACTION in
+    no-* | *-get | *-set | *-drain) ;;
+    *)
+      lock
+      run gpucluster-etcd remove "$NODE_NAME" "$MEMBER"
       ;;
   esac
   answer

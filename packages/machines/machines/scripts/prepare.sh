@@ -162,6 +162,11 @@ firewall() {
     for port in $MACHINE_PORTS; do rule "allow from $address to any port ${port%/*} proto ${port#*/}"; done
     if [ "$ROLE" = controlPlane ]; then rule "allow from $address to any port 6443 proto tcp"; fi
   done
+  # etcd's members, and VRRP, which ufw knows since 0.36.2.
+  for address in $FIREWALL_PLANES; do
+    rule "allow from $address to any port 2379:2380 proto tcp"
+    if ufw --dry-run allow from "$address" to any proto vrrp >/dev/null 2>&1; then rule "allow from $address to any proto vrrp"; else rule "allow from $address to 224.0.0.18"; fi
+  done
   if [ "$ROLE" = controlPlane ]; then for address in $FIREWALL_CLIENTS; do rule "allow from $address to any port 6443 proto tcp"; done; fi
   if [ -n "$FIREWALL_PODS" ]; then
     rule "allow from $FIREWALL_PODS to any port 10250 proto tcp"

@@ -7,11 +7,14 @@ main() {
     answer # what cluster it may belong to, it is not ours
     return
   fi
+  # An address that others can have goes to them first: kubeadm reset asks the API server there.
+  if [ "$OTHERS" = yes ]; then no_virtual_address; fi
   say "kubeadm reset"
   if command -v kubeadm >/dev/null && { [ -e /etc/kubernetes/kubelet.conf ] || [ -e /etc/kubernetes/manifests ] || [ -e /var/lib/kubelet/config.yaml ]; }; then
     systemctl start containerd >>"$log" 2>&1 || :
     run kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
   fi
+  no_virtual_address
   systemctl disable --now kubelet >>"$log" 2>&1 || :
   systemctl disable --now gpucluster-etcd.timer >>"$log" 2>&1 || :
   say "network"
@@ -26,6 +29,10 @@ main() {
   done
   rm -rf /run/gpucluster-machines "$state/init" "$state/initialised" "$state/joined"
   answer
+}
+
+no_virtual_address() {
+  if grep -qsxF /etc/keepalived/keepalived.conf "$state/files"; then systemctl disable --now keepalived >>"$log" 2>&1 || :; fi
 }
 
 # kube-proxy, flannel and the CNI plugins leave rules behind; rules of others stay as they are.

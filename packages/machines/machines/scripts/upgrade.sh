@@ -22,8 +22,14 @@ main() {
         etcd_snapshots
         say "snapshot of etcd"
         run gpucluster-etcd save
-        say "kubeadm upgrade apply $number (some minutes)"
-        run kubeadm upgrade apply "$number" --yes
+        if [ "$FIRST" = yes ]; then
+          say "kubeadm upgrade apply $number (some minutes)"
+          run kubeadm upgrade apply "$number" --yes
+        else
+          say "kubeadm upgrade node (some minutes)"
+          run kubeadm upgrade node
+        fi
+        api_ready
         printf '%s\n' "$number" >"$state/upgraded"
       fi
       ;;
