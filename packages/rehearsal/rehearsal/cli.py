@@ -156,6 +156,7 @@ def _on_own_machines(stack: Stack, console: Console) -> Finished[Any]:
     from rehearsal.lab import isolation
     from rehearsal.lab.root import base_root
     from rehearsal.lab.software import prepare
+    from rehearsal.own_machines.control_planes import ControlPlanesRehearsal
     from rehearsal.own_machines.existing import ExistingRehearsal
     from rehearsal.own_machines.rehearsal import OwnRehearsal
     from rehearsal.run.options import Options
@@ -170,7 +171,8 @@ def _on_own_machines(stack: Stack, console: Console) -> Finished[Any]:
         options = Options(tools=provide(stack.tools), gate=gate_for(ROOT, stack.name))
         software = prepare(cache.root(), progress)
         isolation.enter()
-        kind = ExistingRehearsal if stack.made_by_others else OwnRehearsal
+        several = not stack.made_by_others and OwnRehearsal.plane_count(stack.settings) > 1
+        kind = ExistingRehearsal if stack.made_by_others else ControlPlanesRehearsal if several else OwnRehearsal
         return kind(stack, options, root, software, console).run()
     except isolation.LabUnavailable as error:
         _say_error(str(error))

@@ -66,12 +66,18 @@ class LabRehearsal(Recorder[RehearsalRecord]):
         self._root, self._software = root, software
         self._specs = self.specs_of(stack.settings)
         self._gpus = {spec.name: spec.gpus for spec in self._specs}
-        self._workers = [spec.name for spec in self._specs[1:]]
+        names, count = [spec.name for spec in self._specs], self.plane_count(stack.settings)
+        self._planes, self._workers = names[:count], names[count:]
 
     @staticmethod
     @abstractmethod
     def specs_of(settings: Settings) -> list[MachineSpec]:
         """The machines that the rehearsal of a stack needs. Raises SpecError."""
+
+    @staticmethod
+    def plane_count(settings: Settings) -> int:
+        """How many of the machines, which come first, are control planes."""
+        return 1
 
     @abstractmethod
     def _play(self, held: ExitStack) -> None:
@@ -155,10 +161,10 @@ class LabRehearsal(Recorder[RehearsalRecord]):
     def _ready(self, id: str, title: str, cluster: ClusterView, names: list[str]) -> None:
         self._observe(id, title, partial(cluster.not_ready, names, self._gpus))
 
-    def _observe(self, id: str, title: str, condition: Any) -> None:
+    def _observe(self, id: str, title: str, condition: Any, seconds: float = look.PATIENCE_SECONDS) -> None:
         started = time.monotonic()
         try:
-            look.wait(condition)
+            look.wait(condition, seconds)
         except NotSeen as missing:
             self._check(id, title, False, str(missing))
             raise StageFailed from None

@@ -25,7 +25,7 @@ openssl req -new -key {_CERTIFICATE[:-4]}.key -subj /O=kubeadm:cluster-admins/CN
 """A certificate of 5 more days in place of the year's."""
 _JOB_GOES_ON_SECONDS: Final = 15
 _UPGRADE_SECONDS: Final = 1500.0
-_END_JOB: Final = 'for each in $(pgrep -f "[-]e /lab-go"); do touch "/proc/$each/root/lab-go"; done'
+END_JOB: Final = 'for each in $(pgrep -f "[-]e /lab-go"); do touch "/proc/$each/root/lab-go"; done'
 """Users' pods mount nothing of their machine, so the file is made in the container, from outside."""
 _MAPS: Final = "/api/v1/namespaces/default/configmaps"
 
@@ -60,11 +60,15 @@ class LifeRehearsal(LabRehearsal):
         )
         self._ready("restored-ready", "All nodes are ready on the restored data", cluster, list(self._gpus))
 
+    def _start_job(self, id: str, cluster: ClusterView, worker: str) -> None:
+        """A GPU job on ``worker``, which runs until it is told to end (``END_JOB``)."""
+        cluster.api.create("/apis/batch/v1/namespaces/default/jobs", _job_until_told(worker))
+        self._observe(id, f"A GPU job runs on {worker}", partial(_job_state, cluster, "Running"))
+
     def _upgrade(self, lab: Lab, engine: Engine, file: LabStackFile, cluster: ClusterView) -> None:
         """To the later version, while a job holds a GPU of the first worker."""
         worker = self._workers[0]
-        cluster.api.create("/apis/batch/v1/namespaces/default/jobs", _job_until_told(worker))
-        self._observe("upgrade-job", f"A GPU job runs on {worker}", partial(_job_state, cluster, "Running"))
+        self._start_job("upgrade-job", cluster, worker)
         before = lab.machine(next(iter(self._gpus))).run(["gpucluster-etcd", "list"]).split()
         file.write(engine.stack_file, version=LATER.removeprefix("v"))
         with ThreadPoolExecutor(1) as aside:
@@ -105,7 +109,7 @@ def _map(cluster: ClusterView) -> str:
 
 
 def _job_until_told(node: str) -> dict[str, Any]:
-    """A Job of one GPU pod on ``node``, which ends when its container has a file ``/lab-go`` (``_END_JOB``)."""
+    """A Job of one GPU pod on ``node``, which ends when its container has a file ``/lab-go``."""
     manifest = job.manifest("train", 1)
     spec = manifest["spec"]["template"]["spec"]
     spec["nodeSelector"] = {"kubernetes.io/hostname": node}
@@ -128,4 +132,4 @@ def _end_job_of_drained_node(lab: Lab, cluster: ClusterView, name: str) -> str:
     except NotSeen as missing:
         return f"never drained: {missing}"
     finally:
-        lab.machine(name).run(["sh", "-c", _END_JOB])
+        lab.machine(name).run(["sh", "-c", END_JOB])

@@ -83,9 +83,10 @@ class ClusterView:
         return ", ".join(waiting)
 
     def join_tokens(self) -> list[str]:
-        """Names of the secrets with tokens by which machines join."""
+        """Names of the secrets by which machines join: tokens, and the certificates of control planes."""
         secrets = self.api.list("/api/v1/namespaces/kube-system/secrets")
-        return [each["metadata"]["name"] for each in secrets if each["type"] == "bootstrap.kubernetes.io/token"]
+        types = {each["metadata"]["name"]: each["type"] for each in secrets}
+        return [name for name in types if name == "kubeadm-certs" or types[name] == "bootstrap.kubernetes.io/token"]
 
 
 def _why(pod: Mapping[str, Any]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Final
+from typing import Any, Final
 
+from components.settings import Settings
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, condition
 from rehearsal.cluster.kubeconfig import Kubeconfig
@@ -25,11 +26,20 @@ _ADMINISTRATORS: Final[Sequence[Mapping[str, str]]] = (
 )
 """Requests that the API server permits to administrators only."""
 
+_KEYS: Final = "/etc/kubernetes/gpucluster/encryption.yaml"
+_ENCRYPTING: Final = r's/.*secret: "\(.*\)".*/\1/p'
+
 
 class OwnRehearsal(LifeRehearsal):
     """Machines become a cluster and are given back."""
 
     specs_of = staticmethod(machines)
+
+    @staticmethod
+    def plane_count(settings: Settings) -> int:
+        """As many as the stack file has."""
+        own: Any = settings.own
+        return len(own.control_planes)
 
     def _play(self, held: ExitStack) -> None:
         with self._stage("start the machines"):
@@ -43,15 +53,24 @@ class OwnRehearsal(LifeRehearsal):
         cluster, user = self._clients(engine)
         with self._stage("cluster"):
             self._network(lab, cluster)
-            tokens = cluster.join_tokens()
-            title = "No token by which machines join is left"
-            self._check("no-tokens", title, not tokens, ", ".join(tokens) or "none")
+            self._no_tokens("no-tokens", cluster)
         with self._stage("GPU job"):
             self._gpu_job(user, cluster)
             self._no_gpu(user)
             self._user_rights(user, cluster)
         with self._stage("second update"):
             self._nothing_to_do(lab, engine)
+        self._life(lab, engine, file, before)
+        with self._stage("secrets"):
+            self._secrets(_secret_words(lab, engine, self._planes[0]))
+        with self._stage("pulumi destroy"):
+            self._engine_check("destroy", "`pulumi destroy` succeeds", engine.destroy())
+            for name in self._gpus:
+                self._given_back(lab, name, before)
+
+    def _life(self, lab: Lab, engine: Engine, file: LabStackFile, before: dict[str, dict[str, str]]) -> None:
+        """What happens to the cluster between its first updates and its end."""
+        cluster, _ = self._clients(engine)
         with self._stage("drift"):
             self._drift(lab, engine, cluster)
         with self._stage("certificates"):
@@ -71,12 +90,10 @@ class OwnRehearsal(LifeRehearsal):
             file.write(engine.stack_file)
             self._engine_check("worker-added", "A machine that is written again joins", engine.up(self._options.gate))
             self._ready("worker-added-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))
-        with self._stage("secrets"):
-            self._secrets(_secret_words(lab, engine))
-        with self._stage("pulumi destroy"):
-            self._engine_check("destroy", "`pulumi destroy` succeeds", engine.destroy())
-            for name in self._gpus:
-                self._given_back(lab, name, before)
+
+    def _no_tokens(self, id: str, cluster: ClusterView) -> None:
+        left = cluster.join_tokens()
+        self._check(id, "No token or certificate by which machines join is left", not left, ", ".join(left) or "none")
 
     def _stack_file(self, lab: Lab) -> LabStackFile:
         keys = {name: lab.machine(name).host_key for name in self._gpus}
@@ -181,10 +198,11 @@ class OwnRehearsal(LifeRehearsal):
         self._check(id, title, not left, "; ".join(left) or "equal")
 
 
-def _secret_words(lab: Lab, engine: Engine) -> dict[str, str]:
+def _secret_words(lab: Lab, engine: Engine, plane: str) -> dict[str, str]:
     admin = engine.output_of("gpucluster-machines:index:ControlPlane", "adminKubeconfig")
     key = next(line for line in lab.private_key.read_text().splitlines()[1:] if len(line) > 40)
-    return {"the private key": key, "the administrator's key": client_key(admin)}
+    words = {"the private key": key, "the administrator's key": client_key(admin)}
+    return words | {"the key that encrypts Secrets": lab.machine(plane).run(["sed", "-n", _ENCRYPTING, _KEYS]).strip()}
 
 
 def _counts(logins: dict[str, int]) -> str:

@@ -69,16 +69,29 @@ class LabStackFile:
             name: {"url": f"{sources}/{folder}/", **signed} for name, folder in folders.items()
         }
 
-    def write(self, path: Path, *, without: str = "", version: str = "") -> None:
+    def write(
+        self,
+        path: Path,
+        *,
+        without: str = "",
+        version: str = "",
+        planes: int | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
         """Write it, without the machine of that name: then no team may have more GPUs than are left.
 
-        A later ``version`` of Kubernetes, from a repository of its own, stays for the next time.
+        With ``planes``, so many control planes. What stays for the next time: a later ``version`` of Kubernetes, from a
+        repository of its own; more ``labels`` of the GPU pools.
         """
+        for pool in self._config[f"{PREFIX}gpuPools"] if labels else ():
+            pool["labels"] = {**pool.get("labels", {}), **(labels or {})}
         if version:
             self._config[f"{PREFIX}kubernetes"] = {"version": version}
             source = self._config[f"{PREFIX}packages"]["kubernetes"]
             source["url"] = source["url"].replace("/kubernetes/", "/kubernetes-later/")
         config = copy.deepcopy(self._config)
+        admin = config[f"{PREFIX}adminPool"]
+        admin["machines"] = admin["machines"][:planes]
         for machines in self._lists(config):
             machines[:] = [machine for machine in machines if machine["name"] != without]
         for key in _POOLS:

@@ -37,7 +37,7 @@ def target(file: Path) -> Target:
 @pytest.mark.parametrize(
     "stack",
     [
-        *(name for name in available() if not name.endswith(("kubeadm.yaml", "existing.yaml"))),
+        *(name for name in available() if not name.endswith(("kubeadm.yaml", "kubeadm-ha.yaml", "existing.yaml"))),
         *(name for name in one_stack.VARIANTS if name.endswith("ladder")),
     ],
 )
