@@ -10,7 +10,7 @@ import pytest
 
 from machines import ssh
 from machines.errors import OperationError, Unreachable
-from machines.scripts import FACTS, NODE, PREPARE, Phase, compose
+from machines.scripts import FACTS, PREPARE, Phase, compose
 from machines.ssh import Sessions, SshAccess, SshMachine
 from packages.machines.tests.simulated import SimulatedMachine, Site
 
@@ -102,7 +102,7 @@ async def test_writing_phases_of_one_machine_run_one_after_the_other_and_looks_a
         writing = [asyncio.create_task(sessions.run(machine, PREPARE, {})) for _ in range(2)]
         while gpu1.names != ["prepare"]:
             await asyncio.sleep(0.01)
-        await asyncio.gather(*(sessions.run(machine, NODE, {"NODE_NAME": "x", "ACTION": "get"}) for _ in range(20)))
+        await asyncio.gather(*(sessions.run(machine, FACTS, {}) for _ in range(20)))
         assert gpu1.names == ["prepare"], "the second waits"
         assert gpu1.slow is not None
         gpu1.slow.set()

@@ -28,7 +28,11 @@ from policies.rules.table import BY_ID
 from tests.policies.corpus.case import declared_by
 from tests.policies.corpus.programs import loaded, read_case
 
-FILES = {file.stem: loaded(file) for file in sorted(Path(__file__).parent.glob("*.yaml"))}
+FILES = {
+    file.stem: loaded(file)
+    for file in sorted(Path(__file__).parent.glob("*.yaml"))
+    if not file.stem.startswith("test_")
+}
 CASES = [
     pytest.param(name, case, id=f"{name}: {sentence}-{number}")
     for name, file in FILES.items()

@@ -28,7 +28,7 @@ def test_machines_are_upgraded_in_turn(spans: dict[str, list[int]], wrong: list[
 
 def test_control_planes_go_and_come_back_and_labels_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rehearsal.own_machines.stack_file._fingerprint", lambda _: "0" * 40)
-    keys = dict.fromkeys(("cp1", "cp2", "cp3", "gpu1"), "ssh-ed25519 AAAA")
+    keys: dict[str, str] = dict.fromkeys(("cp1", "cp2", "cp3", "gpu1"), "ssh-ed25519 AAAA")
     file, path = LabStackFile(STACK, keys, "admin", "http://192.0.2.1", Path("key.asc")), tmp_path / "Pulumi.lab.yaml"
 
     def written(**changes: Any) -> tuple[list[str], dict[str, str]]:

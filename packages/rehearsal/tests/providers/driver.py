@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -68,6 +68,8 @@ class Account:
     settings: ClassVar[dict[str, str]]
     missing: ClassVar[str]
     """What the cloud says about something that is not there, as a pattern."""
+    absent: ClassVar[Mapping[str, str]] = {}
+    """Names of the cloud's form that nothing has, by the last step of an input's path; else ``nowhere``."""
     in_use: ClassVar[str]
     setting: ClassVar[str] = ""
     """The input that is missing where the provider is not configured."""

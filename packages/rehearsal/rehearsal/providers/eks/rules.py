@@ -188,7 +188,7 @@ REFERENCES: Final = tuple(
         f"form-of-{path}",
         "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html",
         (path,),
-        lambda inputs, _, path=path: _form(inputs, path),  # type: ignore[misc]
+        lambda inputs, _, path=path: _form(inputs, path),
     )
     for path in _FORMS
 )

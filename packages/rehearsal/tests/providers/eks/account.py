@@ -53,6 +53,13 @@ class Amazon(Account):
     provider_type = AwsProvider
     settings: ClassVar[dict[str, str]] = {"region": REGION}
     missing = r"NotFound|NoSuchEntity|NonExistent|No cluster found|cannot be found"
+    absent: ClassVar[Mapping[str, str]] = {
+        "vpcId": "vpc-0",
+        "subnetId": "subnet-0",
+        "subnetIds": "subnet-0",
+        "routeTableId": "rtb-0",
+        "allocationId": "eipalloc-0",
+    }
     in_use = "DependencyViolation"
     on_disk = False
     provider: AwsProvider
