@@ -329,14 +329,9 @@ def mutants(
 ) -> None:
     """Change inputs of the program one by one and show who notices. Exit code 1 if somebody noticed more before."""
     from rehearsal.mutants.run import run as run_mutants
-    from rehearsal.mutants.trials import BaseFailed
 
     chosen = resolve(stack)
-    try:
-        passed = run_mutants(chosen, _console(), provide(chosen.tools), sample=sample, seed=seed, update=update)
-    except BaseFailed as error:
-        _say_error(str(error))
-        raise typer.Exit(EXIT_FAIL) from None
+    passed = run_mutants(chosen, _console(), provide(chosen.tools), sample=sample, seed=seed, update=update)
     raise typer.Exit(0 if passed else EXIT_FAIL)
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from rich.console import Console
 
 from rehearsal.engine.changed_project import changed_project
-from rehearsal.engine.engine import gate_for
+from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, Stack
 from rehearsal.mutants.judges import NOBODY, Verdict
 from rehearsal.mutants.mutation import Mutant, Registered
@@ -35,7 +35,7 @@ Trial = tuple[Verdict, Sequence[Mutant]]
 """The verdict on mutants together, and those of them that its reasons name."""
 
 
-class BaseFailed(Exception):
+class BaseFailed(EngineError):
     """The program without mutants does not pass, so nothing can be learnt from it; the message says why."""
 
 
