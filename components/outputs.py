@@ -92,8 +92,14 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         tolerations=tolerations(spec.taints),
         gpu=GPU_RESOURCE,
         gpus=gpus_per_pod,
+        limits={GPU_RESOURCE: gpus_per_pod, **_fabric(spec)},
     )
     return dict(job)
+
+
+def _fabric(spec: Pool) -> dict[str, int]:
+    """All network devices of a node in a fabric."""
+    return {} if spec.fabric is None else {spec.fabric.resource: spec.fabric.devices}
 
 
 def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:

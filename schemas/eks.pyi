@@ -1007,6 +1007,14 @@ class NodeGroupWarmPoolConfig(TypedDict, total=False):
     poolState: Input[str]
     reuseOnScaleIn: Input[bool]
 
+class PlacementGroup(TypedDict, total=False):
+    strategy: Required[Input[str]]
+    name: Input[str]
+    partitionCount: Input[int]
+    region: Input[str]
+    spreadLevel: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+
 class PodIdentityAssociation(TypedDict, total=False):
     clusterName: Required[Input[str]]
     namespace: Required[Input[str]]
@@ -1352,6 +1360,17 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["allocationId", "associationId", "autoProvisionZones", "autoScalingIps", "availabilityMode", "availabilityZoneAddresses", "connectivityType", "networkInterfaceId", "privateIp", "publicIp", "region", "regionalNatGatewayAddresses", "regionalNatGatewayAutoMode", "routeTableId", "secondaryAllocationIds", "secondaryPrivateIpAddressCount", "secondaryPrivateIpAddresses", "subnetId", "tags", "tagsAll", "vpcId"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:ec2/placementGroup:PlacementGroup"],
+        name: str,
+        inputs: PlacementGroup,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["arn", "name", "partitionCount", "placementGroupId", "region", "spreadLevel", "strategy", "tags", "tagsAll"]] = ...,
     ) -> _Made: ...
 
     @overload

@@ -19,6 +19,7 @@ from facts.catalog import CloudCatalog, Machine
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
+    Fabric,
     FlexStart,
     Image,
     Pool,
@@ -154,6 +155,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
         part = _gpu_part(pool, size, variant, known)
         shares = part.shares if size in sizes.whole else 1
         machines = _gpu_machines(pool, size, variant.spot, place)
+        fabric = Fabric(devices=machines[0].rdma_devices, resource=known.fabric or "") if pool.fabric else None
         spot_taints = known.spot_taints if variant.spot else ()
         yield Pool(
             name=variant.name,
@@ -174,6 +176,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
             unneeded_minutes=pool.unneeded_minutes,
             upgrade=_upgrade(pool),
             compact=pool.placement == "compact",
+            fabric=fabric,
             image_streaming=pool.image_streaming,
             hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
@@ -214,7 +217,8 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[M
     known = place.catalog
     if not pool.machine_type:
         mixed = known.spot_mix(pool.gpu, size, place.autoscaler)
-        return mixed if spot else known.machines.having(pool.gpu, size)[:1]
+        # The nodes of a fabric are of one type.
+        return mixed if spot and not pool.fabric else known.machines.having(pool.gpu, size)[:1]
     named = [known.machines.with_gpus(type, pool.gpu, size) for type in pool.machine_type]
     accepted = tuple(machine for machine in named if machine is not None)
     if len(accepted) < len(named):

@@ -83,6 +83,7 @@ class GpuPool(Section):
     mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = None
     unneeded_minutes: Minutes | None = None
     placement: Literal["compact"] | None = None
+    fabric: Literal["rdma"] | None = None
     image_streaming: Flag = False
     upgrade: UpgradeSetting | None = None
     labels: GpuNodeLabels = Field(default_factory=dict)

@@ -13,7 +13,7 @@ from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, uninterrupted_budget
 from facts.jobs.job import JobRequest, TrainingJobSpec, manifests
-from facts.jobs.plan import place, training_job
+from facts.jobs.plan import place, slow_network, training_job
 from facts.jobs.sweep import Sweep
 
 # Placement depends on the pools and a Job's template is immutable, so a new pool would replace a running job. https://kubernetes.io/docs/concepts/workloads/controllers/job/
@@ -93,7 +93,10 @@ def _job(name: str, args: TrainingJobArgs) -> TrainingJobSpec:
     stack_offer = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), addresses)
     same = {each.name for each in fields(args)} & {each.name for each in fields(JobRequest)}
     asked = JobRequest(name=name, **{key: getattr(args, key) for key in same})
-    job = training_job(asked, place(stack_offer, asked), "", stack_offer)
+    fit = place(stack_offer, asked)
+    job = training_job(asked, fit, "", stack_offer)
+    if (slow := slow_network(job, fit)) is not None:
+        pulumi.warn(f"job {name}: {slow}")
     # Outputs may take the place of strings in a manifest.
     outputs: dict[str, Any] = {"image": args.image}
     if job.checkpoints is not None and args.checkpoints is not None:

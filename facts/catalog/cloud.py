@@ -67,6 +67,7 @@ class CloudCatalog:
     - ``channels``: release channels of Kubernetes
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
+    - ``fabric``: the resource by which pods request the RDMA devices of a node; ``None`` where a pool has no ``fabric``
     - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
     - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
     - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
@@ -127,6 +128,7 @@ class CloudCatalog:
     channels: tuple[str, ...] = ("rapid", "regular", "stable")
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()
+    fabric: str | None = None
     gpu_metrics: bool = False
     control_plane_logs: tuple[str, ...] = ()
     log_days: tuple[int, ...] = ()

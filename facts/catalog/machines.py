@@ -42,6 +42,11 @@ class Machines:
         named = self.get(type)
         return named if named is not None and (named.gpu, named.gpus) == (gpu, count) else None
 
+    @property
+    def with_rdma(self) -> tuple[Machine, ...]:
+        """The machines with RDMA devices, in the table's order."""
+        return tuple(machine for machine in _table(self.cloud).values() if machine.rdma_devices)
+
     def gpu_counts(self, gpu: str) -> tuple[int, ...]:
         """GPUs per machine that exist, ascending."""
         return tuple(sorted({machine.gpus for machine in _table(self.cloud).values() if machine.gpu == gpu}))
@@ -81,4 +86,5 @@ def _machine(row: tables.Row) -> Machine:
         provisioning=cast(Provisioning, row["provisioning"] or "any"),
         local_ssds=int(row.get("local_ssds") or 0),
         trusted_launch=row.get("trusted_launch") != "no",
+        rdma_devices=int(row.get("rdma_devices") or 0),
     )

@@ -69,7 +69,8 @@ class Machine:
     ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none).
     ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
     ``local_ssds`` is the number of local SSDs that come with it, where the catalogue knows it.
-    ``trusted_launch`` is whether it verifies what it boots, with a virtual TPM.
+    ``trusted_launch`` is whether it verifies what it boots, with a virtual TPM. ``rdma_devices`` is the number of
+    network devices by which it reads the GPU memory of others of its type; of whole machines only.
     """
 
     type: str
@@ -82,6 +83,7 @@ class Machine:
     provisioning: Provisioning = "any"
     local_ssds: int = 0
     trusted_launch: bool = True
+    rdma_devices: int = 0
 
     @property
     def memory_per_vcpu_gib(self) -> float:

@@ -10,7 +10,7 @@ table                  columns
 ``zones.csv``          region, zone, gpus (those known to be there, by our names, separated by spaces)
 ``machines.csv``       type, family, vcpus, memory_mib, gpu, gpus, shared_core (``yes``), provisioning (empty: any),
                        local_ssds (disks of 375 GB that come with the type; on GKE only), trusted_launch (``no``; on
-                       AKS only)
+                       AKS only), rdma_devices (empty: none)
 ``machine_prices.csv`` region, type, on_demand, spot: USD an hour with GPUs and local SSD
 ``family_prices.csv``  region, family, USD an hour for a vCPU and for a GiB, each on_demand and spot
 ``gpu_prices.csv``     region, gpu, on_demand, spot: USD an hour for one GPU attached to a machine without GPUs

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import Taint, manifest
+from facts.concepts.pool import Fabric
 
 NAMESPACE: Final = "kube-system"
 CONFIG_MAP: Final = "gpucluster-pools"
@@ -42,7 +43,8 @@ class PoolOffer:
     ``notice_seconds`` is how long pods have on a spot node that is taken away. ``capacity_type`` is ``on-demand``,
     ``spot``, ``reserved``, ``flex-start``, ``capacity-block`` or ``fixed`` (the user's own machines, which are always
     there). A node lives ``max_run_hours`` at most, and the
-    machines of a block are there from the day ``since`` to the day ``until`` (ISO dates).
+    machines of a block are there from the day ``since`` to the day ``until`` (ISO dates). ``rdma_devices`` is how many
+    its machines have, of use to pods in a ``fabric`` alone.
     """
 
     name: str
@@ -65,6 +67,8 @@ class PoolOffer:
     max_run_hours: int | None = None
     since: str | None = None
     until: str | None = None
+    rdma_devices: int = 0
+    fabric: Fabric | None = None
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
 
@@ -158,7 +162,8 @@ def from_config_map(config_map: Mapping[str, Any]) -> Offer:
 def _pool(written: Mapping[str, Any]) -> PoolOffer:
     lists = {name: tuple(written[name]) for name in ("machine_types", "zones")}
     taints = tuple(Taint(**taint) for taint in written["taints"])
-    return PoolOffer(taints=taints, **lists, **_known(PoolOffer, written, "taints", *lists))
+    fabric = Fabric(**_known(Fabric, written["fabric"])) if written.get("fabric") else None
+    return PoolOffer(taints=taints, fabric=fabric, **lists, **_known(PoolOffer, written, "taints", "fabric", *lists))
 
 
 def _known(kind: type, written: Mapping[str, Any], *read: str) -> dict[str, Any]:

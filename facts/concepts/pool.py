@@ -73,6 +73,21 @@ class Upgrade:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fabric:
+    """The ``devices`` of each node of a pool by which pods on several nodes read each other's GPU memory (RDMA).
+
+    Pods request them as the extended resource ``resource``.
+    """
+
+    devices: int
+    resource: str
+
+    def share(self, gpus: int, gpus_per_node: int) -> int:
+        """The devices of a pod with ``gpus`` of a node's GPUs, so that all of the node's pods have as many for each."""
+        return self.devices * gpus // gpus_per_node
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoolGpus:
     """The GPUs of each node of a pool.
 
@@ -115,6 +130,7 @@ class Pool:
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
     ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there.
+    ``fabric`` is what connects the nodes for jobs on several of them, which then are of one type and in one zone.
     ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
@@ -142,6 +158,7 @@ class Pool:
     unneeded_minutes: int | None = None
     upgrade: Upgrade | None = None
     compact: bool = False
+    fabric: Fabric | None = None
     image_streaming: bool = False
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None

@@ -85,7 +85,7 @@ def fits(offer: Offer, request: PodRequest) -> list[Fit]:
     """The pools that fit, cheapest first; those without a known price last, smallest first."""
     fitting = []
     for pools in _sizes(offer):
-        taking = [pool for pool in pools if not any(_lacks(pool, request))]
+        taking = _connected([pool for pool in pools if not any(_lacks(pool, request))], request)
         if not taking:
             continue
         fit = Fit(
@@ -143,6 +143,12 @@ def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
     for pool in offer.pools:
         groups.setdefault((pool.gpu, pool.gpus_per_node, pool.allocatable_gpus), []).append(pool)
     yield from groups.values()
+
+
+def _connected(pools: list[PoolOffer], request: PodRequest) -> list[PoolOffer]:
+    """For several workers the one pool whose fabric connects them all, if there is one."""
+    able = [pool for pool in pools if pool.fabric is not None and pod_room(pool, request) >= request.workers]
+    return able[:1] if able and request.workers > 1 else pools
 
 
 def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:

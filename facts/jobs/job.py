@@ -108,6 +108,7 @@ class TrainingJobSpec(JobRequest):
 
     - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
     - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
+    - ``network_devices``: resource → how many each worker requests of its node, in a pool with a fabric.
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
     - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
@@ -120,6 +121,7 @@ class TrainingJobSpec(JobRequest):
     taints: tuple[Taint, ...]
     kind: Mapping[str, str] = field(default_factory=dict)
     spot: bool = False
+    network_devices: Mapping[str, int] = field(default_factory=dict)
     retries: int = 0
     grace_seconds: int = 30
     larger_node: bool = False
@@ -244,7 +246,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         **({"command": list(command)} if command else {}),
         **({"workingDir": WORKSPACE} if job.files else {}),
         **({"env": variables} if variables else {}),
-        "resources": {**({"requests": asked} if asked else {}), "limits": {GPU_RESOURCE: job.gpus}},
+        "resources": {**({"requests": asked} if asked else {}), "limits": {GPU_RESOURCE: job.gpus, **job.network_devices}},
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},
             *([{"name": "shared", "mountPath": SHARED}] if job.volume else []),

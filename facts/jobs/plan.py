@@ -115,9 +115,29 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
             "volume": SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
             "queue": QUEUE if queued else None,
             "spot": any(pool.spot for pool in fit.pools),
+            "network_devices": _network_devices(asked, fit),
             "checkpoints": f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
         }
     )
+
+
+def slow_network(job: TrainingJobSpec, fit: Fit) -> str | None:
+    """A warning about workers that cannot use the network devices which their machines have; ``None``: all is well."""
+    pool = max(fit.pools, key=lambda each: each.rdma_devices)
+    if job.workers == 1 or job.network_devices or not pool.rdma_devices:
+        return None
+    way = "all GPUs of a node per worker" if pool.fabric else "a pool with `fabric: rdma` in the stack file"
+    devices = f"the {pool.rdma_devices} RDMA devices of {pool.machine_types[0]}"
+    return f"the workers exchange data over TCP, which is many times slower than {devices}; use {way}, or one worker"
+
+
+def _network_devices(asked: JobRequest, fit: Fit) -> dict[str, int]:
+    """What each of several workers requests of the devices of its node, if one fabric connects them all."""
+    fabric = fit.pools[0].fabric
+    if asked.workers == 1 or len(fit.pools) > 1 or fabric is None:
+        return {}
+    share = fabric.share(asked.gpus, fit.pools[0].gpus_per_node)
+    return {fabric.resource: share} if share else {}
 
 
 def _at_once(asked: JobRequest, fit: Fit, team: TeamOffer | None, *, queued: bool) -> int:

@@ -8,18 +8,19 @@ from typing import Final
 
 from components.clouds.base import Cloud, GpuDaemon
 from components.clouds.device_plugin import managed_device_plugin
-from components.clouds.eks import access, autoscaling
+from components.clouds.eks import access, autoscaling, fabric
 from components.clouds.eks.cluster import EksCluster
 from components.clouds.gpu_exporter import gpu_exporter
 from facts.concepts.pool import Pool
 
 
 def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
-    """Device plugins for Amazon Linux, whose image has the driver; Bottlerocket has its own plugin.
+    """Device plugins for Amazon Linux, whose image has the driver; Bottlerocket has its own plugin. That of EFA for both.
 
     https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
     """
-    return managed_device_plugin([pool for pool in pools if pool.image == "al2023"])
+    plugins = managed_device_plugin([pool for pool in pools if pool.image == "al2023"])
+    return [*plugins, *fabric.device_plugin(pools)]
 
 
 CLOUD: Final = Cloud(

@@ -12,7 +12,7 @@ import pulumi
 
 from components.clouds.base import AdminObjects
 from components.clouds.declare import eks as declare
-from components.clouds.eks import disk_key, karpenter_objects, policy
+from components.clouds.eks import disk_key, fabric, karpenter_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate, node_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
@@ -33,6 +33,10 @@ _HERE: Final = Path(__file__).parent
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
 
+# Statements of the policy that not every cluster has.
+_OF_SPOT: Final = ("AllowSpotServiceLinkedRole",)
+_OF_PLACEMENT: Final = ("AllowPlacementGroupAccessActions", "AllowPlacementGroupReadActions")
+
 
 def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[str]:
     """The ARN of its nodes' role, whether or not it is declared yet.
@@ -47,7 +51,7 @@ def _node_role(settings: Settings) -> str:
     return f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}"
 
 
-def _rights(settings: Settings, partition: str, account: str, *, spot: bool) -> str:
+def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Pool]) -> str:
     """The controller's policy document; by names, which are known before the resources exist."""
     statements = policy.statements(
         "karpenter",
@@ -58,7 +62,11 @@ def _rights(settings: Settings, partition: str, account: str, *, spot: bool) -> 
         queue=queue_name(settings.cluster_name),
         node_role=_node_role(settings),
     )
-    needed = (each for each in statements if spot or each["Sid"] != "AllowSpotServiceLinkedRole")
+    unused = {
+        *(_OF_SPOT if not any(pool.spot for pool in pools) else ()),
+        *(_OF_PLACEMENT if not any(fabric.is_placed(pool) for pool in pools) else ()),
+    }
+    needed = (each for each in statements if each["Sid"] not in unused)
     return policy.document(*needed, *disk_key.uses(settings.security.disk_key))
 
 
@@ -93,7 +101,7 @@ class Karpenter:
             options,
         )
         policy_document = pulumi.Output.all(context.account.partition, context.account.id).apply(
-            lambda account: _rights(settings, account[0], account[1], spot=any(pool.spot for pool in pools))
+            lambda account: _rights(settings, account[0], account[1], pools)
         )
         role = ServiceRole(f"{name}-role", "karpenter", settings, context.account, parent, document=policy_document)
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
@@ -132,6 +140,12 @@ class Karpenter:
         self, name: str, pools: Sequence[Pool], profile: CustomResource, parent: pulumi.Resource
     ) -> dict[str, CustomResource]:
         context = self._context
+        options = pulumi.ResourceOptions(parent=parent)
+        groups = {
+            pool.name: group.output("name")
+            for pool in pools
+            if (group := fabric.placement_group(context.settings, f"{name}-{pool.name}", pool, options)) is not None
+        }
         return {
             karpenter_objects.class_name(pool): self._objects.declare(
                 f"{name}-{karpenter_objects.class_name(pool)}",
@@ -142,6 +156,7 @@ class Karpenter:
                     security_group=context.security_group,
                     tags=context.settings.labels,
                     disk_key=context.settings.security.disk_key,
+                    placement_group=groups.get(pool.name),
                 ),
                 parent,
                 self._release,

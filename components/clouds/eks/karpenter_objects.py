@@ -16,7 +16,7 @@ from components.clouds.priority_expander import in_order
 from components.resources import documents
 from components.settings.maintenance import Maintenance
 from facts import catalog
-from facts.catalog.eks.nodes import max_pods, takes_prefixes
+from facts.catalog.eks.nodes import max_pods, network_interfaces, takes_prefixes
 from facts.concepts.kubernetes import GPU_RESOURCE, Taint, manifest
 from facts.concepts.pool import Pool
 
@@ -46,6 +46,7 @@ def node_class(
     security_group: pulumi.Input[str],
     tags: Mapping[str, str],
     disk_key: str | None = None,
+    placement_group: pulumi.Input[str] | None = None,
 ) -> dict[str, Any]:
     """The pool's EC2NodeClass."""
     spec: dict[str, Any] = {
@@ -74,6 +75,14 @@ def node_class(
     if pool.role == "gpu" and pool.disk_gb <= _LOCAL_DISKS_GIB and disk_key is None:
         # Images and files of pods on the machine's own disks, which are many times faster than its volume.
         spec["instanceStorePolicy"] = "RAID0"
+    if pool.fabric is not None:
+        # Without them Karpenter attaches EFA only for pods that request it, and others would start nodes without any.
+        spec["networkInterfaces"] = [
+            {"networkCardIndex": card, "deviceIndex": index, "interfaceType": kind}
+            for card, index, kind in network_interfaces(pool.machine_type, pool.fabric.devices)
+        ]
+    if placement_group is not None:
+        spec["placementGroupSelector"] = {"name": placement_group}
     reservation = _reservation(pool)
     if reservation is not None:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation}]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Final
 import pulumi
 
 from components.clouds.declare import eks as declare
+from components.clouds.eks import fabric
 from components.clouds.eks.context import Context
 from components.clouds.names import shortened
 from components.resources import CustomResource
-from facts.catalog.eks.nodes import SOLD_IN_BLOCKS
+from facts.catalog.eks.nodes import SOLD_IN_BLOCKS, network_interfaces
 from facts.concepts.kubernetes import CLOUD_EFFECTS, Taint
 from facts.concepts.pool import Image, Pool, TimeSharing
 
@@ -66,6 +67,21 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         inputs["capacityReservationSpecification"] = {
             "capacityReservationTarget": {"capacityReservationId": gpus.reservation}
         }
+    if pool.fabric is not None:
+        # EKS adds its own security group only where a template names none:
+        # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html#launch-template-security-groups
+        inputs["networkInterfaces"] = [
+            {
+                "networkCardIndex": card,
+                "deviceIndex": index,
+                "interfaceType": kind,
+                "securityGroups": [context.security_group],
+                "deleteOnTermination": "true",
+            }
+            for card, index, kind in network_interfaces(pool.machine_type, pool.fabric.devices)
+        ]
+    if (group := fabric.placement_group(context.settings, name, pool, opts)) is not None:
+        inputs["placement"] = {"groupName": group.output("name")}
     if gpus is not None and pool.image == "bottlerocket" and gpus.time_sharing is not None:
         inputs["userData"] = base64.b64encode(shared_gpus(gpus.time_sharing).encode()).decode()
     # A new version replaces every node of a group, which a label for billing does not justify:

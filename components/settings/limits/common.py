@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -110,6 +111,7 @@ def settings_problems(settings: Settings) -> list[Problem]:
         *_reservations(settings),
         *_teams(settings),
         *_blocks(settings),
+        *_fabrics(settings),
         *volume_problems(settings),
     )
     # A pool of several sizes is several specs with the same problem.
@@ -276,6 +278,24 @@ def _teams(settings: Settings) -> Iterator[Problem]:
                 f"'{team.name}' has a quota of {counted(team.gpus, 'GPU')}, but all pools at maxNodes have {most}",
                 f"Write {most} or less, or raise maxNodes of a pool",
             )
+
+
+def _fabrics(settings: Settings) -> Iterator[Problem]:
+    """A fabric needs machines with RDMA devices, and one pool: nodes of two pools or zones have none in common."""
+    known, pools = catalog.of(settings.cloud), Counter(pool.declared_at for pool in settings.gpu_pools)
+    able = ", ".join(f"{one.type} ({one.gpus} {one.gpu})" for one in known.machines.with_rdma)
+    for pool in settings.gpu_pools:
+        where = f"{pool.declared_at}.fabric"
+        if pool.fabric is None or known.fabric is None:
+            continue
+        if not pool.fabric.devices:
+            message = f"{pool.machine_type} has no RDMA devices"
+            yield Problem(where, message, f"Leave it out, or choose one of {able}, with all of its GPUs per node")
+        elif pools[pool.declared_at] > 1 or len(pool.zones) > 1 or len(pool.machine_types) > 1:
+            message = "a fabric connects nodes of one type in one zone, got by one capacity type"
+            yield Problem(where, message, f"Write zones: [{pool.zones[0]}], one capacity and one machineType")
+        elif pool.gpus.shares > 1:
+            yield Problem(where, "pods on several nodes use whole GPUs", "Leave out fabric, or mig and timeSharing")
 
 
 def _blocks(settings: Settings) -> Iterator[Problem]:

@@ -51,6 +51,8 @@ CATALOG: Final = CloudCatalog(
         "flex-start": "AWS lends no machines without a date; for some days it sells them as a capacity-block",
     },
     people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
+    # https://docs.aws.amazon.com/eks/latest/userguide/device-management-efa.html
+    fabric="vpc.amazonaws.com/efa",
     addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
     pinned_addons={
         **dict.fromkeys(("coredns", "kube-proxy", "vpc-cni", "eks-pod-identity-agent", "aws-ebs-csi-driver"), ""),

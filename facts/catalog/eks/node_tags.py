@@ -68,4 +68,6 @@ def _resources(pool: Pool) -> dict[str, str]:
         quantities["memory"] = f"{min(nodes.most_memory_mib(machine) for machine in known)}Mi"
     if pool.gpus_per_node:
         quantities[GPU_RESOURCE] = str(pool.allocatable_gpus)
+    if pool.fabric is not None:
+        quantities[pool.fabric.resource] = str(pool.fabric.devices)
     return quantities

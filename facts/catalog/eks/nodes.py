@@ -43,6 +43,21 @@ https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html"""
 _XEN: Final = ("c4", "m4", "r4", "t2")
 
 
+# Its first card has no EFA, by the listing behind ``machines.csv``.
+_FIRST_CARD_FOR_PODS: Final = ("p6-b300",)
+
+
+def network_interfaces(machine_type: str, devices: int) -> list[tuple[int, int, str]]:
+    """Network card, device index and type of each interface of a node with a fabric: one for pods, and ``devices`` with
+    EFA alone, which take no addresses.
+
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html
+    """
+    first = 1 if machine_type.partition(".")[0] in _FIRST_CARD_FOR_PODS else 0
+    cards = range(first, first + devices)
+    return [(0, 0, "interface"), *((card, 0 if card else 1, "efa-only") for card in cards)]
+
+
 def takes_prefixes(machine_type: str) -> bool:
     """Whether the machine's addresses come in prefixes; on machines before Nitro they come one by one.
 

@@ -17,6 +17,7 @@ from facts import catalog
 from facts.catalog import CloudCatalog, Machine
 from facts.catalog.eks import nodes
 from facts.catalog.eks.cloud import CATALOG
+from facts.catalog.eks.nodes import network_interfaces
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS
 from facts.catalog.gpu_machines import gpu_machines
 from policies.readers.eks.facts import gpus_of
@@ -93,6 +94,36 @@ def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
     assert [LISTED_AS[machine.gpu] if machine.gpu else None] == (
         [(gpu["Name"], gpu["MemoryInfo"]["SizeInMiB"]) for gpu in gpus] or [None]
     )
+
+
+RDMA = {
+    "p4d.24xlarge": 4,
+    "p4de.24xlarge": 4,
+    "p5.48xlarge": 32,
+    "p5e.48xlarge": 32,
+    "p5en.48xlarge": 16,
+    "p6-b200.48xlarge": 8,
+    "p6-b300.48xlarge": 16,
+}
+
+
+def test_the_rdma_devices_of_whole_machines_are_those_that_amazon_lists() -> None:
+    assert {each.type: each.rdma_devices for each in EKS.machines.with_rdma} == RDMA
+    for machine in EKS.machines.with_rdma:
+        assert machine.gpu is not None
+        assert machine.gpus == max(EKS.machines.gpu_counts(machine.gpu))
+        listed = listing()[machine.type]["NetworkInfo"]
+        assert machine.rdma_devices == listed["EfaInfo"]["MaximumEfaInterfaces"]
+
+
+@pytest.mark.parametrize("name", RDMA)
+def test_every_interface_is_on_a_card_that_has_it(name: str) -> None:
+    cards = {each["NetworkCardIndex"]: each for each in listing()[name]["NetworkInfo"]["NetworkCards"]}
+    planned = network_interfaces(name, RDMA[name])
+    assert len({(card, index) for card, index, _ in planned}) == len(planned) == RDMA[name] + 1
+    for card, index, kind in planned:
+        assert index < cards[card]["MaximumNetworkInterfaces"]
+        assert kind in cards[card]["InterfaceTypes"]
 
 
 def test_no_x86_machine_with_whole_nvidia_gpus_is_missing() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import KEY, SCHEMA, Offer, OfferError, PoolOffer, from_config_map, to_config_map
+from facts.concepts.pool import Fabric
 
 POOL = PoolOffer(
     name="t4-1",
@@ -40,7 +42,13 @@ def test_what_is_written_is_read() -> None:
 
 def test_a_newer_program_may_add_facts() -> None:
     (pool,) = json.loads(to_config_map(OFFER)["data"][KEY])["pools"]
-    assert from_config_map(published(colour="green", pools=[{**pool, "fabric": "rdma"}])) == OFFER
+    assert from_config_map(published(colour="green", pools=[{**pool, "colour": "red"}])) == OFFER
+
+
+def test_a_fabric_is_read_as_it_was_written() -> None:
+    fabric = Fabric(devices=32, resource="vpc.amazonaws.com/efa")
+    offer = replace(OFFER, pools=(replace(POOL, fabric=fabric, rdma_devices=32),))
+    assert from_config_map(to_config_map(offer)) == offer
 
 
 @pytest.mark.parametrize(("schema", "older"), [(SCHEMA + 1, "this command"), (SCHEMA - 1, "the cluster's program")])

@@ -18,7 +18,7 @@ from rich.markup import escape
 from facts.concepts.kubernetes import uninterrupted_budget
 from facts.concepts.offer import Offer
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec, manifests
-from facts.jobs.plan import place, team_of, training_job
+from facts.jobs.plan import place, slow_network, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
 from gpu.brakes import SweepPrice, script_of, sweep_price
@@ -200,6 +200,8 @@ def submit(
     if offer.checkpoints is not None and job.checkpoints is None:
         account = offer.checkpoints.service_account
         console.print(f"[dim]no access to the stack's checkpoints: only service account {escape(account)} has it[/]")
+    if (slow := slow_network(job, fit)) is not None:
+        console.print(f"[yellow]warning:[/] {escape(slow)}")
     for warning in _created(cluster, job, offer, notify_manifests(job, notify) if notify else ()):
         console.print(f"[yellow]warning:[/] {escape(warning)}")
     console.print(

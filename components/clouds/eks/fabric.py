@@ -1,0 +1,57 @@
+"""What connects the nodes of a pool with a fabric: a placement group, EFA interfaces and the plugin that offers them.
+
+The interfaces are in the cluster's own security group, which permits EFA traffic inside itself:
+https://docs.aws.amazon.com/eks/latest/userguide/sec-group-reqs.html. Both images have EFA's driver and neither has its
+plugin. AWS's driver for claims does not support pools that Karpenter scales:
+https://docs.aws.amazon.com/eks/latest/userguide/device-management-efa.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pulumi
+
+from components.clouds.base import GpuDaemon
+from components.clouds.declare import eks as declare
+from components.clouds.names import shortened
+from components.resources import CustomResource, documents
+from components.settings import Settings
+from facts.concepts.pool import Pool
+
+if TYPE_CHECKING:
+    from schemas import eks
+
+APP: Final = "aws-efa-k8s-device-plugin"
+
+# https://github.com/aws/eks-charts/blob/master/stable/aws-efa-k8s-device-plugin/values.yaml (chart 0.5.30)
+IMAGE: Final = "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20"
+
+# https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreatePlacementGroup.html
+_NAME_LIMIT: Final = 255
+
+
+def is_placed(pool: Pool) -> bool:
+    """Whether the pool has a placement group: with a fabric, unless its capacity is reserved and so has its place.
+
+    https://github.com/terraform-aws-modules/terraform-aws-eks/pull/3730
+    """
+    return pool.fabric is not None and pool.gpus.reservation is None
+
+
+def placement_group(settings: Settings, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource | None:
+    """The group that puts the pool's nodes close to each other, if it has one."""
+    if not is_placed(pool):
+        return None
+    group = shortened(f"{settings.cluster_name}-{pool.name}", _NAME_LIMIT)
+    inputs: eks.PlacementGroup = {"name": group, "strategy": "cluster", "tags": dict(settings.labels)}
+    return declare("aws:ec2/placementGroup:PlacementGroup", f"{name}-placement", inputs, opts)
+
+
+def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
+    """The DaemonSet on the nodes of pools with a fabric; none without such pools."""
+    connected = tuple(pool for pool in pools if pool.fabric is not None)
+    (pod,) = documents(Path(__file__).with_name("efa-plugin.yaml"), app=APP, image=IMAGE)
+    return [GpuDaemon(app=APP, variant="efa", pod=pod, pools=connected)] if connected else []

@@ -1,0 +1,70 @@
+"""Workers get the network devices of one pool with a fabric, and a warning where they cannot have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from facts.concepts.offer import PoolOffer
+from facts.concepts.pool import Fabric
+from facts.jobs.job import JobRequest, TrainingJobSpec, manifests
+from facts.jobs.plan import place, slow_network, training_job
+from packages.gpu.tests.offers import offer, pool
+
+EFA = "vpc.amazonaws.com/efa"
+H100: dict[str, Any] = {"gpu": "nvidia-h100-80gb", "size": 8, "machine_types": ("p5.48xlarge",), "rdma_devices": 32}
+FABRIC = pool("h100-8", fabric=Fabric(devices=32, resource=EFA), hourly_usd=98.0, **H100)
+PLAIN = pool("plain-8", hourly_usd=50.0, **H100)
+
+
+def job(*pools: PoolOffer, gpus: int = 8, workers: int = 2) -> tuple[TrainingJobSpec, str | None]:
+    """The job and its warning."""
+    request = JobRequest(name="train", namespace="default", gpus=gpus, workers=workers)
+    fit = place(offer(*pools), request)
+    planned = training_job(request, fit, "example.com/x:1", offer(*pools))
+    return planned, slow_network(planned, fit)
+
+
+def limits(planned: TrainingJobSpec) -> dict[str, Any]:
+    asked: dict[str, Any] = manifests(planned)[0]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    return asked
+
+
+@pytest.mark.parametrize(("gpus", "devices"), [(8, 32), (4, 16), (1, 4)])
+def test_each_of_several_workers_gets_its_share_of_the_devices(gpus: int, devices: int) -> None:
+    planned, warning = job(FABRIC, gpus=gpus)
+    assert limits(planned) == {"nvidia.com/gpu": gpus, EFA: devices}
+    assert warning is None
+
+
+def test_one_worker_needs_no_devices_and_no_warning() -> None:
+    planned, warning = job(FABRIC, workers=1)
+    assert (limits(planned), warning) == ({"nvidia.com/gpu": 8}, None)
+
+
+def test_workers_are_all_in_the_pool_that_connects_them() -> None:
+    planned, warning = job(PLAIN, FABRIC)
+    assert (planned.pools, limits(planned)[EFA], warning) == (("h100-8",), 32, None)
+    # A single pod may run in either.
+    assert job(PLAIN, FABRIC, workers=1)[0].pools == ("plain-8", "h100-8")
+
+
+def test_workers_without_a_fabric_are_warned_of_the_devices_that_they_do_not_use() -> None:
+    planned, warning = job(PLAIN)
+    assert limits(planned) == {"nvidia.com/gpu": 8}
+    assert warning is not None
+    assert "TCP" in warning
+    assert "32 RDMA devices of p5.48xlarge" in warning
+    assert "fabric: rdma" in warning
+    # More workers than the fabric's pool has room for: some of them would be outside.
+    assert job(PLAIN, FABRIC, workers=4)[1] == warning
+    assert job(pool("t4-1"), gpus=1)[1] is None
+
+
+def test_a_share_of_less_than_a_device_is_warned_of() -> None:
+    small = pool("a100-8", **{**H100, "rdma_devices": 4, "fabric": Fabric(devices=4, resource=EFA)})
+    planned, warning = job(small, gpus=1)
+    assert limits(planned) == {"nvidia.com/gpu": 1}
+    assert warning is not None
+    assert "all GPUs of a node per worker" in warning

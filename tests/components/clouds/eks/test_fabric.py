@@ -1,0 +1,89 @@
+"""Pools with a fabric: EFA interfaces, a placement group, the plugin that offers them, and who may use the group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components.clouds.base import load_cloud
+from components.driver_daemon_set import daemon_set
+from facts.concepts.pool import Fabric, Pool
+from tests import recorder
+from tests.components import eks_specs
+
+EFA = "vpc.amazonaws.com/efa"
+GROUP = "aws:ec2/placementGroup:PlacementGroup"
+P5 = replace(
+    eks_specs.gpu_pool("h100-8", size=8, machine_types=("p5.48xlarge",), spot=False),
+    fabric=Fabric(devices=32, resource=EFA),
+)
+RESERVED = replace(P5, gpu_part=replace(P5.gpus, reservation="cr-0123456789abcdef0"))
+B300 = replace(P5, machine_types=("p6-b300.48xlarge",), fabric=Fabric(devices=16, resource=EFA))
+
+
+def declared(pool: Pool, autoscaler: str = "cluster-autoscaler") -> recorder.Recording:
+    return eks_specs.recorded(pool, cluster={"autoscaler": autoscaler})
+
+
+def interfaces(pool: Pool, autoscaler: str) -> list[tuple[int, int, str]]:
+    recording = declared(pool, autoscaler)
+    if autoscaler == "karpenter":
+        listed = recording.only("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass").inputs["spec"]["networkInterfaces"]
+    else:
+        listed = recording.named(f"{pool.name}-pool-template").inputs["networkInterfaces"]
+        assert {one["deleteOnTermination"] for one in listed} == {"true"}
+        (groups,) = {tuple(one["securityGroups"]) for one in listed}
+        assert groups == ("sg-of-the-cluster",)
+    return [(one["networkCardIndex"], one["deviceIndex"], one["interfaceType"]) for one in listed]
+
+
+@pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
+def test_a_node_has_one_interface_for_pods_and_efa_on_every_card(autoscaler: str) -> None:
+    first, *others = interfaces(P5, autoscaler)
+    assert first == (0, 0, "interface")
+    assert others == [(0, 1, "efa-only"), *((card, 0, "efa-only") for card in range(1, 32))]
+    # Its first card has no EFA.
+    assert interfaces(B300, autoscaler) == [(0, 0, "interface"), *((card, 0, "efa-only") for card in range(1, 17))]
+
+
+@pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
+def test_its_nodes_are_close_to_each_other_unless_the_capacity_has_a_place(autoscaler: str) -> None:
+    recording = declared(P5, autoscaler)
+    (group,) = recording.of_type(GROUP)
+    assert (group.inputs["name"], group.inputs["strategy"]) == ("gpu-test-h100-8", "cluster")
+    if autoscaler == "karpenter":
+        spec = recording.only("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass").inputs["spec"]
+        assert spec["placementGroupSelector"] == {"name": "gpu-test-h100-8"}
+    else:
+        template = recording.named("h100-8-pool-template").inputs
+        assert template["placement"] == {"groupName": "gpu-test-h100-8"}
+    reserved = declared(RESERVED, autoscaler)
+    assert not reserved.of_type(GROUP)
+    assert len(interfaces(RESERVED, autoscaler)) == 33
+
+
+def test_an_empty_group_tells_the_autoscaler_of_the_devices() -> None:
+    tags = {one.inputs["tag"]["key"]: one.inputs["tag"]["value"] for one in declared(P5).of_type("aws:autoscaling/tag:Tag")}
+    assert tags["k8s.io/cluster-autoscaler/node-template/resources/vpc.amazonaws.com/efa"] == "32"
+
+
+def test_karpenter_may_use_placement_groups_only_where_there_are_some() -> None:
+    def documents(pool: Pool) -> str:
+        return str([one.inputs.get("policy") for one in declared(pool, "karpenter").of_type("aws:iam/rolePolicy:RolePolicy")])
+
+    assert "ec2:DescribePlacementGroups" in documents(P5)
+    assert ":placement-group/*" in documents(P5)
+    for pool in (RESERVED, replace(P5, fabric=None)):
+        assert "lacementGroup" not in documents(pool)
+
+
+def test_the_plugin_runs_on_these_pools_alone() -> None:
+    plain = eks_specs.gpu_pool("t4-1")
+    daemons = {one.app: one for one in load_cloud("eks").gpu_daemons([P5, plain])}
+    assert daemons["aws-efa-k8s-device-plugin"].pools == (P5,)
+    assert daemons["nvidia-device-plugin"].pools == (P5, plain)
+    pod: dict[str, Any] = daemon_set(daemons["aws-efa-k8s-device-plugin"])["spec"]["template"]["spec"]
+    assert {each["hostPath"]["path"] for each in pod["volumes"]} == {"/var/lib/kubelet/device-plugins", "/dev/infiniband"}
+    assert "aws-efa-k8s-device-plugin" not in {one.app for one in load_cloud("eks").gpu_daemons([plain])}
