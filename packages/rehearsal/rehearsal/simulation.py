@@ -39,6 +39,7 @@ class NodeShape:
 
     ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it (``None``: GKE's reservations).
     ``disk_mib`` is ephemeral storage for pods; 0 where the autoscaler knows of none while the group is empty.
+    ``efa`` counts the network devices that AWS's EFA plugin offers to pods.
     """
 
     type: str
@@ -50,6 +51,7 @@ class NodeShape:
     reserved_memory_mib: int | None = None
     max_pods: int = 110
     disk_mib: int = 100 * 1024
+    efa: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class SimulatedNodeGroup:
     or device plugin) that must become ready on the node first (how it is recognised: ``rehearsal/fleet/drivers.py``).
     ``machine.gpus`` is what the autoscaler expects of a node; ``offered_gpus`` what the machine really has (slices
     count), if that differs. A device plugin's time slicing multiplies it, so its replicas are never part of it.
+    ``efa`` are the devices that the machine really has.
     ``late_labels`` and ``late_taints`` are on every node, but the autoscaler cannot see them while the group is
     empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
     for a group that is meant to be fixed. ``reservation`` is what its machines must come from. ``packing`` is ``None``
@@ -103,6 +106,7 @@ class SimulatedNodeGroup:
     rank: float | None = None
     gpus_advertised_by: Advertiser = "cloud"
     offered_gpus: int | None = None
+    efa: int = 0
     late_labels: Mapping[str, str] = field(default_factory=dict)
     late_taints: tuple[Mapping[str, str], ...] = ()
     not_scaled_because: str = ""
@@ -133,7 +137,7 @@ class Node:
     """One machine that joins the cluster by itself, as its kubelet registers it and the cloud completes it.
 
     ``capacity`` and ``allocatable`` are Kubernetes ResourceLists without GPUs: the machine has ``gpus``, and
-    ``gpus_advertised_by`` says who makes them allocatable. ``taints`` are in the API's form.
+    ``gpus_advertised_by`` says who makes them allocatable; ``efa`` as of a machine's shape. ``taints`` are in the API's form.
     """
 
     name: str
@@ -147,6 +151,7 @@ class Node:
     os_image: str
     gpus: int = 0
     gpus_advertised_by: Advertiser = "cloud"
+    efa: int = 0
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Controllers:
 
     def serve_group(self, group: SimulatedNodeGroup) -> None:
         """Start the controllers that the group's nodes and pods need."""
-        if group.gpus_advertised_by != "cloud" and group.gpus:
+        if group.efa or (group.gpus_advertised_by != "cloud" and group.gpus):
             self._start(Drivers, self._groups.report_missing)
         if group.autoscaled:
             self.watch_nodes()
@@ -79,7 +79,7 @@ class Controllers:
 
     def serve_machine(self, node: Node) -> None:
         """Start the controllers that a machine needs that joins by itself."""
-        if node.gpus and node.gpus_advertised_by != "cloud":
+        if node.efa or (node.gpus and node.gpus_advertised_by != "cloud"):
             self._start(Drivers, self._groups.report_missing)
         self._start(IdleTimeWatcher)
 

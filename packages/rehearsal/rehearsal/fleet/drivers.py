@@ -5,6 +5,8 @@ The group names the kind of DaemonSet (``gpus_advertised_by``):
 - ``daemonset``: a driver installer.
 - ``device-plugin``: NVIDIA's device plugin (``gpu_software.py``: time slicing).
 
+EFA devices are there once AWS's plugin is Ready on the node.
+
 Only a pod that would really do it counts (``gpu_software.py``). One that only has such a name
 (its name or a label of its pods contains ``nvidia-driver`` or ``nvidia-device-plugin``) is named in the reason.
 If none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node gives the reason. GPUs that a node
@@ -22,8 +24,15 @@ from typing import Any, Final
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object, condition, warning
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.fleet.gpu_software import PLUGIN, PluginError, installer_problem, plugin_problem, replicas
-from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, LATE_TAINT
+from rehearsal.fleet.gpu_software import (
+    PLUGIN,
+    PluginError,
+    installer_problem,
+    plugin_problem,
+    replicas,
+    runs_efa_plugin,
+)
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, EFA_PLUGIN, GPUS, GROUP_LABEL, LATE_TAINT
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER
 
@@ -99,7 +108,9 @@ class Drivers(PollingThread):
 
     def look(self) -> None:
         """Update nodes that wait for GPUs, and forget deleted ones."""
-        nodes = [node for node in self._api.list("/api/v1/nodes", resourceVersion="0") if _waits(node)]
+        every = self._api.list("/api/v1/nodes", resourceVersion="0")
+        self._serve_efa([node for node in every if _waits(node, EFA_PLUGIN)])
+        nodes = [node for node in every if _waits(node, DRIVER)]
         now = time.monotonic()
         self._waiting_since = {
             node["metadata"]["name"]: self._waiting_since.get(node["metadata"]["name"], now) for node in nodes
@@ -114,6 +125,14 @@ class Drivers(PollingThread):
             for name in resolved:
                 del self._missing[name]
             self._report(tuple(self._missing.values()))
+
+    def _serve_efa(self, nodes: list[Object]) -> None:
+        daemon_sets = self._api.list("/apis/apps/v1/daemonsets") if nodes else []
+        mine = [each for each in daemon_sets if runs_efa_plugin(each["spec"]["template"]["spec"])]
+        pods = self._ready_pods(mine)
+        for node in nodes:
+            if (name := node["metadata"]["name"]) in pods:
+                self._api.merge(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {EFA_PLUGIN: "ready"}}})
 
     def _serve(self, nodes: list[Object], kind: _Kind, daemon_sets: list[Object]) -> None:
         mine = [each for each in daemon_sets if kind.matches(each)]
@@ -171,9 +190,9 @@ def _advertiser(node: Mapping[str, Any]) -> str:
     return advertiser
 
 
-def _waits(node: Mapping[str, Any]) -> bool:
+def _waits(node: Mapping[str, Any], annotation: str) -> bool:
     starting = any(taint["key"].startswith(_STARTING) for taint in node["spec"].get("taints") or ())
-    missing = node["metadata"].get("annotations", {}).get(DRIVER) == "missing"
+    missing = node["metadata"].get("annotations", {}).get(annotation) == "missing"
     return missing and not starting and condition(node, "Ready")
 
 

@@ -142,6 +142,16 @@ def plugin_problem(pod: PodSpec) -> str | None:
     return None
 
 
+def runs_efa_plugin(pod: PodSpec) -> bool:
+    """Whether the pod registers EFA devices with the kubelet.
+
+    https://github.com/aws/eks-charts/tree/master/stable/aws-efa-k8s-device-plugin
+    """
+    plugins = [each for each in _containers(pod) if _name(each["image"]) == "aws-efa-k8s-device-plugin"]
+    paths = {posixpath.normpath(path) for each in plugins for path in _host_paths(each, pod)}
+    return {PLUGIN_SOCKETS, "/dev/infiniband"} <= paths
+
+
 def is_plugin(image: str) -> bool:
     """Whether an image is NVIDIA's device plugin, or a copy of it that kept its name."""
     name = _name(image)

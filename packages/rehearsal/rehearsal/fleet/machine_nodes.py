@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object, warning
-from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, PREFIX, kubelet_version
+from rehearsal.fleet.machine_types import EFA, GPU
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, EFA_DEVICES, EFA_PLUGIN, GPUS, PREFIX, kubelet_version
 from rehearsal.fleet.reclaim import lose_pods
 from rehearsal.simulation import NO_NODE, Node
 
@@ -60,6 +61,8 @@ def manifest(node: Node) -> Object:
         PREFIX + "kubelet-version": node.kubelet_version,
         PREFIX + "os-image": node.os_image,
     }
+    if node.efa:
+        annotations |= {EFA_DEVICES: str(node.efa), EFA_PLUGIN: "missing"}
     if node.gpus:
         annotations[GPUS] = str(node.gpus)
         annotations[DRIVER] = "ready" if node.gpus_advertised_by == "cloud" else "missing"
@@ -75,4 +78,4 @@ def manifest(node: Node) -> Object:
 
 
 def _without_gpus(node: Node, resources: Any) -> dict[str, str]:
-    return {**resources, "nvidia.com/gpu": "0"} if node.gpus else dict(resources)
+    return {**resources, **({GPU: "0"} if node.gpus else {}), **({EFA: "0"} if node.efa else {})}

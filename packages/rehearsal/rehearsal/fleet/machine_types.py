@@ -21,6 +21,7 @@ from typing import Any, Final
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 GPU: Final = "nvidia.com/gpu"
+EFA: Final = "vpc.amazonaws.com/efa"
 _EVICTION_MIB: Final = 100
 _UNLIMITED: Final = math.inf
 # (size of the band, reserved share of it)
@@ -37,9 +38,11 @@ class Capacity:
     gpus: int
     pods: int
     disk_mib: int
+    efa: int = 0
 
     def resources(self, gpus: int | None = None) -> dict[str, str]:
-        """A Kubernetes ResourceList. ``gpus`` replaces the number of GPUs; machines without GPUs have no such key."""
+        """A Kubernetes ResourceList. ``gpus`` replaces the number of GPUs, before a plugin offers any device; machines
+        without GPUs or EFA have no such key."""
         quantities = {
             "cpu": f"{self.cpu_millicores}m",
             "memory": f"{self.memory_mib}Mi",
@@ -48,13 +51,20 @@ class Capacity:
         }
         if self.gpus:
             quantities[GPU] = str(self.gpus if gpus is None else gpus)
+        if self.efa:
+            quantities[EFA] = str(self.efa if gpus is None else 0)
         return quantities
 
 
 def capacity(machine: NodeShape) -> Capacity:
     """The whole machine."""
     return Capacity(
-        round(machine.cpu * 1000), round(machine.memory_gib * 1024), machine.gpus, machine.max_pods, machine.disk_mib
+        round(machine.cpu * 1000),
+        round(machine.memory_gib * 1024),
+        machine.gpus,
+        machine.max_pods,
+        machine.disk_mib,
+        machine.efa,
     )
 
 

@@ -21,6 +21,8 @@ PREFIX: Final = "rehearsal.gpucluster.dev/"
 GROUP_LABEL: Final = PREFIX + "group"
 DRIVER: Final = PREFIX + "driver"
 GPUS: Final = MACHINE_GPUS
+EFA_DEVICES: Final = PREFIX + "efa"
+EFA_PLUGIN: Final = PREFIX + "efa-plugin"
 ADVERTISED_BY: Final = PREFIX + "gpus-advertised-by"
 PODS_ENDED_BY: Final = PREFIX + "pods-ended-by"
 RENEWAL: Final = PREFIX + "renewal"
@@ -85,14 +87,17 @@ class NodeTemplate:
     @property
     def annotations(self) -> dict[str, str]:
         """Annotations for the stages. GPUs start at 0; ``driver``: whether the cloud installs the driver."""
-        machine, gpus = self.group.machine, self.group.gpus
+        machine, real = self.group.machine, {"gpus": self.group.gpus, "efa": self.group.efa}
+        gpus = self.group.gpus
         result = {
-            PREFIX + "capacity": json.dumps(replace(capacity(machine), gpus=gpus).resources(gpus=0)),
-            PREFIX + "allocatable": json.dumps(replace(allocatable(machine), gpus=gpus).resources(gpus=0)),
+            PREFIX + "capacity": json.dumps(replace(capacity(machine), **real).resources(gpus=0)),
+            PREFIX + "allocatable": json.dumps(replace(allocatable(machine), **real).resources(gpus=0)),
             PREFIX + "kubelet-version": f"v{self.cluster.version}",
             PODS_ENDED_BY: self.group.pods_ended_by,
             RENEWAL: self.group.renewal,
         }
+        if self.group.efa:
+            result |= {EFA_DEVICES: str(self.group.efa), EFA_PLUGIN: "missing"}
         if gpus:
             result[GPUS] = str(gpus)
             result[DRIVER] = "ready" if self.group.gpus_advertised_by == "cloud" else "missing"

@@ -100,6 +100,8 @@ def launch(
     used += [("snapshot", disk.get("SnapshotId")) for disk in disks]
     reserved = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
     used += [("capacity-reservation", reserved.get("CapacityReservationId"))]
+    placement = data.get("Placement") or {}
+    used += [("placement-group", placement.get("GroupName") or placement.get("GroupId"))]
     for kind, id in dict.fromkeys((kind, str(id)) for kind, id in used if id):
         yield _on(operation, "ec2:RunInstances", kind, id, {"Tags": _tags_of(operation.account, id)})
     if template:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from facts.concepts.iam import resource_tags
+from rehearsal.fleet.machine_types import EFA
 from rehearsal.providers.eks.authorization.callers import Caller, Right
 from rehearsal.providers.eks.authorization.evaluation import refusal
 from rehearsal.providers.eks.authorization.identity import Role
@@ -72,7 +73,11 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
         base,
         zones=base.zones if base.min_nodes else group.asg_zones[:1],
         machine=replace(
-            base.machine, gpus=gpus, disk_mib=base.machine.disk_mib if "ephemeral-storage" in resources else 0
+            base.machine,
+            gpus=gpus,
+            disk_mib=base.machine.disk_mib if "ephemeral-storage" in resources else 0,
+            # No instance type tells of these devices either.
+            efa=int(resources.get(EFA, 0)),
         ),
         offered_gpus=base.machine.gpus
         if base.offered_gpus is None and gpus != base.machine.gpus

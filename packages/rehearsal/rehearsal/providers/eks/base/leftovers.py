@@ -82,6 +82,7 @@ _FINDERS: Final[tuple[Find, ...]] = (
         "autoscaling", "DescribeAutoScalingGroups", "AutoScalingGroups", "AutoScalingGroupName", "Auto Scaling group"
     ),
     _listed("ec2", "DescribeLaunchTemplates", "LaunchTemplates", "LaunchTemplateName", "launch template"),
+    _listed("ec2", "DescribePlacementGroups", "PlacementGroups", "GroupName", "placement group"),
     _instances,
     _listed("ec2", "DescribeVolumes", "Volumes", "VolumeId", "EBS volume"),
     _listed("ec2", "DescribeAddresses", "Addresses", "PublicIp", "Elastic IP address"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 Market = Literal["spot", "on-demand"]
 ANY: Final = "*"
@@ -36,6 +36,10 @@ class Supply:
 
     announced: dict[str, ScheduledEvent] = field(default_factory=dict)
     """Instance (id) → a scheduled event that its status shows; nothing else happens."""
+    placement_groups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Name → a placement group, as EC2 describes it."""
+    placed: dict[str, str] = field(default_factory=dict)
+    """Instance (id) → the placement group that it started in."""
     _dry: frozenset[tuple[str, str, str]] = frozenset()
     _reservations: Mapping[str, CapacityReservation] = field(default_factory=dict)
     _used_up: frozenset[str] = frozenset()

@@ -15,10 +15,12 @@ from typing import Any, Final
 from facts.catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.instance_types import nvidia_gpus
 from rehearsal.providers.eks.machines.instance import Instance, NodeImage
 from rehearsal.providers.eks.machines.user_data import Bootstrap
-from rehearsal.providers.eks.resources.groups import advertiser
+from rehearsal.providers.eks.resources.groups import advertiser, efa_devices
+from rehearsal.providers.eks.resources.scaling_group import template
 from rehearsal.simulation import Node
 
 _MIB: Final = 1024 * 1024
@@ -62,7 +64,17 @@ def node(account: Account, instance: Instance, image: NodeImage, boot: Bootstrap
         os_image=image.os,
         gpus=gpus,
         gpus_advertised_by=advertiser(image.ami_type, gpus),
+        efa=_efa_devices(account, instance),
     )
+
+
+def _efa_devices(account: Account, instance: Instance) -> int:
+    """Those of the launch template that it was started with; none where that is gone or was not used."""
+    named = {key: instance.tags.get(f"aws:ec2launchtemplate:{key}", "") for key in ("id", "version")}
+    try:
+        return efa_devices(template(account, named)["LaunchTemplateData"]) if all(named.values()) else 0
+    except AwsError:
+        return 0
 
 
 def _labels(account: Account, instance: Instance, image: NodeImage) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from facts.catalog.eks.nodes import disk_mib, max_pods
@@ -39,10 +39,12 @@ def node_group(
     disk = disk_mib("bottlerocket" if _is_bottlerocket(ami) else "al2023", _disk_gb(inputs, data))
     spot = inputs.get("capacityType") == "SPOT"
     reserved = at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
+    efa = efa_devices(data)
     return SimulatedNodeGroup(
         name=inputs["nodeGroupName"],
         cluster=inputs["clusterName"],
-        machine=_machine(account, machine, disk),
+        machine=replace(_machine(account, machine, disk), efa=efa),
+        efa=efa,
         zones=zones,
         labels=node_labels(inputs, machine, template),
         taints=tuple(
@@ -87,6 +89,11 @@ def advertiser(ami_type: str, gpus: int) -> Advertiser:
     if not gpus or (_is_bottlerocket(ami_type) and "NVIDIA" in ami_type):
         return "cloud"
     return "device-plugin" if "NVIDIA" in ami_type or ami_type == "AL2_x86_64_GPU" else "daemonset"
+
+
+def efa_devices(template: Mapping[str, Any]) -> int:
+    """The EFA devices of a node, by its launch template's data: one for each such interface."""
+    return sum(each.get("InterfaceType") in ("efa", "efa-only") for each in template.get("NetworkInterfaces") or ())
 
 
 def _fewest_gpus(account: Account, types: Sequence[str], planned: int) -> int | None:

@@ -1,4 +1,5 @@
-"""Launch templates, which node groups start their instances from, and the Auto Scaling groups behind node groups."""
+"""Launch templates, which node groups start their instances from, placement groups, and the Auto Scaling groups behind
+node groups."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
-from rehearsal.providers.eks.base.request import parameters
+from rehearsal.providers.eks.base.request import pairs, parameters
 from rehearsal.providers.eks.base.row import TABLE
 from rehearsal.providers.eks.rules import DEFAULT_AMI_TYPE, DEFAULT_TYPE
 from rehearsal.providers.resource import Pending
@@ -211,7 +212,12 @@ def _remove_tag(account: Account, id: str, inputs: Properties) -> None:
     account.call("autoscaling", "DeleteTags", Tags=[sent])
 
 
+def _tag_placement_group(account: Account, id: str, old: Properties, new: Properties) -> None:
+    account.supply.placement_groups[id]["Tags"] = pairs(new)
+
+
 ROWS: Final = (
+    TABLE.row("aws:ec2/placementGroup:PlacementGroup", retag=_tag_placement_group),
     TABLE.row(TEMPLATE, wrap=_wrap, change=_change_template, recomputed=_renewed),
     TABLE.row(
         "aws:autoscaling/tag:Tag",

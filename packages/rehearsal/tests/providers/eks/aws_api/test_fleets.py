@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from packages.rehearsal.tests.providers.eks.account import GRANT, KEY, REGION
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import IMAGE, TAGS, Karpenter
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.base.supply import CapacityReservation, ScheduledEvent
 from rehearsal.providers.eks.resources.iam import TO_START
 from tests.tables import cases
@@ -229,3 +230,18 @@ def test_announced_maintenance_is_in_the_status_of_that_instance_alone(karpenter
     (status,) = ec2.describe_instance_status(InstanceIds=[first])["InstanceStatuses"]
     (event,) = status["Events"]
     assert (event["Code"], event["NotBefore"]) == ("instance-reboot", day)
+
+
+def test_a_placement_group_lasts_as_long_as_an_instance_in_it(karpenter: Karpenter, ec2: Any) -> None:
+    account = karpenter.controller.amazon.account
+    made = account.call("ec2", "CreatePlacementGroup", GroupName="near", Strategy="cluster")["PlacementGroup"]
+    (described,) = ec2.describe_placement_groups(GroupNames=["near"])["PlacementGroups"]
+    assert (described["GroupId"], described["State"]) == (made["GroupId"], "available")
+    answer = karpenter.fleet(ec2, karpenter.template(ec2, Placement={"GroupId": made["GroupId"]}))
+    (id,) = answer["Instances"][0]["InstanceIds"]
+    assert account.supply.placed == {id: "near"}
+    with pytest.raises(AwsError, match="InUse"):
+        account.call("ec2", "DeletePlacementGroup", GroupName="near")
+    account.call("ec2", "TerminateInstances", InstanceIds=[id])
+    account.call("ec2", "DeletePlacementGroup", GroupName="near")
+    assert account.call("ec2", "DescribePlacementGroups")["PlacementGroups"] == []

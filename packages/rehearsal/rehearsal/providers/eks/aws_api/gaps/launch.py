@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization import needs
-from rehearsal.providers.eks.aws_api.gaps import reads
+from rehearsal.providers.eks.aws_api.gaps import placement, reads
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.aws_api.gaps.images import publish
 from rehearsal.providers.eks.base.account import Account
@@ -74,6 +74,7 @@ def check_references(account: Account, plan: LaunchPlan) -> None:
     images = account.call("ec2", "DescribeImages", Filters=[{"Name": "image-id", "Values": [data.get("ImageId", "")]}])
     if not images["Images"]:
         raise GapError("InvalidAMIID.NotFound", f"The image id '[{data.get('ImageId')}]' does not exist")
+    placement.group_of(account, data)
     subnet = subnet_of(account, plan)
     groups = account.call("ec2", "DescribeSecurityGroups", Filters=[{"Name": "group-id", "Values": plan.groups}])
     known = {each["GroupId"]: each["VpcId"] for each in groups["SecurityGroups"]}
@@ -212,6 +213,8 @@ def _add_what_moto_lacks(account: Account, plan: LaunchPlan, id: str, fleet: str
         template = {"id": plan.template["LaunchTemplateId"], "version": plan.template["VersionNumber"]}
         instance.add_tags({f"aws:ec2launchtemplate:{key}": str(value) for key, value in template.items()})
     instance.placement.availability_zone_id = subnet["AvailabilityZoneId"]
+    if group := placement.group_of(account, plan.data):
+        account.supply.placed[id] = group
     if plan.market == "spot":
         instance.spot_instance_request_id = f"sir-{uuid.uuid4().hex[:8]}"
     if plan.reservation:
