@@ -246,7 +246,10 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         **({"command": list(command)} if command else {}),
         **({"workingDir": WORKSPACE} if job.files else {}),
         **({"env": variables} if variables else {}),
-        "resources": {**({"requests": asked} if asked else {}), "limits": {GPU_RESOURCE: job.gpus, **job.network_devices}},
+        "resources": {
+            **({"requests": asked} if asked else {}),
+            "limits": {GPU_RESOURCE: job.gpus, **job.network_devices},
+        },
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},
             *([{"name": "shared", "mountPath": SHARED}] if job.volume else []),

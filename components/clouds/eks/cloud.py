@@ -15,7 +15,7 @@ from facts.concepts.pool import Pool
 
 
 def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
-    """Device plugins for Amazon Linux, whose image has the driver; Bottlerocket has its own plugin. That of EFA for both.
+    """Device plugins for Amazon Linux, whose image has the driver; Bottlerocket has its own plugin. EFA's for both.
 
     https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
     """

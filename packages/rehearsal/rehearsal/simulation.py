@@ -137,7 +137,8 @@ class Node:
     """One machine that joins the cluster by itself, as its kubelet registers it and the cloud completes it.
 
     ``capacity`` and ``allocatable`` are Kubernetes ResourceLists without GPUs: the machine has ``gpus``, and
-    ``gpus_advertised_by`` says who makes them allocatable; ``efa`` as of a machine's shape. ``taints`` are in the API's form.
+    ``gpus_advertised_by`` says who makes them allocatable; ``efa`` as of a machine's shape. ``taints`` are in the API's
+    form.
     """
 
     name: str

@@ -141,7 +141,9 @@ def test_waiting_for_a_message_is_part_of_the_request(moto: None, monkeypatch: p
     ("service", "operation", "params"),
     [
         shows("ec2", "DescribeCapacityReservations")(("ec2", "describe_capacity_reservations", {})),
-        shows("ec2", "CreatePlacementGroup")(("ec2", "create_placement_group", {"GroupName": "a", "Strategy": "cluster"})),
+        shows("ec2", "CreatePlacementGroup")(
+            ("ec2", "create_placement_group", {"GroupName": "a", "Strategy": "cluster"})
+        ),
         shows("ec2", "DeletePlacementGroup")(("ec2", "delete_placement_group", {"GroupName": "a"})),
         shows("ec2", "DescribePlacementGroups")(("ec2", "describe_placement_groups", {})),
         shows("pricing", "GetProducts")(("pricing", "get_products", {"ServiceCode": "AmazonEC2"})),
