@@ -133,10 +133,11 @@ def slow_network(job: TrainingJobSpec, fit: Fit) -> str | None:
 
 def _network_devices(asked: JobRequest, fit: Fit) -> dict[str, int]:
     """What each of several workers requests of the devices of its node, if one fabric connects them all."""
-    fabric = fit.pools[0].fabric
+    first = fit.pools[0]
+    fabric = first.fabric
     if asked.workers == 1 or len(fit.pools) > 1 or fabric is None:
         return {}
-    share = fabric.share(asked.gpus, fit.pools[0].gpus_per_node)
+    share = fabric.share(asked.gpus, first.gpus_per_node)
     return {fabric.resource: share} if share else {}
 
 

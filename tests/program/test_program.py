@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from components.clouds.base import cloud_names
+from components.clouds.eks.fabric import APP as EFA_PLUGIN
 from components.clouds.gpu_exporter import APP as EXPORTER
 from components.settings import Settings
 from facts.concepts.declared import Cluster, Credential, NodeGroup, Workload
@@ -273,9 +274,9 @@ def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
     served: list[str] = []
     for daemon_set in recording.of_type("kubernetes:apps/v1:DaemonSet"):
         pod = daemon_set.inputs["spec"]["template"]["spec"]
-        measures = daemon_set.inputs["metadata"]["labels"]["k8s-app"] == EXPORTER
+        others = daemon_set.inputs["metadata"]["labels"]["k8s-app"] in (EXPORTER, EFA_PLUGIN)
         for pool in _affinity_pools(pod):
-            served += [] if measures else [pool]
+            served += [] if others else [pool]
             assert not not_tolerated(pod["tolerations"], specs[pool].taints)
     by_cloud = OFFERED_BY_THE_CLOUD[settings.cloud]
     assert sorted(served) == sorted(

@@ -285,7 +285,7 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
     known, pools = catalog.of(settings.cloud), Counter(pool.declared_at for pool in settings.gpu_pools)
     able = ", ".join(f"{one.type} ({one.gpus} {one.gpu})" for one in known.machines.with_rdma)
     for pool in settings.gpu_pools:
-        where = f"{pool.declared_at}.fabric"
+        where, zone = f"{pool.declared_at}.fabric", pool.zones[0]
         if pool.fabric is None or known.fabric is None:
             continue
         if not pool.fabric.devices:
@@ -293,7 +293,7 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
             yield Problem(where, message, f"Leave it out, or choose one of {able}, with all of its GPUs per node")
         elif pools[pool.declared_at] > 1 or len(pool.zones) > 1 or len(pool.machine_types) > 1:
             message = "a fabric connects nodes of one type in one zone, got by one capacity type"
-            yield Problem(where, message, f"Write zones: [{pool.zones[0]}], one capacity and one machineType")
+            yield Problem(where, message, f"Write zones: [{zone}], one capacity and one machineType")
         elif pool.gpus.shares > 1:
             yield Problem(where, "pods on several nodes use whole GPUs", "Leave out fabric, or mig and timeSharing")
 

@@ -50,7 +50,7 @@ def group_of(account: Account, data: Mapping[str, Any]) -> str:
     """The name of the group in which a launch template's data places an instance, ``""`` without one; EC2's error if it
     does not exist."""
     placement = data.get("Placement") or {}
-    asked = {placement.get("GroupName"), placement.get("GroupId")} - {None, ""}
+    asked = {str(placement[key]) for key in ("GroupName", "GroupId") if placement.get(key)}
     groups = account.supply.placement_groups.values()
     named = [str(each["GroupName"]) for each in groups if {each["GroupName"], each["GroupId"]} & asked]
     if asked and not named:
