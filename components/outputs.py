@@ -98,8 +98,8 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
 
 
 def _fabric(spec: Pool) -> dict[str, int]:
-    """All network devices of a node in a fabric."""
-    return {} if spec.fabric is None else {spec.fabric.resource: spec.fabric.devices}
+    """All network devices of a node in a fabric, except those that are claimed: one node needs none."""
+    return {} if spec.fabric is None or spec.fabric.claimed else {spec.fabric.resource: spec.fabric.devices}
 
 
 def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:

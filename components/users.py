@@ -15,6 +15,7 @@ import pulumi
 
 from components.cluster import Cluster
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, RBAC, manifest, role_binding
+from facts.concepts.pool import FABRIC_CLAIM
 
 # Warnings reach the author of a Job or Deployment; what is refused is only its pods.
 # https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces
@@ -41,7 +42,21 @@ def people_namespace(
         existing=namespace == DEFAULT_NAMESPACE,
     )
     bind_user(cluster, {"kind": "ClusterRole", "name": "edit"}, parent, resource, namespace=namespace)
+    claimed = [pool.fabric for pool in cluster.settings.gpu_pools if pool.fabric is not None and pool.fabric.claimed]
+    if claimed:
+        template = fabric_claim(claimed[0].resource, namespace)
+        cluster.objects.declare(f"{FABRIC_CLAIM}-in-{namespace}", template, parent, resource)
     return resource
+
+
+def fabric_claim(device_class: str, namespace: str) -> dict[str, Any]:
+    """The template by which each of several workers claims all devices of its node.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
+    """
+    request = {"name": "fabric", "exactly": {"deviceClassName": device_class, "allocationMode": "All"}}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    return manifest("resource.k8s.io/v1", "ResourceClaimTemplate", FABRIC_CLAIM, namespace, spec=spec)
 
 
 def open_tool(

@@ -42,6 +42,9 @@ _SUFFIXES: Final[Mapping[str, str]] = {
 }
 
 
+# Of clouds that refuse the key.
+_NO_FABRIC: Final = Fabric(devices=0, resource="")
+
 # How often an entry is read again without its invalid keys: one of them may hide others.
 _MOST_REPAIRS: Final = 3
 
@@ -155,7 +158,8 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
         part = _gpu_part(pool, size, variant, known)
         shares = part.shares if size in sizes.whole else 1
         machines = _gpu_machines(pool, size, variant.spot, place)
-        fabric = Fabric(devices=machines[0].rdma_devices, resource=known.fabric or "") if pool.fabric else None
+        fabric = replace(known.fabric or _NO_FABRIC, devices=machines[0].rdma_devices) if pool.fabric else None
+        fabric_labels = known.fabric_labels if fabric is not None else {}
         spot_taints = known.spot_taints if variant.spot else ()
         yield Pool(
             name=variant.name,
@@ -171,7 +175,9 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
             disk_gb=pool.disk_gb,
             image=cast(Image, (pool.image or known.images[0]).partition("@")[0]),
             image_version=(pool.image or "").partition("@")[2] or None,
-            labels=gpu_pool_labels(variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **pool.labels}),
+            labels=gpu_pool_labels(
+                variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **fabric_labels, **pool.labels}
+            ),
             taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*spot_taints, *extra), shares=shares)),
             unneeded_minutes=pool.unneeded_minutes,
             upgrade=_upgrade(pool),

@@ -22,7 +22,7 @@ from facts.catalog.prices import Prices
 from facts.catalog.raw import RawInputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import SKYPILOT_LABEL, CapacityType, Image, Pool
+from facts.concepts.pool import SKYPILOT_LABEL, CapacityType, Fabric, Image, Pool
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -67,7 +67,8 @@ class CloudCatalog:
     - ``channels``: release channels of Kubernetes
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
-    - ``fabric``: the resource by which pods request the RDMA devices of a node; ``None`` where a pool has no ``fabric``
+    - ``fabric``: how pods request the RDMA devices of a node, without their number; ``None`` where no pool has a
+      fabric; ``fabric_labels``: labels of such nodes
     - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
     - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
     - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
@@ -128,7 +129,8 @@ class CloudCatalog:
     channels: tuple[str, ...] = ("rapid", "regular", "stable")
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()
-    fabric: str | None = None
+    fabric: Fabric | None = None
+    fabric_labels: Mapping[str, str] = field(default_factory=dict)
     gpu_metrics: bool = False
     control_plane_logs: tuple[str, ...] = ()
     log_days: tuple[int, ...] = ()

@@ -72,19 +72,25 @@ class Upgrade:
     drain_minutes: int | None = None
 
 
+FABRIC_CLAIM: Final = "gpu-fabric"
+"""The ResourceClaimTemplate in each namespace in which people run pods, where a fabric's devices are claimed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fabric:
     """The ``devices`` of each node of a pool by which pods on several nodes read each other's GPU memory (RDMA).
 
-    Pods request them as the extended resource ``resource``.
+    Pods request them as the extended resource ``resource``; where they are ``claimed`` that is a DeviceClass, and pods
+    get all of a node's by the template ``FABRIC_CLAIM`` of their namespace.
     """
 
     devices: int
     resource: str
+    claimed: bool = False
 
     def share(self, gpus: int, gpus_per_node: int) -> int:
         """The devices of a pod with ``gpus`` of a node's GPUs, so that all of the node's pods have as many for each."""
-        return self.devices * gpus // gpus_per_node
+        return 0 if self.claimed and gpus < gpus_per_node else self.devices * gpus // gpus_per_node
 
 
 @dataclass(frozen=True, kw_only=True)

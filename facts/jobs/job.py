@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
-from facts.concepts.pool import OPT_OUT_LABEL, placement
+from facts.concepts.pool import FABRIC_CLAIM, OPT_OUT_LABEL, placement
 from facts.jobs.fit import PodRequest
 from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep, unnamed
@@ -108,7 +108,8 @@ class TrainingJobSpec(JobRequest):
 
     - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
     - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
-    - ``network_devices``: resource → how many each worker requests of its node, in a pool with a fabric.
+    - ``network_devices``: resource → how many each worker requests of its node, in a pool with a fabric; by a claim if
+      ``network_claimed``.
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
     - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
@@ -122,6 +123,7 @@ class TrainingJobSpec(JobRequest):
     kind: Mapping[str, str] = field(default_factory=dict)
     spot: bool = False
     network_devices: Mapping[str, int] = field(default_factory=dict)
+    network_claimed: bool = False
     retries: int = 0
     grace_seconds: int = 30
     larger_node: bool = False
@@ -198,6 +200,11 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
             **({"priorityClassName": job.priority_class} if job.priority_class else {}),
             **placement(job.pools, job.taints, job.kind),
             "containers": [_container(job)],
+            **(
+                {"resourceClaims": [{"name": "fabric", "resourceClaimTemplateName": FABRIC_CLAIM}]}
+                if _claims(job)
+                else {}
+            ),
             # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
             # https://docs.pytorch.org/docs/stable/multiprocessing.html
             "volumes": [
@@ -207,6 +214,10 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
             ],
         },
     }
+
+
+def _claims(job: TrainingJobSpec) -> bool:
+    return job.network_claimed and bool(job.network_devices)
 
 
 def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:
@@ -248,7 +259,8 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         **({"env": variables} if variables else {}),
         "resources": {
             **({"requests": asked} if asked else {}),
-            "limits": {GPU_RESOURCE: job.gpus, **job.network_devices},
+            "limits": {GPU_RESOURCE: job.gpus, **({} if job.network_claimed else job.network_devices)},
+            **({"claims": [{"name": "fabric"}]} if _claims(job) else {}),
         },
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},

@@ -116,6 +116,7 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
             "queue": QUEUE if queued else None,
             "spot": any(pool.spot for pool in fit.pools),
             "network_devices": _network_devices(asked, fit),
+            "network_claimed": fit.pools[0].fabric is not None and fit.pools[0].fabric.claimed,
             "checkpoints": f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
         }
     )

@@ -85,6 +85,10 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     if pool.compact:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
         inputs["placementPolicy"] = {"type": "COMPACT"}
+    if pool.fabric is not None:
+        # Google makes the networks; the label has its driver offer the devices as claims:
+        # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
+        inputs["networkConfig"] = {"acceleratorNetworkProfile": "auto"}
     if pool.image_streaming:
         # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming
         config["gcfsConfig"] = {"enabled": True}

@@ -15,6 +15,7 @@ from facts.catalog.model import Price
 from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName, TagGrammar
+from facts.concepts.pool import Fabric
 
 _FEES: Final = fees("eks")
 
@@ -52,7 +53,7 @@ CATALOG: Final = CloudCatalog(
     },
     people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
     # https://docs.aws.amazon.com/eks/latest/userguide/device-management-efa.html
-    fabric="vpc.amazonaws.com/efa",
+    fabric=Fabric(devices=0, resource="vpc.amazonaws.com/efa"),
     addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
     pinned_addons={
         **dict.fromkeys(("coredns", "kube-proxy", "vpc-cni", "eks-pod-identity-agent", "aws-ebs-csi-driver"), ""),

@@ -15,6 +15,7 @@ from facts.catalog.model import Price
 from facts.catalog.prices import Prices, fees
 from facts.catalog.raw import raw_inputs
 from facts.catalog.tags import RegistryName
+from facts.concepts.pool import Fabric
 
 _FEES: Final = fees("gke")
 # E2, N1 and N2 in https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/gce/gce_price_info.go
@@ -57,6 +58,9 @@ CATALOG: Final = CloudCatalog(
     ),
     channels=("rapid", "regular", "stable", "extended"),
     dataplanes=("v2", "legacy"),
+    # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
+    fabric=Fabric(devices=0, resource="mrdma.google.com", claimed=True),
+    fabric_labels={"cloud.google.com/gke-networking-dra-driver": "true"},
     location_policies=("any", "balanced"),
     gpu_metrics=True,
     default_admin_machine="e2-custom-2-10240",

@@ -68,3 +68,18 @@ def test_a_share_of_less_than_a_device_is_warned_of() -> None:
     assert limits(planned) == {"nvidia.com/gpu": 1}
     assert warning is not None
     assert "all GPUs of a node per worker" in warning
+
+
+def test_where_devices_are_claimed_a_worker_has_all_of_its_node_or_none() -> None:
+    fabric = Fabric(devices=8, resource="mrdma.google.com", claimed=True)
+    google = pool("h200-8", gpu="nvidia-h200-141gb", size=8, rdma_devices=8, fabric=fabric)
+    planned, warning = job(google)
+    spec = manifests(planned)[0]["spec"]["template"]["spec"]
+    assert spec["resourceClaims"] == [{"name": "fabric", "resourceClaimTemplateName": "gpu-fabric"}]
+    assert spec["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": 8}, "claims": [{"name": "fabric"}]}
+    assert warning is None
+    half, warning = job(google, gpus=4)
+    assert "resourceClaims" not in manifests(half)[0]["spec"]["template"]["spec"]
+    assert warning is not None
+    assert "all GPUs of a node per worker" in warning
+    assert "resourceClaims" not in manifests(job(google, workers=1)[0])[0]["spec"]["template"]["spec"]

@@ -22,6 +22,9 @@ _RESERVATION: Final = re.compile(
     rf"(projects/[^/]+/reservations/)?{NAME}(/reservationBlocks/{NAME}(/reservationSubBlocks/{NAME})?)?"
 )
 
+# From 1.34.1-gke.1829001 on GKE has the classes of devices.
+_FABRIC_MINOR: Final = 34
+
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
 _COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
 
@@ -32,6 +35,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
     yield from _fallback_orders(settings)
     yield from _upgrades(settings)
     yield from _placement(settings)
+    yield from _fabric(settings)
     yield from _minimum(settings)
 
 
@@ -119,6 +123,20 @@ def _placement(settings: Settings) -> Iterator[Problem]:
                 f"flex-start does not place {pool.machine_type} nodes close together, only those with H200 or B200",
                 "Leave it out, or use another capacity",
             )
+
+
+def _fabric(settings: Settings) -> Iterator[Problem]:
+    """https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra"""
+    version = settings.kubernetes.version
+    for pool in settings.gpu_pools:
+        where = f"{pool.declared_at}.fabric"
+        if pool.fabric is None:
+            continue
+        if settings.network.dataplane == "legacy":
+            yield Problem(where, "GKE offers the devices with dataplane v2 alone", "Leave network.dataplane out")
+        if version is not None and int(version.removeprefix("v").split(".")[1]) < _FABRIC_MINOR:
+            message = f"GKE {version} does not offer the devices by itself"
+            yield Problem(where, message, f"Write kubernetes.version: '1.{_FABRIC_MINOR}' or newer, or leave it out")
 
 
 def _upgrades(settings: Settings) -> Iterator[Problem]:
