@@ -127,7 +127,7 @@ def slow_network(job: TrainingJobSpec, fit: Fit) -> str | None:
     pool = max(fit.pools, key=lambda each: each.rdma_devices)
     if job.workers == 1 or job.network_devices or not pool.rdma_devices:
         return None
-    way = "all GPUs of a node per worker" if pool.fabric else "a pool with `fabric: rdma` in the stack file"
+    way = "all GPUs of a node per worker" if pool.fabric else "a pool with a fabric (docs/workloads.md)"
     devices = f"the {pool.rdma_devices} RDMA devices of {pool.machine_types[0]}"
     return f"the workers exchange data over TCP, which is many times slower than {devices}; use {way}, or one worker"
 

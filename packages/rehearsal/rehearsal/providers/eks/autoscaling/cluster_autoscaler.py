@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from facts.concepts.iam import resource_tags
-from rehearsal.fleet.machine_types import EFA
 from rehearsal.providers.eks.authorization.callers import Caller, Right
 from rehearsal.providers.eks.authorization.evaluation import refusal
 from rehearsal.providers.eks.authorization.identity import Role
@@ -32,6 +31,7 @@ from rehearsal.simulation import SimulatedNodeGroup
 
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
 GPU: Final = "nvidia.com/gpu"
+EFA: Final = "vpc.amazonaws.com/efa"
 _TAINT: Final = re.compile(r"(?P<value>[^:]*):(?P<effect>NoSchedule|NoExecute|PreferNoSchedule)")
 _OWNER_TAGS: Final = ("eks:cluster-name", "eks:nodegroup-name")
 """By these tags the autoscaler knows a managed node group."""
