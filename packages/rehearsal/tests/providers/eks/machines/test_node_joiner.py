@@ -146,6 +146,20 @@ def test_who_makes_the_gpus_usable_is_the_images_matter(stage: Stage, image: tup
     assert node.capacity["pods"] == "29"
 
 
+def test_a_node_has_the_efa_devices_of_its_launch_template(stage: Stage) -> None:
+    interfaces = [{"NetworkCardIndex": card, "DeviceIndex": 0, "InterfaceType": "efa-only"} for card in range(1, 9)]
+    data = {"NetworkInterfaces": [{"NetworkCardIndex": 0, "DeviceIndex": 0, "InterfaceType": "interface"}, *interfaces]}
+    call = stage.account.call
+    made = call("ec2", "CreateLaunchTemplate", LaunchTemplateName="near", LaunchTemplateData=data)["LaunchTemplate"]
+    # As EC2 marks what a fleet starts.
+    named = {"id": made["LaunchTemplateId"], "version": "1"}
+    tags = [{"Key": f"aws:ec2launchtemplate:{key}", "Value": value} for key, value in named.items()]
+    stage.run(TagSpecifications=[{"ResourceType": "instance", "Tags": tags}])
+    stage.run()
+    stage.look()
+    assert sorted(node.efa for node in stage.amazon.fleet.nodes.values()) == [0, 8]
+
+
 Break = Callable[[Stage], dict[str, Any]]
 
 
