@@ -10,6 +10,8 @@ import pytest
 from components.clouds.base import load_cloud
 from components.driver_daemon_set import daemon_set
 from facts.concepts.pool import Fabric, Pool
+from policies.readers.resource import Declared
+from policies.readers.unread import unread
 from tests import recorder
 from tests.components import eks_specs
 
@@ -59,6 +61,8 @@ def test_its_nodes_are_close_to_each_other_unless_the_capacity_has_a_place(autos
     else:
         template = recording.named("h100-8-pool-template").inputs
         assert template["placement"] == {"groupName": "gpu-test-h100-8"}
+    # The gate has nothing to say about the group, and reads the pool as any other.
+    assert not list(unread(Declared(type=GROUP, name=group.name, urn="", properties=group.inputs)))
     reserved = declared(RESERVED, autoscaler)
     assert not reserved.of_type(GROUP)
     assert len(interfaces(RESERVED, autoscaler)) == 33
