@@ -138,7 +138,7 @@ def rehearse(
 
 
 def _of_others(folder: Path, stack: str, console: Console) -> Finished[Any]:
-    """Rehearse a program of others, with the gate's configuration in its folder."""
+    """Rehearse another Pulumi program, with the gate's configuration in its folder."""
     from rehearsal.engine.program import open_program
     from rehearsal.run.options import Options
     from rehearsal.run.program import ProgramRehearsal, gate_of
@@ -379,7 +379,7 @@ def main() -> None:
             getattr(ended.__context__, "__cause__", None), KeyboardInterrupt
         ):
             raise
-        Console(stderr=True).print("Interrupted; everything was stopped.")
+        Console(stderr=True).print("Interrupted.")
         sys.exit(EXIT_INTERRUPTED)
 
 

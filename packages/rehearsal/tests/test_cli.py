@@ -76,7 +76,7 @@ def test_ctrl_c_ends_in_one_line(command: tuple[str, ...], monkeypatch: pytest.M
 
     monkeypatch.setattr(cli, "resolve", interrupted)
     ended = run(*command)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted; everything was stopped.\n")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted.\n")
 
 
 def test_quota_of_a_stack() -> None:
