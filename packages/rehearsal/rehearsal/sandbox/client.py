@@ -176,7 +176,12 @@ class SandboxHandle:
         """
         from rehearsal.providers.call_faults import CallFault
 
-        while (answer := self._ask("calls"))["running"]:
+        deadline = time.monotonic() + ANSWER_TIMEOUT_SECONDS
+        while running := (answer := self._ask("calls"))["running"]:
+            if time.monotonic() > deadline:
+                raise SandboxError(
+                    f"the simulated clouds still work on {running} calls after {ANSWER_TIMEOUT_SECONDS:.0f} s"
+                )
             time.sleep(0.2)
         return [CallFault(**each) for each in answer["injected"]], answer["ids"]
 
