@@ -32,7 +32,7 @@ def planned(calls: Mapping[str, Iterable[str]], seed: int, *, rotation: int = 0,
         order = sorted(urns)
         random.Random(f"{seed} {call}").shuffle(order)
         for changes in (True, False):
-            kinds = [kind for kind in KINDS[call] if changes or kind != "stale"]
+            kinds: list[FaultKind] = [kind for kind in KINDS[call] if changes or kind != "stale"]
             some = enumerate(urn for urn in order if (urn in updated) == changes)
             faults += [CallFault(call, urn, kinds[(place + rotation) % len(kinds)]) for place, urn in some]
     return random.Random(seed).sample(faults, most) if 0 < most < len(faults) else faults
