@@ -12,7 +12,6 @@ from facts.concepts.counts import counted
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import Taint, tolerations
 from rehearsal.cluster.api import Object
-from rehearsal.engine.events import name_of
 from rehearsal.scenario.plan import gpu_pod
 from rehearsal.scenario.timeline import NodeRecord
 
@@ -37,7 +36,7 @@ def gpu_groups(groups: Iterable[NodeGroup]) -> list[NodeGroup]:
 def title(group: NodeGroup, groups: Iterable[NodeGroup]) -> str:
     """What the report calls one of the ``groups``: with its resource, where another has its name."""
     shared = sum(each.name == group.name for each in groups) > 1
-    return f"pool {group.name} ({name_of(group.resource)})" if shared else f"pool {group.name}"
+    return f"pool {group.name} ({group.resource.rpartition('::')[2]})" if shared else f"pool {group.name}"
 
 
 def without_scenario(group: NodeGroup, rehearsed: Collection[str] = ()) -> str:
