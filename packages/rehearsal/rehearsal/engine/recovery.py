@@ -18,8 +18,13 @@ def after_kill(engine: Engine) -> CommandResult:
     """Unlock the stack and clear what was being created. Raises ``EngineError``.
 
     ``--import-pending-creates`` has no effect: the engine of v3.200.0 drops operations of the type ``importing``
-    (https://github.com/pulumi/pulumi/blob/v3.200.0/pkg/cmd/pulumi/operations/refresh.go).
+    (https://github.com/pulumi/pulumi/blob/v3.200.0/pkg/cmd/pulumi/operations/refresh.go). In a folder, each file of the
+    state has another with its attributes, which a kill may leave empty; without that file the state is readable
+    (https://pkg.go.dev/gocloud.dev/blob/fileblob#hdr-Attributes).
     """
+    for attributes in (engine.run_dir / "stack" / "state").rglob("*.attrs"):
+        if not attributes.stat().st_size:
+            attributes.unlink()
     engine.run("cancel --yes", "--stack", engine.stack)
     return engine.operation("recover", ["refresh", "--yes", "--skip-preview", "--clear-pending-creates"])
 

@@ -86,12 +86,16 @@ class FaultSession:
                 self.say(f"{title(fault)}: {own_type(fault.urn)} {name_of(fault.urn)}")
             if result.ok:
                 return injected, True
-            if result.exit_code < 0:
-                recovered = recovery.after_kill(self.engine)
-            elif injected[known:]:
+            if result.exit_code >= 0 and injected[known:]:
                 continue
-            else:
-                recovered = recovery.import_existing(self.engine, result, ids, self.places)
+            try:
+                if result.exit_code < 0:
+                    recovered = recovery.after_kill(self.engine)
+                else:
+                    recovered = recovery.import_existing(self.engine, result, ids, self.places)
+            except EngineError as error:
+                self.say(f"  {error}")
+                return injected, False
             self.say(f"  {'killed' if result.exit_code < 0 else result.reason[:120]}; {recovered.command}")
             if not recovered.ok:
                 return injected, False

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.engine.recovery import import_existing, placed
+from rehearsal.engine.recovery import after_kill, import_existing, placed
 
 STACK = "urn:pulumi:dev::gpucluster::"
 COMPONENT = f"{STACK}gpucluster:index:GpuNodePool::t4-1"
@@ -85,3 +85,20 @@ def test_a_place_is_read_from_the_state() -> None:
 )
 def test_nothing_else_is_imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str]) -> None:
     assert imported(tmp_path, error, state, ids) is None
+
+
+def test_attributes_that_a_kill_left_empty_do_not_hide_the_state(tmp_path: Path) -> None:
+    state = tmp_path / "stack" / "state" / ".pulumi" / "stacks" / "gpucluster"
+    state.mkdir(parents=True)
+    for name, text in (("dev.json", "{}"), ("dev.json.attrs", ""), ("dev.json.bak.attrs", "{}")):
+        (state / name).write_text(text)
+    commands: list[str] = []
+    engine: Any = SimpleNamespace(
+        run_dir=tmp_path,
+        stack="dev",
+        run=lambda *words: commands.append(" ".join([*words, str((state / "dev.json.attrs").exists())])),
+        operation=lambda name, arguments: arguments[0],
+    )
+    assert after_kill(engine) == "refresh"
+    assert commands == ["cancel --yes --stack dev False"]
+    assert sorted(each.name for each in state.iterdir()) == ["dev.json", "dev.json.bak.attrs"]
