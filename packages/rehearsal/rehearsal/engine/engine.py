@@ -168,9 +168,9 @@ class Engine:
         result = self.operation("refresh", ["refresh", "--preview-only"])
         return _without_changes(result, result.outcome.done)
 
-    def refresh(self) -> CommandResult:
+    def refresh(self, name: str = "refresh-state") -> CommandResult:
         """Take what the clouds report into the state."""
-        return self.operation("refresh-state", ["refresh", "--yes", "--skip-preview"])
+        return self.operation(name, ["refresh", "--yes", "--skip-preview"])
 
     def destroy(self, name: str = "destroy") -> CommandResult:
         """Delete everything; ``name`` names the log."""

@@ -49,7 +49,7 @@ def disturbed_run(session: FaultSession, faults: Sequence[CallFault]) -> None:
 
 def _refreshed(session: FaultSession) -> CommandResult:
     """What stale answers put into the state, the next update puts right."""
-    refreshed = session.engine.operation(session.log_name("refresh"), ["refresh", "--yes", "--skip-preview"])
+    refreshed = session.engine.refresh(session.log_name("refresh"))
     return session.up("after-refresh") if refreshed.ok else refreshed
 
 

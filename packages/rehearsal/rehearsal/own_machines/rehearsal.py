@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from threading import Thread
 from typing import Any, Final
 
-import psutil
-
 from components.settings import Settings
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, condition
 from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.cluster.processes import kill_children
 from rehearsal.engine import recovery
 from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import USER, Lab
@@ -102,9 +102,7 @@ class OwnRehearsal(LifeRehearsal):
 
         def kill() -> None:
             look.wait(lambda: "" if cluster.join_tokens() else "no machine joins")
-            for child in psutil.Process().children():
-                if child.name() == "pulumi":
-                    child.kill()
+            kill_children(os.getpid(), "pulumi")
 
         Thread(target=kill, daemon=True).start()
         result = engine.up(self._options.gate, name="killed")

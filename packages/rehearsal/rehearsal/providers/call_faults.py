@@ -6,7 +6,6 @@ resource's URN; previews are never disturbed, and a planned fault happens once.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
@@ -15,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn
 
 import grpc
-import psutil
 from pulumi.runtime.proto import provider_pb2
 from typing_extensions import override
+
+from rehearsal.cluster.processes import kill_children
 
 FaultKind = Literal["refused", "throttled", "slow", "lost answer", "killed before", "killed after", "stale"]
 """``lost answer``: the call took effect and the engine gets an error. ``killed``: SIGKILL to the engine."""
@@ -158,10 +158,4 @@ def _abort(context: grpc.ServicerContext, kind: str) -> NoReturn:
 
 def kill_engine() -> bool:
     """End each ``pulumi`` that this process's parent started; false if none runs."""
-    killed = False
-    for child in psutil.Process(os.getppid()).children():
-        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
-            if child.name() == "pulumi":
-                child.kill()
-                killed = True
-    return killed
+    return kill_children(os.getppid(), "pulumi")

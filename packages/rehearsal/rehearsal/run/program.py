@@ -19,7 +19,7 @@ from rehearsal.checks import leftover_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import CommandResult, Engine, PolicyPack, policy_pack
-from rehearsal.engine.events import PolicyViolation, Step
+from rehearsal.engine.events import PolicyViolation
 from rehearsal.engine.program import GATE, ForeignProgram
 from rehearsal.engine.stack import ROOT
 from rehearsal.report import summary
@@ -32,7 +32,6 @@ from rehearsal.run import machine
 from rehearsal.run.options import Options
 from rehearsal.run.preview import show_violations
 from rehearsal.run.recorder import Recorder, StageFailed
-from rehearsal.sandbox import leftovers
 from rehearsal.sandbox.client import SandboxHandle
 from rehearsal.scenario import declared
 from rehearsal.scenario.plan import HELD, SECONDS
@@ -249,22 +248,11 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         assert self._sandbox is not None
         self._timeline.wait_until(condition, PATIENCE_SECONDS, self._sandbox.check_alive)
 
-    def _on_step(self, step: Step) -> None:
-        if step.alters and not step.planned:
-            self._display.say(f"{step.op} {step.type} {step.name}")
-
     def _stop(self) -> None:
         self._current = "stop"
         if self._watcher is not None:
             self._watcher.stop()
-        if self._sandbox is None:
-            leftovers.ended(self.run_dir)
-            return
-        with self._stage("stop"):
-            killed = [str(pid) for pid in self._sandbox.stop()]
-            names = ", ".join((*killed, *leftovers.ended(self.run_dir)))
-        if names:
-            self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
+        self._end(self._sandbox)
 
     def _show(self) -> None:
         show_violations(self._console, self._violations)

@@ -53,6 +53,9 @@ class Made:
         self._urns = [] if result.ok else self._urns
         return result
 
+    def refresh(self, name: str) -> Any:
+        return self._result(name)
+
     def operation(self, name: str, arguments: list[str]) -> Any:
         return self._result(name)
 

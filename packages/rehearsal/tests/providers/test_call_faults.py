@@ -121,7 +121,7 @@ def test_an_engine_that_ends_by_itself_is_not_killed(monkeypatch: pytest.MonkeyP
     other = SimpleNamespace(name=lambda: "python", kill=lambda: killed.append("python"))
     running = SimpleNamespace(name=lambda: "pulumi", kill=lambda: killed.append("pulumi"))
     children = [ending, other]
-    monkeypatch.setattr(call_faults.psutil, "Process", lambda pid: SimpleNamespace(children=lambda: children))
+    monkeypatch.setattr(psutil, "Process", lambda pid: SimpleNamespace(children=lambda: children))
     assert not call_faults.kill_engine()
     children.append(running)
     assert call_faults.kill_engine()
