@@ -38,7 +38,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable or value would be ignored in silence: refused before anything runs.
-VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT DAYTWO EVENTS FAULTS FROM KEEP N PACK PLUGINS PROGRAM PYTHON REFRESH SEED STACK STACKS UPDATE VERSION WORKERS
+VARIABLES := ACCOUNT ALL APPLY ARGS BASE CASE CHARTS CLIENT DAYTWO EVENTS FROM KEEP N PACK PLUGINS PROGRAM PYTHON REFRESH SEED STACK STACKS UPDATE VERSION WORKERS
 from_command_line = $(filter command,$(origin $(1)))
 $(foreach name,$(.VARIABLES),$(if $(call from_command_line,$(name)),$(if $(filter $(VARIABLES) VENV GPUCLUSTER_% SHELL MAKE%,$(name)),,\
   $(error no variable is called $(name). Write one of $(VARIABLES)))))
@@ -141,8 +141,8 @@ moving-in: setup ## A stack file from a cluster that exists: FROM=what its cloud
 quota: setup-rehearsal ## Quotas that a stack at its maximum needs and where to ask, on GKE also APIs and roles; no account needed (STACK=)
 	@$(REHEARSAL) quota "$(STACK)"
 
-faults: setup-rehearsal ## Faults of clouds and engine while a stack is updated (STACK=, SEED=1, FAULTS=20: fewer calls, ALL=1: each call in every way), or a fault of the program that the gate refuses (CASE=; without any, list them)
-	@$(REHEARSAL) $(if $(or $(call from_command_line,STACK),$(SEED)),faults "$(STACK)" $(if $(SEED),--seed "$(SEED)") $(if $(FAULTS),--n "$(FAULTS)") \
+faults: setup-rehearsal ## Faults of clouds and engine while a stack is updated (STACK=, SEED=1, N=20: fewer calls, ALL=1: each call in every way), or a fault of the program that the gate refuses (CASE=; without any, list them)
+	@$(REHEARSAL) $(if $(or $(call from_command_line,STACK),$(SEED),$(N),$(ALL)),faults "$(STACK)" $(if $(SEED),--seed "$(SEED)") $(if $(N),--n "$(N)") \
 	  $(if $(filter-out 0 no false,$(ALL)),--all),fault $(if $(CASE),"$(CASE)"))
 
 mutants: setup-rehearsal ## Change inputs of the program one by one and count which checks notice (STACK=, N=100, SEED=1, UPDATE=1)

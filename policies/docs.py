@@ -6,11 +6,11 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
-from policies.config import DIRECTORY, load
+from policies.config import DIRECTORY, configured, load
 from policies.rules.rule import Rule
 from policies.rules.table import RULES
 
@@ -19,16 +19,16 @@ KNOWN_GAPS: Final[Mapping[str, str]] = yaml.safe_load(
     Path(__file__).with_name("known_gaps.yaml").read_text(encoding="utf-8")
 )
 """What the gate does not detect: id → sentence."""
+_Files = Mapping[str, Mapping[str, Any]]  # name → its content
 
 
 def render() -> str:
     """The whole page."""
-    files = sorted(DIRECTORY.glob("*.json"))
+    files = {path.name: load(path) for path in sorted(DIRECTORY.glob("*.json"))}
     gaps = "".join(f"- {sentence}\n" for sentence in KNOWN_GAPS.values())
     head = Path(__file__).with_name("docs_head.txt").read_text(encoding="utf-8")
-    return (
-        head.replace("{gaps}", gaps) + _table() + "\n" + "\n".join(_section(rule) for rule in RULES) + _configs(files)
-    )
+    sections = "\n".join(_section(rule, files) for rule in RULES)
+    return head.replace("{gaps}", gaps) + _table() + "\n" + sections + _configs(files)
 
 
 def _table() -> str:
@@ -37,9 +37,12 @@ def _table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(rule: Rule[...]) -> str:
+def _section(rule: Rule[...], files: _Files) -> str:
     lines = [f"## {rule.id}", "", f"{rule.title}.", "", f"- Why: {rule.why}", f"- Remedy: {rule.remedy}"]
     lines.append(f"- Levels: {', '.join(f'**{one}** (default)' if one == rule.level else one for one in rule.levels)}")
+    stricter = [f"`{name}`" for name, file in files.items() if _level(file, rule) == "mandatory" != rule.level]
+    if stricter:
+        lines.append(f"- **mandatory** in {', '.join(stricter)}")
     for name, option in rule.schema.items():
         types = option["type"] if isinstance(option["type"], list) else [option["type"]]
         default = json.dumps(option["default"])
@@ -49,8 +52,12 @@ def _section(rule: Rule[...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _configs(files: list[Path]) -> str:
-    blocks = [f"\n`{path.name}`:\n\n```json\n{json.dumps(load(path), indent=2)}\n```\n" for path in files]
+def _level(file: Mapping[str, Any], rule: Rule[...]) -> str | None:
+    return configured(file).get(rule.id, (None, {}))[0]
+
+
+def _configs(files: _Files) -> str:
+    blocks = [f"\n`{name}`:\n\n```json\n{json.dumps(file, indent=2)}\n```\n" for name, file in files.items()]
     return "\n## Levels and limits per stack\n" + "".join(blocks)
 
 

@@ -73,6 +73,8 @@ class NodeGroup(Item):
     limited_by_gpus: bool = False
     """Whether ``max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
     disk_encrypted: Maybe[bool] = True
+    encrypted_at_host: Maybe[bool] = True
+    """Whether its nodes' temporary disks are encrypted, too, and data on the way to the other disks."""
     private: Maybe[bool | None] = True
     """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
     hourly_usd: Maybe[float | None] = None

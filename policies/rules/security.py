@@ -182,7 +182,7 @@ def no_local_accounts(cluster: Cluster) -> list[Violation]:
     "disk-encryption",
     title="Node disks are encrypted",
     why="Training data and checkpoints are stored on node disks.",
-    remedy="Encrypt the disks (AKS: enableEncryptionAtHost); with customerKey, with your own key.",
+    remedy="Encrypt the disks; with customerKey, with your own key.",
     level="advisory",
     severity="medium",
     limits={
@@ -204,6 +204,23 @@ def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violat
         message = f"The disks of node group '{group.name}' are encrypted with the cloud's key, not with your own."
         return [disk_encryption.violation(message, group.resource, remedy="Set a KMS key for the boot disk.")]
     return []
+
+
+@rule(
+    "host-encryption",
+    title="Temporary disks are encrypted",
+    why="Azure encrypts all other disks by default, but jobs write scratch data to temporary ones.",
+    remedy="Set enableEncryptionAtHost on a new pool, after you register the feature EncryptionAtHost once per "
+    "subscription. A pool cannot change it, and not every machine size has it.",
+    level="advisory",
+    severity="low",
+    example=replace(GPUS, encrypted_at_host=False),
+)
+def host_encryption(group: NodeGroup) -> list[Violation]:
+    """Temporary disks are encrypted on their host: https://learn.microsoft.com/azure/aks/enable-host-encryption."""
+    broken = negation(group.encrypted_at_host)
+    predicate = "does not encrypt temporary disks"
+    return host_encryption.decide(broken, group.title, predicate, group.resource)
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from rehearsal.cluster.api import ApiError
+from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.tools import folder
 
@@ -28,29 +28,46 @@ class Answer:
         return self.status == 201 and not self.warnings
 
 
-Submit = Callable[[Mapping[str, Any]], Answer]
+PODS = "/api/v1/namespaces/default/pods"
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Submits a manifest, without storing it, to the API server ``api``."""
+
+    api: Api
+
+    def __call__(self, manifest: Mapping[str, Any]) -> Answer:
+        namespace = manifest["metadata"].get("namespace", "default")
+        path = self.api.resource(manifest["apiVersion"], manifest["kind"]).path(namespace=namespace)
+        try:
+            return Answer(201, self.api.submit(path, dict(manifest), dryRun="All")[1])
+        except ApiError as refusal:
+            return Answer(refusal.status, error=str(refusal))
+
+    def change(self, name: str, change: Mapping[str, Any]) -> Answer:
+        """Merge ``change`` into the pod ``name`` that exists."""
+        try:
+            self.api.merge(f"{PODS}/{name}", dict(change))
+        except ApiError as refusal:
+            return Answer(refusal.status, error=str(refusal))
+        return Answer(200)
 
 
 @contextmanager
-def judging(directory: Path, policies: Iterable[Mapping[str, Any]]) -> Iterator[Submit]:
-    """Submits a manifest, without storing it, to an API server with these policies and bindings."""
+def judging(
+    directory: Path, policies: Iterable[Mapping[str, Any]], *, existing: Iterable[Mapping[str, Any]] = ()
+) -> Iterator[Submit]:
+    """An API server with these policies and bindings, and with pods that were there before them."""
     root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
     with ControlPlane(directory, tools=folder()) as control_plane:
         api = control_plane.api
+        for each in existing:
+            api.create(PODS, dict(each))
         for made in policies:
             plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
             api.apply(f"{root}{plural}/{made['metadata']['name']}", yaml.safe_load(yaml.safe_dump(dict(made))))
-
-        def submit(manifest: Mapping[str, Any]) -> Answer:
-            path = api.resource(manifest["apiVersion"], manifest["kind"]).path(
-                namespace=manifest["metadata"].get("namespace", "default")
-            )
-            try:
-                return Answer(201, api.submit(path, dict(manifest), dryRun="All")[1])
-            except ApiError as refusal:
-                return Answer(refusal.status, error=str(refusal))
-
-        yield submit
+        yield Submit(api)
 
 
 def pod(

@@ -15,7 +15,17 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import TimeSharing
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests.components import specs
-from tests.components.gpu_workloads import Submit, bound, controller, demanding, expression, judging, pod, workload
+from tests.components.gpu_workloads import (
+    PODS,
+    Submit,
+    bound,
+    controller,
+    demanding,
+    expression,
+    judging,
+    pod,
+    workload,
+)
 
 TEAM = Taint("example.com/team", "vision", "NoSchedule")
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -159,6 +169,17 @@ def test_a_small_pod_that_tolerates_a_large_node_is_refused(
     assert answer.status == 403
     assert words in answer.error
     assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
+
+
+@real
+def test_a_pod_that_exists_cannot_tolerate_a_large_node_later(submit: Submit) -> None:
+    """Tolerations may be added to a pod at any time."""
+    tolerations = submit.api.create(PODS, pod(1, name="there"))["spec"]["tolerations"]
+    assert submit.change("there", {"metadata": {"labels": {"app": "two"}}}).status == 200
+    tolerations = [*tolerations, TOLERATE_TEAM]
+    assert submit.change("there", {"spec": {"tolerations": tolerations}}).status == 200
+    answer = submit.change("there", {"spec": {"tolerations": [*tolerations, TOLERATE_4]}})
+    assert "tolerates pool l4-4 with 4 GPUs per node" in answer.error
 
 
 @real

@@ -90,3 +90,9 @@ def test_production_refuses_an_open_api_server_and_plain_disks() -> None:
     levels = load(DIRECTORY / "prod.json")
     assert levels["control-plane-access"] == "mandatory"
     assert levels["disk-encryption"] == {"enforcementLevel": "mandatory", "customerKey": False}
+
+
+def test_ordinary_pools_of_azure_are_refused_by_our_own_stacks_alone() -> None:
+    levels = {path.stem: load(path) for path in DIRECTORY.glob("*.json")}
+    for rule in ("host-encryption", "verified-boot"):  # both are off in a pool that does not ask for them
+        assert {stem for stem, level in levels.items() if level.get(rule) == "mandatory"} == {"dev", "prod"}

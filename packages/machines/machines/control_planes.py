@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from machines import scripts
 from machines.errors import OperationError, Unreachable
@@ -16,6 +16,8 @@ from machines.node import Administration, MachineNode
 from machines.software import init_variables
 from machines.ssh import Sessions
 from machines.wire import Properties
+
+_CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 
 
 async def serve(
@@ -69,7 +71,10 @@ async def _join(sessions: Sessions, node: MachineNode, ca_hash: str) -> Properti
     lost = access.skip_unreachable - {each.name for each in access.control_planes} - {name}
     await administration.administer(node, "forget", MEMBER=address)
     for each in sorted(lost):
-        await administration.administer(node, "forget", NODE_NAME=each, MEMBER="unknown")
+        known = (await administration.administer(node, "get", NODE_NAME=each))["node"]
+        # A worker that is off keeps its node.
+        if known is None or _CONTROL_PLANE in known["metadata"]["labels"]:
+            await administration.administer(node, "forget", NODE_NAME=each, MEMBER="unknown")
     token: dict[str, str] = {"NODE_NAME": name, "CONTROL_PLANE": "yes"}
     try:
         made: dict[str, Any] = await administration.run(node, scripts.TOKEN, {**token, "ACTION": "create"})

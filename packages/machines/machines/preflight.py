@@ -194,12 +194,17 @@ def _shared(identities: Mapping[str, Facts]) -> Iterator[Problem]:
                 yield Problem(" and ".join(names), f"have the same {text} {value!r}: {remedy}")
 
 
+def _networks(candidate: Candidate) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Those that the machine has an address in."""
+    return [ipaddress.ip_interface(text).network for text in candidate.facts["addresses"].split()]
+
+
 def _outside(candidate: Candidate, inputs: Properties) -> Iterator[str]:
     """Only a machine in the network of an address can answer for it."""
     addresses = inputs.get("loadBalancerRange")
     if not addresses or candidate.role != "worker":
         return
-    networks = [ipaddress.ip_interface(text).network for text in candidate.facts["addresses"].split()]
+    networks = _networks(candidate)
     ends = [ipaddress.ip_address(text) for text in addresses.split("-")]
     if not any(all(end in network for end in ends) for network in networks):
         yield (
@@ -213,8 +218,7 @@ def _ranges(candidates: Sequence[Candidate], inputs: Properties) -> Iterator[Pro
     if len(ranges) == 2 and ranges["podCidr"].overlaps(ranges["serviceCidr"]):
         yield Problem("podCidr", f"{ranges['podCidr']} overlaps serviceCidr {ranges['serviceCidr']}")
     for candidate in candidates:
-        for text in candidate.facts["addresses"].split():
-            network = ipaddress.ip_interface(text).network
+        for network in _networks(candidate):
             for key, each in ranges.items():
                 if network.version == each.version and network.overlaps(each):
                     yield Problem(
@@ -226,8 +230,7 @@ def _virtual_address(candidates: Sequence[Candidate], address: str) -> Iterator[
     """It moves between machines of one network."""
     for candidate in candidates if address else ():
         if candidate.role == "controlPlane":
-            interfaces = [ipaddress.ip_interface(each) for each in candidate.facts["addresses"].split()]
-            networks = [each.network for each in interfaces if each.network.prefixlen < 32]
+            networks = [each for each in _networks(candidate) if each.prefixlen < 32]
             if not any(ipaddress.ip_address(address) in network for network in networks):
                 shown = ", ".join(map(str, networks)) or "no network"
                 yield Problem(

@@ -337,18 +337,19 @@ class MachineResources:
         return base64.b64decode(answer["userKubeconfig"]).decode()
 
     async def _join(self, node: MachineNode, facts: Mapping[str, Any]) -> None:
-        """With a token of its own, which is deleted whatever happens; without one where the machine has joined."""
+        """With a token of its own; without one where the machine has joined.
+
+        The token is deleted whatever happens, and so is one that a killed run left.
+        """
         run, inputs = self._sessions.run, node.inputs
         token = {"NODE_NAME": node.machine.name, "CONTROL_PLANE": "no"}
         variables = {"CA_HASH": inputs["caHash"], "JOIN_CONFIG": "", "RESTART": "no"}
-        if facts["joined"]:
-            if facts["joined"] == inputs["caHash"] and await self._administration.get(node) is None:
-                variables["RESTART"] = "yes"  # a kubelet registers its node when it starts
-            await run(node.machine, scripts.JOIN, variables, node.log.progress)
-            return
         try:
-            answer = await self._administration.run(node, scripts.TOKEN, {**token, "ACTION": "create"})
-            variables["JOIN_CONFIG"] = join_documents(inputs, answer["token"])
+            if not facts["joined"]:
+                answer = await self._administration.run(node, scripts.TOKEN, {**token, "ACTION": "create"})
+                variables["JOIN_CONFIG"] = join_documents(inputs, answer["token"])
+            elif facts["joined"] == inputs["caHash"] and await self._administration.get(node) is None:
+                variables["RESTART"] = "yes"  # a kubelet registers its node when it starts
             await run(node.machine, scripts.JOIN, variables, node.log.progress)
         finally:
             await self._administration.run(node, scripts.TOKEN, {**token, "ACTION": "delete"}, always=True)

@@ -168,7 +168,8 @@ class SimulatedMachine:
             assert self.name in self.tokens, "a token exists while the machine joins"
         self.facts |= {"joined": CA_HASH, "controlPlane": "yes", "certificatesEnding": ""}
         self.members.add(self.name)
-        self.nodes.setdefault(self.name, {"metadata": {"labels": {}}, "spec": {}})
+        labels = {"node-role.kubernetes.io/control-plane": ""}
+        self.nodes.setdefault(self.name, {"metadata": {"labels": labels}, "spec": {}})
         secret = {"caCertificate": "-----BEGIN CERTIFICATE-----", "adminKubeconfig": KUBECONFIG}
         return {"caHash": CA_HASH, **{key: base64.b64encode(text.encode()).decode() for key, text in secret.items()}}
 

@@ -171,13 +171,16 @@ async def test_a_lost_control_plane_is_replaced_by_another_once_it_is_named() ->
         new.plane, new.nodes, new.tokens, new.members = first, first.nodes, first.tokens, first.members
         await new.start(up.site.user)
         planes = [each.property for each in (*up.machines[:2], new)]
-        up.site.configure(controlPlanes=planes, skipUnreachable=["cp3"])
+        up.site.configure(controlPlanes=planes, skipUnreachable=["cp3", "cp9", "gpu1"])
+        first.nodes["cp9"] = {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}, "spec": {}}
+        first.nodes["gpu1"] = {"metadata": {"labels": {}}, "spec": {}}
         clear(first)
         await up.site.resources.create(ADDITIONAL_PLANE, additional(new, first), up.site.log)
         forgotten = [
             each["NODE_NAME"] for name, each in first.phases if (name, each.get("ACTION")) == ("node", "forget")
         ]
-        assert forgotten == ["cp4", "cp3"], "etcd takes no member while one of it does not answer"
+        assert forgotten == ["cp4", "cp3", "cp9"], "etcd takes no member while one of it does not answer"
+        assert sorted(first.nodes) == ["cp1", "cp2", "cp4", "gpu1"], "a worker that is off keeps its node"
         await up.site.resources.delete(ADDITIONAL_PLANE, up.inputs["cp3"], up.states["cp3"], up.site.log)
         assert first.members == {"cp1", "cp2", "cp4"}
         await up.site.resources.close()

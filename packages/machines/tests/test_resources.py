@@ -132,12 +132,14 @@ async def test_no_token_is_left_when_the_join_fails_and_the_next_run_continues(e
     assert machine.facts["joined"] == CA_HASH
 
 
-async def test_a_machine_that_has_joined_already_joins_without_a_token() -> None:
+async def test_a_machine_that_has_joined_needs_no_token_and_one_of_a_killed_run_is_deleted() -> None:
     plane, machine = two(joined=CA_HASH)
+    plane.tokens.add("gpu1")
     async with Site(plane, machine) as site:
         plane.nodes["gpu1"] = {"metadata": {"labels": {}}, "spec": {}}
         await join(site)
-    assert [each["ACTION"] for name, each in plane.phases if name == "token"] == []
+    assert [each["ACTION"] for name, each in plane.phases if name == "token"] == ["delete"]
+    assert plane.tokens == set()
     assert dict(machine.phases)["join"]["JOIN_CONFIG"] == ""
 
 

@@ -79,13 +79,11 @@ def rehearse(
     ] = None,
     day_two: Annotated[
         DayTwoSet | None,
-        typer.Option("--day-two", help="Which settings to change while a job runs. [default: brief; none with --keep]"),
+        typer.Option("--day-two", help="Settings to change while a job runs.", show_default="brief; none with --keep"),
     ] = None,
     place: Annotated[
         Literal["outside", "inside"] | None,
-        typer.Option(
-            "--from", help="Where the program runs. [default: inside the cluster's network only if it has to]"
-        ),
+        typer.Option("--from", help="Where the program runs.", show_default="inside a network only if it has to"),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed for the order of jobs, which is not guaranteed.")] = 0,
     program: Annotated[
@@ -138,7 +136,7 @@ def rehearse(
 
 
 def _of_others(folder: Path, stack: str, console: Console) -> Finished[Any]:
-    """Rehearse a program of others, with the gate's configuration in its folder."""
+    """Rehearse another Pulumi program, with the gate's configuration in its folder."""
     from rehearsal.engine.program import open_program
     from rehearsal.run.options import Options
     from rehearsal.run.program import ProgramRehearsal, gate_of
@@ -254,7 +252,7 @@ def _last_report(stack: str) -> tuple[dict[str, Any], Path]:
 def pr_report(
     chosen: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[STACKS]…", help="[default: those that differ from BASE]", autocompletion=_stacks),
+        typer.Argument(metavar="[STACKS]…", show_default="those that differ from BASE", autocompletion=_stacks),
     ] = None,
     base: Annotated[str, typer.Option("--base", help="The commit that the change is compared with.")] = "origin/main",
     events: Annotated[
@@ -289,7 +287,7 @@ def _rules_page() -> str:
 def stop(
     stack: Annotated[
         str | None,
-        typer.Argument(help="Only clusters of this stack. [default: all stacks]", autocompletion=_stacks),
+        typer.Argument(help="Only clusters of this stack.", show_default="all stacks", autocompletion=_stacks),
     ] = None,
 ) -> None:
     """Stop clusters that `rehearse --keep` kept, and leftovers of killed rehearsals."""
@@ -303,7 +301,7 @@ def stop(
 
 @app.command()
 def fault(
-    case: Annotated[str | None, typer.Argument(help="A case's name. [default: list all cases]")] = None,
+    case: Annotated[str | None, typer.Argument(help="A case's name.", show_default="list all cases")] = None,
     without_gate: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it without the gate.")] = False,
 ) -> None:
     """Inject a fault into the program and show that the gate refuses it. Exit code 0 if the fault is detected."""
@@ -323,7 +321,7 @@ def fault(
 @app.command()
 def mutants(
     stack: StackArgument = "dev",
-    sample: Annotated[int, typer.Option("--n", help="How many mutants to judge. [default: all]", min=0)] = 0,
+    sample: Annotated[int, typer.Option("--n", help="How many mutants to judge.", show_default="all", min=0)] = 0,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sample and of the groups.")] = 0,
     update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
 ) -> None:
@@ -379,7 +377,7 @@ def main() -> None:
             getattr(ended.__context__, "__cause__", None), KeyboardInterrupt
         ):
             raise
-        Console(stderr=True).print("Interrupted; everything was stopped.")
+        Console(stderr=True).print("Interrupted.")
         sys.exit(EXIT_INTERRUPTED)
 
 

@@ -76,7 +76,7 @@ def test_ctrl_c_ends_in_one_line(command: tuple[str, ...], monkeypatch: pytest.M
 
     monkeypatch.setattr(cli, "resolve", interrupted)
     ended = run(*command)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted; everything was stopped.\n")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "Interrupted.\n")
 
 
 def test_quota_of_a_stack() -> None:
@@ -91,6 +91,22 @@ def test_help_explains_itself_to_a_newcomer() -> None:
     assert shown.returncode == 0
     for word in ("no cloud account", "rehearse", "preview", "quota", "stop", "fault", "bench", "--install-completion"):
         assert word in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        ("rehearse", "[default: (brief; none with --keep)]"),
+        ("rehearse", "[default: (inside a network only if it has to)]"),
+        ("faults", "How many calls to disturb. [default: (all)]"),
+        ("mutants", "How many mutants to judge. [default: (all)]"),
+        ("fault", "[default: (list all cases)]"),
+        ("stop", "[default: (all stacks)]"),
+        ("pr-report", "[default: (those that differ from BASE)]"),
+    ],
+)
+def test_help_shows_what_happens_without_an_option(command: str, default: str) -> None:
+    assert default in " ".join(run(command, "--help", TERMINAL_WIDTH="300").stdout.split())
 
 
 def test_without_a_case_the_cases_are_listed() -> None:

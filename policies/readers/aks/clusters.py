@@ -237,7 +237,7 @@ def _group(pool: Mapping[str, Any], name: str, common: NodeGroup) -> NodeGroup:
         zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
         machine_type=size,
         private=negation(flag(pool.get("enableNodePublicIP"))),
-        disk_encrypted=flag(pool.get("enableEncryptionAtHost")),
+        encrypted_at_host=flag(pool.get("enableEncryptionAtHost")),
         verified_boot=_verified_boot(pool, size, gpus),
         cloud_label_domains=LABEL_DOMAINS,
         unknown_reasons=reasons_for(gpus, size),

@@ -8,6 +8,7 @@ works on every POSIX system and from any thread.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -19,6 +20,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 _WATCHDOG = """
 trap '' HUP INT TERM
@@ -42,6 +45,17 @@ _LEAST_PORT = 20000
 _KILLED_SECONDS = 60.0
 
 _PORT_TAKEN = re.compile(r"address already in use|EADDRINUSE", re.IGNORECASE)
+
+
+def kill_children(parent: int, name: str) -> bool:
+    """End each program of this name that the process ``parent`` has started; false if none runs."""
+    killed = False
+    for child in psutil.Process(parent).children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended by itself
+            if child.name() == name:
+                child.kill()
+                killed = True
+    return killed
 
 
 class ProcessError(Exception):

@@ -108,6 +108,8 @@ class Engine:
     path: tuple[Path, ...]
     passphrase: str
     on_step: Callable[[Step], None] | None = None
+    bytecode: bool = True
+    """Whether Python may write ``__pycache__`` into the project's folder."""
 
     @classmethod
     def create(
@@ -166,9 +168,9 @@ class Engine:
         result = self.operation("refresh", ["refresh", "--preview-only"])
         return _without_changes(result, result.outcome.done)
 
-    def refresh(self) -> CommandResult:
+    def refresh(self, name: str = "refresh-state") -> CommandResult:
         """Take what the clouds report into the state."""
-        return self.operation("refresh-state", ["refresh", "--yes", "--skip-preview"])
+        return self.operation(name, ["refresh", "--yes", "--skip-preview"])
 
     def destroy(self, name: str = "destroy") -> CommandResult:
         """Delete everything; ``name`` names the log."""
@@ -249,7 +251,7 @@ class Engine:
             # Gives the commands their --event-log flag, as the Automation API does.
             "PULUMI_DEBUG_COMMANDS": "true",
             # Many images forbid bytecode. The program and the gate start anew each time: without it, 0.3 s more each.
-            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONDONTWRITEBYTECODE": "" if self.bytecode else "1",
         }
 
     def run(self, command: str, *flags: str, cwd: Path | None = None, text: str = "") -> str:
@@ -274,9 +276,14 @@ class Engine:
         try:
             yield
         except OSError as error:
+            # Of a folder to start in that does not exist, the error names the folder.
+            if error.filename != "pulumi":
+                raise EngineError(f"`pulumi` cannot start: {error.filename}: {error.strerror}") from error
             program = shutil.which("pulumi", path=self.environment()["PATH"])
             if program is None:
                 raise EngineError("`pulumi` is not there: run `make tools`") from error
+            if (own := Path(program)).is_symlink():
+                raise EngineError(f"{own.resolve()} is damaged ({error.strerror}): install it anew") from error
             # Its copy in the cache is the same file, so a new folder of links would be damaged, too.
             folder = Path(program).parent.parent
             raise EngineError(f"{program} is damaged ({error.strerror}): delete {folder}, run `make tools`") from error
@@ -334,11 +341,15 @@ def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandRes
 
 
 def gate_for(project: Path, stack: str) -> PolicyPack:
-    """The project's policy pack with the stack's own levels and limits, or the default ones when it has none.
+    """``policy_pack`` with the stack's own levels and limits, or the default ones when it has none."""
+    return policy_pack(project, policy_config.file_for(stack, project / "policies" / "config"))
+
+
+def policy_pack(project: Path, config: Path) -> PolicyPack:
+    """The project's policy pack with a configuration file.
 
     Raises ``EngineError`` for a configuration that cannot be used: the engine ignores a rule that it does not know.
     """
-    config = policy_config.file_for(stack, project / "policies" / "config")
     try:
         policy_config.load(config)
     except policy_config.ConfigError as error:

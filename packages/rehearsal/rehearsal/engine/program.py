@@ -1,4 +1,4 @@
-"""A Pulumi program of others: its folder, its own stack file, its Python environment and the plugins it may start.
+"""Another Pulumi program: its folder, its own stack file, its Python environment and the plugins it may start.
 
 Nothing in the folder is changed. What keeps such a program from running is reported in words.
 """
@@ -20,17 +20,17 @@ from rehearsal.engine.stack import StackError
 from rehearsal.tools.modules import HELM, REHEARSAL, Module
 
 GATE: Final = "gate.json"
-"""The gate's configuration, in the program's folder; without one, the default levels apply."""
+"""The gate's configuration, in the program's folder; without one, ``policies/config/default.json`` applies."""
 
 _CAUSES: Final[Mapping[str, str]] = {
     r"No module named '([^'.]+)": "the program imports '{0}', which its Python environment ({where}) does not have:"
     " add it to requirements.txt and run `pulumi install` in {folder}",
     r"Missing required configuration variable '([^']+)'": "the program needs the configuration value '{0}', which"
     " {file} does not have: add it to the file, or name another stack with STACK=",
-    r"No such file or directory: '([^'/]+)'": "the program starts the command '{0}', which is not on this machine's"
-    " PATH: install it",
-    r"KeyError: '([A-Z][A-Z0-9_]+)'": "the program reads the environment variable '{0}'; a rehearsal passes none of"
-    " yours on: take the value from {file}",
+    r"No such file or directory: '([^'/]+)'": "the program needs '{0}', which is neither a file in {folder} nor a"
+    " command on PATH",
+    r"KeyError: '([A-Z][A-Z0-9_]+)'": "the program reads the environment variable '{0}', which a rehearsal does not"
+    " pass on: take the value from {file}",
     r"((?:component|function|method) [^ ]+ is not simulated)": "{0}: a rehearsal cannot answer for it; a component"
     " package such as pulumi-eks starts a provider of its own, so declare its resources, or take the value from {file}",
 }
@@ -39,7 +39,7 @@ _CAUSES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class ForeignProgram:
-    """One stack of a Python program of others.
+    """One stack of another Pulumi program, in Python.
 
     ``environment`` is the folder of its virtual environment; without one of its own it runs in that of the rehearsal.
     ``packages``: plugin → version, of all Pulumi packages that are installed there. ``file`` need not exist.

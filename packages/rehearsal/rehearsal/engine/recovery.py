@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.events import name_of
@@ -18,29 +18,40 @@ def after_kill(engine: Engine) -> CommandResult:
     """Unlock the stack and clear what was being created. Raises ``EngineError``.
 
     ``--import-pending-creates`` has no effect: the engine of v3.200.0 drops operations of the type ``importing``
-    (https://github.com/pulumi/pulumi/blob/v3.200.0/pkg/cmd/pulumi/operations/refresh.go).
+    (https://github.com/pulumi/pulumi/blob/v3.200.0/pkg/cmd/pulumi/operations/refresh.go). In a folder, each file of the
+    state has another with its attributes, which a kill may leave empty; without that file the state is readable
+    (https://pkg.go.dev/gocloud.dev/blob/fileblob#hdr-Attributes).
     """
+    for attributes in (engine.run_dir / "stack" / "state").rglob("*.attrs"):
+        if not attributes.stat().st_size:
+            attributes.unlink()
     engine.run("cancel --yes", "--stack", engine.stack)
     return engine.operation("recover", ["refresh", "--yes", "--skip-preview", "--clear-pending-creates"])
 
 
-def import_existing(engine: Engine, failed: CommandResult, ids: Mapping[str, str]) -> CommandResult:
+def placed(deployment: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """URN → the URNs of its ``parent`` and its ``provider``, of a deployment's resources that have both."""
+    return {
+        each["urn"]: {"parent": each["parent"], "provider": each["provider"].rpartition("::")[0]}
+        for each in deployment.get("resources") or []
+        if each.get("parent") and each.get("provider")
+    }
+
+
+def import_existing(
+    engine: Engine, failed: CommandResult, ids: Mapping[str, str], places: Mapping[str, Mapping[str, str]]
+) -> CommandResult:
     """Import what an update failed to create because it ``already exists``; ``ids`` (URN → id) is what the cloud has.
 
-    With nothing to import, the failed update is the result. Raises ``EngineError``.
+    ``places`` are ``placed``'s, of a complete state. With nothing to import, the failed update is the result. Raises
+    ``EngineError``.
     """
     names = {*_FAILED.findall(failed.log.read_text())}
     urns = engine.resources()
     entries = [
-        {
-            "type": own_type(urn),
-            "name": name_of(urn),
-            "id": id,
-            "parent": _parent(urn, urns),
-            "provider": _of(urn, urns),
-        }
+        {"type": own_type(urn), "name": name_of(urn), "id": id, **places[urn]}
         for urn, id in ids.items()
-        if name_of(urn) in names and urn not in urns
+        if name_of(urn) in names and urn not in urns and urn in places
     ]
     if not entries:
         return failed
@@ -53,16 +64,3 @@ def import_existing(engine: Engine, failed: CommandResult, ids: Mapping[str, str
 def own_type(urn: str) -> str:
     """A resource's type, without those of its parents."""
     return urn.split("::")[2].rpartition("$")[2]
-
-
-def _parent(urn: str, urns: Sequence[str]) -> str:
-    """The component that a resource belongs to: a child's name begins with its component's."""
-    types = urn.split("::")[2].rpartition("$")[0]
-    return max(
-        (each for each in urns if each.split("::")[2] == types and name_of(urn).startswith(name_of(each))), key=len
-    )
-
-
-def _of(urn: str, urns: Sequence[str]) -> str:
-    """The provider of a resource."""
-    return next(each for each in urns if own_type(each) == f"pulumi:providers:{own_type(urn).partition(':')[0]}")

@@ -1,4 +1,4 @@
-"""A stack's life while the clouds' APIs fail: create, update, refresh and destroy, each until it succeeds."""
+"""A stack while the clouds' APIs fail: create, update, refresh and destroy, each until it succeeds."""
 
 from __future__ import annotations
 
@@ -8,60 +8,62 @@ from typing import Final
 from rehearsal.day_two.edits import EDITS, Target, edit_stack, entry_of
 from rehearsal.engine.engine import CommandResult
 from rehearsal.engine.events import name_of
-from rehearsal.engine.recovery import own_type
-from rehearsal.faults.world import FaultsFailed, World
+from rehearsal.engine.recovery import own_type, placed
+from rehearsal.faults.session import FaultSession, FaultsFailed
 from rehearsal.providers.call_faults import CallFault
 
 _EDITS: Final = tuple(each for each in EDITS if each.id in ("maximum-raised", "label", "tag"))
 
 
-def clean_life(world: World) -> dict[str, list[str]]:
-    """Play the life without faults; returns the calls that can be disturbed: method → URNs. Raises ``FaultsFailed``."""
-    world.sandbox.inject(())
-    _require(world.up("clean-up"))
-    resources, world.clean["Create"] = world.resources(), world.inventory()
-    original = _edit(world)
-    steps = _require(world.up("clean-update")).outcome.steps
+def clean_run(session: FaultSession) -> dict[str, list[str]]:
+    """Run the steps without faults; returns the calls that can be disturbed: method → URNs. Raises ``FaultsFailed``."""
+    session.sandbox.inject(())
+    _require(session.up("clean-up"))
+    resources, session.clean["Create"] = session.resources(), session.inventory()
+    session.places = placed(session.engine.deployment())
+    original = _edit(session)
+    steps = _require(session.up("clean-update")).outcome.steps
     updated = {(step.type, step.name) for step in steps if step.op == "update"}
-    world.clean["Update"] = world.clean["Read"] = world.inventory()
-    world.engine.stack_file.write_text(original)
-    _require(world.engine.destroy(world.log_name("clean-destroy")))
-    world.clean["Delete"] = world.inventory()
-    _, existing = world.sandbox.calls()  # what goes with the cluster is not deleted by a call of its own
+    session.clean["Update"] = session.clean["Read"] = session.inventory()
+    session.engine.stack_file.write_text(original)
+    _require(session.engine.destroy(session.log_name("clean-destroy")))
+    session.clean["Delete"] = session.inventory()
+    _, existing = session.sandbox.calls()  # what goes with the cluster is not deleted by a call of its own
     deleted = [urn for urn in resources if urn not in existing]
     changed = [urn for urn in resources if (own_type(urn), name_of(urn)) in updated]
     return {"Create": resources, "Update": changed, "Read": resources, "Delete": deleted}
 
 
-def disturbed_life(world: World, faults: Sequence[CallFault]) -> None:
-    """Play it with faults."""
+def disturbed_run(session: FaultSession, faults: Sequence[CallFault]) -> None:
+    """Run the steps with faults, each until it succeeds."""
     of: Mapping[str, list[CallFault]] = {
         call: [fault for fault in faults if fault.call == call] for call in ("Create", "Update", "Read", "Delete")
     }
-    world.disturb("Create", of["Create"], world.up)
-    original = _edit(world)
-    world.disturb("Update", of["Update"], world.up)
-    world.disturb("Read", of["Read"], lambda: _refreshed(world))
-    world.engine.stack_file.write_text(original)
-    world.disturb("Delete", of["Delete"], lambda: world.engine.destroy(world.log_name("destroy")))
+    session.disturb("Create", of["Create"], session.up)
+    original = _edit(session)
+    session.disturb("Update", of["Update"], session.up)
+    session.disturb("Read", of["Read"], lambda: _refreshed(session))
+    session.engine.stack_file.write_text(original)
+    session.disturb("Delete", of["Delete"], lambda: session.engine.destroy(session.log_name("destroy")))
 
 
-def _refreshed(world: World) -> CommandResult:
+def _refreshed(session: FaultSession) -> CommandResult:
     """What stale answers put into the state, the next update puts right."""
-    refreshed = world.engine.operation(world.log_name("refresh"), ["refresh", "--yes", "--skip-preview"])
-    return world.up("after-refresh") if refreshed.ok else refreshed
+    refreshed = session.engine.refresh(session.log_name("refresh"))
+    return session.up("after-refresh") if refreshed.ok else refreshed
 
 
-def _edit(world: World) -> str:
+def _edit(session: FaultSession) -> str:
     """Change settings that update resources in place; returns the stack file as it was."""
-    file = world.engine.stack_file
+    file = session.engine.stack_file
     original = file.read_text()
-    pool = next(name_of(urn) for urn in world.engine.resources() if own_type(urn).endswith(":GpuNodePool"))
+    parents = [place["parent"] for place in session.places.values()]
+    pool = next(name_of(urn) for urn in parents if own_type(urn).endswith(":GpuNodePool"))
     edit_stack(file, _EDITS, Target(entry_of(pool, file), ""))
     return original
 
 
 def _require(result: CommandResult) -> CommandResult:
     if not result.ok:
-        raise FaultsFailed(f"without a fault, {result.command} fails: {result.evidence}")
+        raise FaultsFailed(f"without a fault, {result.command} fails: {result.reason} ({result.log})")
     return result

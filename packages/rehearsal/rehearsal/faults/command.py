@@ -14,9 +14,9 @@ from rehearsal.tools import provide
 
 def faults(
     stack: Annotated[str, typer.Argument(help="A stack's name (dev) or file (examples/gke-tips.yaml).")] = "dev",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the faults' choice.")] = 0,
-    sample: Annotated[int, typer.Option("--n", help="How many calls to disturb. [default: all]", min=0)] = 0,
-    every: Annotated[bool, typer.Option("--all", help="Disturb each call in every way, life after life.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed that chooses the faults.")] = 0,
+    sample: Annotated[int, typer.Option("--n", help="How many calls to disturb.", show_default="all", min=0)] = 0,
+    every: Annotated[bool, typer.Option("--all", help="Disturb each call in every way, one run per way.")] = False,
 ) -> None:
     """Let clouds and engine fail while a stack is updated. Exit code 0 if each fault leaves nothing behind."""
     from rehearsal.faults.run import run

@@ -71,12 +71,16 @@ def leaks(secrets: Iterable[str], texts: Mapping[str, str]) -> list[str]:
 
 @dataclass
 class FaultRow:
-    """One kind of fault: how many happened of those ``planned``, and what came of them."""
+    """One kind of fault: how many happened of those ``planned``, and what came of them.
+
+    ``failed``: steps that did not converge although no fault happened.
+    """
 
     title: str
     planned: int = 0
     injected: int = 0
     converged: int = 0
+    failed: int = 0
     duplicates: list[str] = field(default_factory=list)
     orphans: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
@@ -85,7 +89,7 @@ class FaultRow:
     def ok(self) -> bool:
         """All injected, all converged, nothing twice, nothing orphaned, no secret in the clear."""
         reached = self.planned == self.injected == self.converged
-        return reached and not (self.duplicates or self.orphans or self.leaks)
+        return reached and not (self.failed or self.duplicates or self.orphans or self.leaks)
 
 
 def result_table(rows: Sequence[FaultRow]) -> Table:
@@ -96,7 +100,7 @@ def result_table(rows: Sequence[FaultRow]) -> Table:
     for row in rows:
         table.add_row(row.title, *_cells(row), style="" if row.ok else "red")
     total = FaultRow("all")
-    for name in ("planned", "injected", "converged", "duplicates", "orphans", "leaks"):
+    for name in ("planned", "injected", "converged", "failed", "duplicates", "orphans", "leaks"):
         setattr(total, name, sum((getattr(row, name) for row in rows), getattr(total, name)))
     table.add_row(total.title, *_cells(total), style="bold")
     return table
@@ -104,4 +108,4 @@ def result_table(rows: Sequence[FaultRow]) -> Table:
 
 def _cells(row: FaultRow) -> tuple[str, ...]:
     counts = (len(row.duplicates), len(row.orphans), len(row.leaks))
-    return (f"{row.injected} of {row.planned}", f"{row.converged} of {row.injected}", *map(str, counts))
+    return (f"{row.injected} of {row.planned}", f"{row.converged} of {row.injected + row.failed}", *map(str, counts))

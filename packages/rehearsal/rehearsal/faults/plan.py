@@ -13,7 +13,7 @@ _CHANGING: Final[tuple[FaultKind, ...]] = (*_FAILING, "slow")
 KINDS: Final[Mapping[str, tuple[FaultKind, ...]]] = {
     "Create": _CHANGING,
     "Update": _CHANGING,
-    "Read": ("refused", "slow", "stale"),
+    "Read": ("stale", "refused", "slow"),
     "Delete": _CHANGING,
 }
 ROTATIONS: Final = len(_CHANGING)
@@ -23,11 +23,16 @@ ROTATIONS: Final = len(_CHANGING)
 def planned(calls: Mapping[str, Iterable[str]], seed: int, *, rotation: int = 0, most: int = 0) -> list[CallFault]:
     """A fault for each call (method → URNs), or for a sample of ``most``; the same seed gives the same plan.
 
-    The kinds of a method take turns in a shuffled order, so each occurs as often as any other.
+    The kinds of a method take turns in a shuffled order, so each occurs as often as any other. Without an update before
+    it no answer is stale, so only reads of the resources of an update call are.
     """
+    updated = {*calls.get("Update", ())}
     faults: list[CallFault] = []
     for call, urns in calls.items():
-        order, kinds = sorted(urns), KINDS[call]
+        order = sorted(urns)
         random.Random(f"{seed} {call}").shuffle(order)
-        faults += [CallFault(call, urn, kinds[(place + rotation) % len(kinds)]) for place, urn in enumerate(order)]
+        for changes in (True, False):
+            kinds: list[FaultKind] = [kind for kind in KINDS[call] if changes or kind != "stale"]
+            some = enumerate(urn for urn in order if (urn in updated) == changes)
+            faults += [CallFault(call, urn, kinds[(place + rotation) % len(kinds)]) for place, urn in some]
     return random.Random(seed).sample(faults, most) if 0 < most < len(faults) else faults

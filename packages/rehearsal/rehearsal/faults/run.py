@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from datetime import datetime, timezone
+from os import getpid
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +15,11 @@ from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import ROOT, Stack
-from rehearsal.faults.calls import clean_life, disturbed_life
+from rehearsal.faults.calls import clean_run, disturbed_run
 from rehearsal.faults.judge import result_table
 from rehearsal.faults.plan import ROTATIONS, planned
-from rehearsal.faults.world import World
+from rehearsal.faults.session import FaultSession
+from rehearsal.sandbox import leftovers
 from rehearsal.sandbox.client import SandboxHandle
 
 FOLDER: Final = ROOT / "build" / "faults"
@@ -28,8 +31,8 @@ def run(stack: Stack, console: Console, tools: Path, *, seed: int = 0, most: int
 
     ``every``: each call in every way. Raises ``FaultsFailed``, ``EngineError``, ``SandboxError``.
     """
-    run_dir = (FOLDER / stack.name).absolute()
-    shutil.rmtree(run_dir, ignore_errors=True)
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+    run_dir = (FOLDER / stack.name / f"{stamp}-{getpid()}").absolute()
     run_dir.mkdir(parents=True)
     report = run_dir / "report.txt"
 
@@ -47,11 +50,28 @@ def run(stack: Stack, console: Console, tools: Path, *, seed: int = 0, most: int
         facts = sandbox.ready()
         assert facts.kubeconfig is not None
         admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
-        world = World(replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools)), sandbox, admin, say)
-        say(f"{stack.name}: first a life without faults")
-        calls = clean_life(world)
+        engine = replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools))
+        session = FaultSession(engine, sandbox, admin, say)
+        say(f"{stack.name}: first a run without faults")
+        calls = clean_run(session)
         for rotation in range(ROTATIONS if every else 1):
-            disturbed_life(world, planned(calls, seed, rotation=rotation, most=most))
-    rows = [row for row in world.rows.values() if row.planned or not row.ok]
-    Console(width=WIDTH, file=console.file).print(result_table(rows))
-    return all(row.ok for row in rows)
+            disturbed_run(session, planned(calls, seed, rotation=rotation, most=most))
+    rows = [row for row in session.rows.values() if row.planned or not row.ok]
+    passed = all(row.ok for row in rows)
+    with report.open("a") as file:
+        for output in (console.file, file):
+            Console(width=WIDTH, file=output).print(result_table(rows))
+    if passed:
+        delete_all_but(report)
+    leftovers.delete_old_runs(run_dir.parent)
+    console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+    return passed
+
+
+def delete_all_but(report: Path) -> None:
+    """Empty the report's folder."""
+    for each in report.parent.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each, ignore_errors=True)
+        elif each != report:
+            each.unlink()

@@ -30,7 +30,7 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
     folder = ROOT / "build" / "mutants" / stack.name
     shutil.rmtree(folder, ignore_errors=True)
     trials = Trials(stack, tools, folder)
-    program, committed, judgements = trials.base(), table.read(stack.name), table.judgements()
+    program, committed, judgements = trials.base(), table.read(stack.name), table.judgements(stack.name)
     with TemporaryDirectory() as records:
         gate = OfflineGate.of_file(gate_for(ROOT, stack.name).config)
         judges = QuickJudges(stack, program, gate, Path(records))

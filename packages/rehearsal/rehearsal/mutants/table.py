@@ -15,6 +15,7 @@ from rich.table import Table
 from rehearsal.engine.stack import ROOT
 from rehearsal.mutants.judges import Verdict
 from rehearsal.mutants.mutation import Key, Mutant, general
+from rehearsal.providers.differences import parse_path
 
 FOLDER: Final = ROOT / "packages" / "rehearsal" / "mutants"
 NOTICED: Final = ("types", "gate", "up", "scenario")
@@ -27,24 +28,29 @@ _OF_ONE_RUN: Final = re.compile(r"127\.0\.0\.1:\d+|\d+(\.\d+)? s\b|/\S*/(build|t
 Row = Mapping[str, str]
 
 
-def judgements(folder: Path = FOLDER) -> list[Row]:
-    """What is known about harm: patterns (``fnmatch``, several with ``|`` between them) of a resource's type and name,
-    of a path without indices and of a mutation → ``harm``, with the reason and its source."""
-    return _read(folder / "judgements.csv")
+def judgements(stack: str, folder: Path = FOLDER) -> list[Row]:
+    """What is known about harm in a ``stack``: patterns (``fnmatch``, several with ``|`` between them)
+    of a resource's type and name, of a path without indices and of a mutation → ``harm``, with reason and source."""
+    return [row for row in _read(folder / "judgements.csv") if fnmatchcase(stack, row["stack"])]
 
 
 def row_of(mutant: Mutant, verdict: Verdict, known: Iterable[Row] = ()) -> Row:
-    """The row of a result. The first judgement that covers the mutant counts; an equal value does no harm."""
-    texts = {"resource": f"{mutant.type} {mutant.name}", "path": general(mutant.path), "mutation": mutant.mutation}
-    harms = [
-        (row["harm"], row["why"])
-        for row in known
-        if all(any(fnmatchcase(text, each) for each in row[name].split("|")) for name, text in texts.items())
-    ]
-    equal = [("harmless", "the provider fills in the same value")] if verdict.judge == "same" else []
+    """The row of a result, judged by what is ``known``."""
     detail = " ".join(_OF_ONE_RUN.sub("…", verdict.detail).split())
     values = (*mutant.key, mutant.value[:_LONGEST], verdict.judge, detail[:_LONGEST])
-    return dict(zip(COLUMNS, (*values, *(equal + harms + [("harmful", "")])[0]), strict=True))
+    return judged(dict(zip(COLUMNS, values, strict=False)), known)
+
+
+def judged(row: Row, known: Iterable[Row]) -> Row:
+    """``row`` with its harm. The first judgement that covers the mutant counts; an equal value does no harm."""
+    if row["noticed_by"] == "same":
+        return {**row, "harm": "harmless", "why": "the provider fills in the same value"}
+    resource, path = f"{row['type']} {row['resource']}", general(parse_path(row["path"]))
+    texts = {"resource": resource, "path": path, "mutation": row["mutation"]}
+    for one in known:
+        if all(any(fnmatchcase(text, each) for each in one[name].split("|")) for name, text in texts.items()):
+            return {**row, "harm": one["harm"], "why": one["why"]}
+    return {**row, "harm": "harmful", "why": ""}
 
 
 def key_of(row: Row) -> Key:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from threading import Thread
 from typing import Any, Final
 
 from components.settings import Settings
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, condition
 from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.cluster.processes import kill_children
+from rehearsal.engine import recovery
 from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.software import WORKLOAD_IMAGE
@@ -88,8 +92,24 @@ class OwnRehearsal(LifeRehearsal):
         with self._stage("a machine more"):
             lab.restock(self._workers[-1])
             file.write(engine.stack_file)
+            self._killed(engine, cluster)
             self._engine_check("worker-added", "A machine that is written again joins", engine.up(self._options.gate))
             self._ready("worker-added-ready", "All nodes are ready, GPUs included", cluster, list(self._gpus))
+            self._no_tokens("no-tokens-after-kill", cluster)
+
+    def _killed(self, engine: Engine, cluster: ClusterView) -> None:
+        """The engine and its plugins are killed while a machine joins; the user does what docs/operations.md says."""
+
+        def kill() -> None:
+            look.wait(lambda: "" if cluster.join_tokens() else "no machine joins")
+            kill_children(os.getpid(), "pulumi")
+
+        Thread(target=kill, daemon=True).start()
+        result = engine.up(self._options.gate, name="killed")
+        title = "The engine is killed while a machine joins"
+        self._check("killed", title, result.exit_code < 0, f"exit code {result.exit_code} after {result.seconds:.0f} s")
+        title = "The stack is unlocked, and what was being created is cleared"
+        self._engine_check("killed-recovered", title, recovery.after_kill(engine))
 
     def _no_tokens(self, id: str, cluster: ClusterView) -> None:
         left = cluster.join_tokens()

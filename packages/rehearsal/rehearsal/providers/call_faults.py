@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn
 
 import grpc
-import psutil
 from pulumi.runtime.proto import provider_pb2
 from typing_extensions import override
+
+from rehearsal.cluster.processes import kill_children
 
 FaultKind = Literal["refused", "throttled", "slow", "lost answer", "killed before", "killed after", "stale"]
 """``lost answer``: the call took effect and the engine gets an error. ``killed``: SIGKILL to the engine."""
@@ -45,12 +46,13 @@ class CallFault:
 class CallFaults(grpc.ServerInterceptor):
     """Planned faults, and the calls that came. One for all providers of a sandbox; thread-safe.
 
-    ``kill`` ends the engine at once, by default the ``pulumi`` that this process's parent started.
+    ``kill`` ends the engine at once, by default the ``pulumi`` that this process's parent started; false if none ran.
     """
 
-    def __init__(self, kill: Callable[[], None] | None = None) -> None:
-        self._kill = kill or _kill_engine
-        self._lock = threading.Lock()
+    def __init__(self, kill: Callable[[], bool] | None = None) -> None:
+        self._kill = kill or kill_engine
+        self._lock, self._killing = threading.Lock(), threading.Lock()
+        self._kills = 0
         self._planned: dict[tuple[str, str], CallFault] = {}
         self._injected: list[CallFault] = []
         self._ids: dict[str, str] = {}
@@ -88,31 +90,55 @@ class CallFaults(grpc.ServerInterceptor):
         with self._lock:
             fault = self._planned.pop((call, request.urn), None)
             self._running += 1
-            if fault is not None:
-                self._injected.append(fault)
+            kills = self._kills
         try:
-            return self._with(fault, call, answer, request, context)
+            return self._with(fault, kills, call, answer, request, context)
         finally:
             with self._lock:
                 self._running -= 1
 
-    def _with(self, fault: CallFault | None, call: str, answer: _Answer, request: Any, context: Any) -> Any:
-        kind = None if fault is None else fault.kind
+    def _with(self, fault: CallFault | None, kills: int, call: str, answer: _Answer, request: Any, context: Any) -> Any:
+        if fault is None:
+            return self._answered(call, answer, request, context)
+        kind, before = fault.kind, self._answers.get(request.urn, [])[:-1]
         if kind == "killed before":
-            self._kill()
+            self._end_engine(fault, kills)
+        elif kind != "killed after" and (before or kind != "stale"):
+            self._count(fault)
         if kind in ("refused", "throttled", "killed before"):
             _abort(context, kind)
         if kind == "slow":
             time.sleep(_SLOW_SECONDS)
-        response = answer(request, context)
-        self._remember(call, request, response)
-        if kind == "stale":
-            return self._answers[request.urn][-2:][0] if request.urn in self._answers else response
+        response = self._answered(call, answer, request, context)
         if kind == "killed after":
-            self._kill()
+            self._end_engine(fault, kills)
         if kind in ("lost answer", "killed after"):
             _abort(context, kind)
+        return before[-1] if before and kind == "stale" else response
+
+    def _answered(self, call: str, answer: _Answer, request: Any, context: Any) -> Any:
+        response = answer(request, context)
+        self._remember(call, request, response)
         return response
+
+    def _count(self, fault: CallFault) -> None:
+        with self._lock:
+            self._injected.append(fault)
+
+    def _end_engine(self, fault: CallFault, kills: int) -> None:
+        """Kill the engine; where another fault did since the call came (then there were ``kills``), once is enough.
+
+        The next engine, which recovers the stack, is not killed. If no engine runs, the fault is planned again.
+        """
+        with self._killing:
+            if self._kills > kills:
+                self._count(fault)
+            elif self._kill():
+                self._kills += 1
+                self._count(fault)
+            else:
+                with self._lock:
+                    self._planned[fault.call, fault.urn] = fault
 
     def _remember(self, call: str, request: Any, response: Any) -> None:
         with self._lock:
@@ -130,7 +156,6 @@ def _abort(context: grpc.ServicerContext, kind: str) -> NoReturn:
     context.abort(grpc.StatusCode.UNKNOWN, _REFUSALS[kind])
 
 
-def _kill_engine() -> None:
-    for child in psutil.Process(os.getppid()).children():
-        if child.name() == "pulumi":
-            child.kill()
+def kill_engine() -> bool:
+    """End each ``pulumi`` that this process's parent started; false if none runs."""
+    return kill_children(os.getppid(), "pulumi")

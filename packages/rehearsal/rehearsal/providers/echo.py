@@ -1,6 +1,6 @@
 """A default for resource types that no cloud's table has: inputs come back as outputs, and the type is noted by name.
 
-Only programs of others get it. For this project's program, a type without a row is an error.
+Only other Pulumi programs get it. For this project's program, a type without a row is an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One rehearsal of a program of others: preview with the gate, update, a pod and a node for each GPU pool, destroy.
+"""One rehearsal of another Pulumi program: preview with the gate, update, a pod and a node for each GPU pool, destroy.
 
 All that is known of the program is what it declares: no stack file of this project describes it.
 """
@@ -6,8 +6,9 @@ All that is known of the program is what it declares: no stack file of this proj
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -17,8 +18,8 @@ from facts.concepts.declared import NodeGroup
 from rehearsal.checks import leftover_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.engine.engine import CommandResult, Engine, PolicyPack
-from rehearsal.engine.events import PolicyViolation, Step
+from rehearsal.engine.engine import CommandResult, Engine, PolicyPack, policy_pack
+from rehearsal.engine.events import PolicyViolation
 from rehearsal.engine.program import GATE, ForeignProgram
 from rehearsal.engine.stack import ROOT
 from rehearsal.report import summary
@@ -31,7 +32,6 @@ from rehearsal.run import machine
 from rehearsal.run.options import Options
 from rehearsal.run.preview import show_violations
 from rehearsal.run.recorder import Recorder, StageFailed
-from rehearsal.sandbox import leftovers
 from rehearsal.sandbox.client import SandboxHandle
 from rehearsal.scenario import declared
 from rehearsal.scenario.plan import HELD, SECONDS
@@ -46,17 +46,32 @@ _SCOPE: Final = {
     "inputs of the cloud": "only the rules that are listed for each cloud; the network is not simulated",
     "time": "compressed: node starts, idle times and timeouts take much longer in a cloud",
 }
-_PROTECTED: Final = re.compile(r"protect", re.IGNORECASE)
+_PROTECTED: Final = re.compile(r"cannot be deleted\s+because it is protected|deletion[_ ]?protection", re.IGNORECASE)
+"""The engine's words and the providers'. https://www.pulumi.com/docs/iac/concepts/resources/options/protect/"""
 
 
 def gate_of(program: ForeignProgram) -> PolicyPack:
-    """This project's gate with the configuration file in the program's folder, or with the default levels."""
+    """This project's gate with the configuration file in the program's folder, or with this project's default one.
+
+    Raises ``EngineError`` for a file that cannot be used.
+    """
     own = program.folder / GATE
-    return PolicyPack(ROOT / "policies", own if own.is_file() else ROOT / "policies" / "config" / "default.json")
+    return policy_pack(ROOT, own if own.is_file() else ROOT / "policies" / "config" / "default.json")
+
+
+def is_protected(reason: str) -> bool:
+    """Whether a destroy failed because the program protects a resource from it."""
+    return _PROTECTED.search(reason) is not None
+
+
+def refused_by(gate: PolicyPack, violations: Iterable[PolicyViolation], folder: Path) -> str:
+    """Which mandatory rules refuse a program, whose levels these are, and where to lower one."""
+    rules = ", ".join(f"{one.rule} on {one.resource}" for one in violations)
+    return f"refused: {rules}. The levels are those of {gate.config}; lower a rule in {folder / GATE}"
 
 
 class ProgramRehearsal(Recorder[RehearsalRecord]):
-    """Rehearses a program of others against simulated clouds. Without a GPU pool the verdict is not a pass."""
+    """Rehearses another Pulumi program against simulated clouds. Without a GPU pool the verdict is not a pass."""
 
     def __init__(self, program: ForeignProgram, options: Options, console: Console) -> None:
         """Nothing is started yet."""
@@ -109,22 +124,26 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         self._watcher = Watcher(admin, self._timeline)
         # Without an environment of its own, the program's `python3` is that of the rehearsal.
         return (
-            replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools, program.environment / "bin")),
+            replace(
+                engine, home=facts.pulumi_home, path=(facts.plugins, tools, program.environment / "bin"), bytecode=False
+            ),
             sandbox,
             admin,
         )
 
     def _preview(self, engine: Engine) -> PolicyPack | None:
         """The gate for the update; ``None`` where it refuses the program, which is rehearsed all the same."""
-        result = engine.preview(self._options.gate)
+        gate = self._options.gate
+        assert gate is not None, "every rehearsal of a program has one"
+        result = engine.preview(gate)
         refused = result.outcome.mandatory
         if not result.ok and not refused:
             self._cannot_run("pulumi preview", result)
         self._violations = refused
-        rules = ", ".join(f"{one.rule} on {one.resource}" for one in refused)
-        advisory = counted(len(result.outcome.violations) - len(refused), "advisory violation")
-        self._check("gate", "The gate passes", not refused, f"refused: {rules}" if refused else f"with {advisory}")
-        return None if refused else self._options.gate
+        passed = f"with {counted(len(result.outcome.violations) - len(refused), 'advisory violation')}"
+        detail = refused_by(gate, refused, self._program.folder) if refused else passed
+        self._check("gate", "The gate passes", not refused, detail)
+        return None if refused else gate
 
     def _up(self, engine: Engine, gate: PolicyPack | None) -> list[NodeGroup]:
         """The GPU pools, read from what the engine logged at the update, when names and sizes are known."""
@@ -150,20 +169,23 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         raise StageFailed("; ".join((f"{what} failed: {why}", *trouble)))
 
     def _pools(self, engine: Engine, gate: PolicyPack | None, groups: list[NodeGroup], user: User) -> None:
-        checked = False
+        checked, rehearsed = False, set[str]()
         for number, group in enumerate(groups):
-            if why := declared.without_scenario(group):
-                self._not_rehearsed(f"pool {group.name}", why)
+            if why := declared.without_scenario(group, rehearsed):
+                self._not_rehearsed(declared.title(group, groups), why)
                 continue
+            rehearsed.add(group.name)
             pod = declared.pod_for(group, f"rehearsal-{number}")
             pod["metadata"]["annotations"][SECONDS] = HELD
             name = pod["metadata"]["name"]
             self._say(f"{name}: a pod that requests the GPUs of a node of {group.name}")
             if self._scaled_up(group, name, user.create(pod).message) and not checked:
                 checked = True
-                self._unchanged(engine, gate)
+                self._unchanged(engine, gate, "With a GPU node running, a second update changes nothing")
             user.delete("Pod", name)
             self._scaled_down(group)
+        if not checked:
+            self._unchanged(engine, gate, "A second update changes nothing")
 
     def _scaled_up(self, group: NodeGroup, pod: str, refusal: str) -> bool:
         def node() -> NodeRecord | None:
@@ -198,15 +220,15 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         title = f"Without the pod, {group.name} scales to zero"
         self._check(f"zero:{group.name}", title, not remaining, ", ".join(remaining) or "no node is left")
 
-    def _unchanged(self, engine: Engine, gate: PolicyPack | None) -> None:
+    def _unchanged(self, engine: Engine, gate: PolicyPack | None, title: str) -> None:
         again = engine.up(gate, name="up-again", expect_no_changes=True)
-        self._engine_check("second-up-no-changes", "With a GPU node running, a second update changes nothing", again)
+        self._engine_check("second-up-no-changes", title, again)
         self._engine_check("no-drift", "`pulumi refresh` finds no drift in the cloud or the cluster", engine.drift())
 
     def _destroy(self, engine: Engine, sandbox: SandboxHandle) -> None:
         retained = engine.retained()
         result = engine.destroy()
-        if not result.ok and _PROTECTED.search(result.reason):
+        if not result.ok and is_protected(result.reason):
             self._not_rehearsed("destroy", f"the program protects what it creates: {result.reason.splitlines()[0]}")
             return
         self._engine_check("destroy", "`pulumi destroy` succeeds", result)
@@ -226,22 +248,11 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         assert self._sandbox is not None
         self._timeline.wait_until(condition, PATIENCE_SECONDS, self._sandbox.check_alive)
 
-    def _on_step(self, step: Step) -> None:
-        if step.alters and not step.planned:
-            self._display.say(f"{step.op} {step.type} {step.name}")
-
     def _stop(self) -> None:
         self._current = "stop"
         if self._watcher is not None:
             self._watcher.stop()
-        if self._sandbox is None:
-            leftovers.ended(self.run_dir)
-            return
-        with self._stage("stop"):
-            killed = [str(pid) for pid in self._sandbox.stop()]
-            names = ", ".join((*killed, *leftovers.ended(self.run_dir)))
-        if names:
-            self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
+        self._end(self._sandbox)
 
     def _show(self) -> None:
         show_violations(self._console, self._violations)

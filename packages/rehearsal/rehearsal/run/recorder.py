@@ -16,6 +16,7 @@ from rich.console import Console
 
 from rehearsal.cluster.kubeconfig import KubeconfigError
 from rehearsal.engine.engine import CommandResult, EngineError
+from rehearsal.engine.events import Step
 from rehearsal.report import page
 from rehearsal.report.progress import Display
 from rehearsal.report.record import RehearsalRecord, StageTime
@@ -24,7 +25,7 @@ from rehearsal.run import machine
 from rehearsal.run.options import Options
 from rehearsal.run.retained import RetainedCluster, uninterrupted
 from rehearsal.sandbox import leftovers
-from rehearsal.sandbox.client import SandboxError
+from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario.check import Check
 
 R = TypeVar("R", bound=RehearsalRecord)
@@ -160,6 +161,21 @@ class Recorder(ABC, Generic[R]):
 
     def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
         self._check(id, title, result.ok, result.evidence)
+
+    def _on_step(self, step: Step) -> None:
+        """Show what the engine does."""
+        if step.alters and not step.planned:
+            self._display.say(f"{step.op} {step.type} {step.name}")
+
+    def _end(self, sandbox: SandboxHandle | None) -> None:
+        """Stop the sandbox and what is left of a start that was interrupted; what had to be killed is a failure."""
+        if sandbox is None:
+            leftovers.ended(self.run_dir)
+            return
+        with self._stage("stop"):
+            names = ", ".join((*map(str, sandbox.stop()), *leftovers.ended(self.run_dir)))
+        if names:
+            self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
 
     def _say(self, text: str) -> None:
         self._record.events.append((self._timeline.now(), text))

@@ -26,7 +26,6 @@ from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.day_two.edits import rounds
 from rehearsal.day_two.play import DayTwo
 from rehearsal.engine.engine import Engine
-from rehearsal.engine.events import Step
 from rehearsal.engine.stack import Stack, without_protection
 from rehearsal.fleet.groups import read_report
 from rehearsal.report.progress import Display
@@ -39,7 +38,6 @@ from rehearsal.run.machine import DiskFull
 from rehearsal.run.options import Options
 from rehearsal.run.recorder import Recorder, StageFailed
 from rehearsal.run.retained import RetainedCluster
-from rehearsal.sandbox import leftovers
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages, cloud_calls
 from rehearsal.scenario.check import pools_of
@@ -277,27 +275,14 @@ class Rehearsal(Recorder[RunRecord]):
         self._current = "stop"
         if self._watcher is not None:
             self._watcher.stop()
-        if self._sandbox is None:
-            # Ctrl-C may have interrupted its start.
-            leftovers.ended(self.run_dir)
-            return
-        if self._retained is not None and self._record.verdict == "pass":
+        if self._sandbox is not None and self._retained is not None and self._record.verdict == "pass":
             self._sandbox.keep()
             return
         self._retained = None
-        with self._stage("stop"):
-            killed = self._sandbox.stop()
-            leftover = leftovers.ended(self.run_dir)
-        names = ", ".join((*(str(pid) for pid in killed), *leftover))
-        if names:
-            self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
+        self._end(self._sandbox)
 
     def _show(self) -> None:
         show(self._console, self._record)
-
-    def _on_step(self, step: Step) -> None:
-        if step.alters and not step.planned:
-            self._display.say(f"{step.op} {step.type} {step.name}")
 
     def _alive(self) -> None:
         if self._sandbox is not None:

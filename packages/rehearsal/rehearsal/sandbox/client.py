@@ -82,8 +82,8 @@ class SandboxHandle:
         """Start the sandbox's process, with simulated providers for ``clouds``' plugins; ``ready`` waits for it.
 
         ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
-        created first, ``account`` a file of what the account may have and do. ``packages`` are the plugins of a program
-        of others, name → version.
+        created first, ``account`` a file of what the account may have and do. ``packages`` are the plugins of another
+        program, name → version.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
@@ -156,7 +156,7 @@ class SandboxHandle:
         return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in people.items()}
 
     def not_simulated(self) -> tuple[str, ...]:
-        """Resource types that a program of others has created and that no table of a cloud has."""
+        """Resource types that another program has created and that no table of a cloud has."""
         return noted(self.run_dir)
 
     def exhaust(self, pools: Collection[str]) -> None:
@@ -176,7 +176,12 @@ class SandboxHandle:
         """
         from rehearsal.providers.call_faults import CallFault
 
-        while (answer := self._ask("calls"))["running"]:
+        deadline = time.monotonic() + ANSWER_TIMEOUT_SECONDS
+        while running := (answer := self._ask("calls"))["running"]:
+            if time.monotonic() > deadline:
+                raise SandboxError(
+                    f"the simulated clouds still work on {running} calls after {ANSWER_TIMEOUT_SECONDS:.0f} s"
+                )
             time.sleep(0.2)
         return [CallFault(**each) for each in answer["injected"]], answer["ids"]
 

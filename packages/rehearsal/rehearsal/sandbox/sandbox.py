@@ -46,7 +46,7 @@ class Sandbox:
 
         ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
         ``existing`` is a stack file whose existing network is created in the simulated cloud first.
-        ``limits`` is what the account may create and do. ``packages`` are the plugins of a program of others, name →
+        ``limits`` is what the account may create and do. ``packages`` are the plugins of another program, name →
         version: then resource types that are not simulated get a default (``providers/echo.py``).
         """
         self._run_dir = run_dir

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
     parser.add_argument("--account", type=Path, help="a file of the account's quotas, reservations and rights")
     parser.add_argument("--existing", type=Path, help="a stack file whose existing network is created first")
-    parser.add_argument("--package", action="append", help="name=version of a plugin of a foreign program; repeatable")
+    parser.add_argument("--package", action="append", help="name=version of a plugin of another program; repeatable")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 

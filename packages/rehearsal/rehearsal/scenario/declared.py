@@ -5,7 +5,7 @@ A ``NodeGroup`` is what the gate's readers see, in any program; ``as_node_group`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from facts.concepts.counts import counted
@@ -25,16 +25,29 @@ _OF_POOL: Final = (
 
 
 def gpu_groups(groups: Iterable[NodeGroup]) -> list[NodeGroup]:
-    """The groups with GPUs, each once, in the order of their names."""
-    with_gpus = {group.name: group for group in groups if isinstance(group.gpus_per_node, int) and group.gpus_per_node}
-    return [with_gpus[name] for name in sorted(with_gpus)]
+    """The groups with GPUs, each once, in the order of their names; two of different clusters may have one name."""
+    with_gpus: list[NodeGroup] = []
+    for group in groups:
+        if isinstance(group.gpus_per_node, int) and group.gpus_per_node and group not in with_gpus:
+            with_gpus.append(group)
+    return sorted(with_gpus, key=lambda group: group.name)
 
 
-def without_scenario(group: NodeGroup) -> str:
-    """Why no pod is submitted for a group; empty if one is."""
+def title(group: NodeGroup, groups: Iterable[NodeGroup]) -> str:
+    """What the report calls one of the ``groups``: with its resource, where another has its name."""
+    shared = sum(each.name == group.name for each in groups) > 1
+    return f"pool {group.name} ({group.resource.rpartition('::')[2]})" if shared else f"pool {group.name}"
+
+
+def without_scenario(group: NodeGroup, rehearsed: Collection[str] = ()) -> str:
+    """Why no pod is submitted for a group, after groups of the names ``rehearsed``; empty if one is."""
+    if group.name in rehearsed:
+        return "another pool has its name, so their nodes look the same"
     if group.kind != "pool":
         return f"its nodes are {group.kind}, not a pool"
-    if group.autoscaled is not True:
+    if not isinstance(group.autoscaled, bool):
+        return "whether it is autoscaled cannot be read from the program"
+    if not group.autoscaled:
         return "it has a fixed number of nodes"
     if not isinstance(group.taints, tuple):
         return "its taints cannot be read from the program"

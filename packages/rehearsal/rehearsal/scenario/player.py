@@ -121,7 +121,12 @@ class Player:
     def _burst(self, burst: Burst) -> None:
         for one in burst.fill:
             self._submit(one)
-        if self._wait_running(burst.fill):
+        came = self._wait_running(burst.fill)
+        # An idle node may get a pod at the moment of its removal, and the pod is deleted with it.
+        lost = [one for one in burst.fill if came and not self._present(one)]
+        for one in lost:
+            self._submit(one)
+        if came and self._until(lambda: all(self._present(one) for one in lost)):
             self.played.pool_full = self.timeline.now()
         if burst.extra is not None:
             self._overflow(burst, burst.extra)
@@ -197,6 +202,9 @@ class Player:
     def _running(self, submission: Submission) -> bool:
         pods = self._pods(submission)
         return bool(pods) and all(pod.running is not None for pod in pods)
+
+    def _present(self, submission: Submission) -> bool:
+        return any(pod.running is not None and pod.deleted is None for pod in self._pods(submission))
 
     def _finished(self, submission: Submission) -> bool:
         pods = self._pods(submission)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,37 @@ def test_a_damaged_tools_folder_is_an_error_that_says_what_to_delete(
     (damaged / "pulumi").chmod(0o755)
     with pytest.raises(EngineError, match=rf"{damaged}/pulumi is damaged.*: delete {tmp_path}, run `make tools`"):
         engine(tmp_path, damaged, "")
+
+
+def test_of_a_damaged_pulumi_of_the_user_the_error_names_the_file_and_deletes_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    own = tmp_path / "opt" / "pulumi"
+    own.parent.mkdir()
+    own.write_text("garbage")
+    own.chmod(0o755)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "pulumi").symlink_to(own)
+    with pytest.raises(EngineError, match=rf"^{own} is damaged \(Exec format error\): install it anew$"):
+        engine(tmp_path, tmp_path / "tools", "")
+
+
+def test_a_project_folder_that_is_missing_is_not_blamed_on_pulumi(tmp_path: Path) -> None:
+    (tmp_path / "pulumi").write_text("#!/bin/sh\n")
+    (tmp_path / "pulumi").chmod(0o755)
+    driver = replace(engine(tmp_path, tmp_path, ""), project=tmp_path / "nowhere")
+    for command in (driver.version, driver.preview):
+        with pytest.raises(
+            EngineError, match=rf"^`pulumi` cannot start: {tmp_path}/nowhere: No such file or directory$"
+        ):
+            command()
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize("bytecode", [True, False])
+def test_python_writes_into_the_projects_folder_only_where_it_may(tmp_path: Path, tools: Path, bytecode: bool) -> None:
+    driver = engine(tmp_path, tools, "import names")
+    (driver.project / "names.py").touch()
+    assert replace(driver, bytecode=bytecode).preview().ok
+    assert (driver.project / "__pycache__").exists() is bytecode

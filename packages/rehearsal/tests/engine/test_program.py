@@ -1,4 +1,4 @@
-"""A Pulumi program of others: what keeps it from a rehearsal is reported in words."""
+"""Another Pulumi program: what keeps it from a rehearsal is reported in words."""
 
 from __future__ import annotations
 
@@ -110,7 +110,11 @@ def test_encrypted_values_need_a_passphrase(tmp_path: Path, monkeypatch: pytest.
         ("Missing required configuration variable 'ml:zone'", "'ml:zone', which Pulumi.dev.yaml does not have"),
         (
             "FileNotFoundError: [Errno 2] No such file or directory: 'helm'",
-            "starts the command 'helm', which",
+            "needs 'helm', which is neither a file in",
+        ),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: 'values.yaml'",
+            "needs 'values.yaml', which is neither a file in",
         ),
         ("KeyError: 'TEAM_TOKEN'", "reads the environment variable 'TEAM_TOKEN'"),
         ("eks: component eks:index:Cluster is not simulated", "component eks:index:Cluster is not simulated"),

@@ -9,31 +9,39 @@ from typing import Any
 
 import pytest
 
-from rehearsal.engine.recovery import import_existing
+from rehearsal.engine.recovery import after_kill, import_existing, placed
 
 STACK = "urn:pulumi:dev::gpucluster::"
 COMPONENT = f"{STACK}gpucluster:index:GpuNodePool::t4-1"
 OTHER = f"{STACK}gpucluster:index:GpuNodePool::t4"
+CLUSTER = f"{STACK}gpucluster:index:Cluster::dev"
+KUBE = f"{STACK}pulumi:providers:kubernetes::dev-kubernetes"
 PROVIDER = f"{STACK}pulumi:providers:gcp::default_10_2_0"
 POOL = f"{STACK}gpucluster:index:GpuNodePool$gcp:container/nodePool:NodePool::t4-1-pool"
+NAMESPACE = f"{STACK}gpucluster:index:Cluster$kubernetes:core/v1:Namespace::namespace-serving"
+PLACES = {
+    POOL: {"parent": COMPONENT, "provider": PROVIDER},
+    f"{POOL}-2": {"parent": COMPONENT, "provider": PROVIDER},
+    NAMESPACE: {"parent": CLUSTER, "provider": KUBE},
+}
 IDS = {POOL: "pools/t4-1", f"{POOL}-2": "pools/t4-2"}
 GCP = "error: googleapi: Error 409: Already exists: pools/t4-1, alreadyExists"
-KUBERNETES = "error: Role gpu-notifier: the object exists already. Import it, or set upsertExistingObjects"
+OBJECT = "error: Role gpu-notifier: the object exists already. Import it, or set upsertExistingObjects"
 
 
-def imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str]) -> Any:
+def imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str], name: str = "t4-1-pool") -> Any:
     """The import file, or ``None`` if nothing is imported."""
     log = tmp_path / "up.log"
-    log.write_text(f"Diagnostics:\n  gcp:container:NodePool (t4-1-pool):\n    {error}\n")
+    log.write_text(f"Diagnostics:\n  gcp:container:NodePool ({name}):\n    {error}\n")
     engine: Any = SimpleNamespace(
         run_dir=tmp_path, resources=lambda: state, operation=lambda name, arguments: (name, arguments)
     )
     failed: Any = SimpleNamespace(log=log)
-    result = import_existing(engine, failed, ids)
+    result = import_existing(engine, failed, ids, PLACES)
     return None if result is failed else json.loads((tmp_path / "import.json").read_text())["resources"]
 
 
-@pytest.mark.parametrize("error", [GCP, KUBERNETES])
+@pytest.mark.parametrize("error", [GCP, OBJECT])
 def test_what_exists_is_imported_below_its_component(tmp_path: Path, error: str) -> None:
     (entry,) = imported(tmp_path, error, [OTHER, COMPONENT, PROVIDER], IDS)
     assert entry == {
@@ -43,6 +51,27 @@ def test_what_exists_is_imported_below_its_component(tmp_path: Path, error: str)
         "parent": COMPONENT,
         "provider": PROVIDER,
     }
+
+
+def test_a_resource_with_a_name_unlike_its_components_is_imported_where_it_belongs(tmp_path: Path) -> None:
+    state = [CLUSTER, f"{STACK}pulumi:providers:kubernetes::other", KUBE]
+    (entry,) = imported(tmp_path, OBJECT, state, {NAMESPACE: "serving"}, "namespace-serving")
+    assert entry == {
+        "type": "kubernetes:core/v1:Namespace",
+        "name": "namespace-serving",
+        "id": "serving",
+        "parent": CLUSTER,
+        "provider": KUBE,
+    }
+
+
+def test_a_place_is_read_from_the_state() -> None:
+    resources = [
+        {"urn": CLUSTER, "parent": f"{STACK}pulumi:pulumi:Stack::gpucluster-dev"},
+        {"urn": NAMESPACE, "parent": CLUSTER, "provider": f"{KUBE}::0a1b-2c3d"},
+    ]
+    assert placed({"resources": resources}) == {NAMESPACE: PLACES[NAMESPACE]}
+    assert placed({}) == {}
 
 
 @pytest.mark.parametrize(
@@ -56,3 +85,20 @@ def test_what_exists_is_imported_below_its_component(tmp_path: Path, error: str)
 )
 def test_nothing_else_is_imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str]) -> None:
     assert imported(tmp_path, error, state, ids) is None
+
+
+def test_attributes_that_a_kill_left_empty_do_not_hide_the_state(tmp_path: Path) -> None:
+    state = tmp_path / "stack" / "state" / ".pulumi" / "stacks" / "gpucluster"
+    state.mkdir(parents=True)
+    for name, text in (("dev.json", "{}"), ("dev.json.attrs", ""), ("dev.json.bak.attrs", "{}")):
+        (state / name).write_text(text)
+    commands: list[str] = []
+    engine: Any = SimpleNamespace(
+        run_dir=tmp_path,
+        stack="dev",
+        run=lambda *words: commands.append(" ".join([*words, str((state / "dev.json.attrs").exists())])),
+        operation=lambda name, arguments: arguments[0],
+    )
+    assert after_kill(engine) == "refresh"
+    assert commands == ["cancel --yes --stack dev False"]
+    assert sorted(each.name for each in state.iterdir()) == ["dev.json", "dev.json.bak.attrs"]

@@ -12,6 +12,7 @@ from rehearsal.faults.judge import FaultRow, Inventory, differences, leaks, resu
 from rehearsal.faults.plan import KINDS, ROTATIONS, planned
 
 CALLS = {call: [f"urn:{call}:{number}" for number in range(12)] for call in ("Create", "Update", "Read", "Delete")}
+CALLS["Read"] += CALLS["Update"]
 CLEAN = Inventory(("net n1", "pool a", "pool b", "rule r"), ("net n1", "pool a", "pool b"))
 
 
@@ -23,13 +24,26 @@ def test_a_seed_always_gives_the_same_faults_and_another_seed_others() -> None:
 
 def test_every_call_gets_one_fault_and_every_kind_occurs() -> None:
     faults = planned(CALLS, 1)
-    assert Counter(fault.urn for fault in faults) == dict.fromkeys((urn for urns in CALLS.values() for urn in urns), 1)
+    calls = Counter((fault.call, fault.urn) for fault in faults)
+    assert calls == dict.fromkeys(((call, urn) for call, urns in CALLS.items() for urn in urns), 1)
     assert {(fault.call, fault.kind) for fault in faults} == {(call, kind) for call in CALLS for kind in KINDS[call]}
 
 
 def test_all_rotations_together_disturb_every_call_in_every_way() -> None:
     faults = {fault for rotation in range(ROTATIONS) for fault in planned(CALLS, 1, rotation=rotation)}
-    assert len(faults) == 12 * (6 + 6 + 3 + 6)
+    assert len(faults) == 12 * (6 + 6 + 2 + 3 + 6)
+
+
+@pytest.mark.parametrize("rotation", range(ROTATIONS))
+def test_only_an_answer_after_an_update_is_stale(rotation: int) -> None:
+    faults = planned(CALLS, 1, rotation=rotation)
+    assert {fault.urn for fault in faults if fault.kind == "stale"} < {*CALLS["Update"]}
+
+
+def test_with_one_update_its_read_is_stale() -> None:
+    calls = {"Update": ["urn:b"], "Read": ["urn:a", "urn:b", "urn:c"]}
+    stale = [fault.urn for seed in range(9) for fault in planned(calls, seed) if fault.kind == "stale"]
+    assert stale == ["urn:b"] * 9
 
 
 def test_a_sample_is_part_of_the_whole() -> None:
@@ -73,12 +87,13 @@ def test_a_secret_in_a_log_is_a_leak_also_as_json_and_a_short_word_is_none() -> 
 
 def test_the_table_fits_80_columns_and_adds_up() -> None:
     good = FaultRow("create: killed before", 5, 5, 5)
-    bad = FaultRow("delete: lost answer", 4, 3, 2, ["net n2"], ["net n2"], ["up.log"])
+    bad = FaultRow("delete: lost answer", 4, 3, 2, 0, ["net n2"], ["net n2"], ["up.log"])
+    other = FaultRow("without an injected fault", failed=2)
     output = io.StringIO()
-    Console(file=output, width=80).print(result_table([good, bad]))
+    Console(file=output, width=80).print(result_table([good, bad, other]))
     lines = output.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[-1].split() == ["all", "8", "of", "9", "7", "of", "8", "1", "1", "1"]
+    assert lines[-1].split() == ["all", "8", "of", "9", "7", "of", "10", "1", "1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -86,9 +101,10 @@ def test_the_table_fits_80_columns_and_adds_up() -> None:
     [
         FaultRow("not injected", 2, 1, 1),
         FaultRow("not converged", 1, 1, 0),
-        FaultRow("duplicate", 1, 1, 1, ["net n2"]),
-        FaultRow("orphan", 1, 1, 1, [], ["net n2"]),
-        FaultRow("leak", 1, 1, 1, [], [], ["up.log"]),
+        FaultRow("without a fault", failed=1),
+        FaultRow("duplicate", 1, 1, 1, duplicates=["net n2"]),
+        FaultRow("orphan", 1, 1, 1, orphans=["net n2"]),
+        FaultRow("leak", 1, 1, 1, leaks=["up.log"]),
     ],
     ids=lambda row: row.title,
 )

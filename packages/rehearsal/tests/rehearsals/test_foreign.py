@@ -1,4 +1,4 @@
-"""Programs that are not of this project, rehearsed as they are: what they declare is all that is known of them."""
+"""Other Pulumi programs, rehearsed as they are: what they declare is all that is known of them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ def rehearsed(folder: Path) -> tuple[int, str, dict[str, Any]]:
     return process.returncode, output, json.loads((REPORTS / name / "report.json").read_text())
 
 
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("cloud", "not_simulated"),
@@ -34,16 +38,16 @@ def rehearsed(folder: Path) -> tuple[int, str, dict[str, Any]]:
         ("aks", ["azure-native:operationalinsights:Workspace"]),
     ],
 )
-def test_a_plain_program_scales_its_pool_from_zero_and_back(cloud: str, not_simulated: list[str]) -> None:
+def test_another_program_scales_its_pool_from_zero_and_back(cloud: str, not_simulated: list[str]) -> None:
     folder = EXAMPLES / cloud
-    before = {file: file.read_bytes() for file in folder.glob("*.*")}
+    before = contents(folder)
     code, output, report = rehearsed(folder)
     assert (code, report["verdict"]) == (0, "pass"), output
     ids = [check["id"].partition(":")[0] for check in report["checks"]]
     expected = ["gate", "up", "gpu-pools", "up", "second-up-no-changes", "no-drift", "zero", "destroy", "nothing-left"]
     assert ids == expected
     assert [subject for subject in report["scope"]["notRehearsed"] if ":" in subject] == not_simulated
-    assert {file: file.read_bytes() for file in folder.glob("*.*")} == before
+    assert contents(folder) == before
 
 
 def test_a_program_without_a_gpu_pool_does_not_pass(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def test_three_machines_become_a_cluster_and_are_given_back() -> None:
     assert sorted(report["real"]) == ["cp1", "gpu1", "gpu2"]
     checks = {check["id"] for check in report["checks"]}
     assert {"gpu-job", "gpu-alone", "drift", "power-on", "second-up-silent", "no-secrets", "destroy"} <= checks
+    assert {"killed", "killed-recovered", "worker-added", "no-tokens-after-kill"} <= checks
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="real machines need root")

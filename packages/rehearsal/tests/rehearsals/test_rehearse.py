@@ -83,7 +83,7 @@ def test_ctrl_c_ends_a_preview_in_one_line() -> None:
     )
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, output) == (130, "Interrupted; everything was stopped.\n")
+    assert (process.returncode, output) == (130, "Interrupted.\n")
     assert leftovers.processes(folder) == {}
     assert not folder.exists()
 

@@ -11,11 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, alive, eventually, tools
+from rehearsal.sandbox import client
 
 pytestmark = pytest.mark.rehearsal
 
@@ -125,3 +127,10 @@ def test_a_program_that_cannot_start_ends_the_sandbox(tmp_path: Path) -> None:
     text = (tmp_path / "run" / "sandbox.log").read_text()
     assert "etcd ended with exit code 1" in text
     assert "disk full" in text
+
+
+def test_calls_that_never_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "ANSWER_TIMEOUT_SECONDS", 0.3)
+    handle: Any = SimpleNamespace(_ask=lambda request: {"running": 2, "injected": [], "ids": {}})
+    with pytest.raises(client.SandboxError, match="still work on 2 calls after 0 s"):
+        client.SandboxHandle.calls(handle)

@@ -38,13 +38,22 @@ def test_only_groups_with_gpus_count_each_once() -> None:
         ({}, ""),
         ({"kind": "machine"}, "its nodes are machine, not a pool"),
         ({"autoscaled": False}, "it has a fixed number of nodes"),
-        ({"autoscaled": UNKNOWN}, "it has a fixed number of nodes"),
+        ({"autoscaled": UNKNOWN}, "whether it is autoscaled cannot be read from the program"),
         ({"taints": UNKNOWN}, "its taints cannot be read from the program"),
         ({"max_nodes": 0}, "its maximum is 0"),
     ],
 )
 def test_why_a_pool_gets_no_pod(change: dict[str, Any], why: str) -> None:
     assert declared.without_scenario(replace(POOL, **change)) == why
+
+
+def test_of_two_pools_with_one_name_both_are_reported_and_one_gets_a_pod() -> None:
+    groups = [replace(POOL, resource=f"urn:pulumi:dev::ml::aws:eks/nodeGroup:NodeGroup::{name}") for name in "ab"]
+    assert declared.gpu_groups(groups) == groups
+    assert [declared.title(each, groups) for each in groups] == ["pool a10g (a)", "pool a10g (b)"]
+    assert declared.title(POOL, [POOL]) == "pool a10g"
+    assert declared.without_scenario(groups[0]) == ""
+    assert declared.without_scenario(groups[1], {"a10g"}) == "another pool has its name, so their nodes look the same"
 
 
 def test_the_pod_requests_a_whole_node_tolerates_its_taints_and_selects_declared_labels() -> None:
@@ -86,7 +95,7 @@ def test_without_a_gpu_pool_the_groups_that_were_read_are_named() -> None:
     )
 
 
-def test_pools_are_read_from_a_plain_program() -> None:
+def test_pools_are_read_from_another_program() -> None:
     properties = {
         "name": "l4-1",
         "cluster": "ml",

@@ -9,7 +9,7 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests import one_stack
-from tests.components.gpu_workloads import Submit, bound, expression, judging, pod
+from tests.components.gpu_workloads import PODS, Submit, bound, expression, judging, pod
 from tests.stacks import run_with
 
 CLASS = "cloud.google.com/compute-class"
@@ -30,7 +30,8 @@ def test_gke_alone_has_the_policy() -> None:
 
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
-    with judging(tmp_path_factory.mktemp("classes"), declared("gke")) as submit:
+    running = pod(0, selector={CLASS: "autopilot"}, name="running")
+    with judging(tmp_path_factory.mktemp("classes"), declared("gke"), existing=[running]) as submit:
         eventually("it is in force", lambda: submit(pod(0, selector={CLASS: "autopilot"})).status == 403)
         yield submit
 
@@ -42,10 +43,23 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
         (pod(0, selector={CLASS: "autopilot-spot"}), 403),
         (pod(0, selector={CLASS: "autopilot-arm"}), 403),
         (bound(pod(0), [expression("other", "Exists"), expression(CLASS, "In", "mine", "autopilot")]), 403),
+        (bound(pod(0), [expression(CLASS, "In", "autopilot-arm")]), 403),
         (pod(0), 201),
         (pod(1, selector={CLASS: "of-ours"}), 201),
+        (pod(1, selector={CLASS: "autopilots"}), 201),
         (bound(pod(0), [expression(CLASS, "Exists")]), 201),
     ],
 )
 def test_a_pod_of_a_built_in_class_is_refused(submit: Submit, manifest: dict[str, Any], expected: int) -> None:
     assert submit(manifest).status == expected
+
+
+@pytest.mark.rehearsal
+def test_a_gated_pod_cannot_choose_one_later_and_pods_of_before_may_change(submit: Submit) -> None:
+    """https://kubernetes.io/docs/concepts/scheduling-eviction/pod-scheduling-readiness/"""
+    gated = pod(0, name="gated")
+    submit.api.create(PODS, {**gated, "spec": {**gated["spec"], "schedulingGates": [{"name": "example.com/wait"}]}})
+    assert submit.change("gated", {"spec": {"nodeSelector": {CLASS: "autopilot"}}}).status == 403
+    assert submit.change("gated", {"spec": {"nodeSelector": {CLASS: "of-ours"}}}).status == 200
+    for change in ({"metadata": {"labels": {"app": "two"}}}, {"spec": {"activeDeadlineSeconds": 5}}):
+        assert submit.change("running", change).status == 200

@@ -18,7 +18,7 @@ from rehearsal.faults.judge import FaultRow, Inventory, differences, leaks, type
 from rehearsal.providers.call_faults import CallFault
 from rehearsal.sandbox.client import SandboxHandle
 
-OTHER: Final = "by no fault of its own"
+OTHER: Final = "without an injected fault"
 _INSIDE_THE_ENGINE: Final = ("gpucluster:", "pulumi:")
 _WRITTEN: Final = ("*.log", "*.events.jsonl", "state/**/*.json*", "*.txt")
 """What the engine and this rehearsal write and people read or share."""
@@ -34,10 +34,11 @@ class FaultsFailed(EngineError):
 
 
 @dataclass
-class World:
+class FaultSession:
     """``admin`` is the cluster's administrator, ``say`` prints a line of progress.
 
-    ``rows`` are the results by title. ``clean``: what exists after each step of a life without faults.
+    ``rows`` are the results by title. ``clean``: what exists after each step of a run without faults; ``places``: where
+    its resources belong (``recovery.placed``).
     """
 
     engine: Engine
@@ -46,6 +47,7 @@ class World:
     say: Callable[[str], None]
     rows: dict[str, FaultRow] = field(default_factory=dict)
     clean: dict[str, Inventory] = field(default_factory=dict)
+    places: dict[str, dict[str, str]] = field(default_factory=dict)
     _kinds: set[tuple[str, str, str]] = field(default_factory=set)
     _commands: int = 0
 
@@ -63,13 +65,13 @@ class World:
         return [urn for urn in self.engine.resources() if not own_type(urn).startswith(_INSIDE_THE_ENGINE)]
 
     def disturb(self, step: str, faults: Iterable[CallFault], operate: Operation) -> None:
-        """Run an operation until it succeeds, while faults happen; compare with a clean life's ``step``."""
+        """Run an operation until it succeeds, while faults happen; compare with a clean run's ``step``."""
         planned = list(faults)
         self.sandbox.inject(planned)
         injected, converged = self._until_done(operate)
         for fault in planned:
             self.row(title(fault)).planned += 1
-        self.settle(step, [(title(fault), unpatched(own_type(fault.urn)), converged) for fault in injected])
+        self.settle(step, [(title(fault), unpatched(own_type(fault.urn))) for fault in injected], converged=converged)
 
     def row(self, title: str) -> FaultRow:
         """The results of a kind of fault."""
@@ -84,27 +86,35 @@ class World:
                 self.say(f"{title(fault)}: {own_type(fault.urn)} {name_of(fault.urn)}")
             if result.ok:
                 return injected, True
-            if result.exit_code < 0:
-                recovered = recovery.after_kill(self.engine)
-            elif injected[known:]:
+            if result.exit_code >= 0 and injected[known:]:
                 continue
-            else:
-                recovered = recovery.import_existing(self.engine, result, ids)
+            try:
+                if result.exit_code < 0:
+                    recovered = recovery.after_kill(self.engine)
+                else:
+                    recovered = recovery.import_existing(self.engine, result, ids, self.places)
+            except EngineError as error:
+                self.say(f"  {error}")
+                return injected, False
             self.say(f"  {'killed' if result.exit_code < 0 else result.reason[:120]}; {recovered.command}")
             if not recovered.ok:
                 return injected, False
         return injected, False
 
-    def settle(self, step: str, faults: Iterable[tuple[str, str, bool]]) -> None:
-        """Compare with the clean life after ``step``, and count faults: their row, the type that each was about, and
-        whether it converged."""
+    def settle(self, step: str, faults: Iterable[tuple[str, str]], *, converged: bool) -> None:
+        """Compare with the clean run after ``step``, which ``converged`` or not, and count faults: their row, and the
+        type that each was about. A step that fails without a fault counts, too."""
         differing = differences(self.clean[step], self.inventory())
+        reached = converged and not differing.missing
         rows = {}
-        for title, type, converged in faults:
+        for title, type in faults:
             row = rows[type] = self.row(title)
             row.injected += 1
-            row.converged += converged and not differing.missing
+            row.converged += reached
         rest = next(iter(rows.values()), self.row(OTHER))
+        rest.failed += not rows and not reached
+        if not reached:
+            self.say(f"  after {step}: not converged")
         for entry in differing.duplicates:
             rows.get(type_of(entry), rest).duplicates.append(entry)
         for entry in differing.orphans:
