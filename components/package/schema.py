@@ -31,6 +31,7 @@ _OUTPUTS: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 _OUTPUTS_OF_KEYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "raw": {**_ANY, "description": "the `raw` inputs"},
+    "fabricTest": {**_TEXTS, "description": "the YAML of a job that measures the network of each pool with a `fabric`"},
     "registry": {**_TEXT, "description": "address of the container registry"},
     "checkpoints": {**_TEXT, "description": "URL of the bucket for checkpoints"},
     "sharedVolume": {**_TEXT, "description": "the claim of the shared volume"},
@@ -40,7 +41,7 @@ _OUTPUTS_OF_KEYS: Final[Mapping[str, Mapping[str, Any]]] = {
         for tool in ("monitoring", "queue", "notebook", "dashboard")
     },
 }
-"""Outputs of stacks that have the key in ``workloads``, or ``raw``."""
+"""Outputs of stacks that have the key in ``workloads``, ``raw``, or a pool with a ``fabric``."""
 
 
 def package_schema() -> dict[str, Any]:

@@ -69,6 +69,7 @@ class CloudCatalog:
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
     - ``fabric``: how pods request the RDMA devices of a node, without their number; ``None`` where no pool has a
       fabric; ``fabric_labels``: labels of such nodes
+    - ``fabric_image``, ``fabric_network``: an image with PyTorch that can use the devices, and NCCL's name of the network
     - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
     - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
     - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
@@ -131,6 +132,8 @@ class CloudCatalog:
     location_policies: tuple[str, ...] = ()
     fabric: Fabric | None = None
     fabric_labels: Mapping[str, str] = field(default_factory=dict)
+    fabric_image: str = ""
+    fabric_network: str = ""
     gpu_metrics: bool = False
     control_plane_logs: tuple[str, ...] = ()
     log_days: tuple[int, ...] = ()

@@ -28,7 +28,7 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
     asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
     assert outputs.keys() == expected | {"autoscaling"} | {
         key for key, section in asked.items() if section not in (None, ())
-    }
+    } | ({"fabricTest"} if any(pool.fabric for pool in settings.gpu_pools) else set())
     assert all(outputs["network"].values())
     names = {spec.name for spec in settings.gpu_pools}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names

@@ -54,6 +54,9 @@ CATALOG: Final = CloudCatalog(
     people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
     # https://docs.aws.amazon.com/eks/latest/userguide/device-management-efa.html
     fabric=Fabric(devices=0, resource="vpc.amazonaws.com/efa"),
+    # With EFA's libraries and NCCL's plugin for them: https://aws.github.io/deep-learning-containers/pytorch/
+    fabric_image="public.ecr.aws/deep-learning-containers/pytorch:2.11-cu130-amzn2023",
+    fabric_network="Libfabric",
     addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
     pinned_addons={
         **dict.fromkeys(("coredns", "kube-proxy", "vpc-cni", "eks-pod-identity-agent", "aws-ebs-csi-driver"), ""),

@@ -61,6 +61,9 @@ CATALOG: Final = CloudCatalog(
     # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
     fabric=Fabric(devices=0, resource="mrdma.google.com", claimed=True),
     fabric_labels={"cloud.google.com/gke-networking-dra-driver": "true"},
+    # https://catalog.ngc.nvidia.com/orgs/nvidia/containers/pytorch; RDMA over Ethernet is NCCL's network IB, too.
+    fabric_image="nvcr.io/nvidia/pytorch:25.09-py3",
+    fabric_network="IB",
     location_policies=("any", "balanced"),
     gpu_metrics=True,
     default_admin_machine="e2-custom-2-10240",
