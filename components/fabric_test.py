@@ -59,6 +59,7 @@ def fabric_tests(settings: Settings, cloud: Cloud) -> dict[str, dict[str, str]]:
             namespace=DEFAULT_NAMESPACE,
             gpus=pool.gpus_per_node,
             workers=_WORKERS,
+            retries=0,
             command=("torchrun", "--no-python", "python", "-c", _ALL_REDUCE),
             env={"NCCL_NET": known.fabric_network, "NCCL_DEBUG": "INFO"},
         )

@@ -51,15 +51,16 @@ class Cluster:
         labels: Mapping[str, str] | None = None,
         taints: Sequence[Taint] = (),
         leaving: bool = False,
+        offered: Mapping[str, str] | None = None,
     ) -> None:
         """A node as ``gpu_pool`` and ``admin_pool`` declare theirs, but for the taints."""
         machine = machine_type or ("n1-standard-4" if size else "e2-custom-2-10240")
         own = admin_pool_labels() if size == 0 else gpu_pool_labels(pool, "nvidia-t4", size, {})
         places = {"node.kubernetes.io/instance-type": machine, "topology.kubernetes.io/zone": zone}
-        offered = {"nvidia.com/gpu": str(size if gpus is None else gpus)} if size else {}
+        gpu = {"nvidia.com/gpu": str(size if gpus is None else gpus)} if size else {}
         status = {
             "conditions": [{"type": "Ready", "status": "True"}],
-            "allocatable": {"cpu": "1930m", "memory": "6Gi", **offered},
+            "allocatable": {"cpu": "1930m", "memory": "6Gi", **gpu, **(offered or {})},
             "capacity": {"cpu": "2"},
         }
         metadata: dict[str, Any] = {"uid": name, "name": name, "labels": {**own, **places, **(labels or {})}}
@@ -82,13 +83,14 @@ class Cluster:
         owner: tuple[str, str] | None = None,
         change: str = "ADDED",
         labels: Mapping[str, str] | None = None,
+        limits: Mapping[str, str] | None = None,
     ) -> None:
         metadata: dict[str, Any] = {"uid": f"{namespace}/{name}", "name": name, "namespace": namespace}
         metadata["labels"] = dict(labels or {})
         if owner is not None:
             metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
-        limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
-        spec: dict[str, Any] = {"containers": [{"resources": {"limits": limits}}]}
+        resources = {"limits": {**({"nvidia.com/gpu": str(gpus)} if gpus else {}), **(limits or {})}}
+        spec: dict[str, Any] = {"containers": [{"resources": resources}]}
         if node is not None:
             spec["nodeName"] = node
         self.timeline.observe("Pod", change, {"metadata": metadata, "spec": spec, "status": {"phase": phase}})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from facts.concepts.counts import counted
+from facts.concepts.kubernetes import GPU_RESOURCE
 from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.plan import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.scenario.player import Played, Submitted
@@ -34,6 +35,8 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
             passed, detail = _placed(timeline, one, expect)
             if submission.id == "fragment":
                 passed, detail = _beside_idle(one, passed, detail)
+            if submission.id.startswith("fabric:"):
+                passed, detail = _with_all_devices(timeline, one, passed, detail)
             yield Check(submission.id, title, passed, detail)
 
 
@@ -132,6 +135,19 @@ def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
     if not one.idle_larger:
         return False, "not rehearsed: no larger node was idle when it was submitted"
     return passed, f"{detail}, while {', '.join(one.idle_larger)} was idle"
+
+
+def _with_all_devices(timeline: Timeline, one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
+    """Whether each worker has all network devices of a node of its own."""
+    limits = one.submission.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    (device,) = limits.keys() - {GPU_RESOURCE}
+    pods = timeline.pods_of(one.submission.workload)
+    nodes = {node.name: node.allocatable.get(device, 0) for pod in pods if (node := timeline.node_of(pod))}
+    counts = {pod.requests.get(device, 0) for pod in pods}
+    whole = len(nodes) == len(pods) > 1 and counts == set(nodes.values()) != {0}
+    asked, has = (", ".join(f"{each:.0f}" for each in sorted(some)) for some in (counts, set(nodes.values())))
+    words = f"{counted(len(nodes), 'node')} with {has} {device}, pods with {asked}"
+    return passed and whole, f"{detail}; {words}"
 
 
 def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[bool, str]:

@@ -180,7 +180,9 @@ class Rehearsal(Recorder[RunRecord]):
         let_in(self._deployer(engine), developer, self._wait)
         user = User(developer)
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
-        scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed)
+        scenario = derive(
+            self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed, outputs.get("fabricTest")
+        )
         player = Player(
             user,
             self._timeline,

@@ -1,6 +1,6 @@
 """The workloads of a rehearsal and the expected result of each, derived from the stack.
 
-Sizes, maxima and taints come from the stack's pools, jobs from its output ``gpuJobs``. The pod that only sets a GPU
+Sizes, maxima and taints come from the stack's pools, jobs from its outputs ``gpuJobs`` and ``fabricTest``. The pod that only sets a GPU
 limit is the one in the documentation.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,10 +138,16 @@ class Scenario:
         return parts + tuple(one for one in some if one is not None)
 
 
-def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: float, seed: int = 0) -> Scenario:
+def derive(
+    pools: Sequence[Pool],
+    gpu_jobs: Mapping[str, str],
+    admin_vcpus: float,
+    seed: int = 0,
+    fabric_tests: Mapping[str, str] | None = None,
+) -> Scenario:
     """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one is missing).
 
-    ``seed`` shuffles the jobs, because users submit them in any order.
+    ``fabric_tests``: those of the output ``fabricTest``. ``seed`` shuffles the jobs, because users submit them in any order.
     """
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
@@ -156,7 +162,7 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
         unschedulable=_unschedulable(pools),
         refused=_refused(pools),
         fallback_order=_fallback_order(pools, jobs),
-        jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
+        jobs=(*(_job(pool, jobs[pool.name]) for pool in order), *_fabric_tests(order, fabric_tests or {})),
         fragment=_fragment(pools),
         burst=burst,
         # A pool that mixes machine types may get a different machine the second time.
@@ -314,6 +320,15 @@ def _job(pool: Pool, snippet: Object) -> Submission:
     asked = whole if pool.gpus.shares == 1 else f"{counted(pool.allocatable_gpus, 'share')} of {whole}"
     title = f"the stack's sample job for {pool.name} ({asked})"
     return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
+
+
+def _fabric_tests(pools: Sequence[Pool], manifests: Mapping[str, str]) -> Iterator[Submission]:
+    """No simulated cloud offers devices that pods claim."""
+    for pool in pools:
+        if pool.name in manifests and pool.fabric is not None and not pool.fabric.claimed:
+            job = _job(pool, _snippet(manifests[pool.name]))
+            title = f"the stack's network test for {pool.name}, each worker with all network devices of a node"
+            yield replace(job, id=f"fabric:{pool.name}", title=title)
 
 
 def _fragment(pools: Sequence[Pool]) -> Submission | None:

@@ -24,6 +24,7 @@ def test_a_company_s_stack_passes(cloud: str) -> None:
         "examples/eks-karpenter.yaml",  # the longest first
         "examples/eks-spot.yaml",
         "examples/aks-train-infer.yaml",
+        pytest.param("examples/eks-fabric.yaml", marks=pytest.mark.exhaustive),
         # Those of EKS and AKS are rehearsed for the sessions in docs/, and the research labs have all of them.
         pytest.param("examples/gke-research.yaml", marks=pytest.mark.exhaustive),
     ],
