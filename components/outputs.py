@@ -16,7 +16,7 @@ from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from facts import catalog
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, tolerations
-from facts.concepts.pool import KIND_LABELS, POOL_LABEL, Pool
+from facts.concepts.pool import KIND_LABELS, NO_FABRIC, POOL_LABEL, Pool
 
 _RETRIES_ON_SPOT: Final = 3
 _GPU_INSTALL: Final = """\
@@ -92,14 +92,10 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         tolerations=tolerations(spec.taints),
         gpu=GPU_RESOURCE,
         gpus=gpus_per_pod,
-        limits={GPU_RESOURCE: gpus_per_pod, **_fabric(spec)},
+        # One node needs no devices. Where they are limits, requesting them all proves that the node has them.
+        limits={GPU_RESOURCE: gpus_per_pod, **(spec.fabric or NO_FABRIC).limits},
     )
     return dict(job)
-
-
-def _fabric(spec: Pool) -> dict[str, int]:
-    """All network devices of a node in a fabric, except those that are claimed: one node needs none."""
-    return {} if spec.fabric is None or spec.fabric.claimed else {spec.fabric.resource: spec.fabric.devices}
 
 
 def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:

@@ -13,7 +13,6 @@ from components.clouds.base import Cloud, GpuDaemon, Subject
 from components.cluster import Cluster
 from components.settings import Settings
 from facts import catalog
-from facts.catalog import CloudCatalog
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE, RBAC, manifest, pod_requests, role_binding
 from facts.concepts.offer import (
@@ -143,16 +142,11 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         max_run_hours=None if pool.gpus.flex_start is None else pool.gpus.flex_start.max_run_hours,
         since=None if pool.gpus.block is None else pool.gpus.block.first,
         until=None if pool.gpus.block is None else pool.gpus.block.last,
-        rdma_devices=_rdma_devices(pool, known),
+        rdma_devices=machine.rdma_devices if (machine := known.machines.get(pool.machine_type)) is not None else 0,
         fabric=pool.fabric,
         labels=dict(pool.labels),
         taints=pool.taints,
     )
-
-
-def _rdma_devices(pool: Pool, known: CloudCatalog) -> int:
-    machine = known.machines.get(pool.machine_type)
-    return 0 if machine is None else machine.rdma_devices
 
 
 def _free_per_pod(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:

@@ -44,19 +44,12 @@ def people_namespace(
     bind_user(cluster, {"kind": "ClusterRole", "name": "edit"}, parent, resource, namespace=namespace)
     claimed = [pool.fabric for pool in cluster.settings.gpu_pools if pool.fabric is not None and pool.fabric.claimed]
     if claimed:
-        template = fabric_claim(claimed[0].resource, namespace)
+        # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
+        request = {"name": "fabric", "exactly": {"deviceClassName": claimed[0].resource, "allocationMode": "All"}}
+        spec = {"spec": {"devices": {"requests": [request]}}}
+        template = manifest("resource.k8s.io/v1", "ResourceClaimTemplate", FABRIC_CLAIM, namespace, spec=spec)
         cluster.objects.declare(f"{FABRIC_CLAIM}-in-{namespace}", template, parent, resource)
     return resource
-
-
-def fabric_claim(device_class: str, namespace: str) -> dict[str, Any]:
-    """The template by which each of several workers claims all devices of its node.
-
-    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra
-    """
-    request = {"name": "fabric", "exactly": {"deviceClassName": device_class, "allocationMode": "All"}}
-    spec = {"spec": {"devices": {"requests": [request]}}}
-    return manifest("resource.k8s.io/v1", "ResourceClaimTemplate", FABRIC_CLAIM, namespace, spec=spec)
 
 
 def open_tool(

@@ -19,7 +19,6 @@ from facts.catalog import CloudCatalog, Machine
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import (
     ADMIN_POOL_NAME,
-    Fabric,
     FlexStart,
     Image,
     Pool,
@@ -41,9 +40,6 @@ _SUFFIXES: Final[Mapping[str, str]] = {
     "on-demand": "ondemand",
 }
 
-
-# Of clouds that refuse the key.
-_NO_FABRIC: Final = Fabric(devices=0, resource="")
 
 # How often an entry is read again without its invalid keys: one of them may hide others.
 _MOST_REPAIRS: Final = 3
@@ -158,7 +154,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
         part = _gpu_part(pool, size, variant, known)
         shares = part.shares if size in sizes.whole else 1
         machines = _gpu_machines(pool, size, variant.spot, place)
-        fabric = replace(known.fabric or _NO_FABRIC, devices=machines[0].rdma_devices) if pool.fabric else None
+        fabric = replace(known.fabric, devices=machines[0].rdma_devices) if pool.fabric else None
         fabric_labels = known.fabric_labels if fabric is not None else {}
         spot_taints = known.spot_taints if variant.spot else ()
         yield Pool(

@@ -22,7 +22,7 @@ from facts.catalog.prices import Prices
 from facts.catalog.raw import RawInputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import SKYPILOT_LABEL, CapacityType, Fabric, Image, Pool
+from facts.concepts.pool import NO_FABRIC, SKYPILOT_LABEL, CapacityType, Fabric, Image, Pool
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -67,9 +67,9 @@ class CloudCatalog:
     - ``channels``: release channels of Kubernetes
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
-    - ``fabric``: how pods request the RDMA devices of a node, without their number; ``None`` where no pool has a
+    - ``fabric``: how pods request the RDMA devices of a node, without their number; no ``resource`` where no pool has a
       fabric; ``fabric_labels``: labels of such nodes
-    - ``fabric_image``, ``fabric_network``: an image with PyTorch that can use the devices, and NCCL's name of the network
+    - ``fabric_image``, ``fabric_network``: an image with PyTorch that can use the devices, and NCCL's name for them
     - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
     - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
     - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
@@ -130,7 +130,7 @@ class CloudCatalog:
     channels: tuple[str, ...] = ("rapid", "regular", "stable")
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()
-    fabric: Fabric | None = None
+    fabric: Fabric = NO_FABRIC
     fabric_labels: Mapping[str, str] = field(default_factory=dict)
     fabric_image: str = ""
     fabric_network: str = ""

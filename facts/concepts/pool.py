@@ -81,16 +81,25 @@ class Fabric:
     """The ``devices`` of each node of a pool by which pods on several nodes read each other's GPU memory (RDMA).
 
     Pods request them as the extended resource ``resource``; where they are ``claimed`` that is a DeviceClass, and pods
-    get all of a node's by the template ``FABRIC_CLAIM`` of their namespace.
+    get all of a node's by the template ``FABRIC_CLAIM`` of their namespace. Containers with devices have the ``env``.
     """
 
     devices: int
     resource: str
     claimed: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """The devices as limits of a container; empty where they are claimed, or none."""
+        return {} if self.claimed or not self.devices else {self.resource: self.devices}
 
     def share(self, gpus: int, gpus_per_node: int) -> int:
         """The devices of a pod with ``gpus`` of a node's GPUs, so that all of the node's pods have as many for each."""
         return 0 if self.claimed and gpus < gpus_per_node else self.devices * gpus // gpus_per_node
+
+
+NO_FABRIC: Final = Fabric(devices=0, resource="")
 
 
 @dataclass(frozen=True, kw_only=True)

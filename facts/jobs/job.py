@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, UNINTERRUPTED, Taint, manifest
-from facts.concepts.pool import FABRIC_CLAIM, OPT_OUT_LABEL, placement
+from facts.concepts.pool import FABRIC_CLAIM, NO_FABRIC, OPT_OUT_LABEL, Fabric, placement
 from facts.jobs.fit import PodRequest
 from facts.jobs.runner import FILES, WORKSPACE, with_files, with_saved_log
 from facts.jobs.sweep import Sweep, unnamed
@@ -46,6 +46,7 @@ _INDEX: Final = "JOB_COMPLETION_INDEX"
 _OWN_INDEX: Final = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
 _WEEK: Final = 7 * 24 * 3600
 _CONTAINER: Final = "main"
+_CLAIM: Final = {"name": "fabric"}
 
 
 class AskError(ValueError):
@@ -108,8 +109,7 @@ class TrainingJobSpec(JobRequest):
 
     - ``pools``: the job may run on any of them. It tolerates their ``taints``; all of them have the labels ``kind``.
     - ``spot``: some of its pools have spot nodes, so autoscalers may drain its node.
-    - ``network_devices``: resource → how many each worker requests of its node, in a pool with a fabric; by a claim if
-      ``network_claimed``.
+    - ``network``: the network devices of each worker, in a pool with a fabric.
     - ``larger_node``: use a node with more GPUs than needed, for its memory.
     - ``checkpoints``: the URL in ``CHECKPOINTS`` unless ``env`` sets it; the same when the job is submitted again.
     - ``volume``: a claim, mounted at ``/shared``; the output of a ``command`` is saved there, too.
@@ -122,8 +122,7 @@ class TrainingJobSpec(JobRequest):
     taints: tuple[Taint, ...]
     kind: Mapping[str, str] = field(default_factory=dict)
     spot: bool = False
-    network_devices: Mapping[str, int] = field(default_factory=dict)
-    network_claimed: bool = False
+    network: Fabric = NO_FABRIC
     retries: int = 0
     grace_seconds: int = 30
     larger_node: bool = False
@@ -201,8 +200,8 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
             **placement(job.pools, job.taints, job.kind),
             "containers": [_container(job)],
             **(
-                {"resourceClaims": [{"name": "fabric", "resourceClaimTemplateName": FABRIC_CLAIM}]}
-                if _claims(job)
+                {"resourceClaims": [{**_CLAIM, "resourceClaimTemplateName": FABRIC_CLAIM}]}
+                if job.network.claimed
                 else {}
             ),
             # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
@@ -214,10 +213,6 @@ def _template(job: TrainingJobSpec) -> dict[str, Any]:
             ],
         },
     }
-
-
-def _claims(job: TrainingJobSpec) -> bool:
-    return job.network_claimed and bool(job.network_devices)
 
 
 def _file_volumes(job: TrainingJobSpec) -> list[dict[str, Any]]:
@@ -243,7 +238,7 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
     command = with_saved_log(command, logs) if (logs := _logs(job)) else command
     variables = [
         *_checkpoints(job),
-        *({"name": name, "value": value} for name, value in job.env.items()),
+        *({"name": name, "value": value} for name, value in {**job.network.env, **job.env}.items()),
         *(_torchrun(job) if job.workers > 1 else ()),
     ]
     asked = {
@@ -259,8 +254,8 @@ def _container(job: TrainingJobSpec) -> dict[str, Any]:
         **({"env": variables} if variables else {}),
         "resources": {
             **({"requests": asked} if asked else {}),
-            "limits": {GPU_RESOURCE: job.gpus, **({} if job.network_claimed else job.network_devices)},
-            **({"claims": [{"name": "fabric"}]} if _claims(job) else {}),
+            "limits": {GPU_RESOURCE: job.gpus, **job.network.limits},
+            **({"claims": [_CLAIM]} if job.network.claimed else {}),
         },
         "volumeMounts": [
             {"name": "shm", "mountPath": "/dev/shm"},

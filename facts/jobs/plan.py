@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from facts.concepts.offer import PRIORITY_CLASSES, QUEUE, SHARED_CLAIM, Offer, TeamOffer
+from facts.concepts.pool import NO_FABRIC, Fabric
 from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
 from facts.jobs.job import AskError, JobRequest, TrainingJobSpec
 
@@ -115,8 +117,7 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
             "volume": SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
             "queue": QUEUE if queued else None,
             "spot": any(pool.spot for pool in fit.pools),
-            "network_devices": _network_devices(asked, fit),
-            "network_claimed": fit.pools[0].fabric is not None and fit.pools[0].fabric.claimed,
+            "network": _network(asked, fit),
             "checkpoints": f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
         }
     )
@@ -125,21 +126,20 @@ def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> Train
 def slow_network(job: TrainingJobSpec, fit: Fit) -> str | None:
     """A warning about workers that cannot use the network devices which their machines have; ``None``: all is well."""
     pool = max(fit.pools, key=lambda each: each.rdma_devices)
-    if job.workers == 1 or job.network_devices or not pool.rdma_devices:
+    if job.workers == 1 or job.network.devices or not pool.rdma_devices:
         return None
     way = "all GPUs of a node per worker" if pool.fabric else "a pool with a fabric (docs/workloads.md)"
     devices = f"the {pool.rdma_devices} RDMA devices of {pool.machine_types[0]}"
     return f"the workers exchange data over TCP, which is many times slower than {devices}; use {way}, or one worker"
 
 
-def _network_devices(asked: JobRequest, fit: Fit) -> dict[str, int]:
-    """What each of several workers requests of the devices of its node, if one fabric connects them all."""
-    first = fit.pools[0]
-    fabric = first.fabric
-    if asked.workers == 1 or len(fit.pools) > 1 or fabric is None:
-        return {}
-    share = fabric.share(asked.gpus, first.gpus_per_node)
-    return {fabric.resource: share} if share else {}
+def _network(asked: JobRequest, fit: Fit) -> Fabric:
+    """The devices of each of several workers, if one fabric connects them all."""
+    first, *others = fit.pools
+    if asked.workers == 1 or others or first.fabric is None:
+        return NO_FABRIC
+    share = first.fabric.share(asked.gpus, first.gpus_per_node)
+    return replace(first.fabric, devices=share) if share else NO_FABRIC
 
 
 def _at_once(asked: JobRequest, fit: Fit, team: TeamOffer | None, *, queued: bool) -> int:

@@ -19,8 +19,7 @@ def _gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
 
     https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
     """
-    plugins = managed_device_plugin([pool for pool in pools if pool.image == "al2023"])
-    return [*plugins, *fabric.device_plugin(pools)]
+    return [*managed_device_plugin([pool for pool in pools if pool.image == "al2023"]), *fabric.device_plugin(pools)]
 
 
 CLOUD: Final = Cloud(

@@ -16,7 +16,6 @@ import pulumi
 
 from components.clouds.base import GpuDaemon
 from components.clouds.declare import eks as declare
-from components.clouds.names import shortened
 from components.resources import CustomResource, documents
 from components.settings import Settings
 from facts.concepts.pool import Pool
@@ -28,9 +27,6 @@ APP: Final = "aws-efa-k8s-device-plugin"
 
 # https://github.com/aws/eks-charts/blob/master/stable/aws-efa-k8s-device-plugin/values.yaml (chart 0.5.30)
 IMAGE: Final = "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20"
-
-# https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreatePlacementGroup.html
-_NAME_LIMIT: Final = 255
 
 
 def is_placed(pool: Pool) -> bool:
@@ -45,7 +41,7 @@ def placement_group(settings: Settings, name: str, pool: Pool, opts: pulumi.Reso
     """The group that puts the pool's nodes close to each other, if it has one."""
     if not is_placed(pool):
         return None
-    group = shortened(f"{settings.cluster_name}-{pool.name}", _NAME_LIMIT)
+    group = f"{settings.cluster_name}-{pool.name}"
     inputs: eks.PlacementGroup = {"name": group, "strategy": "cluster", "tags": dict(settings.labels)}
     return declare("aws:ec2/placementGroup:PlacementGroup", f"{name}-placement", inputs, opts)
 

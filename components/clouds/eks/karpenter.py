@@ -33,8 +33,6 @@ _HERE: Final = Path(__file__).parent
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
 
-# Statements of the policy that not every cluster has.
-_OF_SPOT: Final = ("AllowSpotServiceLinkedRole",)
 _OF_PLACEMENT: Final = ("AllowPlacementGroupAccessActions", "AllowPlacementGroupReadActions")
 
 
@@ -62,11 +60,9 @@ def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Po
         queue=queue_name(settings.cluster_name),
         node_role=_node_role(settings),
     )
-    unused = {
-        *(_OF_SPOT if not any(pool.spot for pool in pools) else ()),
-        *(_OF_PLACEMENT if not any(fabric.is_placed(pool) for pool in pools) else ()),
-    }
-    needed = (each for each in statements if each["Sid"] not in unused)
+    used = dict.fromkeys(_OF_PLACEMENT, any(fabric.is_placed(pool) for pool in pools))
+    used["AllowSpotServiceLinkedRole"] = any(pool.spot for pool in pools)
+    needed = (each for each in statements if used.get(each["Sid"], True))
     return policy.document(*needed, *disk_key.uses(settings.security.disk_key))
 
 

@@ -286,7 +286,7 @@ def _fabrics(settings: Settings) -> Iterator[Problem]:
     able = ", ".join(f"{one.type} ({one.gpus} {one.gpu})" for one in known.machines.with_rdma)
     for pool in settings.gpu_pools:
         where, zone = f"{pool.declared_at}.fabric", pool.zones[0]
-        if pool.fabric is None or known.fabric is None:
+        if pool.fabric is None or not known.fabric.resource:
             continue
         if not pool.fabric.devices:
             message = f"{pool.machine_type} has no RDMA devices"

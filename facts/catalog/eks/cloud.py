@@ -52,8 +52,9 @@ CATALOG: Final = CloudCatalog(
         "flex-start": "AWS lends no machines without a date; for some days it sells them as a capacity-block",
     },
     people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
-    # https://docs.aws.amazon.com/eks/latest/userguide/device-management-efa.html
-    fabric=Fabric(devices=0, resource="vpc.amazonaws.com/efa"),
+    # https://docs.aws.amazon.com/eks/latest/userguide/device-management-efa.html. Pods have no huge pages, and with
+    # some PyTorch's data loaders may fail: https://github.com/aws/aws-ofi-nccl/blob/master/doc/efa-env-var.md
+    fabric=Fabric(devices=0, resource="vpc.amazonaws.com/efa", env={"FI_EFA_USE_HUGE_PAGE": "0"}),
     # With EFA's libraries and NCCL's plugin for them: https://aws.github.io/deep-learning-containers/pytorch/
     fabric_image="public.ecr.aws/deep-learning-containers/pytorch:2.11-cu130-amzn2023",
     fabric_network="Libfabric",

@@ -26,6 +26,15 @@ def job(*pools: PoolOffer, gpus: int = 8, workers: int = 2) -> tuple[TrainingJob
     return planned, slow_network(planned, fit)
 
 
+def test_workers_use_no_huge_pages_which_pods_do_not_have() -> None:
+    efa = pool("h100-8", **{**H100, "fabric": Fabric(devices=32, resource=EFA, env={"FI_EFA_USE_HUGE_PAGE": "0"})})
+    for workers, expected in ((2, "0"), (1, None)):
+        (container,) = manifests(job(efa, workers=workers)[0])[0]["spec"]["template"]["spec"]["containers"]
+        assert {each["name"]: each.get("value") for each in container.get("env", ())}.get(
+            "FI_EFA_USE_HUGE_PAGE"
+        ) == expected
+
+
 def limits(planned: TrainingJobSpec) -> dict[str, Any]:
     asked: dict[str, Any] = manifests(planned)[0]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
     return asked

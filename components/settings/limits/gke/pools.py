@@ -22,9 +22,6 @@ _RESERVATION: Final = re.compile(
     rf"(projects/[^/]+/reservations/)?{NAME}(/reservationBlocks/{NAME}(/reservationSubBlocks/{NAME})?)?"
 )
 
-# From 1.34.1-gke.1829001 on GKE has the classes of devices.
-_FABRIC_MINOR: Final = 34
-
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/6068: not on A3 High and A3 Mega.
 _COMPACT_FLEX_START: Final = ("a3-ultragpu-", "a4-", "h4d-")
 
@@ -127,16 +124,14 @@ def _placement(settings: Settings) -> Iterator[Problem]:
 
 def _fabric(settings: Settings) -> Iterator[Problem]:
     """https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra"""
-    version = settings.kubernetes.version
-    for pool in settings.gpu_pools:
-        where = f"{pool.declared_at}.fabric"
-        if pool.fabric is None:
-            continue
+    version = settings.kubernetes.version or ""
+    for where in (f"{pool.declared_at}.fabric" for pool in settings.gpu_pools if pool.fabric is not None):
         if settings.network.dataplane == "legacy":
             yield Problem(where, "GKE offers the devices with dataplane v2 alone", "Leave network.dataplane out")
-        if version is not None and int(version.removeprefix("v").split(".")[1]) < _FABRIC_MINOR:
+        # From 1.34.1-gke.1829001 on GKE has the classes of devices.
+        if version and int(version.removeprefix("v").split(".")[1]) < 34:
             message = f"GKE {version} does not offer the devices by itself"
-            yield Problem(where, message, f"Write kubernetes.version: '1.{_FABRIC_MINOR}' or newer, or leave it out")
+            yield Problem(where, message, "Write kubernetes.version: '1.34' or newer, or leave it out")
 
 
 def _upgrades(settings: Settings) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """The workloads of a rehearsal and the expected result of each, derived from the stack.
 
-Sizes, maxima and taints come from the stack's pools, jobs from its outputs ``gpuJobs`` and ``fabricTest``. The pod that only sets a GPU
-limit is the one in the documentation.
+Sizes, maxima and taints come from the stack's pools, jobs from its outputs ``gpuJobs`` and ``fabricTest``. The pod that
+only sets a GPU limit is the one in the documentation.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def derive(
 ) -> Scenario:
     """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one is missing).
 
-    ``fabric_tests``: those of the output ``fabricTest``. ``seed`` shuffles the jobs, because users submit them in any order.
+    ``fabric_tests``: the same of pools with a fabric. ``seed`` shuffles the jobs: users submit them in any order.
     """
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:

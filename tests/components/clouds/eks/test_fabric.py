@@ -6,14 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 
 from components.clouds.base import load_cloud
 from components.driver_daemon_set import daemon_set
+from facts.concepts.offer import from_config_map
 from facts.concepts.pool import Fabric, Pool
+from facts.jobs.job import JobRequest, manifests
+from facts.jobs.plan import place, training_job
 from policies.readers.resource import Declared
 from policies.readers.unread import unread
 from tests import recorder
 from tests.components import eks_specs
+from tests.stacks import ROOT, run_program
 
 EFA = "vpc.amazonaws.com/efa"
 GROUP = "aws:ec2/placementGroup:PlacementGroup"
@@ -98,3 +103,22 @@ def test_the_plugin_runs_on_these_pools_alone() -> None:
         "/dev/infiniband",
     }
     assert "aws-efa-k8s-device-plugin" not in {one.app for one in load_cloud("eks").gpu_daemons([plain])}
+
+
+def test_its_network_test_is_the_job_that_gpu_submit_creates() -> None:
+    recording = run_program(ROOT / "examples" / "eks-fabric.yaml")
+    job, service = yaml.safe_load_all(recording.stack_outputs["fabricTest"]["h100-8"])
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": 8, EFA: 32}}
+    *torchrun, code = container["command"]
+    assert (torchrun, job["spec"]["parallelism"]) == (["torchrun", "--no-python", "python", "-c"], 2)
+    compile(code, "all-reduce", "exec")
+    # NCCL fails without the plugin for EFA, instead of falling back to TCP.
+    env = {"NCCL_DEBUG": "INFO", "NCCL_NET": "Libfabric"}
+    published = from_config_map(recording.named("offer-pools").inputs)
+    asked = JobRequest(
+        name="fabric-test-h100-8", namespace="default", gpus=8, workers=2, retries=0, command=(*torchrun, code), env=env
+    )
+    submitted = training_job(asked, place(published, asked), container["image"], published)
+    assert manifests(submitted) == [job, service]
+    assert "fabricTest" not in run_program(ROOT / "examples" / "eks-t4.yaml").stack_outputs
