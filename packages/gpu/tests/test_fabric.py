@@ -14,7 +14,8 @@ from packages.gpu.tests.offers import offer, pool
 
 EFA = "vpc.amazonaws.com/efa"
 H100: dict[str, Any] = {"gpu": "nvidia-h100-80gb", "size": 8, "machine_types": ("p5.48xlarge",), "rdma_devices": 32}
-FABRIC = pool("h100-8", fabric=Fabric(devices=32, resource=EFA), hourly_usd=98.0, **H100)
+ENV = {"FI_EFA_USE_HUGE_PAGE": "0"}
+FABRIC = pool("h100-8", fabric=Fabric(devices=32, resource=EFA, env=ENV), hourly_usd=98.0, **H100)
 PLAIN = pool("plain-8", hourly_usd=50.0, **H100)
 
 
@@ -24,15 +25,6 @@ def job(*pools: PoolOffer, gpus: int = 8, workers: int = 2) -> tuple[TrainingJob
     fit = place(offer(*pools), request)
     planned = training_job(request, fit, "example.com/x:1", offer(*pools))
     return planned, slow_network(planned, fit)
-
-
-def test_workers_use_no_huge_pages_which_pods_do_not_have() -> None:
-    efa = pool("h100-8", **{**H100, "fabric": Fabric(devices=32, resource=EFA, env={"FI_EFA_USE_HUGE_PAGE": "0"})})
-    for workers, expected in ((2, "0"), (1, None)):
-        (container,) = manifests(job(efa, workers=workers)[0])[0]["spec"]["template"]["spec"]["containers"]
-        assert {each["name"]: each.get("value") for each in container.get("env", ())}.get(
-            "FI_EFA_USE_HUGE_PAGE"
-        ) == expected
 
 
 def limits(planned: TrainingJobSpec) -> dict[str, Any]:
@@ -45,11 +37,14 @@ def test_each_of_several_workers_gets_its_share_of_the_devices(gpus: int, device
     planned, warning = job(FABRIC, gpus=gpus)
     assert limits(planned) == {"nvidia.com/gpu": gpus, EFA: devices}
     assert warning is None
+    (container,) = manifests(planned)[0]["spec"]["template"]["spec"]["containers"]
+    assert {"name": "FI_EFA_USE_HUGE_PAGE", "value": "0"} in container["env"], "pods have no huge pages"
 
 
 def test_one_worker_needs_no_devices_and_no_warning() -> None:
     planned, warning = job(FABRIC, workers=1)
     assert (limits(planned), warning) == ({"nvidia.com/gpu": 8}, None)
+    assert "env" not in manifests(planned)[0]["spec"]["template"]["spec"]["containers"][0]
 
 
 def test_workers_are_all_in_the_pool_that_connects_them() -> None:
