@@ -10,7 +10,7 @@ from typing import Any, Final
 from rehearsal.engine.engine import CommandResult, Engine
 from rehearsal.engine.events import name_of
 
-_FAILED: Final = re.compile(r"\((\S+)\):\s*\n\s*error:.*(?:already exists|exists already)", re.IGNORECASE)
+_FAILED: Final = re.compile(r"\((\S+)\):\s*\n\s*error:.*already exist", re.IGNORECASE)
 """In the engine's log: the resource of such an error."""
 
 

@@ -26,7 +26,8 @@ PLACES = {
 }
 IDS = {POOL: "pools/t4-1", f"{POOL}-2": "pools/t4-2"}
 GCP = "error: googleapi: Error 409: Already exists: pools/t4-1, alreadyExists"
-OBJECT = "error: Role gpu-notifier: the object exists already. Import it, or set upsertExistingObjects"
+OBJECT = 'error: Role gpu-notifier: roles.rbac.authorization.k8s.io "gpu-notifier" already exists. Import it'
+AZURE = "error: cannot create already existing resource 'pools/t4-1'"
 
 
 def imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str], name: str = "t4-1-pool") -> Any:
@@ -41,7 +42,7 @@ def imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str], 
     return None if result is failed else json.loads((tmp_path / "import.json").read_text())["resources"]
 
 
-@pytest.mark.parametrize("error", [GCP, OBJECT])
+@pytest.mark.parametrize("error", [GCP, OBJECT, AZURE])
 def test_what_exists_is_imported_below_its_component(tmp_path: Path, error: str) -> None:
     (entry,) = imported(tmp_path, error, [OTHER, COMPONENT, PROVIDER], IDS)
     assert entry == {

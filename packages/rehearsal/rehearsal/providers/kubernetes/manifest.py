@@ -15,7 +15,6 @@ from rehearsal.providers.base import Properties, ProviderError
 
 AUTONAMED: Final = "pulumi.com/autonamed"
 DELETION_PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
-FIELD_MANAGER: Final = "pulumi.com/patchFieldManager"
 PATCH_FORCE: Final = "pulumi.com/patchForce"
 SKIP_AWAIT: Final = "pulumi.com/skipAwait"
 TIMEOUT_SECONDS: Final = "pulumi.com/timeoutSeconds"
@@ -164,7 +163,10 @@ def prune(live: Any, declared: Any) -> Any:
 
 
 def to_api(manifest: Properties) -> Properties:
-    """The form the API server takes: no nulls, no keys of Pulumi's, ``x-kubernetes-`` where SDKs write underscores."""
+    """The form the API server takes: no nulls, no keys of Pulumi's, ``x-kubernetes-`` where SDKs write underscores.
+
+    The engine's numbers are floats, of which the API server accepts none where it expects an integer.
+    """
     cleaned = {key: value for key, value in _without_nulls(manifest).items() if key not in _PULUMI_KEYS}
     renamed: Properties = _rename(cleaned, "x_kubernetes_", "_", "-")
     return renamed
@@ -199,7 +201,7 @@ def _without_nulls(value: Any) -> Any:
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
         return [_without_nulls(each) for each in value]
-    return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def decode_yaml(text: str) -> list[Properties]:

@@ -1,8 +1,7 @@
-"""The Kubernetes provider: every object by server-side apply, as the real one does it by default."""
+"""The Kubernetes provider: objects are created, then changed by server-side apply, as the real one does by default."""
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,10 +23,10 @@ from rehearsal.providers.base import (
 )
 from rehearsal.providers.differences import differences, format_path
 from rehearsal.providers.kubernetes.helm import RELEASE, Helm, Releases
+from rehearsal.providers.kubernetes.managers import created, manager_of
 from rehearsal.providers.kubernetes.manifest import (
     AUTONAMED,
     DELETION_PROPAGATION,
-    FIELD_MANAGER,
     NOT_SIMULATED,
     PATCH_FORCE,
     SKIP_AWAIT,
@@ -161,11 +160,11 @@ class SimulatedKubernetes(Provider):
         )
 
     def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
-        """Apply a new object and wait until it is ready; in a preview, a dry run."""
+        """Create an object, or patch one, and wait until it is ready; in a preview, a dry run."""
         if request.type == RELEASE:
             return self._releases.create(request, inputs)
         kind = kind_of(request.type, inputs)
-        manager = annotation(inputs, FIELD_MANAGER) or f"pulumi-kubernetes-{secrets.token_hex(4)}"
+        manager = manager_of(inputs, {})
         if request.preview and (kind.patch or has_unknown(inputs)):
             return Created("", inputs)
         try:
@@ -200,7 +199,7 @@ class SimulatedKubernetes(Provider):
             if error.status == 404:
                 return Created("", {})
             raise self._explained(error, kind, id) from error
-        manager = str(state.get("__fieldManager") or annotation(inputs, FIELD_MANAGER) or "pulumi-kubernetes")
+        manager = manager_of(inputs, state)
         known = self._live_inputs(kind, live, inputs, manager) if inputs else from_api(normal(live))
         return Created(id, _state(live, manager), known)
 
@@ -209,16 +208,18 @@ class SimulatedKubernetes(Provider):
         if request.type == RELEASE:
             return self._releases.update(request, id, news)
         kind = kind_of(request.type, news)
-        manager = str(annotation(news, FIELD_MANAGER) or before.state.get("__fieldManager") or "pulumi-kubernetes")
+        manager = manager_of(news, before.state)
         if request.preview and has_unknown(news):
             return news
         try:
-            if not kind.patch:
-                self._cluster.get(kind, split_id(id)[1], split_id(id)[0])
             manifest = self._placed(kind, to_api(news))
-            live = self._cluster.apply(
-                kind, manifest, manager=manager, force=self._forced(manifest), dry_run=request.preview
-            )
+            force = self._forced(manifest)
+            if not kind.patch:
+                live = self._cluster.get(kind, split_id(id)[1], split_id(id)[0])
+                force |= request.preview and created(live)
+                if not request.preview:
+                    self._cluster.take_over(kind, live, manager)
+            live = self._cluster.apply(kind, manifest, manager=manager, force=force, dry_run=request.preview)
         except UnreachableError as error:
             if request.preview:
                 return news
@@ -291,24 +292,9 @@ class SimulatedKubernetes(Provider):
 
     def _create_once(self, kind: Kind, manifest: Properties, manager: str, preview: bool) -> Properties:
         placed = self._placed(kind, manifest)
-        if not kind.patch and not is_on(self._config, "upsertExistingObjects"):
-            self._refuse_existing(kind, placed)
-        return self._cluster.apply(kind, placed, manager=manager, force=self._forced(placed), dry_run=preview)
-
-    def _refuse_existing(self, kind: Kind, manifest: Properties) -> None:
-        place = metadata(manifest)
-        try:
-            self._cluster.get(kind, place["name"], place.get("namespace"))
-        except ApiError as error:
-            if error.status == 404:
-                return
-            raise
-        raise ApiError(
-            409,
-            "AlreadyExists",
-            "the object exists already. Import it, patch it with a Patch resource, add an alias if it was renamed, "
-            "or set upsertExistingObjects on the provider",
-        )
+        if kind.patch or is_on(self._config, "upsertExistingObjects"):
+            return self._cluster.apply(kind, placed, manager=manager, force=self._forced(placed), dry_run=preview)
+        return self._cluster.create(kind, placed, dry_run=preview)
 
     def _forced(self, manifest: Properties) -> bool:
         return is_on(self._config, "enablePatchForce") or is_true(manifest, PATCH_FORCE)
@@ -337,6 +323,11 @@ class SimulatedKubernetes(Provider):
 
     def _explained(self, error: ApiError, kind: Kind, where: str) -> ProviderError:
         message = f"{kind.kind} {where}: {error}"
+        if error.reason == "AlreadyExists":
+            message += (
+                ". Import it, patch it with a Patch resource, add an alias if it was renamed, or set "
+                "upsertExistingObjects on the provider"
+            )
         if error.status == 409 and error.reason == "Conflict":
             message += (
                 "\nAnother field manager owns these fields. Leave them out, or take them over with the annotation "

@@ -10,6 +10,7 @@ from facts.concepts.unknown import UNKNOWN
 from rehearsal.cluster.api import Api, ApiResource
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.providers.base import CheckFailure, Properties, ProviderError
+from rehearsal.providers.kubernetes.managers import CREATOR, taken_over
 from rehearsal.providers.kubernetes.manifest import Kind
 
 IDENTITY: Final = ("kubeconfig", "context", "cluster")
@@ -108,6 +109,19 @@ class ObjectClient:
         path = self.resource(kind).path(place["name"], place.get("namespace"))
         options = {"fieldValidation": "Strict"} | ({"dryRun": "All"} if dry_run else {})
         return self._api.apply(path, manifest, manager=manager, force=force, **options)
+
+    def create(self, kind: Kind, manifest: Properties, *, dry_run: bool) -> Properties:
+        """Create an object; fields that the schema does not know are errors, of which the plugin only warns."""
+        path = self.resource(kind).path(namespace=manifest["metadata"].get("namespace"))
+        options = {"fieldManager": CREATOR, "fieldValidation": "Strict"} | ({"dryRun": "All"} if dry_run else {})
+        return self._api.submit(path, manifest, **options)[0]
+
+    def take_over(self, kind: Kind, live: Properties, manager: str) -> None:
+        """Give ``manager`` the fields of an object that its creation or ``kubectl`` set."""
+        place = live["metadata"]
+        if managed := taken_over(live, manager):
+            path = self.resource(kind).path(place["name"], place.get("namespace"))
+            self._api.merge(path, {"metadata": {"managedFields": managed}})
 
     def relinquish(self, kind: Kind, name: str, namespace: str | None, manager: str) -> None:
         """Apply nothing as ``manager``: fields that no other manager has set go, others stay.

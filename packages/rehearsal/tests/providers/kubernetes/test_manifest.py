@@ -14,7 +14,7 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.providers.base import Diff, Properties, ProviderError
 from rehearsal.providers.differences import parse_path
 from rehearsal.providers.kubernetes import SimulatedKubernetes
-from rehearsal.providers.kubernetes.manifest import Kind, decode_yaml, kind_of, normal, prune, with_name
+from rehearsal.providers.kubernetes.manifest import Kind, decode_yaml, kind_of, normal, prune, to_api, with_name
 from rehearsal.providers.kubernetes.replacement import replacing
 from rehearsal.providers.kubernetes.settings import kubeconfig_of
 from tests.tables import cases
@@ -75,6 +75,10 @@ def test_normal_form_drops_what_the_server_owns() -> None:
     }
     secret = {"kind": "Secret", "data": {"a": "MQ=="}, "stringData": {"b": "2", "c": UNKNOWN}}
     assert normal(secret) == {"kind": "Secret", "data": {"a": "MQ==", "b": "Mg==", "c": UNKNOWN}}
+
+
+def test_whole_numbers_are_sent_as_integers() -> None:
+    assert str(to_api({"port": 8080.0, "ratios": [0.5, 2.0]})) == "{'port': 8080, 'ratios': [0.5, 2]}"
 
 
 def test_prune_keeps_what_the_program_speaks_of() -> None:

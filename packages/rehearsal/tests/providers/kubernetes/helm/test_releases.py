@@ -180,7 +180,7 @@ def test_the_real_charts_of_karpenter(
     node_class.id = ""
     for path, value, message in (
         (("spec", "role"), "nodes", "instanceProfile"),
-        (("spec", "instanceprofile"), "nodes", "field not declared in schema"),
+        (("spec", "instanceprofile"), "nodes", "unknown field"),
         (("spec", "subnetSelectorTerms"), [], "subnetSelectorTerms"),
         (("spec", "amiSelectorTerms"), [{"alias": "ubuntu@latest"}], "alias"),
         (("spec", "tags"), {"karpenter.sh/nodepool": "x"}, "restricted"),
@@ -208,11 +208,11 @@ def test_what_the_program_declares_for_charts_that_are_not_here_is_validated(
     manifests = {each.inputs["kind"]: each for each in declared}
     for kind, keys, value, message in (
         ("ScaledObject", ("triggers",), None, "triggers: Required value"),
-        ("ScaledObject", ("coolDownPeriod",), 60, "field not declared in schema"),
+        ("ScaledObject", ("coolDownPeriod",), 60, "unknown field"),
         ("InterceptorRoute", ("target", "portName"), "http", "exactly one of 'port' or 'portName'"),
         ("InterceptorRoute", ("scalingMetric", "concurrency"), None, "at least one of 'concurrency' or 'requestRate'"),
         ("ClusterQueue", ("queueingStrategy",), "Random", "Unsupported value"),
-        ("LocalQueue", ("queue",), "gpus", "field not declared in schema"),
+        ("LocalQueue", ("queue",), "gpus", "unknown field"),
     ):
         right = manifests[kind]
         wrong = copy.deepcopy(right.inputs)
