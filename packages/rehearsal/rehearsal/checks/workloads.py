@@ -31,12 +31,12 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
             yield Check(submission.id, title, *_refused(one, expect))
         elif isinstance(expect, StaysPending):
             yield Check(submission.id, title, *_pending(timeline, one, expect))
+        elif submission in scenario.network_tests:
+            yield Check(submission.id, title, *_with_all_devices(timeline, one, expect))
         else:
             passed, detail = _placed(timeline, one, expect)
             if submission.id == "fragment":
                 passed, detail = _beside_idle(one, passed, detail)
-            if submission.id.startswith("fabric:"):
-                passed, detail = _with_all_devices(timeline, one, passed, detail)
             yield Check(submission.id, title, passed, detail)
 
 
@@ -137,17 +137,19 @@ def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
     return passed, f"{detail}, while {', '.join(one.idle_larger)} was idle"
 
 
-def _with_all_devices(timeline: Timeline, one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
-    """Whether each worker has all network devices of a node of its own."""
+def _with_all_devices(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, str]:
+    """Whether all workers ran, each with all network devices of a node of its own."""
     limits = one.submission.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
     (device,) = limits.keys() - {GPU_RESOURCE}
     pods = timeline.pods_of(one.submission.workload)
-    nodes = {node.name: node.allocatable.get(device, 0) for pod in pods if (node := timeline.node_of(pod))}
-    counts = {pod.requests.get(device, 0) for pod in pods}
-    whole = len(nodes) == len(pods) > 1 and counts == set(nodes.values()) != {0}
-    asked, has = (", ".join(f"{each:.0f}" for each in sorted(some)) for some in (counts, set(nodes.values())))
-    words = f"{counted(len(nodes), 'node')} with {has} {device}, pods with {asked}"
-    return passed and whole, f"{detail}; {words}"
+    if len(pods) < 2 or any(pod.running is None for pod in pods):
+        return False, f"{one.submission.workload} never ran as a whole: {why(timeline, one)}"
+    nodes = {node.name: node for pod in pods if (node := timeline.node_of(pod)) and node.pool in expect.pools}
+    asked, offered = (
+        [pod.requests.get(device, 0) for pod in pods],
+        [n.allocatable.get(device, 0) for n in nodes.values()],
+    )
+    return min(asked) > 0 and asked == offered, f"workers with {asked} {device}, on nodes with {offered}"
 
 
 def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[bool, str]:

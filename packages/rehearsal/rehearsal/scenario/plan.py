@@ -120,6 +120,7 @@ class Scenario:
     burst: Burst
     again: Mapping[str, Object]
     shortage: CapacityShortage | None = None
+    network_tests: tuple[Submission, ...] = ()
 
     @property
     def submissions(self) -> tuple[Submission, ...]:
@@ -131,6 +132,7 @@ class Scenario:
             *self.unschedulable,
             *self.refused,
             *self.jobs,
+            *self.network_tests,
             *self.burst.fill,
         )
         last = None if self.shortage is None else self.shortage.fallback_pod
@@ -162,7 +164,8 @@ def derive(
         unschedulable=_unschedulable(pools),
         refused=_refused(pools),
         fallback_order=_fallback_order(pools, jobs),
-        jobs=(*(_job(pool, jobs[pool.name]) for pool in order), *_fabric_tests(order, fabric_tests or {})),
+        jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
+        network_tests=tuple(_network_tests(pools, fabric_tests or {})),
         fragment=_fragment(pools),
         burst=burst,
         # A pool that mixes machine types may get a different machine the second time.
@@ -312,21 +315,21 @@ def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
 
 
-def _job(pool: Pool, snippet: Object) -> Submission:
+def _job(pool: Pool, snippet: Object, seconds: str = "3") -> Submission:
     job = copy.deepcopy(snippet)
     annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
-    annotations[SECONDS] = "3"
+    annotations[SECONDS] = seconds
     whole = counted(pool.gpus_per_node, "GPU")
     asked = whole if pool.gpus.shares == 1 else f"{counted(pool.allocatable_gpus, 'share')} of {whole}"
     title = f"the stack's sample job for {pool.name} ({asked})"
     return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
 
 
-def _fabric_tests(pools: Sequence[Pool], manifests: Mapping[str, str]) -> Iterator[Submission]:
-    """No simulated cloud offers devices that pods claim."""
+def _network_tests(pools: Sequence[Pool], manifests: Mapping[str, str]) -> Iterator[Submission]:
+    """Jobs whose workers run until all of them do. No simulated cloud offers devices that pods claim."""
     for pool in pools:
         if pool.name in manifests and pool.fabric is not None and not pool.fabric.claimed:
-            job = _job(pool, _snippet(manifests[pool.name]))
+            job = _job(pool, _snippet(manifests[pool.name]), HELD)
             title = f"the stack's network test for {pool.name}, each worker with all network devices of a node"
             yield replace(job, id=f"fabric:{pool.name}", title=title)
 

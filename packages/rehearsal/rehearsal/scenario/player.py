@@ -117,6 +117,10 @@ class Player:
             self._submit(fragment)
             self._wait_running([fragment])
         self._until(lambda: all(self._finished(job) for job in scenario.jobs))
+        for test in scenario.network_tests:
+            self._submit(test)
+            self._wait_running([test])
+            self._delete([test])
 
     def _burst(self, burst: Burst) -> None:
         for one in burst.fill:
