@@ -60,7 +60,7 @@ def _rights(settings: Settings, partition: str, account: str, pools: Sequence[Po
         queue=queue_name(settings.cluster_name),
         node_role=_node_role(settings),
     )
-    used = dict.fromkeys(_OF_PLACEMENT, any(fabric.is_placed(pool) for pool in pools))
+    used: dict[str, bool] = dict.fromkeys(_OF_PLACEMENT, any(fabric.is_placed(pool) for pool in pools))
     used["AllowSpotServiceLinkedRole"] = any(pool.spot for pool in pools)
     needed = (each for each in statements if used.get(each["Sid"], True))
     return policy.document(*needed, *disk_key.uses(settings.security.disk_key))
