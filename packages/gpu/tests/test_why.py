@@ -115,6 +115,24 @@ def test_a_pod_whose_disk_is_in_a_zone_without_a_pool(words: str) -> None:
     assert (reason.kind, "volume" in reason.summary) == ("no-pool", True)
 
 
+@pytest.mark.parametrize(
+    ("refusal", "volume"),
+    [
+        ("1 node(s) had volume node affinity conflict, 6 Insufficient nvidia.com/gpu", False),
+        ("6 Insufficient memory, 6 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict", False),
+        ("6 node(s) had volume node affinity conflict, 1 Insufficient nvidia.com/gpu", True),
+        ("4 node(s) had volume node affinity conflict, 3 Insufficient cpu, 3 Insufficient nvidia.com/gpu", True),
+        ("2 node(s) had volume node affinity conflict, 9 node(s) had untolerated taint(s)", True),
+    ],
+)
+def test_a_volumes_zone_is_the_cause_unless_more_pools_are_too_small(refusal: str, volume: bool) -> None:
+    message = f"pod didn't trigger scale-up: {refusal}"
+    reason = of_job(JOB, [pod()], [event("NotTriggerScaleUp", message)])
+    assert (reason.kind, "volume" in reason.summary) == ("no-pool", volume)
+    full = of_job(JOB, [pod()], [event("NotTriggerScaleUp", f"{message}, 1 max node group size reached")])
+    assert full.kind == "pool-full"
+
+
 def test_what_happened_last_counts() -> None:
     full = event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", 3)
     assert of_job(JOB, [pod()], [TRIGGERED, full]).kind == "scaling"

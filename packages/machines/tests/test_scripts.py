@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -257,11 +259,21 @@ def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:
     assert run_common(f"ca_hash {tmp_path}/ca.crt; ca_hash {tmp_path}/none", tmp_path) == f"sha256:{public}"
 
 
-@pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg, which machines have")
-def test_of_a_file_with_two_keys_only_the_pinned_one_is_trusted(tmp_path: Path) -> None:
+@pytest.fixture
+def gpg(tmp_path: Path) -> Iterator[tuple[str, ...]]:
+    """A command line of gpg with an empty keyring, whose agent ends with the test."""
     home = tmp_path / "gnupg"
     home.mkdir(mode=0o700)
-    gpg = ("gpg", "--homedir", str(home), "--batch", "--pinentry-mode", "loopback", "--passphrase", "")
+    yield ("gpg", "--homedir", str(home), "--batch", "--pinentry-mode", "loopback", "--passphrase", "")
+    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"])
+    deadline = time.monotonic() + 20
+    while str(home) in subprocess.run(["ps", "-eww", "-o", "args"], **TEXT).stdout:
+        assert time.monotonic() < deadline, "an agent is left"
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg, which machines have")
+def test_of_a_file_with_two_keys_only_the_pinned_one_is_trusted(tmp_path: Path, gpg: tuple[str, ...]) -> None:
     for name in ("vendor", "stranger"):
         subprocess.run(
             [*gpg, "--quick-generate-key", name, "rsa2048", "sign", "never"], check=True, capture_output=True
