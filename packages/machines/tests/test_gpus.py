@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from machines.differences import drift
-from machines.preflight import Candidate, problems
+from machines.preflight import Candidate, problems, warnings
 from machines.software import driver_variables
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, worker
 from packages.machines.tests.test_packages import machine, program
@@ -49,31 +49,72 @@ def test_kernel_modules_that_the_gpus_do_not_take_are_refused(
     assert all(text in each.text for text, each in zip(texts, refused, strict=True))
 
 
+SOURCE = {"software": {"nvidia": {"url": "https://developer.download.nvidia.com/compute/cuda/repos/x/"}}}
+MIRROR = {"software": {"nvidia": {"url": "https://mirror.example/"}}}
+
+
+def of_branch(branch: str, ids: str, inputs: dict[str, Any], **facts: str) -> tuple[list[str], list[str]]:
+    """Refusals and warnings for a machine whose driver is to come from the repository of ``inputs``."""
+    now = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": ids, **facts}
+    wants = [Candidate("gpu1", "worker", 1, now, branch)]
+    return [each.text for each in problems(wants, inputs, {})], warnings(wants, inputs)
+
+
 @pytest.mark.parametrize(
-    ("system", "ids", "branch", "text"),
+    ("offered", "ids", "branch", "text"),
     [
-        ("debian 13", T4, "580", "has none before 595: write driverVersion: '595'"),
-        ("ubuntu 26.04", T4, "580", "has none before 595: write driverVersion: '595'"),
-        ("debian 13", T4, "595", ""),
-        ("debian 12", T4, "580", ""),
-        ("debian 13", V100, "580", "has none before 595, and GPUs older than Turing (PCI device 0x1db4) need 580"),
-        ("debian 13", V100, "595", "has none before 595, and GPUs older than Turing (PCI device 0x1db4) need 580"),
+        ("595 620", T4, "580", "offers the branches 595, 620, not 580: write one of them as driverVersion"),
+        ("595 620", T4, "595", ""),
+        ("580 595", V100, "580", ""),
+        ("595", V100, "580", "offers the branches 595, but its GPUs older than Turing (PCI device 0x1db4) need 580"),
+        ("595", V100, "595", "offers the branches 595, but its GPUs older than Turing (PCI device 0x1db4) need 580"),
+        ("580 595", V100, "595", "write driverVersion: '580'"),
     ],
 )
-def test_a_branch_that_nvidias_repository_lacks_is_refused_unless_a_mirror_has_it(
-    system: str, ids: str, branch: str, text: str
+def test_a_branch_that_the_machines_package_lists_lack_is_refused(
+    offered: str, ids: str, branch: str, text: str
 ) -> None:
-    facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": ids, "os": system}
-    wants = [Candidate("gpu1", "worker", 1, facts, branch)]
-    inputs = {"software": {"nvidia": {"url": "https://developer.download.nvidia.com/compute/cuda/repos/x/"}}}
-    refused = problems(wants, inputs, {})
-    assert [text in each.text for each in refused] == [True] * bool(text)
-    mirrored = problems(wants, {"software": {"nvidia": {"url": "https://mirror.example/"}}}, {})
-    assert ["write driverVersion: '580'" in each.text for each in mirrored] == [True] * (
-        ids == V100 and branch == "595"
-    )
-    here = replace(wants[0], facts={**facts, "foreignDriver": f"{branch}.1.1"})
-    assert bool(problems([here], inputs, {})) == (ids == V100 and branch == "595")
+    for inputs in (SOURCE, MIRROR):
+        refused, warned = of_branch(branch, ids, inputs, os="debian 13", driverBranches=offered)
+        assert [text in each for each in refused] == [True] * bool(text)
+        assert warned == []
+    for driver in ("driverVersion", "foreignDriver"):
+        refused, _ = of_branch(branch, ids, SOURCE, driverBranches=offered, **{driver: f"{branch}.1.1"})
+        assert [each for each in refused if "offers" in each] == [], "nothing of the repository is needed"
+
+
+@pytest.mark.parametrize(
+    ("system", "ids", "branch", "remedy"),
+    [
+        ("debian 13", T4, "580", "write driverVersion: '595'"),
+        ("ubuntu 26.04", T4, "580", "write driverVersion: '595'"),
+        ("debian 13", V100, "580", "set packages.driver to a mirror with 580"),
+        ("debian 13", T4, "595", ""),
+        ("debian 12", T4, "580", ""),
+    ],
+)
+def test_where_no_package_list_was_read_a_branch_that_users_miss_is_a_warning(
+    system: str, ids: str, branch: str, remedy: str
+) -> None:
+    refused, warned = of_branch(branch, ids, SOURCE, os=system)
+    assert refused == []
+    assert [remedy in each for each in warned] == [True] * bool(remedy)
+    assert of_branch(branch, ids, MIRROR, os=system) == ([], [])
+    assert of_branch(branch, ids, SOURCE, os=system, driverVersion=f"{branch}.1.1") == ([], [])
+
+
+def test_branches_are_read_from_the_lists_of_the_declared_repository(machine: Path) -> None:
+    lines = [
+        " nvidia-open | 595.71.05-1 | https://nvidia.example/debian13/x86_64  Packages",
+        "cuda-drivers | 595.58.03-1 | https://nvidia.example/debian13/x86_64  Packages",
+        "cuda-drivers | 620.10.01-1 | https://nvidia.example/debian13/x86_64  Packages",
+        " nvidia-open | 580.95.05-1 | https://mirror.example/other  Packages",
+    ]
+    program(machine, "apt-cache", f"cat <<'E'\n{chr(10).join(lines)}\nE")
+    body = "PATH=$PATH:/usr/bin:/bin; driver_branches https://nvidia.example/debian13/{architecture}/"
+    assert run_common(body, machine, "facts") == "595 620"
+    program(machine, "apt-cache", "exit 0")
+    assert run_common(body, machine, "facts") == ""
 
 
 @pytest.mark.parametrize(

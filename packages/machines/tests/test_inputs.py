@@ -277,7 +277,7 @@ def test_cgroup_v1_is_a_warning_with_1_34_and_a_problem_from_1_35_on() -> None:
     facts = {**FACTS, "time": time.time(), "cgroup": "v1"}
     candidate = Candidate("gpu1", "worker", 0, facts)
     assert problems([candidate], {"software": {"kubernetes": {"version": "1.34"}}}, {}) == []
-    assert "cgroup v1" in warnings([candidate])[0]
+    assert "cgroup v1" in warnings([candidate], {})[0]
     for version in ("1.35", "1.36.4"):
         (problem,) = problems([candidate], {"software": {"kubernetes": {"version": version}}}, {})
         assert f"kubelet {version} refuses" in problem.text
