@@ -88,6 +88,7 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
     code, _, err = gpu("dev", "--gpus", "4", "--idle", "10m", "--timeout", "2h")
     assert code == 0
     assert "dev ends after 10m without use, at the latest after 2h" in err
+    assert "VS Code attaches to pod dev-… in default" in err
     place = ["kubectl", "--context", "here", "--namespace", "default"]
     assert executed[:9] == [*place, "exec", "-it", "dev-x", "--"]
     job = dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev")
