@@ -58,13 +58,11 @@ class _Cause:
     pattern: str
     summary: str
     remedy: str
-    outweighed_by: str = ""
+    outweighed_by: str = "(?!)"  # matches nothing
 
     def matches(self, message: str) -> bool:
         """Whether it is why ``message`` says that no node is added."""
-        return _groups(self.pattern, message) > 0 and (
-            not self.outweighed_by or _groups(self.pattern, message) >= _groups(self.outweighed_by, message)
-        )
+        return _groups(self.pattern, message) >= max(1, _groups(self.outweighed_by, message))
 
 
 def _groups(pattern: str, message: str) -> int:

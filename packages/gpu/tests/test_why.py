@@ -107,22 +107,14 @@ def test_a_pod_without_a_node(kind: str, events: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["had volume node affinity conflict", "didn't match PersistentVolume's node affinity"]
-)
-def test_a_pod_whose_disk_is_in_a_zone_without_a_pool(words: str) -> None:
-    refusal = f"pod didn't trigger scale-up: 1 node(s) {words}, 2 node(s) didn't match Pod's node affinity/selector"
-    reason = of_job(JOB, [pod()], [event("NotTriggerScaleUp", refusal)])
-    assert (reason.kind, "volume" in reason.summary) == ("no-pool", True)
-
-
-@pytest.mark.parametrize(
     ("refusal", "volume"),
     [
+        ("1 node(s) had volume node affinity conflict, 2 node(s) didn't match Pod's node affinity/selector", True),
+        ("1 node(s) didn't match PersistentVolume's node affinity, 2 node(s) had untolerated taint(s)", True),
         ("1 node(s) had volume node affinity conflict, 6 Insufficient nvidia.com/gpu", False),
         ("6 Insufficient memory, 6 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict", False),
         ("6 node(s) had volume node affinity conflict, 1 Insufficient nvidia.com/gpu", True),
         ("4 node(s) had volume node affinity conflict, 3 Insufficient cpu, 3 Insufficient nvidia.com/gpu", True),
-        ("2 node(s) had volume node affinity conflict, 9 node(s) had untolerated taint(s)", True),
     ],
 )
 def test_a_volumes_zone_is_the_cause_unless_more_pools_are_too_small(refusal: str, volume: bool) -> None:

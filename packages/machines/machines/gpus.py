@@ -41,22 +41,14 @@ def refusals(declared: str, branch: str, gpu_ids: str, offered: str = "") -> Ite
             " write drivers: none and install their driver yourself, or take them out"
         )
         return
+    last, before_turing = _LAST_OF_OLD, f"GPUs older than Turing (PCI device {', '.join(old)})"
     if old and declared == OPEN:
-        yield (
-            f"has GPUs older than Turing (PCI device {', '.join(old)}), which need NVIDIA's proprietary kernel modules:"
-            " leave out kernelModules"
-        )
+        yield f"has {before_turing}, which need NVIDIA's proprietary kernel modules: leave out kernelModules"
     offers = f"has package lists in which the driver's repository offers the branches {', '.join(offered.split())}"
-    if offered and old and _LAST_OF_OLD not in offered.split():
-        yield (
-            f"{offers}, but its GPUs older than Turing (PCI device {', '.join(old)}) need {_LAST_OF_OLD}:"
-            f" {_OLDER_SYSTEM}"
-        )
-    elif old and branch != _LAST_OF_OLD:
-        yield (
-            f"has GPUs older than Turing (PCI device {', '.join(old)}), which the driver supports up to"
-            f" {_LAST_OF_OLD}: write driverVersion: '{_LAST_OF_OLD}'"
-        )
+    if offered and old and last not in offered.split():
+        yield f"{offers}, but its {before_turing} need {last}: {_OLDER_SYSTEM}"
+    elif old and branch != last:
+        yield f"has {before_turing}, which the driver supports up to {last}: write driverVersion: '{last}'"
     elif offered and branch not in offered.split():
         yield f"{offers}, not {branch}: write one of them as driverVersion"
     if new and declared == PROPRIETARY:
