@@ -14,32 +14,16 @@ from machines.software import driver_variables
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, worker
 from packages.machines.tests.test_packages import machine, program
 from packages.machines.tests.test_scripts import run_common
+from tests.tables import cases
 
 __all__ = ["machine"]
 
 CP1, GPU1 = SimulatedMachine("cp1"), SimulatedMachine("gpu1")
-K80, M40, V100, T4, H100, GH200, B200 = "0x102d", "0x17fd", "0x1db4", "0x1eb8", "0x2330", "0x2342", "0x2901"
+T4 = "0x1eb8"
 SWITCH, MANAGER, NIC = ("0x10de", "0x068000", ""), ("0x15b3", "0x020700", "SMDL=SW_MNG"), ("0x15b3", "0x020700", "CX7")
 
 
-@pytest.mark.parametrize(
-    ("ids", "modules", "branch", "texts"),
-    [
-        (K80, "", "580", ["(PCI device 0x102d) of Kepler or older, whose last branch was 470: write drivers: none"]),
-        (f"{K80} {T4}", "", "595", ["(PCI device 0x102d) of Kepler or older"]),
-        (M40, "", "580", []),
-        (V100, "", "580", []),
-        (V100, "proprietary", "580", []),
-        (V100, "open", "580", ["older than Turing (PCI device 0x1db4), which need NVIDIA's proprietary"]),
-        (V100, "", "595", ["older than Turing (PCI device 0x1db4), which the driver supports up to 580"]),
-        (T4, "proprietary", "595", []),
-        (H100, "proprietary", "580", []),
-        (GH200, "proprietary", "580", ["(PCI device 0x2342) of Grace Hopper, Blackwell or newer"]),
-        (B200, "proprietary", "580", ["(PCI device 0x2901) of Grace Hopper, Blackwell or newer"]),
-        (B200, "open", "595", []),
-        (f"{B200} {V100}", "", "580", ["no kernel modules support together: PCI device 0x1db4"]),
-    ],
-)
+@cases
 def test_kernel_modules_that_the_gpus_do_not_take_are_refused(
     ids: str, modules: str, branch: str, texts: list[str]
 ) -> None:
@@ -60,17 +44,7 @@ def of_branch(branch: str, ids: str, inputs: dict[str, Any], **facts: str) -> tu
     return [each.text for each in problems(wants, inputs, {})], warnings(wants, inputs)
 
 
-@pytest.mark.parametrize(
-    ("offered", "ids", "branch", "text"),
-    [
-        ("595 620", T4, "580", "offers the branches 595, 620, not 580: write one of them as driverVersion"),
-        ("595 620", T4, "595", ""),
-        ("580 595", V100, "580", ""),
-        ("595", V100, "580", "offers the branches 595, but its GPUs older than Turing (PCI device 0x1db4) need 580"),
-        ("595", V100, "595", "offers the branches 595, but its GPUs older than Turing (PCI device 0x1db4) need 580"),
-        ("580 595", V100, "595", "write driverVersion: '580'"),
-    ],
-)
+@cases
 def test_a_branch_that_the_machines_package_lists_lack_is_refused(
     offered: str, ids: str, branch: str, text: str
 ) -> None:
@@ -83,16 +57,7 @@ def test_a_branch_that_the_machines_package_lists_lack_is_refused(
         assert [each for each in refused if "offers" in each] == [], "nothing of the repository is needed"
 
 
-@pytest.mark.parametrize(
-    ("system", "ids", "branch", "remedy"),
-    [
-        ("debian 13", T4, "580", "write driverVersion: '595'"),
-        ("ubuntu 26.04", T4, "580", "write driverVersion: '595'"),
-        ("debian 13", V100, "580", "set packages.driver to a mirror with 580"),
-        ("debian 13", T4, "595", ""),
-        ("debian 12", T4, "580", ""),
-    ],
-)
+@cases
 def test_where_no_package_list_was_read_a_branch_that_users_miss_is_a_warning(
     system: str, ids: str, branch: str, remedy: str
 ) -> None:
@@ -117,15 +82,7 @@ def test_branches_are_read_from_the_lists_of_the_declared_repository(machine: Pa
     assert run_common(body, machine, "facts") == ""
 
 
-@pytest.mark.parametrize(
-    ("ids", "modules", "package"),
-    [
-        (V100, None, "cuda-drivers"),
-        (T4, None, "nvidia-open"),
-        (T4, "proprietary", "cuda-drivers"),
-        (B200, None, "nvidia-open"),
-    ],
-)
+@cases
 def test_the_gpus_choose_the_drivers_package_unless_the_stack_file_does(
     ids: str, modules: str | None, package: str
 ) -> None:
@@ -133,31 +90,14 @@ def test_the_gpus_choose_the_drivers_package_unless_the_stack_file_does(
     assert driver_variables(inputs, {**FACTS, "gpuIds": ids}, False)["DRIVER_PACKAGE"] == package
 
 
-@pytest.mark.parametrize(
-    ("modules", "runs", "text"),
-    [
-        ("", "proprietary", ""),
-        ("open", "open", ""),
-        ("open", "", ""),
-        ("open", "proprietary", "580.95.05 with proprietary kernel modules, which was not installed from here, and"),
-    ],
-)
+@cases
 def test_a_driver_with_other_modules_than_declared_is_never_replaced(modules: str, runs: str, text: str) -> None:
     facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": T4, "foreignDriver": "580.95.05", "kernelModules": runs}
     refused = problems([Candidate("gpu1", "worker", 1, facts, "580", modules)], {}, {})
     assert [text in each.text for each in refused] == ([True] if text else [])
 
 
-@pytest.mark.parametrize(
-    ("nvidia", "facts", "text"),
-    [
-        ({}, {"kernelModules": "proprietary", "fabricManager": "enabled/active"}, ""),
-        ({"kernelModules": "open"}, {"kernelModules": "proprietary"}, "has proprietary kernel modules, not open"),
-        ({"kernelModules": "open"}, {"kernelModules": "proprietary", "foreignDriver": "580.95.05"}, ""),
-        ({}, {"fabricManager": "enabled/failed"}, "nvidia-fabricmanager is enabled and failed, not enabled and active"),
-        ({}, {"fabricManager": "not-found/inactive", "foreignDriver": "580.95.05"}, ""),
-    ],
-)
+@cases
 def test_a_driver_that_runs_otherwise_is_drift(nvidia: dict[str, str], facts: dict[str, str], text: str) -> None:
     inputs = worker(GPU1, CP1, nvidia={"driver": "580", **nvidia}, labels={}, taints=[])
     now = {**FACTS, "driverVersion": "580.95.05", "joined": "x", **facts}
@@ -229,20 +169,7 @@ def test_the_fabric_managers_packages_follow_the_switches_and_the_driver(
     assert loads.exists() == (MANAGER in devices)
 
 
-@pytest.mark.parametrize(
-    ("offered", "installed"),
-    [
-        (["nvidia-fabricmanager 620.10.01-1", "nvidia-fabricmanager 595.71.05-1"], FABRIC),
-        (
-            ["nvidia-fabricmanager-595 595.80.01-1", "nvidia-fabricmanager-595 595.71.05-1"],
-            ["nvidia-fabricmanager-595=595.71.05-1"],
-        ),
-        (["nvidia-fabricmanager-595 595.58.03-0ubuntu3", "nvidia-fabricmanager 595.71.05-1"], FABRIC),
-        (["nvidia-fabricmanager-595 595.58.03-0ubuntu3"], []),
-        (["nvidia-fabricmanager-595 595.71.05-0ubuntu0.24.04.1"], []),
-    ],
-    ids=["a newer branch", "a newer patch", "Canonical's", "only Canonical's", "one that removes the driver"],
-)
+@cases
 def test_the_fabric_manager_has_the_drivers_very_version(
     machine: Path, offered: list[str], installed: list[str]
 ) -> None:
