@@ -57,10 +57,14 @@ Loader.add_constructor("!unknown", lambda *_: UNKNOWN)
 def cases(test: Callable[..., None]) -> Any:
     """Parametrises a test with the rows below its name in the file beside its module, after the row of its names.
 
-    Rows that are mappings name their values themselves.
+    Rows that are mappings name their values themselves. A first value ``id`` is the case's name alone.
     """
     path = Path(inspect.getfile(test)).with_suffix(".yaml")
-    first, *others = yaml.load(path.read_text("utf-8"), Loader)[test.__name__]
-    if isinstance(first, list):
-        return pytest.mark.parametrize(first, others)(test)
-    return pytest.mark.parametrize(list(first), [[row[name] for name in first] for row in (first, *others)])(test)
+    first, *rows = yaml.load(path.read_text("utf-8"), Loader)[test.__name__]
+    if isinstance(first, dict):
+        names, rows = list(first), [[row[name] for name in first] for row in (first, *rows)]
+    else:
+        names = first
+    named = names[0] == "id"
+    params = [pytest.param(*row[named:], id=row[0] if named else None) for row in rows]
+    return pytest.mark.parametrize(names[named:], params)(test)

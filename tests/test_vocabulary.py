@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from tests.stacks import ROOT
+from tests.tables import cases
 
 VAGUE_NAMES: Final = frozenset(
     ["found", "given", "gone", "kept", "rung", "rungs", "said", "seen", "told", "twin", "twins", "wanted", "whoever"]
@@ -91,31 +92,11 @@ def test_texts_use_the_terms_of_the_field(pattern: str) -> None:
     assert violations == []
 
 
-@pytest.mark.parametrize(
-    ("code", "names"),
-    [
-        ("found = 1", ["found"]),
-        ("_told = 1", ["_told"]),
-        ("def seen(): ...", ["seen"]),
-        ("def f(given, *, kept=1): ...", ["given", "kept"]),
-        ("class A:\n    said: str", ["said"]),
-        ("self.gone = 1", ["gone"]),
-        ("[wanted for wanted in x]", ["wanted"]),
-        ("not_found = 1\nFoundry = 2", []),
-        ("print(x.found)", []),
-    ],
-)
+@cases
 def test_a_vague_name_is_detected_wherever_it_is_defined(code: str, names: list[str]) -> None:
     assert [name for name, _ in vague(defined_names(ast.parse(code)))] == names
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("Whoever can write", ["whoever"]),
-        ("a stand-in, twins", ["stand-in", "twins"]),
-        ("wrung, twinset, stand-insert, 0004-rungs-are", []),
-    ],
-)
+@cases
 def test_a_word_is_detected_alone_and_in_any_case(text: str, words: list[str]) -> None:
     assert foreign(text) == words

@@ -115,17 +115,7 @@ def test_credentials_last_as_long_as_an_update_and_are_for_the_cluster() -> None
 class TestSteps:
     pytestmark = slow
 
-    @pytest.mark.parametrize(
-        ("comments", "call"),
-        [
-            ([], "--method POST repos/o/r/issues/12/comments"),
-            ([{"id": 5, "user": {"login": "eve"}, "body": "<!-- gpucluster-preview -->"}], "--method POST"),
-            (
-                [{"id": 6, "user": {"login": "github-actions[bot]"}, "body": "<!-- gpucluster-preview -->\nold"}],
-                "--method PATCH repos/o/r/issues/comments/6",
-            ),
-        ],
-    )
+    @cases
     def test_the_report_becomes_one_comment(self, runner: Runner, comments: list[Any], call: str) -> None:
         runner.environment["REPORT"] = "### dev\n@octocat &#64;octocat &commat;octocat: 3 resources\n" + "x" * 70_000
         assert runner.job("preview", "offline") == 0
@@ -202,16 +192,7 @@ class TestSteps:
         assert len(calls) == len(expected or [])
         assert all(start in call for start, call in zip(expected or [], calls, strict=True)), calls
 
-    @pytest.mark.parametrize(
-        ("label", "role", "code"),
-        [
-            (None, "admin", 1),
-            ("2026-01-02", "maintain", 0),
-            ("2026-01-02", "write", 1),
-            ("2025-12-31", "admin", 1),
-            ("removed", "admin", 1),
-        ],
-    )
+    @cases
     def test_only_an_owner_s_fresh_label_lets_a_looser_gate_pass(
         self, runner: Runner, capfd: pytest.CaptureFixture[str], label: str | None, role: str, code: int
     ) -> None:

@@ -13,6 +13,7 @@ from components.admission_manifests import BLANKET_POLICY, RESERVED_POLICY, main
 from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests.components.gpu_workloads import Submit, controller, judging, pod, workload
+from tests.tables import cases
 
 EVERYTHING = {"operator": "Exists"}
 GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -73,14 +74,7 @@ def test_passes_in_silence(submit: Submit, manifest: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.rehearsal
-@pytest.mark.parametrize(
-    ("tolerations", "words"),
-    [
-        ([EVERYTHING], "spec.tolerations name the taints that it needs to tolerate"),
-        ([GPUS], "tolerates nvidia.com/gpu without a GPU request"),
-        ([{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present"}], "without a GPU request"),
-    ],
-)
+@cases
 def test_a_pod_is_refused_and_its_workload_warned(submit: Submit, tolerations: Any, words: str) -> None:
     refusal = submit(pod(0, tolerations=tolerations))
     assert refusal.status == 403

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from components.gpu_admission import manifests
 from components.outputs import gpu_job
 from facts.catalog.model import Resources
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import TimeSharing
+from facts.concepts.pool import Pool, TimeSharing
 from packages.rehearsal.tests.simulated_cluster import eventually
 from tests.components import specs
 from tests.components.gpu_workloads import (
@@ -26,6 +26,7 @@ from tests.components.gpu_workloads import (
     pod,
     workload,
 )
+from tests.tables import cases
 
 TEAM = Taint("example.com/team", "vision", "NoSchedule")
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -47,16 +48,12 @@ ROOM = {
 }
 
 TOLERATE_4 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "4", "effect": "NoSchedule"}
-TOLERATE_8 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "8", "effect": "NoSchedule"}
 TOLERATE_SPOT = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
 TOLERATE_TEAM = {"key": "example.com/team", "operator": "Equal", "value": "vision", "effect": "NoSchedule"}
 TOLERATE_ALL = {"operator": "Exists"}
-A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
 P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
-L4_ONLY = {"gpucluster.dev/gpu": "nvidia-l4"}
 T4 = {"gpucluster.dev/gpu": "nvidia-t4"}
 NOT_EVICTED = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-OPT_OUT = {"gpucluster.dev/allow-larger-node": "true"}
 
 
 @pytest.fixture(scope="module")
@@ -73,99 +70,36 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
 real = pytest.mark.rehearsal
 
 
-@real
-@pytest.mark.parametrize(
-    "manifest",
-    [
-        pytest.param(pod(1), id="the plain pod of every tutorial"),
-        pytest.param(pod(0, tolerations=[TOLERATE_ALL]), id="no GPU, no opinion"),
-        pytest.param(pod(4, tolerations=[TOLERATE_4]), id="4 GPUs on 4"),
-        pytest.param(pod(2, tolerations=[TOLERATE_4]), id="2 GPUs, for which nothing smaller would do"),
-        pytest.param(pod(8, tolerations=[TOLERATE_8, TOLERATE_SPOT]), id="both taints of one pool"),
-        pytest.param(pod(1, tolerations=[TOLERATE_8, TOLERATE_SPOT], selector=A100), id="the GPU exists only in large"),
-        pytest.param(pod(1, tolerations=[TOLERATE_4], labels=OPT_OUT), id="opted out"),
-        pytest.param(pod(1, selector={"kubernetes.io/arch": "amd64"}), id="a selector that is not ours"),
-        pytest.param(pod(1, tolerations=[TOLERATE_ALL], namespace="kube-system"), id="a system pod"),
-        pytest.param(
-            pod(
-                1,
-                tolerations=[TOLERATE_ALL],
-                ownerReferences=[controller("DaemonSet")],
-            ),
-            id="a pod of a DaemonSet",
-        ),
-        pytest.param(pod(99, ownerReferences=[controller("ReplicaSet")]), id="a warning that nobody would read"),
-        pytest.param(workload("DaemonSet", pod(1, tolerations=[TOLERATE_ALL])), id="a DaemonSet"),
-        pytest.param(
-            demanding(pod(1, selector=L4_ONLY), cpu="3900m", memory="12Gi"), id="a whole node, to the last bit"
-        ),
-        pytest.param(
-            demanding(pod(1, selector=P4, tolerations=[TOLERATE_SPOT]), cpu="64", memory="2Ti"),
-            id="nobody knows how large that pool's machines are",
-        ),
-        pytest.param(
-            bound(pod(1), [expression("gpucluster.dev/pool", "In", "l4-1", "other")]),
-            id="affinity that a pool satisfies",
-        ),
-        pytest.param(
-            bound(
-                pod(1),
-                [expression("gpucluster.dev/pool", "In", "other")],
-                [expression("gpucluster.dev/gpu", "NotIn", "nvidia-a100-80gb")],
-            ),
-            id="of two terms one is enough",
-        ),
-        pytest.param(bound(pod(1), [expression("topology.kubernetes.io/zone", "In", "x")]), id="affinity not ours"),
-        pytest.param(
-            bound(pod(1), [expression("nvidia.com/gpu.product", "DoesNotExist")]), id="what no empty pool has"
-        ),
-        pytest.param(pod(1, selector={"nvidia.com/gpu.present": "true"}), id="a label of NVIDIA's that our pools have"),
-        pytest.param(pod(1, tolerations=[TOLERATE_TEAM, TOLERATE_SPOT], selector=T4), id="both fallback pools"),
-        pytest.param(
-            pod(1, tolerations=[TOLERATE_TEAM], selector={"gpucluster.dev/pool": "t4-1-ondemand"}),
-            id="the pool it selects",
-        ),
-        pytest.param(workload("Job", pod(2, tolerations=[TOLERATE_4])), id="half of a node's GPUs"),
-        pytest.param(
-            workload("Job", pod(1, tolerations=[TOLERATE_SPOT], selector=P4, annotations=NOT_EVICTED)),
-            id="a part, and kept",
-        ),
-        pytest.param(pod(1, tolerations=[TOLERATE_SPOT], selector=P4), id="a part, and without a controller"),
-        pytest.param(
-            workload("Deployment", pod(1, tolerations=[TOLERATE_SPOT], selector=P4)), id="what serves may be moved"
-        ),
-        *(pytest.param(gpu_job(pool, "managed"), id=f"the job of {pool.name}") for pool in POOLS),
-    ],
-)
-def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any]) -> None:
-    assert submit(manifest).silent
+def manifest(asks: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's pod, or the workload of the ``kind`` with such pods."""
+    row = dict(asks)
+    kind, demands, terms = row.pop("kind", ""), row.pop("demands", None), row.pop("affinity", None)
+    if owner := row.pop("owner", ""):
+        row["ownerReferences"] = [controller(owner)]
+    made = pod(**row)
+    if demands:
+        made = demanding(made, **demands)
+    if terms:
+        made = bound(made, *([expression(*each) for each in term] for term in terms))
+    return workload(kind, made) if kind else made
 
 
 @real
-@pytest.mark.parametrize(
-    ("submitted", "words"),
-    [
-        pytest.param(
-            pod(1, tolerations=[TOLERATE_4], ownerReferences=[controller("ReplicaSet")]), "l4-4", id="of a controller"
-        ),
-        pytest.param(pod(1, tolerations=[TOLERATE_4]), "tolerates pool l4-4 with 4 GPUs per node", id="one size up"),
-        pytest.param(pod(1, tolerations=[TOLERATE_ALL]), "the one without a key", id="tolerates everything"),
-        pytest.param(pod(4, tolerations=[TOLERATE_ALL]), "tolerates pool a100-8", id="4 GPUs, tolerates everything"),
-        pytest.param(
-            pod(1, tolerations=[TOLERATE_4], selector={"gpucluster.dev/pool": "l4-4"}), "l4-4", id="insists on the pool"
-        ),
-        pytest.param(
-            pod(1, tolerations=[{"key": "gpucluster.dev/gpus-per-node", "operator": "Exists"}]), "l4-4", id="any size"
-        ),
-        pytest.param(
-            pod(1, tolerations=[TOLERATE_4], labels={"gpucluster.dev/allow-larger-node": "no"}), "l4-4", id="no opt-out"
-        ),
-    ],
-)
-def test_a_small_pod_that_tolerates_a_large_node_is_refused(
-    submit: Submit, submitted: dict[str, Any], words: str
-) -> None:
-    answer = submit(submitted)
+@cases
+def test_what_is_right_passes_in_silence(submit: Submit, asks: dict[str, Any]) -> None:
+    assert submit(manifest(asks)).silent
+
+
+@real
+@pytest.mark.parametrize("pool", POOLS, ids=lambda pool: pool.name)
+def test_the_job_of_a_pool_passes_in_silence(submit: Submit, pool: Pool) -> None:
+    assert submit(gpu_job(pool, "managed")).silent
+
+
+@real
+@cases
+def test_a_small_pod_that_tolerates_a_large_node_is_refused(submit: Submit, asks: dict[str, Any], words: str) -> None:
+    answer = submit(manifest(asks))
     assert answer.status == 403
     assert words in answer.error
     assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
@@ -206,58 +140,9 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
 
 
 @real
-@pytest.mark.parametrize(
-    ("submitted", "words"),
-    [
-        pytest.param(pod(9), "more than any node of the selected pools has (at most 8)", id="larger than all"),
-        pytest.param(pod(8, selector={"gpucluster.dev/gpu": "nvidia-l4"}), "(at most 4)", id="larger than these"),
-        pytest.param(
-            pod(1, selector={"gpucluster.dev/pool": "l4"}),
-            "with one of l4-1, p4-1, t4-1-spot, t4-1-ondemand, l4-4, a100-8",
-            id="typo",
-        ),
-        pytest.param(pod(1, selector={"gpucluster.dev/role": "admin"}), "matches no GPU pool", id="the admin pool"),
-        pytest.param(pod(8, tolerations=[TOLERATE_8]), "key: cloud.google.com/gke-spot", id="one of two tolerations"),
-        pytest.param(
-            pod(2, selector={"gpucluster.dev/gpu": "nvidia-p4"}), "(at most 1)", id="two shares of a shared GPU"
-        ),
-        pytest.param(
-            demanding(pod(1, selector=L4_ONLY), memory="16G"),
-            "and 15258Mi memory, more than a node of l4-1 leaves for pods (3900m, 12288Mi)",
-            id="more memory than the machine has",
-        ),
-        pytest.param(demanding(pod(1, selector=L4_ONLY), cpu="3901m"), "3901m CPU", id="a little too much CPU"),
-        pytest.param(
-            demanding(pod(1, selector=L4_ONLY), "limits", cpu="4"), "4000m CPU", id="limits count as requests"
-        ),
-        pytest.param(demanding(pod(1, selector=L4_ONLY), init=True, cpu="5"), "5000m CPU", id="an init container"),
-        pytest.param(
-            bound(pod(1), [expression("gpucluster.dev/pool", "In", "l4")]),
-            "node affinity matches no GPU pool",
-            id="typo",
-        ),
-        pytest.param(
-            bound(pod(1), [expression("gpucluster.dev/gpu", "DoesNotExist")]),
-            "matches no GPU pool",
-            id="not a GPU node",
-        ),
-        pytest.param(
-            bound(pod(4, tolerations=[TOLERATE_4]), [expression("gpucluster.dev/pool", "NotIn", "l4-4", "a100-8")]),
-            "(at most 1)",
-            id="affinity leaves the small ones",
-        ),
-        pytest.param(
-            pod(1, selector={"nvidia.com/gpu.product": "NVIDIA-L4"}), "nodes by nvidia.com/gpu.product", id="discovered"
-        ),
-        pytest.param(
-            bound(pod(1), [expression("feature.node.kubernetes.io/pci-10de.present", "Exists")]),
-            "nodes by feature.node.kubernetes.io/pci-10de.present",
-            id="discovered, by affinity",
-        ),
-    ],
-)
-def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, submitted: dict[str, Any], words: str) -> None:
-    answer = submit(submitted)
+@cases
+def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, asks: dict[str, Any], words: str) -> None:
+    answer = submit(manifest(asks))
     assert answer.status == 201
     (warning,) = answer.warnings
     assert words in warning

@@ -89,16 +89,9 @@ def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:
     assert hard == {GPUS: "2", "requests.nvidia.com/mig-1g.10gb": "7", "requests.nvidia.com/mig-1g.10gb.me": "1"}
 
 
-@pytest.mark.parametrize(
-    ("priority", "allowed", "forbidden"),
-    [
-        ("low", {"gpucluster-low"}, {None, "gpucluster-high", "system-cluster-critical"}),
-        ("normal", {None, "gpucluster-low"}, {"gpucluster-high", "system-node-critical"}),
-        ("high", {None, "gpucluster-low", "gpucluster-high"}, {"system-cluster-critical"}),
-    ],
-)
+@cases
 def test_no_pod_is_more_urgent_than_its_team(
-    priority: Priority, allowed: set[str | None], forbidden: set[str | None]
+    priority: Priority, allowed: list[str | None], forbidden: list[str | None]
 ) -> None:
     made = list(manifests(Team(**team(priority=priority))))
     [quota] = [one for one in made if one["kind"] == "ResourceQuota" and "scopeSelector" in one["spec"]]

@@ -5,72 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from policies.gate_diff import WIDER, GateState, loosenings, state_of
 from policies.rules.table import RULES
 from tests.stacks import ROOT
+from tests.tables import cases
 
-RULE = {"gpu-ceiling": {"level": "mandatory", "limits": {"maxGpus": None}}}
-EXEMPT = {"resource": "l4", "reason": "demo on Friday", "expires": "2026-12-31"}
-
-
-def of(config: Mapping[str, Any], rules: Mapping[str, Any] = RULE, **budgets: float | None) -> GateState:
-    return GateState(rules, {"dev": config}, budgets)
+RULES_THEN = {"gpu-ceiling": {"level": "mandatory", "limits": {"maxGpus": None}}}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (of({"gpu-ceiling": "mandatory"}), of({"gpu-ceiling": "advisory"}), "stack dev: level mandatory → advisory"),
-        (of({}), of({"all": "disabled"}), "stack dev: level mandatory → disabled"),
-        (of({"gpu-ceiling": {"maxGpus": 64}}), of({"gpu-ceiling": {"maxGpus": 128}}), "stack dev: maxGpus 64 → 128"),
-        (of({"gpu-ceiling": {"maxGpus": 64}}), of({}), "stack dev: maxGpus 64 → no limit"),
-        (of({}), of({"gpu-ceiling": {"exemptions": [EXEMPT]}}), "exemption of l4 added until 2026-12-31: demo on"),
-        (
-            of({"gpu-ceiling": {"exemptions": [EXEMPT]}}),
-            of({"gpu-ceiling": {"exemptions": [{**EXEMPT, "expires": "2027-01-31"}]}}),
-            "exemption of l4 extended from 2026-12-31 until 2027-01-31",
-        ),
-        (of({}), of({}, {}), "gpu-ceiling: the rule is removed"),
-        (of({}), of({}, {"gpu-ceiling": {"level": "advisory", "limits": {"maxGpus": None}}}), "mandatory → advisory"),
-        (of({}), of({}, {"gpu-ceiling": {"level": "mandatory", "limits": {}}}), "the limit maxGpus (no limit) is remo"),
-        (
-            GateState({"own": {"level": "mandatory", "limits": {"size": 1}}}, {"dev": {}}),
-            GateState({"own": {"level": "mandatory", "limits": {"size": 0}}}, {"dev": {}}),
-            "own, stack dev: size 1 → 0",
-        ),
-        (of({}, dev=50), of({}, dev=90), "budget.maxHourlyUsd, stack dev: 50 → 90"),
-        (of({}, dev=50), of({}, dev=None), "budget.maxHourlyUsd, stack dev: 50 → no limit"),
-        (of({"pools": {"l4": {"gpusPerNode": 1}}}), of({"pools": {}}), "pools, stack dev: l4 is removed"),
-        (
-            GateState(RULE, {"default": {"gpu-ceiling": {"maxGpus": 8}}}),
-            GateState(RULE, {"default": {"gpu-ceiling": {"maxGpus": 8}}, "new": {}}),
-            "gpu-ceiling, stack new: maxGpus 8 → no limit",
-        ),
-    ],
-)
-def test_each_loosening_is_one_line_and_its_reverse_is_none(before: GateState, after: GateState, expected: str) -> None:
-    (line,) = loosenings(before, after)
+@cases
+def test_each_loosening_is_one_line_and_its_reverse_is_none(
+    before: Mapping[str, Any], after: Mapping[str, Any], expected: str
+) -> None:
+    """A state is the gate's configuration of stack ``dev``, or its fields."""
+    then, now = (
+        GateState(**{"rules": RULES_THEN, **(state if "configs" in state else {"configs": {"dev": state}})})
+        for state in (before, after)
+    )
+    (line,) = loosenings(then, now)
     assert expected in line
-    if "own" not in before.rules:
-        assert loosenings(after, before) == []
-    assert loosenings(before, before) == []
+    if "own" not in then.rules:
+        assert loosenings(now, then) == []
+    assert loosenings(then, then) == []
 
 
-@pytest.mark.parametrize(
-    ("limit", "wider", "narrower"),
-    [
-        ("customerKey", (True, False), (False, True)),
-        ("minCarbonFreePercent", (75, 50), (50, 75)),
-        ("mostPromised", (1, 1.5), (None, 2)),
-        ("opaque", (True, False), (False, True)),
-        ("regions", (["a"], ["a", "b"]), ([], ["a"])),
-        ("regions", (["a"], []), (["a", "b"], ["a"])),
-        ("taintKeys", ([], ["team"]), (["team"], [])),
-    ],
-)
-def test_a_limit_knows_which_way_is_wider(limit: str, wider: tuple[Any, Any], narrower: tuple[Any, Any]) -> None:
+@cases
+def test_a_limit_knows_which_way_is_wider(limit: str, wider: list[Any], narrower: list[Any]) -> None:
     assert WIDER[limit](*wider)
     assert not WIDER[limit](*narrower)
 

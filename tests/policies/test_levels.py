@@ -23,40 +23,13 @@ TODAY = date(2026, 11, 21)
 WHY = {"reason": "pilot of the data team", "expires": "2026-12-31"}
 
 
-@pytest.mark.parametrize(
-    ("configured", "words"),
-    [
-        ({"gpu-taint": ("disabled", {})}, "gpu-taint: disabled lowers a rule that is mandatory"),
-        ({"gpu-taint": ("advisory", {})}, "gpu-taint: advisory lowers a rule that is mandatory"),
-        ({"private-nodes": ("disabled", {})}, "private-nodes: disabled lowers a rule that is advisory"),
-        ({"gpu-taint": ("advisory", {**WHY, "reason": "."})}, "gpu-taint.reason: write a reason of at least 2 words"),
-        ({"gpu-taint": ("advisory", {"reason": WHY["reason"]})}, "gpu-taint.expires: missing"),
-        ({"gpu-taint": ("advisory", {**WHY, "expires": "2026-11-20"})}, "gpu-taint.expires: 2026-11-20 is in the past"),
-        ({"gpu-taint": ("advisory", {**WHY, "expires": "2028-01-01"})}, "gpu-taint.expires: at most a year ahead"),
-        ({"all": ("disabled", {})}, "all: disabled lowers rules"),
-        ({"all": ("advisory", {**WHY, "reason": "-"})}, "all.reason: write a reason"),
-    ],
-)
+@cases
 def test_a_lower_level_needs_a_reason_and_a_date(configured: Configured, words: str) -> None:
     (problem,) = problems(configured, TODAY)
     assert problem.startswith(words)
 
 
-@pytest.mark.parametrize(
-    "configured",
-    [
-        {},
-        {"gpu-taint": ("mandatory", {}), "private-nodes": ("advisory", {})},
-        {"private-nodes": ("mandatory", {})},
-        {"gpu-taint": ("remediate", {})},
-        {"gpu-ceiling": ("", {"maxGpus": 8.0})},
-        {"gpu-taint": ("advisory", WHY)},
-        {"gpu-taint": ("advisory", {**WHY, "expires": "2026-11-21"})},
-        {"private-nodes": ("disabled", {"reason": WHY["reason"]})},
-        {"all": ("advisory", WHY)},
-        {"all": ("advisory", WHY), "gpu-taint": ("advisory", {}), "gpu-ceiling": ("mandatory", {})},
-    ],
-)
+@cases
 def test_what_owes_nothing_or_has_paid(configured: Configured) -> None:
     assert problems(configured, TODAY) == []
 
@@ -89,16 +62,7 @@ def test_a_run_ends_where_nobody_checked_the_file(configured: Configured, words:
         Gate(TODAY).configure(configured)
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
-    [
-        ({"gpu-taint": "advisory"}, 1),
-        ({"gpu-taint": {"enforcementLevel": "advisory", **WHY, "expires": "today"}}, 0),
-        ({"all": "disabled"}, 1),
-        ({"all": {"enforcementLevel": "advisory", "reason": WHY["reason"], "expires": "today"}}, 0),
-        ({"all": {"enforcementLevel": "advisory", "why": "x"}}, 1),
-    ],
-)
+@cases
 def test_a_file_is_held_to_the_same(content: dict[str, Any], code: int, tmp_path: Path) -> None:
     path = tmp_path / "dev.json"
     # Of the moment of the test: tests are collected a while before they run, and midnight may be between.
@@ -121,23 +85,7 @@ def test_all_problems_of_all_exemptions_at_once() -> None:
     assert len(exemption_problems("x", [GOOD, {}, "gpu-pool"], TODAY)) == 4
 
 
-@pytest.mark.parametrize(
-    ("exemption", "covered"),
-    [
-        ({"resource": "bench-*"}, True),
-        ({"resource": URN}, True),
-        ({"resource": "bench"}, False),
-        ({"resource": "*nodePool*"}, False),
-        ({"resource": "dev*"}, False),
-        ({"resource": "urn:*nodePool*"}, True),
-        ({"resource": "gcp:container/nodePool:NodePool::bench-*"}, True),
-        ({"resource": "gcp:container/*::*"}, True),
-        ({"resource": "gcp:container/cluster:Cluster::*"}, False),
-        ({"resource": "*", "tag": "team=research"}, True),
-        ({"resource": "*", "tag": "team=web"}, False),
-        ({"resource": "bench-a", "tag": "team=web"}, False),
-    ],
-)
+@cases
 def test_what_an_exemption_covers(exemption: dict[str, str], covered: bool) -> None:
     assert Exemption("r", TODAY, **exemption).covers(URN, {"team": "research"}) is covered
 

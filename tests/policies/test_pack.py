@@ -18,7 +18,6 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 from pulumi_policy.proxy import (
-    UNKNOWN_ARRAY_VALUE,
     UNKNOWN_NUMBER_VALUE,
     UNKNOWN_OBJECT_VALUE,
     UNKNOWN_STRING_VALUE,
@@ -30,6 +29,7 @@ from policies.config import ConfigError
 from policies.engine_values import plain
 from policies.pack import EXEMPTED, REMEDIATED, Gate, UnknownUntilUpdate
 from policies.rules.table import RULES
+from tests.tables import cases
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 POOL: dict[str, Any] = {
@@ -116,17 +116,7 @@ def test_a_report_names_the_problem_and_the_remedy(session: Session) -> None:
     assert "\nFix: Set the minimum to 0" in report
 
 
-@pytest.mark.parametrize(
-    ("properties", "notes"),
-    [
-        (
-            {**POOL, "autoscaling": {"totalMinNodeCount": UNKNOWN_NUMBER_VALUE, "totalMaxNodeCount": 4}},
-            ["gpu-zero-minimum"],
-        ),
-        ({**POOL, "nodeConfig": {**POOL["nodeConfig"], "taints": UNKNOWN_ARRAY_VALUE}}, ["gpu-taint"]),
-        ({**POOL, "autoscaling": UNKNOWN_OBJECT_VALUE}, ["gpu-zero-minimum", "gpu-autoscaled", "gpu-ceiling"]),
-    ],
-)
+@cases
 def test_an_unknown_value_is_a_note_of_the_rules_it_decides(
     session: Session, properties: dict[str, Any], notes: list[str]
 ) -> None:

@@ -57,20 +57,7 @@ def test_an_auto_provisioned_group_is_made_to_fit() -> None:
     assert offers_gpus(group, 9) is False
 
 
-@pytest.mark.parametrize(
-    ("toleration", "tolerated"),
-    [
-        (Toleration("a", "Exists"), True),
-        (Toleration("a", "Equal", "x"), True),
-        (Toleration("a", "Equal", "y"), False),
-        (Toleration("a"), False),
-        (Toleration("b", "Exists"), False),
-        (Toleration(None, "Exists"), True),
-        (Toleration(None), False),
-        (Toleration("a", "Exists", effect="NoExecute"), False),
-        (Toleration("a", "Equal", "x", "NoSchedule"), True),
-    ],
-)
+@cases
 def test_tolerations(toleration: Toleration, tolerated: bool) -> None:
     assert toleration.tolerates(Taint("a", "x", "NoSchedule")) is tolerated
 

@@ -24,7 +24,9 @@ def program() -> Recording:
 
 
 def planes(program: Recording) -> list[Registration]:
-    return [program.only(FIRST), *program.of_type(ADDITIONAL)]
+    """The first, then the others by address: they do not wait for one another, so a recording has them in any order."""
+    others = sorted(program.of_type(ADDITIONAL), key=lambda each: each.inputs["machine"]["address"])
+    return [program.only(FIRST), *others]
 
 
 def test_the_first_machine_makes_the_cluster_and_the_others_join_it(program: Recording) -> None:

@@ -20,6 +20,7 @@ from components.settings.own.sections import OwnStackFile
 from components.settings.problems import models_in
 from tests.program import test_existing, test_own_machines
 from tests.stacks import EXISTING, OWN_MACHINES
+from tests.tables import cases
 
 FILES = {"own": OWN_MACHINES, "existing": EXISTING}
 RECORDINGS = {"own": test_own_machines.recording, "existing": test_existing.recording}
@@ -78,14 +79,8 @@ def declared_by(stack: str, changed: str) -> str:
 
 
 # Machines and sources of packages are tried where they are written first.
-@pytest.mark.parametrize(
-    ("stack", "once"),
-    [
-        ("own", ("gpuPools[].machines", "cpuPools[].machines", "packages.driver", "packages.toolkit")),
-        ("existing", ()),
-    ],
-)
-def test_every_key_is_tried(stack: str, once: tuple[str, ...]) -> None:
+@cases
+def test_every_key_is_tried(stack: str, once: list[str]) -> None:
     inside = tuple(f"{path}{end}" for path in once for end in ("[].", "."))
     tried = {path for path in keys(stack, MODELS[stack]) if not path.startswith(inside)}
     assert tried | {*once} == set(CHANGES[stack])

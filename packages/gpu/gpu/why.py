@@ -49,12 +49,27 @@ _TRY_LATER: Final = "wait, or stop the job and choose another GPU or other zones
 
 @dataclass(frozen=True)
 class _Cause:
-    """Why no node is added; ``pattern``: what an autoscaler's message contains, in any case."""
+    """Why no node is added; ``pattern``: what an autoscaler's message contains, in any case.
+
+    It does not count if the message names more node groups that ``outweighed_by`` matches.
+    """
 
     kind: Kind
     pattern: str
     summary: str
     remedy: str
+    outweighed_by: str = "(?!)"  # matches nothing
+
+    def matches(self, message: str) -> bool:
+        """Whether it is why ``message`` says that no node is added."""
+        return _groups(self.pattern, message) >= max(1, _groups(self.outweighed_by, message))
+
+
+def _groups(pattern: str, message: str) -> int:
+    """How many node groups a message like ``3 Insufficient cpu, 1 max limit reached`` counts for ``pattern``."""
+    parts = (part for part in message.split(",") if re.search(pattern, part, re.IGNORECASE))
+    counts = (re.search(r"(?:^|:) *(\d+) ", part) for part in parts)
+    return max((int(count[1]) if count else 1 for count in counts), default=0)
 
 
 _OF_THE_CLOUD: Final = (
@@ -74,6 +89,7 @@ _OF_THE_CLOUD: Final = (
         _TRY_LATER,
     ),
 )
+_TOO_SMALL: Final = "Insufficient |enough resources"
 _CAUSES: Final = (
     *_OF_THE_CLOUD,
     _Cause(
@@ -89,10 +105,11 @@ _CAUSES: Final = (
         r"volume node affinity conflict|didn't match PersistentVolume's node affinity",
         "its volume is in a zone where no pool adds a node",
         "choose a pool that has machines in that zone, or keep the data in /shared",
+        _TOO_SMALL,
     ),
     _Cause(
         "no-pool",
-        r"didn't match Pod's node affinity|untolerated taint|Insufficient |enough resources|incompatible",
+        rf"didn't match Pod's node affinity|untolerated taint|{_TOO_SMALL}|incompatible",
         "no pool fits, even with a new node",
         "request what a pool has: `gpu pools`, `gpu fit`",
     ),
@@ -220,8 +237,7 @@ def _refused(message: str, events: Sequence[Object]) -> Reason:
 
 def _reason(message: str, causes: Sequence[_Cause], event_reason: str = "") -> Reason | None:
     """The first of ``causes`` that a message, or the event's own reason, names."""
-    text = f"{event_reason} {message}"
-    matching = (cause for cause in causes if re.search(cause.pattern, text, re.IGNORECASE))
+    matching = (cause for cause in causes if cause.matches(f"{event_reason} {message}"))
     return next((Reason(cause.kind, cause.summary, cause.remedy, message) for cause in matching), None)
 
 

@@ -12,6 +12,7 @@ import pytest
 from facts.jobs.runner import until_idle
 from gpu.commands import dev, jobs
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
+from tests.tables import cases
 
 __all__ = ["gpu"]
 
@@ -35,20 +36,11 @@ def rounds(folder: Path, change: str) -> tuple[int, int]:
     return done.returncode, len((folder / "calls").read_text().splitlines())
 
 
-@pytest.mark.parametrize(
-    ("in_use", "change", "expected"),
-    [
-        ("proc/1/comm", "true", (0, 2)),
-        ("proc/7/comm", "rm -r {folder}/proc/7", (0, 6)),
-        ("pts/0", "touch -d '2 minutes ago' {folder}/pts/0", (0, 6)),
-        ("pts/0", "kill -TERM $PPID", (0, 5)),
-    ],
-    ids=["only shells are left", "a program", "a shell that is used", "it is told to stop"],
-)
-def test_it_lasts_while_it_is_used(tmp_path: Path, in_use: str, change: str, expected: tuple[int, int]) -> None:
+@cases
+def test_it_lasts_while_it_is_used(tmp_path: Path, in_use: str, change: str, expected: list[int]) -> None:
     (tmp_path / in_use).parent.mkdir(parents=True)
     (tmp_path / in_use).write_text("python\n")
-    assert rounds(tmp_path, change.format(folder=tmp_path)) == expected
+    assert rounds(tmp_path, change.format(folder=tmp_path)) == tuple(expected)
 
 
 class Cluster(FakeCluster):
@@ -88,6 +80,7 @@ def test_a_shell_opens_and_is_entered_again(gpu: Run, executed: list[str]) -> No
     code, _, err = gpu("dev", "--gpus", "4", "--idle", "10m", "--timeout", "2h")
     assert code == 0
     assert "dev ends after 10m without use, at the latest after 2h" in err
+    assert "VS Code attaches to pod dev-… in default" in err
     place = ["kubectl", "--context", "here", "--namespace", "default"]
     assert executed[:9] == [*place, "exec", "-it", "dev-x", "--"]
     job = dev.ClusterClient().find("/apis/batch/v1/namespaces/default/jobs/dev")

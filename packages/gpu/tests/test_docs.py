@@ -6,11 +6,14 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import click
 import pytest
 import yaml
+from typer.main import get_command
 
+from gpu.cli import app
 from gpu.commands import submission
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.readme import CLOUDS
@@ -21,6 +24,22 @@ __all__ = ["gpu"]
 
 TEXT = (ROOT / "docs" / "workloads.md").read_text()
 COMMANDS = re.findall(r"^\s*(gpu submit .*? -- .*)$", TEXT, re.MULTILINE)
+
+
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+TYPED = [
+    (page.name, line)
+    for page in PAGES
+    for line in re.findall(r"(?:^ *(?:\$ )?|`)(gpu [a-z][^`\n]*)", page.read_text(), re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize(("page", "line"), TYPED, ids=[" ".join(each) for each in TYPED])
+def test_commands_of_all_pages_exist_with_their_options(page: str, line: str) -> None:
+    words = shlex.split(re.split(r" -- | [|>] ", line)[0])
+    command = cast("click.Group", get_command(app)).commands[words[1]]
+    options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+    assert {word for word in words if word.startswith("-")} <= {*options, "--help"}
 
 
 class Documented(FakeCluster):

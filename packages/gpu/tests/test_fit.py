@@ -9,6 +9,7 @@ import pytest
 from facts.concepts.offer import PoolOffer
 from facts.jobs.fit import PodRequest, fits, misses, names
 from packages.gpu.tests.offers import offer, pool
+from tests.tables import cases
 
 SMALL, LARGE = pool("t4-1"), pool("t4-4", size=4)
 A100 = pool("a100-1", gpu="nvidia-a100-40gb", hourly_usd=3.0)
@@ -86,16 +87,6 @@ def test_a_pool_that_takes_it_is_no_miss() -> None:
     assert [miss.pool.name for miss in misses(offer(SMALL, A100), PodRequest(gpu="t4"))] == ["a100-1"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "named"),
-    [
-        ("nvidia-a100-40gb", True),
-        ("a100", True),
-        ("A100-40gb", True),
-        ("a10", False),
-        ("a100-80gb", False),
-        ("", False),
-    ],
-)
+@cases
 def test_a_gpu_goes_by_its_name_or_some_of_its_words(asked: str, named: bool) -> None:
     assert names("nvidia-a100-40gb", asked) is named

@@ -11,6 +11,7 @@ import typer
 from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import following, jobs
 from packages.gpu.tests.offers import offer, pool
+from tests.tables import cases
 
 
 class FakeCluster(ClusterClient):
@@ -39,11 +40,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, *, again: bool, terminal: bool,
     return cluster.deleted
 
 
-@pytest.mark.parametrize(
-    ("again", "terminal", "answer"),
-    [(False, True, True), (True, True, False), (True, False, True)],
-    ids=["once", "twice, and no", "nobody to ask"],
-)
+@cases
 def test_the_job_runs_on(monkeypatch: pytest.MonkeyPatch, again: bool, terminal: bool, answer: bool) -> None:
     assert interrupted(monkeypatch, again=again, terminal=terminal, answer=answer) == []
 

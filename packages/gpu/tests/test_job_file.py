@@ -13,6 +13,7 @@ from facts.jobs.job import AskError
 from facts.jobs.plan import priority_class_of
 from packages.gpu.tests.offers import offer, pool
 from packages.gpu.tests.test_cli import FakeCluster, Run, cluster, gpu
+from tests.tables import cases
 
 __all__ = ["cluster", "gpu"]
 
@@ -72,20 +73,7 @@ def test_the_command_line_wins(gpu: Run, cluster: type[FakeCluster], file: Path)
     assert "python other.py" in container["command"][-1]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("gpuss: 1", "there is no option gpuss; did you mean gpus?"),
-        ("image: x\nfile: other.yaml", "there is no option file"),
-        ("- gpus", "write one option per line"),
-        ("gpus: {a: 1}", "gpus: write one value, not a mapping"),
-        ("gpus: [", "--file job.yaml:"),
-        ("gpus: lots", "--gpus"),
-        ("image: x\ntimeout: soon", "--timeout soon: not a duration; write for example 90m or 2h30m"),
-        ("image: x\ntimeout: 0", "--timeout 0: must be more than 0"),
-        ("image: x\npriority: high", "--priority: this stack has no priorities"),
-    ],
-)
+@cases
 def test_what_a_file_gets_wrong_is_reported(
     gpu: Run, cluster: type[FakeCluster], file: Path, content: str, message: str
 ) -> None:

@@ -17,6 +17,7 @@ from gpu.commands import submission
 from gpu.notifier import outcome
 from packages.gpu.tests.api_server import serving
 from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
+from tests.tables import cases
 
 __all__ = ["gpu"]
 
@@ -70,16 +71,9 @@ def test_the_environment_may_hold_the_url(gpu: Run, cluster: type[Cluster], monk
     assert "Secret" in {each["kind"] for each in cluster.created}
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "message"),
-    [
-        (("--notify", "hooks.example.com/very-secret"), 2, "write the webhook's URL"),
-        (("--notify", "https://hooks.example.com/very secret"), 2, "write the webhook's URL"),
-        (("--notify", URL, "--team", "elsewhere"), 3, "namespace elsewhere has no service account gpu-notifier"),
-    ],
-)
+@cases
 def test_what_could_not_notify_is_refused_without_printing_the_url(
-    gpu: Run, cluster: type[Cluster], options: tuple[str, ...], code: int, message: str
+    gpu: Run, cluster: type[Cluster], options: list[str], code: int, message: str
 ) -> None:
     exit_code, out, err = gpu(*ARGUMENTS, *options)
     assert (exit_code, message in err, cluster.created) == (code, True, [])

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from facts.jobs.sweep import MOST, Sweep, SweepError, parse, unnamed
+from tests.tables import cases
 
 PROGRAM = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('lr'), os.environ.get('seed')]))"
 
@@ -59,22 +60,7 @@ def test_a_range_counts_its_ends_and_may_be_negative() -> None:
     assert sweep.axes == {"x": ("-1", "0", "1")}
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        (["lr"], "name=value"),
-        (["=1"], "name=value"),
-        (["l-r=1"], "letters"),
-        (["lr="], "empty"),
-        (["lr=1,,2"], "empty"),
-        (["seed=3..1"], "1..3"),
-        (["lr=1,1"], "duplicate"),
-        (["lr=1", "lr=2"], "already used"),
-        (["PATH=1"], "already used"),
-        ([f"seed=0..{MOST}"], str(MOST)),
-        (["a=0..200", "b=0..200"], str(MOST)),
-    ],
-)
+@cases
 def test_a_sweep_that_means_nothing_says_what_to_write(written: list[str], message: str) -> None:
     with pytest.raises(SweepError, match=message):
         parse(written)
@@ -88,18 +74,7 @@ def test_the_largest_sweep_is_one_job() -> None:
     assert max(map(len, sweep.wrap(("true",), "INDEX"))) < 128 * 1024
 
 
-@pytest.mark.parametrize(
-    ("argument", "with_sweep", "without"),
-    [
-        ("{lr}", (), ("lr",)),
-        ("--b={b}", ("b",), ("b",)),
-        ("x{b}-{c}", ("b", "c"), ()),
-        ("print(f'{b}')", ("b",), ()),
-        ("{0} {} {a-b}", (), ()),
-    ],
-)
-def test_names_in_braces_that_no_sweep_has(
-    argument: str, with_sweep: tuple[str, ...], without: tuple[str, ...]
-) -> None:
-    assert unnamed(["echo", argument], Sweep({"lr": ("1",)})) == with_sweep
-    assert unnamed(["echo", argument], None) == without
+@cases
+def test_names_in_braces_that_no_sweep_has(argument: str, with_sweep: list[str], without: list[str]) -> None:
+    assert unnamed(["echo", argument], Sweep({"lr": ("1",)})) == tuple(with_sweep)
+    assert unnamed(["echo", argument], None) == tuple(without)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gpu.why import ahead_of, of_job
+from tests.tables import cases
 
 UID = "pod-1"
 JOB: dict[str, Any] = {"metadata": {"name": "train", "uid": "job-1"}, "spec": {}, "status": {}}
@@ -26,93 +27,33 @@ def event(
 
 
 TRIGGERED = event("TriggeredScaleUp", "pod triggered scale-up: [{gke-t4-grp 0->1 (max: 3)}]", 5)
-NOMINATED = event("Nominated", "Pod should schedule on: nodeclaim/t4-x7k2p", 5)
-NO_NODE = event("FailedScheduling", "0/1 nodes are available: 1 node(s) had untolerated taint(s).", 1)
-
-BACKOFF = "pod didn't trigger scale-up: 1 in backoff after failed scale-up, 2 node(s) didn't match Pod's node affinity"
 
 
-NO_GROUP = "pod didn't trigger scale-up: 2 node(s) didn't match Pod's node affinity/selector"
-AKS_QUOTA = (
-    'Scale-up failed for group aks-t4: Code="QuotaExceeded" Message="Operation could not be completed as it results in '
-    'exceeding approved Total Regional Cores quota"'
-)
-EXHAUSTED = "Failed to schedule pod, node limits have been exhausted for nodepool: t4"
-LIMITS = "Failed to schedule pod, all available instance types exceed limits for nodepool: t4"
-TAINTED = 'Failed to schedule pod, incompatible with nodepool "t4", did not tolerate taint'
-
-
-@pytest.mark.parametrize(
-    ("kind", "events"),
-    [
-        ("waiting", []),
-        ("waiting", [NO_NODE]),
-        ("scaling", [NO_NODE, TRIGGERED]),
-        ("scaling", [NO_NODE, NOMINATED]),
-        # GKE
-        (
-            "no-capacity",
-            [event("FailedScaleUp", "Node scale up in zones us-central1-a associated with this pod failed: GCE out of "
-                   "resources. Pod is at risk of not being scheduled.")],
-        ),
-        (
-            "cloud-quota",
-            [event("FailedScaleUp", "Node scale up in zones us-central1-a associated with this pod failed: GCE quota "
-                   "exceeded. Pod is at risk of not being scheduled.")],
-        ),
-        # cluster-autoscaler, on EKS and AKS
-        ("pool-full", [event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached")]),
-        ("pool-full", [event("NotTriggerScaleUp", "pod didn't trigger scale-up: max total nodes in cluster reached")]),
-        ("no-pool", [event("NotTriggerScaleUp", NO_GROUP)]),
-        ("no-pool", [event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 Insufficient memory")]),
-        ("no-capacity", [event("NotTriggerScaleUp", BACKOFF)]),
-        ("no-pool", [event("FailedScheduling", "Failed to schedule pod, no instance type has enough resources")]),
-        (
-            "cloud-quota",
-            [
-                event("FailedToScaleUpGroup", AKS_QUOTA, 1, "ConfigMap", "cluster-autoscaler-status", "cm"),
-                event("NotTriggerScaleUp", BACKOFF, 2),
-            ],
-        ),
-        # Karpenter
-        (
-            "no-capacity",
-            [NOMINATED, event("InsufficientCapacityError", "NodeClaim t4-x7k2p event: creating nodeclaim, insufficient "
-                              "capacity", 6, kind="NodeClaim", name="t4-x7k2p", uid="c")],
-        ),
-        (
-            "scaling",
-            [NOMINATED, event("InsufficientCapacityError", "NodeClaim other event: insufficient capacity", 6,
-                              "NodeClaim", "other", "c")],
-        ),
-        (
-            "pool-full",
-            [event("FailedScheduling", LIMITS)],
-        ),
-        (
-            "pool-full",
-            [event("FailedScheduling", EXHAUSTED)],
-        ),
-        (
-            "no-pool",
-            [event("FailedScheduling", TAINTED)],
-        ),
-    ],
-)  # fmt: skip
-def test_a_pod_without_a_node(kind: str, events: list[dict[str, Any]]) -> None:
-    reason = of_job(JOB, [pod()], events)
+@cases
+def test_a_pod_without_a_node(kind: str, events: list[Any]) -> None:
+    reason = of_job(JOB, [pod()], [event(*each) for each in events])
     assert reason.kind == kind
     assert "\n" not in reason.summary
     assert bool(reason.remedy) is (kind not in ("waiting", "scaling"))
 
 
 @pytest.mark.parametrize(
-    "words", ["had volume node affinity conflict", "didn't match PersistentVolume's node affinity"]
+    ("refusal", "volume"),
+    [
+        ("1 node(s) had volume node affinity conflict, 2 node(s) didn't match Pod's node affinity/selector", True),
+        ("1 node(s) didn't match PersistentVolume's node affinity, 2 node(s) had untolerated taint(s)", True),
+        ("1 node(s) had volume node affinity conflict, 6 Insufficient nvidia.com/gpu", False),
+        ("6 Insufficient memory, 6 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict", False),
+        ("6 node(s) had volume node affinity conflict, 1 Insufficient nvidia.com/gpu", True),
+        ("4 node(s) had volume node affinity conflict, 3 Insufficient cpu, 3 Insufficient nvidia.com/gpu", True),
+    ],
 )
-def test_a_pod_whose_disk_is_in_a_zone_without_a_pool(words: str) -> None:
-    refusal = f"pod didn't trigger scale-up: 1 node(s) {words}, 2 node(s) didn't match Pod's node affinity/selector"
-    reason = of_job(JOB, [pod()], [event("NotTriggerScaleUp", refusal)])
-    assert (reason.kind, "volume" in reason.summary) == ("no-pool", True)
+def test_a_volumes_zone_is_the_cause_unless_more_pools_are_too_small(refusal: str, volume: bool) -> None:
+    message = f"pod didn't trigger scale-up: {refusal}"
+    reason = of_job(JOB, [pod()], [event("NotTriggerScaleUp", message)])
+    assert (reason.kind, "volume" in reason.summary) == ("no-pool", volume)
+    full = of_job(JOB, [pod()], [event("NotTriggerScaleUp", f"{message}, 1 max node group size reached")])
+    assert full.kind == "pool-full"
 
 
 def test_what_happened_last_counts() -> None:

@@ -17,8 +17,10 @@ _TURING: Final = 0x1E02
 _GRACE_HOPPER: Final = range(0x2340, 0x2350)
 _BLACKWELL: Final = 0x2900
 _LAST_OF_OLD: Final = "580"
-_FIRST_OF_SYSTEM: Final = {"debian 13": "595", "ubuntu 26.04": "595"}
-"""Of NVIDIA's repository, which has not all branches for them: https://github.com/NVIDIA/cuda-repo-management/issues/38"""
+_OLDER_SYSTEM: Final = f"install an older release of the system, or set packages.driver to a mirror with {_LAST_OF_OLD}"
+_FIRST_REPORTED: Final = {"debian 13": "595", "ubuntu 26.04": "595"}
+"""System → the first branch that NVIDIA's repository has for it, as its users report; NVIDIA publishes no list:
+https://github.com/NVIDIA/cuda-repo-management/issues/38"""
 
 
 def kernel_modules(declared: str, gpu_ids: str) -> str:
@@ -26,9 +28,11 @@ def kernel_modules(declared: str, gpu_ids: str) -> str:
     return declared or (PROPRIETARY if _old(gpu_ids) else OPEN)
 
 
-def refusals(declared: str, branch: str, gpu_ids: str, system: str = "") -> Iterator[str]:
-    """Why these GPUs do not run with the driver's ``branch`` or modules, and what to write instead. ``system``: such as
-    ``debian 13``, if the driver is to come from NVIDIA's repository for it."""
+def refusals(declared: str, branch: str, gpu_ids: str, offered: str = "") -> Iterator[str]:
+    """Why these GPUs do not run with the driver's ``branch`` or modules, and what to write instead.
+
+    ``offered``: branches of the repository that the driver is to come from, empty if unknown or not needed.
+    """
     old = _old(gpu_ids)
     new = [each for each in gpu_ids.split() if int(each, 16) >= _BLACKWELL or int(each, 16) in _GRACE_HOPPER]
     if oldest := [each for each in gpu_ids.split() if int(each, 16) < _MAXWELL]:
@@ -37,24 +41,16 @@ def refusals(declared: str, branch: str, gpu_ids: str, system: str = "") -> Iter
             " write drivers: none and install their driver yourself, or take them out"
         )
         return
+    last, before_turing = _LAST_OF_OLD, f"GPUs older than Turing (PCI device {', '.join(old)})"
     if old and declared == OPEN:
-        yield (
-            f"has GPUs older than Turing (PCI device {', '.join(old)}), which need NVIDIA's proprietary kernel modules:"
-            " leave out kernelModules"
-        )
-    first = _FIRST_OF_SYSTEM.get(system, "")
-    if first and (old or int(branch) < int(first)):
-        yield f"runs {system}, and of NVIDIA's driver branches the repository for it has none before {first}" + (
-            f", and GPUs older than Turing (PCI device {', '.join(old)}) need {_LAST_OF_OLD}: install an older release"
-            f" of the system, or set packages.driver to a mirror with {_LAST_OF_OLD}"
-            if old
-            else f": write driverVersion: '{first}'"
-        )
-    elif old and branch != _LAST_OF_OLD:
-        yield (
-            f"has GPUs older than Turing (PCI device {', '.join(old)}), which the driver supports up to"
-            f" {_LAST_OF_OLD}: write driverVersion: '{_LAST_OF_OLD}'"
-        )
+        yield f"has {before_turing}, which need NVIDIA's proprietary kernel modules: leave out kernelModules"
+    offers = f"has package lists in which the driver's repository offers the branches {', '.join(offered.split())}"
+    if offered and old and last not in offered.split():
+        yield f"{offers}, but its {before_turing} need {last}: {_OLDER_SYSTEM}"
+    elif old and branch != last:
+        yield f"has {before_turing}, which the driver supports up to {last}: write driverVersion: '{last}'"
+    elif offered and branch not in offered.split():
+        yield f"{offers}, not {branch}: write one of them as driverVersion"
     if new and declared == PROPRIETARY:
         yield (
             f"has GPUs (PCI device {', '.join(new)}) of Grace Hopper, Blackwell or newer, which run with NVIDIA's open"
@@ -65,6 +61,19 @@ def refusals(declared: str, branch: str, gpu_ids: str, system: str = "") -> Iter
             f"has GPUs that no kernel modules support together: PCI device {', '.join(old)} (older than Turing) and"
             f" {', '.join(new)} (open modules only); move some to another machine"
         )
+
+
+def missing_branch(branch: str, gpu_ids: str, system: str) -> str:
+    """What to do if NVIDIA's repository for ``system`` (such as ``debian 13``) lacks the branch, as users report; else
+    empty."""
+    first = _FIRST_REPORTED.get(system, branch)
+    if int(branch) >= int(first):
+        return ""
+    remedy = _OLDER_SYSTEM if _old(gpu_ids) else f"write driverVersion: '{first}'"
+    return (
+        f"users report that NVIDIA's repository for {system} has no driver branch before {first}. If the installation"
+        f" of {branch} fails, {remedy}"
+    )
 
 
 def _old(gpu_ids: str) -> list[str]:

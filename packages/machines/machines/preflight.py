@@ -56,7 +56,7 @@ def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping
     """
     result: list[Problem] = []
     for candidate in candidates:
-        texts = [*_of_system(candidate, inputs), *_of_state(candidate), *_of_gpus(candidate, inputs)]
+        texts = [*_of_system(candidate, inputs), *_of_state(candidate), *_of_gpus(candidate)]
         texts += _outside(candidate, inputs)
         result += [Problem(candidate.name, text) for text in texts]
     return [
@@ -67,7 +67,7 @@ def problems(candidates: Sequence[Candidate], inputs: Properties, known: Mapping
     ]
 
 
-def warnings(candidates: Sequence[Candidate]) -> list[str]:
+def warnings(candidates: Sequence[Candidate], inputs: Properties) -> list[str]:
     """What works and deserves a look."""
     result = []
     for candidate in candidates:
@@ -83,6 +83,10 @@ def warnings(candidates: Sequence[Candidate]) -> list[str]:
             result.append(
                 f"{name}: cgroup v1, which kubelet 1.35 and later refuse; boot with cgroup v2 before an upgrade"
             )
+        unread = _needs_repository(candidate) and not facts["driverBranches"]
+        if unread and _NVIDIA in (((inputs.get("software") or {}).get("nvidia") or {}).get("url") or ""):
+            missing = gpus.missing_branch(candidate.driver, facts["gpuIds"], facts["os"])
+            result += [f"{name}: {missing}"] if missing else []
     return result
 
 
@@ -136,7 +140,13 @@ def _of_state(candidate: Candidate) -> Iterator[str]:
             yield f"already has something listening on {ports} (ss -ltnp shows what); Kubernetes needs these ports"
 
 
-def _of_gpus(candidate: Candidate, inputs: Properties) -> Iterator[str]:
+def _needs_repository(candidate: Candidate) -> bool:
+    """Whether a driver is to be installed that the machine does not run yet."""
+    runs = candidate.facts["foreignDriver"] or candidate.facts["driverVersion"].startswith(f"{candidate.driver}.")
+    return bool(candidate.gpus and candidate.driver and not runs)
+
+
+def _of_gpus(candidate: Candidate) -> Iterator[str]:
     facts, count = candidate.facts, candidate.gpus
     if not count:
         return
@@ -145,9 +155,8 @@ def _of_gpus(candidate: Candidate, inputs: Properties) -> Iterator[str]:
     elif facts["gpus"] < count:
         yield f"has {facts['gpus']} NVIDIA GPUs on PCI; {count} are declared (gpusPerNode)"
     if candidate.driver:
-        source = ((inputs.get("software") or {}).get("nvidia") or {}).get("url") or ""
-        system = facts["os"] if _NVIDIA in source and not facts["foreignDriver"] else ""
-        yield from gpus.refusals(candidate.modules, candidate.driver, facts["gpuIds"], system)
+        offered = facts["driverBranches"] if _needs_repository(candidate) else ""
+        yield from gpus.refusals(candidate.modules, candidate.driver, facts["gpuIds"], offered)
         yield from _of_foreign_driver(facts, candidate.driver, candidate.modules)
     if facts["driverVersion"]:
         return

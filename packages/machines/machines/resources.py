@@ -213,7 +213,7 @@ class MachineResources:
             problems.append(Problem("machines", "two of them have the same name"))
         if broken or problems:
             raise OperationError(all_problems([*broken, *problems]))
-        notes = preflight.warnings(candidates)
+        notes = preflight.warnings(candidates, inputs)
         for note in notes:
             await log.warning(note)
         mine = {each.name: {key: each.facts[key] for key in ("hostname", "machineId")} for each in candidates}

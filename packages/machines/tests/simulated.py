@@ -34,7 +34,7 @@ FACTS: dict[str, Any] = {
     "driverVersion": "", "driverGpus": 0, "containerdVersion": "1.7.24", "kubeletVersion": "v1.34.4",
     "kubeadmVersion": "v1.34.4", "containerd": "enabled/active", "kubelet": "enabled/active",
     "keepalived": "enabled/active", "notHeld": "", "foreignSources": "", "foreignDriver": "", "kernelModules": "",
-    "nvlink5": 0, "fabricManager": "", "conflicts": "", "firewall": "none", "joined": "",
+    "driverBranches": "", "nvlink5": 0, "fabricManager": "", "conflicts": "", "firewall": "none", "joined": "",
     "controlPlane": "", "ours": "", "changedFiles": "", "certificatesEnding": "",
 }  # fmt: skip
 

@@ -32,6 +32,7 @@ from packages.machines.tests.simulated import (
     worker,
 )
 from packages.machines.tests.test_life import upgraded
+from tests.tables import cases
 
 
 @dataclass
@@ -247,14 +248,7 @@ CP1.port = CP2.port = 22
 STATE = {"facts": {"cgroup": "v2"}, "kubernetesVersion": "v1.34.4"}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        (None, VIRTUAL, "for three, write it before the cluster is made"),
-        (VIRTUAL, None, f"write virtualAddress: {VIRTUAL}"),
-        (VIRTUAL, "127.0.0.8", f"write virtualAddress: {VIRTUAL}"),
-    ],
-)
+@cases
 def test_the_shared_address_cannot_change(before: str | None, after: str | None, words: str) -> None:
     def inputs(address: str | None) -> dict[str, Any]:
         return control_plane(CP1, **({"virtualAddress": address} if address else {}))

@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from machines.differences import drift
-from machines.preflight import Candidate, problems
+from machines.preflight import Candidate, problems, warnings
 from machines.software import driver_variables
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, worker
 from packages.machines.tests.test_packages import machine, program
 from packages.machines.tests.test_scripts import run_common
+from tests.tables import cases
 
 __all__ = ["machine"]
 
 CP1, GPU1 = SimulatedMachine("cp1"), SimulatedMachine("gpu1")
-K80, M40, V100, T4, H100, GH200, B200 = "0x102d", "0x17fd", "0x1db4", "0x1eb8", "0x2330", "0x2342", "0x2901"
+T4 = "0x1eb8"
 SWITCH, MANAGER, NIC = ("0x10de", "0x068000", ""), ("0x15b3", "0x020700", "SMDL=SW_MNG"), ("0x15b3", "0x020700", "CX7")
 
 
-@pytest.mark.parametrize(
-    ("ids", "modules", "branch", "texts"),
-    [
-        (K80, "", "580", ["(PCI device 0x102d) of Kepler or older, whose last branch was 470: write drivers: none"]),
-        (f"{K80} {T4}", "", "595", ["(PCI device 0x102d) of Kepler or older"]),
-        (M40, "", "580", []),
-        (V100, "", "580", []),
-        (V100, "proprietary", "580", []),
-        (V100, "open", "580", ["older than Turing (PCI device 0x1db4), which need NVIDIA's proprietary"]),
-        (V100, "", "595", ["older than Turing (PCI device 0x1db4), which the driver supports up to 580"]),
-        (T4, "proprietary", "595", []),
-        (H100, "proprietary", "580", []),
-        (GH200, "proprietary", "580", ["(PCI device 0x2342) of Grace Hopper, Blackwell or newer"]),
-        (B200, "proprietary", "580", ["(PCI device 0x2901) of Grace Hopper, Blackwell or newer"]),
-        (B200, "open", "595", []),
-        (f"{B200} {V100}", "", "580", ["no kernel modules support together: PCI device 0x1db4"]),
-    ],
-)
+@cases
 def test_kernel_modules_that_the_gpus_do_not_take_are_refused(
     ids: str, modules: str, branch: str, texts: list[str]
 ) -> None:
@@ -49,42 +33,56 @@ def test_kernel_modules_that_the_gpus_do_not_take_are_refused(
     assert all(text in each.text for text, each in zip(texts, refused, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("system", "ids", "branch", "text"),
-    [
-        ("debian 13", T4, "580", "has none before 595: write driverVersion: '595'"),
-        ("ubuntu 26.04", T4, "580", "has none before 595: write driverVersion: '595'"),
-        ("debian 13", T4, "595", ""),
-        ("debian 12", T4, "580", ""),
-        ("debian 13", V100, "580", "has none before 595, and GPUs older than Turing (PCI device 0x1db4) need 580"),
-        ("debian 13", V100, "595", "has none before 595, and GPUs older than Turing (PCI device 0x1db4) need 580"),
-    ],
-)
-def test_a_branch_that_nvidias_repository_lacks_is_refused_unless_a_mirror_has_it(
-    system: str, ids: str, branch: str, text: str
+SOURCE = {"software": {"nvidia": {"url": "https://developer.download.nvidia.com/compute/cuda/repos/x/"}}}
+MIRROR = {"software": {"nvidia": {"url": "https://mirror.example/"}}}
+
+
+def of_branch(branch: str, ids: str, inputs: dict[str, Any], **facts: str) -> tuple[list[str], list[str]]:
+    """Refusals and warnings for a machine whose driver is to come from the repository of ``inputs``."""
+    now = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": ids, **facts}
+    wants = [Candidate("gpu1", "worker", 1, now, branch)]
+    return [each.text for each in problems(wants, inputs, {})], warnings(wants, inputs)
+
+
+@cases
+def test_a_branch_that_the_machines_package_lists_lack_is_refused(
+    offered: str, ids: str, branch: str, text: str
 ) -> None:
-    facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": ids, "os": system}
-    wants = [Candidate("gpu1", "worker", 1, facts, branch)]
-    inputs = {"software": {"nvidia": {"url": "https://developer.download.nvidia.com/compute/cuda/repos/x/"}}}
-    refused = problems(wants, inputs, {})
-    assert [text in each.text for each in refused] == [True] * bool(text)
-    mirrored = problems(wants, {"software": {"nvidia": {"url": "https://mirror.example/"}}}, {})
-    assert ["write driverVersion: '580'" in each.text for each in mirrored] == [True] * (
-        ids == V100 and branch == "595"
-    )
-    here = replace(wants[0], facts={**facts, "foreignDriver": f"{branch}.1.1"})
-    assert bool(problems([here], inputs, {})) == (ids == V100 and branch == "595")
+    for inputs in (SOURCE, MIRROR):
+        refused, warned = of_branch(branch, ids, inputs, os="debian 13", driverBranches=offered)
+        assert [text in each for each in refused] == [True] * bool(text)
+        assert warned == []
+    for driver in ("driverVersion", "foreignDriver"):
+        refused, _ = of_branch(branch, ids, SOURCE, driverBranches=offered, **{driver: f"{branch}.1.1"})
+        assert [each for each in refused if "offers" in each] == [], "nothing of the repository is needed"
 
 
-@pytest.mark.parametrize(
-    ("ids", "modules", "package"),
-    [
-        (V100, None, "cuda-drivers"),
-        (T4, None, "nvidia-open"),
-        (T4, "proprietary", "cuda-drivers"),
-        (B200, None, "nvidia-open"),
-    ],
-)
+@cases
+def test_where_no_package_list_was_read_a_branch_that_users_miss_is_a_warning(
+    system: str, ids: str, branch: str, remedy: str
+) -> None:
+    refused, warned = of_branch(branch, ids, SOURCE, os=system)
+    assert refused == []
+    assert [remedy in each for each in warned] == [True] * bool(remedy)
+    assert of_branch(branch, ids, MIRROR, os=system) == ([], [])
+    assert of_branch(branch, ids, SOURCE, os=system, driverVersion=f"{branch}.1.1") == ([], [])
+
+
+def test_branches_are_read_from_the_lists_of_the_declared_repository(machine: Path) -> None:
+    lines = [
+        " nvidia-open | 595.71.05-1 | https://nvidia.example/debian13/x86_64  Packages",
+        "cuda-drivers | 595.58.03-1 | https://nvidia.example/debian13/x86_64  Packages",
+        "cuda-drivers | 620.10.01-1 | https://nvidia.example/debian13/x86_64  Packages",
+        " nvidia-open | 580.95.05-1 | https://mirror.example/other  Packages",
+    ]
+    program(machine, "apt-cache", f"cat <<'E'\n{chr(10).join(lines)}\nE")
+    body = "PATH=$PATH:/usr/bin:/bin; driver_branches https://nvidia.example/debian13/{architecture}/"
+    assert run_common(body, machine, "facts") == "595 620"
+    program(machine, "apt-cache", "exit 0")
+    assert run_common(body, machine, "facts") == ""
+
+
+@cases
 def test_the_gpus_choose_the_drivers_package_unless_the_stack_file_does(
     ids: str, modules: str | None, package: str
 ) -> None:
@@ -92,31 +90,14 @@ def test_the_gpus_choose_the_drivers_package_unless_the_stack_file_does(
     assert driver_variables(inputs, {**FACTS, "gpuIds": ids}, False)["DRIVER_PACKAGE"] == package
 
 
-@pytest.mark.parametrize(
-    ("modules", "runs", "text"),
-    [
-        ("", "proprietary", ""),
-        ("open", "open", ""),
-        ("open", "", ""),
-        ("open", "proprietary", "580.95.05 with proprietary kernel modules, which was not installed from here, and"),
-    ],
-)
+@cases
 def test_a_driver_with_other_modules_than_declared_is_never_replaced(modules: str, runs: str, text: str) -> None:
     facts = {**FACTS, "time": time.time(), "gpus": 1, "gpuIds": T4, "foreignDriver": "580.95.05", "kernelModules": runs}
     refused = problems([Candidate("gpu1", "worker", 1, facts, "580", modules)], {}, {})
     assert [text in each.text for each in refused] == ([True] if text else [])
 
 
-@pytest.mark.parametrize(
-    ("nvidia", "facts", "text"),
-    [
-        ({}, {"kernelModules": "proprietary", "fabricManager": "enabled/active"}, ""),
-        ({"kernelModules": "open"}, {"kernelModules": "proprietary"}, "has proprietary kernel modules, not open"),
-        ({"kernelModules": "open"}, {"kernelModules": "proprietary", "foreignDriver": "580.95.05"}, ""),
-        ({}, {"fabricManager": "enabled/failed"}, "nvidia-fabricmanager is enabled and failed, not enabled and active"),
-        ({}, {"fabricManager": "not-found/inactive", "foreignDriver": "580.95.05"}, ""),
-    ],
-)
+@cases
 def test_a_driver_that_runs_otherwise_is_drift(nvidia: dict[str, str], facts: dict[str, str], text: str) -> None:
     inputs = worker(GPU1, CP1, nvidia={"driver": "580", **nvidia}, labels={}, taints=[])
     now = {**FACTS, "driverVersion": "580.95.05", "joined": "x", **facts}
@@ -188,20 +169,7 @@ def test_the_fabric_managers_packages_follow_the_switches_and_the_driver(
     assert loads.exists() == (MANAGER in devices)
 
 
-@pytest.mark.parametrize(
-    ("offered", "installed"),
-    [
-        (["nvidia-fabricmanager 620.10.01-1", "nvidia-fabricmanager 595.71.05-1"], FABRIC),
-        (
-            ["nvidia-fabricmanager-595 595.80.01-1", "nvidia-fabricmanager-595 595.71.05-1"],
-            ["nvidia-fabricmanager-595=595.71.05-1"],
-        ),
-        (["nvidia-fabricmanager-595 595.58.03-0ubuntu3", "nvidia-fabricmanager 595.71.05-1"], FABRIC),
-        (["nvidia-fabricmanager-595 595.58.03-0ubuntu3"], []),
-        (["nvidia-fabricmanager-595 595.71.05-0ubuntu0.24.04.1"], []),
-    ],
-    ids=["a newer branch", "a newer patch", "Canonical's", "only Canonical's", "one that removes the driver"],
-)
+@cases
 def test_the_fabric_manager_has_the_drivers_very_version(
     machine: Path, offered: list[str], installed: list[str]
 ) -> None:

@@ -10,17 +10,10 @@ from machines.errors import OperationError
 from machines.inputs import PREFLIGHT
 from machines.preflight import Candidate, problems
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, Site, preflight
+from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("addresses", "role", "refused"),
-    [
-        ("192.0.2.90-192.0.2.99", "worker", False),
-        ("192.0.2.120-192.0.2.140", "worker", True),
-        ("203.0.113.1-203.0.113.2", "worker", True),
-        ("203.0.113.1-203.0.113.2", "controlPlane", False),
-    ],
-)
+@cases
 def test_only_workers_need_the_network_of_addresses_for_services(addresses: str, role: str, refused: bool) -> None:
     facts = {**FACTS, "time": time.time(), "addresses": "192.0.2.10/25 198.51.100.1/24"}
     texts = [each.text for each in problems([Candidate("m", role, 0, facts)], {"loadBalancerRange": addresses}, {})]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from packages.machines.tests.test_scripts import run_common
+from tests.tables import cases
 
 INSTALLED = (
     "linux-image-amd64 6.1.1", "linux-image-6.1.0-31-amd64 6.1.1", "linux-image-unsigned-x 6.1.1",
@@ -43,17 +44,7 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "reported"),
-    [
-        ("cuda.list", "deb [signed-by=/x.gpg] https://mirror.example/deb/amd64 /", True),
-        ("cuda.list", "deb https://mirror.example/deb/$(ARCH)/ /", True),
-        ("cuda.sources", "Types: deb\nURIs: https://mirror.example/deb/amd64/\nSuites: /", True),
-        ("cuda.list", "# deb https://mirror.example/deb/amd64/ /", False),
-        ("cuda.list", "deb https://mirror.example/deb/amd64/other/ /", False),
-        ("gpucluster-nvidia.list", "deb https://mirror.example/deb/amd64/ /", False),
-    ],
-)
+@cases
 def test_another_source_of_a_repository_is_reported_with_its_file(
     name: str, text: str, reported: bool, machine: Path
 ) -> None:
@@ -141,15 +132,7 @@ def test_held_packages_of_the_old_driver_are_released_for_another_branch(machine
     assert calls(machine, "apt-mark")[:3] == [*released, "apt-mark install"]
 
 
-@pytest.mark.parametrize(
-    ("running", "own", "outcome"),
-    [
-        ("580.95.05", False, "was here before: it stays"),
-        ("550.54.14", False, "has the NVIDIA driver 550.54.14, which was not installed from here"),
-        ("580.95.05", True, "installs the driver"),
-        ("", False, "installs the driver"),
-    ],
-)
+@cases
 def test_a_driver_that_was_there_is_kept_or_refused_and_never_replaced(
     running: str, own: bool, outcome: str, machine: Path
 ) -> None:

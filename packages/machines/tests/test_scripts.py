@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from machines import scripts
 from machines.scripts import Phase, answer, compose
 from machines.software import driver_variables, init_variables, prepare_variables, upgrade_variables
 from packages.machines.tests.simulated import FACTS, SimulatedMachine, control_plane, software
+from tests.tables import cases
 
 FOLDER = Path(scripts.__file__).with_name("scripts")
 PHASES = [each for each in vars(scripts).values() if isinstance(each, Phase)]
@@ -87,14 +90,7 @@ def test_shellcheck_has_nothing_to_say_about_what_stays_on_a_machine() -> None:
     assert scripts.on_machine("gpucluster-etcd") + "\n" == file.read_text()
 
 
-@pytest.mark.parametrize(
-    ("says", "version"),
-    [
-        ("580.95.05\n580.95.05", "580.95.05"),
-        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", ""),
-        ("Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.95", ""),
-    ],
-)
+@cases
 def test_what_nvidia_smi_says_of_a_failure_is_no_version(says: str, version: str, tmp_path: Path) -> None:
     program = tmp_path / "bin" / "nvidia-smi"
     program.parent.mkdir()
@@ -183,14 +179,7 @@ esac
 """
 
 
-@pytest.mark.parametrize(
-    ("notebooks", "others", "done", "says"),
-    [
-        ("", "kube-system/etcd-cp1 Node\ndefault/web-1 ReplicaSet", ["cordon", "drain"], ""),
-        ("notebook/jupyter-ann", "", ["cordon", "delete", "drain"], "stopping the notebook notebook/jupyter-ann"),
-        ("", "default/mine\ndefault/web-1 ReplicaSet", [], "start again run on gpu1: default/mine ; save"),
-    ],
-)
+@cases
 def test_a_drain_stops_notebooks_and_refuses_pods_that_nothing_would_start_again(
     tmp_path: Path, notebooks: str, others: str, done: list[str], says: str
 ) -> None:
@@ -257,11 +246,21 @@ def test_the_hash_of_a_certificate_is_kubeadms(tmp_path: Path) -> None:
     assert run_common(f"ca_hash {tmp_path}/ca.crt; ca_hash {tmp_path}/none", tmp_path) == f"sha256:{public}"
 
 
-@pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg, which machines have")
-def test_of_a_file_with_two_keys_only_the_pinned_one_is_trusted(tmp_path: Path) -> None:
+@pytest.fixture
+def gpg(tmp_path: Path) -> Iterator[tuple[str, ...]]:
+    """A command line of gpg with an empty keyring, whose agent ends with the test."""
     home = tmp_path / "gnupg"
     home.mkdir(mode=0o700)
-    gpg = ("gpg", "--homedir", str(home), "--batch", "--pinentry-mode", "loopback", "--passphrase", "")
+    yield ("gpg", "--homedir", str(home), "--batch", "--pinentry-mode", "loopback", "--passphrase", "")
+    subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"])
+    deadline = time.monotonic() + 20
+    while str(home) in subprocess.run(["ps", "-eww", "-o", "args"], **TEXT).stdout:
+        assert time.monotonic() < deadline, "an agent is left"
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(shutil.which("gpg") is None, reason="needs gpg, which machines have")
+def test_of_a_file_with_two_keys_only_the_pinned_one_is_trusted(tmp_path: Path, gpg: tuple[str, ...]) -> None:
     for name in ("vendor", "stranger"):
         subprocess.run(
             [*gpg, "--quick-generate-key", name, "rsa2048", "sign", "never"], check=True, capture_output=True

@@ -21,6 +21,7 @@ from facts import catalog
 from facts.catalog.eks import node_tags
 from facts.concepts.pool import SKYPILOT_LABEL, Pool, PoolGpus
 from tests.components.settings.test_clouds import load_stack
+from tests.tables import cases
 
 AUTOSCALERS = [(cloud, autoscaler) for cloud in catalog.clouds() for autoscaler in catalog.of(cloud).autoscalers]
 LABELLED = [("eks", "cluster-autoscaler"), ("aks", "managed")]
@@ -118,14 +119,7 @@ def test_a_label_of_the_user_stays(cloud: str, autoscaler: str) -> None:
     assert {pool.labels[SKYPILOT_LABEL] for pool in loaded.gpu_pools} == {"mine"}
 
 
-@pytest.mark.parametrize(
-    ("cloud", "autoscaler", "parts"),
-    [
-        pytest.param("eks", "cluster-autoscaler", {"timeSharing": {"clientsPerGpu": 2}}, id="time-sharing"),
-        pytest.param("aks", "managed", {"gpu": "nvidia-a100-80gb", "mig": "1g"}, id="slices"),
-        pytest.param("aks", "managed", {"gpu": "nvidia-a100-80gb", "mig": "7g"}, id="one-slice"),
-    ],
-)
+@cases
 def test_parts_of_a_gpu_are_not_taken_for_whole_ones(cloud: str, autoscaler: str, parts: dict[str, Any]) -> None:
     for pool in settings(cloud, autoscaler, pool=parts).gpu_pools:
         assert SKYPILOT_LABEL not in pool.labels

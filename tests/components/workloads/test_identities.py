@@ -14,6 +14,7 @@ from tests.components.workloads.stacks import CLOUDS, accounts, run
 from tests.eks_answers import ACCOUNT
 from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
+from tests.tables import cases
 
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 
@@ -96,21 +97,14 @@ def test_pods_on_amazon_cannot_delete_old_versions_or_change_the_bucket() -> Non
     assert not [each for each in actions if "Version" in each or ("Bucket" in each and each not in LISTING)]
 
 
-@pytest.mark.parametrize(
-    ("key", "service", "context", "actions"),
-    [
-        ("read", "s3", "aws:s3:arn", {"kms:Decrypt"}),
-        ("write", "s3", "aws:s3:arn", {"kms:Decrypt", "kms:GenerateDataKey"}),
-        ("secrets", "secretsmanager", "SecretARN", {"kms:Decrypt"}),
-    ],
-)
+@cases
 def test_pods_on_amazon_use_a_customers_key_through_the_store_alone(
-    key: str, service: str, context: str, actions: set[str]
+    key: str, service: str, context: str, actions: list[str]
 ) -> None:
     """https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
     https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html."""
     of_keys = [each for each in statements(with_identity("eks", key)) if ":kms:" in str(each["Resource"])]
-    assert {action for each in of_keys for action in each["Action"]} == actions
+    assert {action for each in of_keys for action in each["Action"]} == set(actions)
     for each in of_keys:
         assert each["Resource"] == f"arn:aws:kms:us-west-2:{ACCOUNT}:key/*"
         assert each["Condition"]["StringEquals"] == {"kms:ViaService": f"{service}.us-west-2.amazonaws.com"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -14,20 +13,9 @@ from facts.concepts.rest import admission_warnings, failure, resource_path
 from tests.tables import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1", 1),
-        ("200m", Decimal("0.2")),
-        ("1Gi", 1024**3),
-        ("1.5k", 1500),
-        ("1e3", 1000),
-        ("2E", 2 * 10**18),
-        ("1Ki", 1024),
-    ],
-)
-def test_quantities(text: str, value: Any) -> None:
-    assert quantity(text) == value
+@cases
+def test_quantities(text: str, value: str) -> None:
+    assert quantity(text) == Decimal(value)
 
 
 @pytest.mark.parametrize("text", ["", "Gi", "1x", "1 Gi", "--1"])
@@ -64,20 +52,8 @@ def test_the_largest_are_three_in_an_order_that_does_not_depend_on_registration(
     assert largest(amounts[::order]) == [("l4", 2), ("a100", 1), ("t4", 1)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "path"),
-    [
-        (("v1", "nodes"), "/api/v1/nodes"),
-        (("v1", "pods", "", "team"), "/api/v1/namespaces/team/pods"),
-        (("apps/v1", "daemonsets", "x", "y"), "/apis/apps/v1/namespaces/y/daemonsets/x"),
-        (("v1", "pods", "../nodes", "c/d"), "/api/v1/namespaces/c%2Fd/pods/..%2Fnodes"),
-        (
-            ("rbac.authorization.k8s.io/v1", "clusterroles", "system:node"),
-            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node",
-        ),
-    ],
-)
-def test_a_path_names_one_object_or_a_collection(arguments: tuple[str, ...], path: str) -> None:
+@cases
+def test_a_path_names_one_object_or_a_collection(arguments: list[str], path: str) -> None:
     assert resource_path(*arguments) == path
 
 
@@ -89,15 +65,7 @@ def test_every_warning_of_every_header_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (b'{"message": "no such pod", "reason": "NotFound"}', ("no such pod", "NotFound")),
-        ('{"message": "no"}', ("no", "")),
-        (b"<html>bad gateway</html>\n", None),
-        (b"[1]", None),
-        (None, None),
-    ],
-)
-def test_an_error_answer_is_read_only_from_a_status(body: bytes | str | None, expected: tuple[str, str] | None) -> None:
-    assert failure(body) == expected
+@cases
+def test_an_error_answer_is_read_only_from_a_status(body: str | None, expected: list[str] | None) -> None:
+    for sent in (body, None if body is None else body.encode()):
+        assert failure(sent) == (None if expected is None else tuple(expected))

@@ -8,6 +8,7 @@ import pytest
 
 from packages.rehearsal.tests.engine_project import REAL_ENGINE, Project
 from tests.policies.gated_project import gated, gated_project
+from tests.tables import cases
 
 pytestmark = REAL_ENGINE
 
@@ -53,7 +54,6 @@ kubernetes.helm.v3.Release(
 )
 """
 GOOD = {"cluster": "ml", "tagged": True, "actions": ["autoscaling:TerminateInstanceInAutoScalingGroup"]}
-GROUP, RELEASE = "aws:eks/nodeGroup:NodeGroup: gpu", "kubernetes:helm.sh/v3:Release: scaler"
 
 
 @pytest.fixture(scope="module")
@@ -68,15 +68,7 @@ def test_a_good_program_passes_and_leaves_nothing_open(project: Project) -> None
     assert "autoscaler-" not in passed
 
 
-@pytest.mark.parametrize(
-    ("change", "broken"),
-    [
-        ({"cluster": "production"}, f"autoscaler-sees-group  ({GROUP})"),
-        ({"tagged": False}, f"autoscaler-knows-template  ({GROUP})"),
-        ({"actions": []}, f"autoscaler-permitted  ({RELEASE})"),
-    ],
-    ids=["discovery", "template tag", "rights"],
-)
+@cases
 def test_one_part_is_missing(project: Project, change: dict[str, object], broken: str) -> None:
     project.write(**{**GOOD, **change})
     failed = gated(project, "preview", config={}, refused=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pulumi
@@ -21,19 +20,7 @@ from tests.tables import cases
 YAML = "sharing:\n  timeSlicing:\n    resources:\n    - name: nvidia.com/gpu\n      replicas: {}\n"
 
 
-@pytest.mark.parametrize(
-    ("value", "replicas"),
-    [
-        ({"a": YAML.format(4)}, 4),
-        ({"a": YAML.format(1)}, None),
-        ({"a": YAML.format(2), "b": YAML.format(8)}, 8),
-        ({"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 3}]}}, 3),
-        ({"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": UNKNOWN}]}}, UNKNOWN),
-        ({"replicas": 3}, None),
-        ('{"sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}}}', 2),
-        (None, None),
-    ],
-)
+@cases
 def test_how_often_a_gpu_is_offered(value: Any, replicas: Any) -> None:
     assert replicated(value) == replicas
 
@@ -81,24 +68,6 @@ def test_minutes(written: Any, minutes: Any) -> None:
     assert minutes_of(written) == minutes
 
 
-@pytest.mark.parametrize(
-    ("schedule", "duration", "minutes"),
-    [
-        ("0 9 * * 1-5", "8h", 480),
-        ("0 0 * * *", "24h", math.inf),
-        ("@daily", "24h", math.inf),
-        ("0 0 * * *", "23h59m", 1439),
-        ("0 0 * * 1-5", "24h", 1440 * 2),
-        ("*/10 * * * *", "10m", math.inf),
-        ("*/10 * * * *", "9m", 9),
-        ("0,30 9-11 * * *", "30m", 180),
-        ("0 22,23 * * *", "90m", 150),
-        ("0 0 1 * *", "48h", 1440 * 3),
-        ("nonsense", "1h", UNKNOWN),
-        ("61-x * * * *", "1h", UNKNOWN),
-        ("0 9 * * *", UNKNOWN, UNKNOWN),
-        (UNKNOWN, "1h", UNKNOWN),
-    ],
-)
+@cases
 def test_a_window_is_as_long_as_its_runs(schedule: Any, duration: Any, minutes: Any) -> None:
     assert longest_window(schedule, duration) == minutes

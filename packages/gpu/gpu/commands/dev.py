@@ -76,7 +76,10 @@ def dev(
         for warning in create(cluster, job):
             err().print(f"[yellow]warning:[/] {escape(warning)}")
         err().print(
-            f"{name} ends after {idle} without use, at the latest after {timeout}; `gpu stop {name}` ends it now"
+            f"{name} ends after {idle} without use, at the latest after {timeout}; `gpu stop {name}` ends it now\n"
+            f"VS Code attaches to pod {name}-… in {cluster.namespace} with its extensions Kubernetes and Dev Containers"
+            f"; Jupyter: `gpu forward {name} 8888`; JetBrains: SSH, with sshd in the image",
+            markup=False,
         )
     _wait(cluster, name)
     open_shell(cluster, running_pod(cluster, name, 0))

@@ -26,6 +26,8 @@ main() {
   member driverVersion "$(driver_version)"
   member foreignDriver "$(foreign_driver)"
   member kernelModules "$(kernel_modules)"
+  # shellcheck disable=SC2086
+  member driverBranches "$(driver_branches ${SOURCES:-})"
   raw_member driverGpus "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || :)"
   member containerdVersion "$(containerd_version)"
   member kubeletVersion "$(kubelet_version)"
@@ -76,6 +78,14 @@ headers() {
   # Without package lists nobody knows: they are fetched with the first installation.
   if ! ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1; then printf unknown; return; fi
   if [ -n "$(candidate "linux-headers-$(uname -r)")" ]; then printf available; else printf none; fi
+}
+
+# Branches of NVIDIA's driver in the package lists of these repositories; empty before the lists were read.
+driver_branches() {
+  for url in "$@"; do
+    url=$(where "$url")
+    apt-cache madison nvidia-open cuda-drivers 2>/dev/null | awk -F'|' -v url="${url%/}" 'index($3, url) { print int($2) }'
+  done | sort -un | tr '\n' ' ' | sed 's/ $//'
 }
 
 # NVIDIA's functions on PCI: display controllers (class 03) are GPUs.

@@ -16,6 +16,7 @@ from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import RunsOn, Scenario, Submission, derive, whole_node
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
+from tests.tables import cases
 
 SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)
 POOLS = Pools((SMALL, LARGE), (), admin_pool())
@@ -248,20 +249,7 @@ def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> N
 GPU_NODE = {"size": 1, "taints": SMALL.taints}
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({}, None),
-        ({"machine_type": "n1-standard-8"}, "is a n1-standard-8, declared n1-standard-4"),
-        ({"zone": "us-central1-f"}, "is in zone us-central1-f, declared us-central1-a"),
-        ({"taints": ()}, "has no taint nvidia.com/gpu=present:NoSchedule"),
-        ({"labels": {"karpenter.sh/capacity-type": "on-demand"}}, "is on-demand, declared spot"),
-        ({"labels": {"karpenter.sh/capacity-type": "spot"}}, None),
-        ({"labels": {"gpucluster.dev/gpu": "nvidia-l4"}}, "has label gpucluster.dev/gpu=nvidia-l4, declared nvidia-t4"),
-        ({"gpus": 2}, "has 2 allocatable GPUs, declared 1"),
-        ({"gpus": 0}, None),
-    ],
-)
+@cases
 def test_a_node_unlike_its_pool_fails_the_check(cluster: Cluster, change: dict[str, Any], problem: str | None) -> None:
     cluster.node("gpu-0", "t4-1", **{**GPU_NODE, **change})
     check = nodes_as_declared(cluster.timeline, POOLS)

@@ -57,17 +57,7 @@ def test_a_written_token_wins_and_a_file_is_read_again(tmp_path: Path) -> None:
     assert UserTokens(Kubeconfig(CLUSTER, {"token": "t", "tokenFile": "/not/there"})).token() == "t"
 
 
-@pytest.mark.parametrize(
-    ("user", "reason"),
-    [
-        ({}, "neither a token nor a client certificate nor a credential plugin"),
-        ({"tokenFile": "/not/there"}, "tokenFile cannot be read"),
-        (
-            {"exec": {"apiVersion": VERSION, "command": "no-such-plugin", "installHint": "Install it: x"}},
-            "the credential plugin no-such-plugin is not on PATH. Install it: x",
-        ),
-    ],
-)
+@cases
 def test_nobody_is_refused(user: dict[str, Any], reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
         UserTokens(Kubeconfig(CLUSTER, user)).token()
@@ -202,15 +192,7 @@ def test_certificates_come_as_data_or_as_files(tmp_path: Path) -> None:
         assert len(context.get_ca_certs()) == 1, "only the cluster's own authority is trusted"
 
 
-@pytest.mark.parametrize(
-    ("cluster", "user"),
-    [
-        ({"certificate-authority": "/not/there"}, {}),
-        ({"certificate-authority-data": "%"}, {}),
-        ({"certificate-authority-data": base64.b64encode(b"no certificate").decode()}, {}),
-        ({}, {"client-certificate-data": base64.b64encode(b"no certificate").decode()}),
-    ],
-)
+@cases
 def test_certificates_that_cannot_be_used(cluster: dict[str, str], user: dict[str, str]) -> None:
     with pytest.raises(KubeconfigError, match="a certificate or key cannot be used"):
         Kubeconfig({**ENTRY, **cluster}, user).tls()

@@ -17,6 +17,7 @@ from rehearsal.day_two.play import judged
 from rehearsal.engine.stack import ROOT, available, locate
 from rehearsal.scenario.timeline import PodRecord
 from tests import one_stack
+from tests.tables import cases
 
 EFFECTS = [effects for cloud in catalog.clouds() for effects in catalog.of(cloud).changes.values()]
 
@@ -107,42 +108,20 @@ def test_the_next_minor(version: str, following: str) -> None:
     assert next_minor(version) == following
 
 
-@pytest.mark.parametrize(
-    ("deleted", "phase", "announced", "ends", "passed"),
-    [
-        (None, "Running", (), False, True),
-        (None, "Running", ("replace another",), False, True),
-        (7.0, "Running", (), False, False),
-        (None, "Failed", (), False, False),
-        (7.0, "Running", ("replace pool",), False, False),
-        (7.0, "Running", ("replace pool",), True, True),
-        (None, "Failed", ("replace pool",), True, True),
-        (7.0, "Running", (), True, False),
-        (None, "Running", ("replace pool",), True, False),
-    ],
-)
+@cases
 def test_a_job_ends_only_where_the_preview_announced_it(
-    deleted: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
+    deleted: float | None, phase: str, announced: list[str], ends: bool, passed: bool
 ) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, deleted=deleted)
-    assert judged(pod, announced, ends=ends)[0] is passed
+    assert judged(pod, tuple(announced), ends=ends)[0] is passed
 
 
-@pytest.mark.parametrize(
-    ("announced", "expected"),
-    [
-        ((), "announced: no replacement and no deletion"),
-        (("replace a-pool",), "announced: replace a-pool"),
-        (("delete a-pool-tag", "delete a-pool", "delete a-pool-b-tag"), "announced: delete a-pool and its parts"),
-        (("delete a", "delete ab", "replace c"), "announced: delete a, delete ab, replace c"),
-        (("delete a", "delete b", "delete c", "delete d"), "announced: delete a, delete b, delete c, 1 more"),
-    ],
-)
+@cases
 def test_of_many_steps_the_first_few_are_named_and_none_that_belongs_to_another(
-    announced: tuple[str, ...], expected: str
+    announced: list[str], expected: str
 ) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase="Running", running=1.0)
-    assert judged(pod, announced, ends=False)[1].endswith(expected)
+    assert judged(pod, tuple(announced), ends=False)[1].endswith(expected)
 
 
 def test_every_cloud_and_autoscaler_says_what_each_edit_does_with_a_source() -> None:

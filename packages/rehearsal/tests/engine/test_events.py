@@ -100,19 +100,7 @@ def test_a_line_that_is_still_being_written_is_no_event() -> None:
 STACKS = ["Pulumi.dev.yaml", "Pulumi.prod.yaml", "examples/gke-tips.yaml"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ([], []),
-        (["docs/policies.md", "README.md", "tests/recorder.py"], []),
-        (["Pulumi.prod.yaml", "README.md"], ["Pulumi.prod.yaml"]),
-        (["examples/gke-tips.yaml", "Pulumi.dev.yaml"], ["Pulumi.dev.yaml", "examples/gke-tips.yaml"]),
-        (["Pulumi.gone.yaml"], []),
-        (["components/cluster.py"], STACKS),
-        (["policies/rules/money.py", "Pulumi.dev.yaml"], STACKS),
-        (["__main__.py"], STACKS),
-    ],
-)
+@cases
 def test_to_rehearse(changed: list[str], expected: list[str]) -> None:
     assert to_rehearse(changed, STACKS) == expected
 

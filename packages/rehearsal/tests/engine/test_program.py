@@ -10,6 +10,7 @@ import pytest
 
 from rehearsal.engine.program import ForeignProgram, open_program
 from rehearsal.engine.stack import StackError
+from tests.tables import cases
 
 
 @pytest.fixture(autouse=True)
@@ -63,20 +64,7 @@ def test_stack_files_may_be_in_a_folder_of_their_own(tmp_path: Path) -> None:
     assert program.file == tmp_path / "stacks" / "Pulumi.dev.yaml"
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("", "only programs in Python can be rehearsed"),
-        ("name: ml\nruntime: nodejs\n", "has the runtime nodejs: only programs in Python can be rehearsed"),
-        ("name: [", "is not valid YAML"),
-        (
-            "name: ml\nruntime: {name: python, options: {virtualenv: venv}}\n",
-            "names venv, which does not exist: run `pulumi install`",
-        ),
-        ("name: ml\nruntime: {name: python, options: {toolchain: uv}}\n", "names .venv, which does not exist"),
-        ("name: ml\nruntime: {name: python, options: {toolchain: poetry}}\n", "poetry is not supported"),
-    ],
-)
+@cases
 def test_a_project_that_cannot_be_rehearsed_is_refused_in_words(tmp_path: Path, content: str, words: str) -> None:
     with pytest.raises(StackError, match=words.replace(".", r"\.")):
         open_program(project(tmp_path, content, dev=""), "dev")
@@ -100,29 +88,7 @@ def test_encrypted_values_need_a_passphrase(tmp_path: Path, monkeypatch: pytest.
     assert open_program(folder, "dev").passphrase == "word"
 
 
-@pytest.mark.parametrize(
-    ("message", "words"),
-    [
-        (
-            "ModuleNotFoundError: No module named 'pulumi_random'",
-            "imports 'pulumi_random', which its Python",
-        ),
-        ("Missing required configuration variable 'ml:zone'", "'ml:zone', which Pulumi.dev.yaml does not have"),
-        (
-            "FileNotFoundError: [Errno 2] No such file or directory: 'helm'",
-            "needs 'helm', which is neither a file in",
-        ),
-        (
-            "FileNotFoundError: [Errno 2] No such file or directory: 'values.yaml'",
-            "needs 'values.yaml', which is neither a file in",
-        ),
-        ("KeyError: 'TEAM_TOKEN'", "reads the environment variable 'TEAM_TOKEN'"),
-        ("eks: component eks:index:Cluster is not simulated", "component eks:index:Cluster is not simulated"),
-        ("aws: function aws:ec2/getAmi:getAmi is not simulated; it knows", "take the value from Pulumi.dev.yaml"),
-        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/key'", ""),
-        ("googleapi: Error 400: Bad", ""),
-    ],
-)
+@cases
 def test_known_causes_are_explained(message: str, words: str, tmp_path: Path) -> None:
     program = ForeignProgram(tmp_path, "dev", tmp_path / "Pulumi.dev.yaml", tmp_path / "venv", {}, None)
     cause = program.cause(["update failed", f"Traceback …\n{message}"])

@@ -76,17 +76,7 @@ def offered(pod: Mapping[str, Any], content: str, key: str = "config.yaml") -> i
     return replicas(pod, lambda name: {"data": {key: content}} if name == "plugin" else None)
 
 
-@pytest.mark.parametrize(
-    ("content", "count"),
-    [
-        (slicing(4), 4),
-        (slicing(1), 1),
-        ("version: v1\nsharing:\n  timeSlicing:\n    resources: [{name: nvidia.com/gpu, replicas: 3}]\n", 3),
-        (json.dumps({"version": "v1", "flags": {"migStrategy": "single"}}), 1),
-        (slicing(4).replace("nvidia.com/gpu", "nvidia.com/mig-1g.5gb"), 1),
-        ("", 1),
-    ],
-)
+@cases
 def test_replicas_of_a_configuration(content: str, count: int) -> None:
     assert offered(plugin_pod("plugin"), content) == count
 

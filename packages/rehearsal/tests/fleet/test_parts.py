@@ -6,8 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any, cast
 
-import pytest
-
 from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.fleet.machine_types import InstanceTypes, allocatable, capacity
@@ -24,15 +22,7 @@ FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
 
 # The documentation's own examples, and a size in every band of its formula:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
-@pytest.mark.parametrize(
-    ("cpu", "memory_gib", "free_millicores", "free_mib"),
-    [
-        (1, 0.6, 940, 614 - 255 - 100),
-        (2, 8, 1930, 8192 - 1024 - 820 - 100),
-        (4, 16, 3920, 16384 - 2663 - 100),
-        (96, 360, 95690, 368640 - 2663 - 6882 - 4751 - 100),
-    ],
-)
+@cases
 def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_mib: int) -> None:
     free = allocatable(NodeShape("m", cpu, memory_gib))
     assert free.cpu_millicores == free_millicores
@@ -244,69 +234,14 @@ NODE = {
     "metadata": {"labels": {"gpu": "t4", "count": "4"}},
     "spec": {"taints": [GPU_TAINT, SPOT_TAINT, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]},
 }
-TOLERATES_GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
 
 
-def affinity(*terms: list[dict[str, Any]]) -> dict[str, Any]:
-    required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"tolerations": [{"operator": "Exists"}]}, None),
-        ({"tolerations": [TOLERATES_GPU]}, "does not tolerate the taint cloud.google.com/gke-spot=true:NoSchedule"),
-        (
-            {"tolerations": [TOLERATES_GPU, {"key": "cloud.google.com/gke-spot", "value": "false"}]},
-            "does not tolerate the taint cloud.google.com/gke-spot=true:NoSchedule",
-        ),
-        ({"tolerations": [TOLERATES_GPU, {"key": "cloud.google.com/gke-spot", "value": "true"}]}, None),
-        ({"tolerations": [{"operator": "Exists"}], "nodeSelector": {"gpu": "l4"}}, "selects gpu=l4, the node has t4"),
-        (
-            {
-                "tolerations": [{"operator": "Exists"}],
-                "affinity": affinity([{"key": "gpu", "operator": "DoesNotExist"}]),
-            },
-            "requires gpu DoesNotExist",
-        ),
-        (
-            {
-                "tolerations": [{"operator": "Exists"}],
-                "affinity": affinity(
-                    [{"key": "gpu", "operator": "In", "values": ["l4"]}],
-                    [{"key": "count", "operator": "Gt", "values": ["2"]}],
-                ),
-            },
-            None,
-        ),
-    ],
-)
+@cases
 def test_why_a_daemon_does_not_run_on_a_node(fields: dict[str, Any], expected: str | None) -> None:
     assert refusal(pod_spec(**fields), NODE) == expected
 
 
-SELECTS_LATE = {"nodeSelector": {"team": "vision"}}
-
-
-@pytest.mark.parametrize(
-    ("gpus", "pod_fields", "group_fields", "fits"),
-    [
-        (1, {"tolerations": [TOLERATES_GPU]}, {}, True),
-        (1, {}, {}, False),
-        (2, {"tolerations": [TOLERATES_GPU]}, {}, False),
-        (2, {"tolerations": [TOLERATES_GPU]}, {"offered_gpus": 2}, True),
-        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {}, False),
-        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {"late_labels": LATE_LABEL}, True),
-        (1, {"tolerations": [TOLERATES_GPU]}, {"late_taints": (LATE_TAINT,)}, False),
-        (
-            1,
-            {"tolerations": [TOLERATES_GPU], "nodeSelector": {"topology.kubernetes.io/zone": ZONES[1]}},
-            {"zones": ZONES},
-            True,
-        ),
-    ],
-)
+@cases
 def test_which_pods_a_group_would_take(
     gpus: int, pod_fields: dict[str, Any], group_fields: dict[str, Any], fits: bool
 ) -> None:

@@ -10,18 +10,12 @@ import yaml
 
 from rehearsal.own_machines.control_planes import out_of_turn
 from rehearsal.own_machines.stack_file import LabStackFile
+from tests.tables import cases
 
 STACK = Path(__file__).parents[4] / "examples" / "kubeadm-ha.yaml"
 
 
-@pytest.mark.parametrize(
-    ("spans", "wrong"),
-    [
-        ({"cp1": [0, 40], "cp3": [41, 80], "cp2": [80, 120], "gpu1": [121]}, []),
-        ({"cp1": [0, 40], "cp2": [41, 80], "cp3": [79, 120], "gpu1": [121]}, ["cp3 begins before cp2 ends"]),
-        ({"cp1": [0, 40], "gpu1": [60], "cp2": [41, 80], "cp3": [81, 120]}, ["gpu1 begins before cp3 ends"]),
-    ],
-)
+@cases
 def test_machines_are_upgraded_in_turn(spans: dict[str, list[int]], wrong: list[str]) -> None:
     assert out_of_turn(spans, ["gpu1"]) == wrong
 

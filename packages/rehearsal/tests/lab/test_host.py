@@ -18,6 +18,7 @@ from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec
+from tests.tables import cases
 
 V1 = """\
 24 1 0:21 / / rw - ext4 /dev/sda1 rw
@@ -92,26 +93,13 @@ def test_the_base_root_has_nothing_that_the_program_installs() -> None:
     assert {"systemd-sysv", "openssh-server", "sudo"} <= set(root.PACKAGES)
 
 
-@pytest.mark.parametrize(
-    ("printed", "lines"),
-    [
-        (
-            "deb http://mirror/debian/ bookworm main|Debian|bookworm\n"
-            "deb http://mirror/security/ bookworm-security main|Debian|bookworm-security\n"
-            "deb http://mirror/other/ bookworm main|Other|bookworm\n"
-            "deb http://mirror/debian/ trixie main|Debian|trixie\n",
-            ("deb http://mirror/debian/ bookworm main", "deb http://mirror/security/ bookworm-security main"),
-        ),
-        ("deb http://mirror/ubuntu/ noble main|Ubuntu|noble\n", None),
-        ("", None),
-    ],
-)
+@cases
 def test_packages_come_from_the_hosts_own_sources_of_debian_12(
-    printed: str, lines: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+    printed: str, lines: list[str] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, stdout=printed))
     if lines is not None:
-        assert root.package_sources() == lines
+        assert root.package_sources() == tuple(lines)
         return
     with pytest.raises(LabUnavailable, match="apt-get update"):
         root.package_sources()

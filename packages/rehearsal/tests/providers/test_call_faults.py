@@ -12,6 +12,7 @@ from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.providers import call_faults
 from rehearsal.providers.call_faults import CallFault, CallFaults, FaultKind
+from tests.tables import cases
 
 
 class Refused(Exception):
@@ -55,16 +56,7 @@ class Cloud:
         return self.call("Create", request, provider_pb2.CreateResponse(id="a"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "log"),
-    [
-        ("refused", []),
-        ("throttled", []),
-        ("lost answer", ["Create"]),
-        ("killed before", ["killed"]),
-        ("killed after", ["Create", "killed"]),
-    ],
-)
+@cases
 def test_the_engine_gets_an_error_once_whether_or_not_the_call_took_effect(kind: FaultKind, log: list[str]) -> None:
     cloud = Cloud()
     cloud.faults.plan([CallFault("Create", "urn:a", kind)])

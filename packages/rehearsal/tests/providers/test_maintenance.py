@@ -15,13 +15,10 @@ from rehearsal.providers.store import Record
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.simulation import Night
 from rehearsal.work.maintenance import problems, window_check
+from tests.tables import cases
 
 REGULAR = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
 IMAGES = window(maintenanceWindow={**window()["maintenanceWindow"], "durationHours": 12})
-
-
-def budget(expected: int = 0, namespace: str = "team", **spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "b", "namespace": namespace}, "spec": spec, "status": {"expectedPods": expected}}
 
 
 @pytest.mark.parametrize(
@@ -44,17 +41,7 @@ def test_what_aks_does_with_a_node_that_it_cannot_drain(azure: Microsoft, behavi
     assert azure.fleet.groups["t4spot"].renewal == renewal
 
 
-@pytest.mark.parametrize(
-    ("of", "refused"),
-    [
-        (budget(maxUnavailable=0), "PDB team/b has maxUnavailable == 0"),
-        (budget(3, minAvailable=3), r"PDB team/b has minAvailable\(3\) >= expectedPods\(3\)"),
-        (budget(3, minAvailable=2147483647), ""),
-        (budget(0, minAvailable=0), ""),
-        (budget(maxUnavailable=1), ""),
-        (budget(namespace="kube-system", maxUnavailable=0), ""),
-    ],
-)
+@cases
 def test_aks_starts_no_upgrade_that_a_budget_blocks_for_certain(
     azure: Microsoft, monkeypatch: pytest.MonkeyPatch, of: dict[str, Any], refused: str
 ) -> None:

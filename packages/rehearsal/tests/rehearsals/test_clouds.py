@@ -8,6 +8,7 @@ import yaml
 from packages.rehearsal.tests.rehearsals import passes
 from rehearsal.engine.stack import ROOT
 from tests import one_stack, research_lab
+from tests.tables import cases
 
 pytestmark = pytest.mark.rehearsal
 
@@ -54,15 +55,6 @@ def test_a_research_lab_passes(cloud: str) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("stack", "changes"),
-    [
-        ("examples/eks-spot.yaml", "brief"),
-        # Each change by itself, on node groups and on Karpenter.
-        ("examples/eks-t4.yaml", "all"),
-        ("examples/eks-karpenter.yaml", "all"),
-        ("examples/aks-train-infer.yaml", "brief"),
-    ],
-)
+@cases
 def test_a_job_survives_what_changes_around_it(stack: str, changes: str) -> None:
     passes(stack, "--day-two", changes)

@@ -11,6 +11,7 @@ import pytest
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 from rehearsal.engine.stack import ROOT
 from rehearsal.sandbox import leftovers
+from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
@@ -30,14 +31,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("cloud", "not_simulated"),
-    [
-        ("gke", ["gcp:pubsub/topic:Topic"]),
-        ("eks", []),
-        ("aks", ["azure-native:operationalinsights:Workspace"]),
-    ],
-)
+@cases
 def test_another_program_scales_its_pool_from_zero_and_back(cloud: str, not_simulated: list[str]) -> None:
     folder = EXAMPLES / cloud
     before = contents(folder)

@@ -28,6 +28,7 @@ from rehearsal.run.options import Options
 from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.sandbox import leftovers
 from rehearsal.tools import folder
+from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
@@ -136,16 +137,7 @@ def test_a_users_workloads_are_reported_with_their_node_or_reason() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("account", "reason"),
-    [
-        (
-            "quotas: {PREEMPTIBLE_NVIDIA_T4_GPUS: 0}",
-            "Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded. Limit: 0.0 in region europe-west4.",
-        ),
-        ("missingRights: [container.clusters.create]", 'Required "container.clusters.create" permission(s)'),
-    ],
-)
+@cases
 def test_what_the_account_has_not_is_the_reason(account: str, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "account.yaml"
     file.write_text(account)

@@ -16,6 +16,7 @@ from rehearsal.engine.program import ForeignProgram
 from rehearsal.engine.stack import ROOT
 from rehearsal.run.options import Options
 from rehearsal.run.program import ProgramRehearsal, gate_of, is_protected, refused_by
+from tests.tables import cases
 
 DEFAULT = ROOT / "policies" / "config" / "default.json"
 
@@ -43,20 +44,7 @@ def test_a_refusal_says_which_levels_applied_and_where_to_lower_one(tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize(
-    ("reason", "protected"),
-    [
-        (
-            'Preview failed: resource "urn:pulumi:dev::ml::gcp:storage/bucket:Bucket::data" cannot be deleted\n'
-            "because it is protected. To unprotect the resource, either remove the `protect` flag",
-            True,
-        ),
-        ("Cannot destroy cluster because deletion_protection is set to true. Set it to false", True),
-        ("Cluster has deletion protection enabled: set deletionProtection to false first", True),
-        ("deleting urn:pulumi:dev::ml::aws:ec2/securityGroup:SecurityGroup::protect-nodes: DependencyViolation", False),
-        ("BackupVault data-protection cannot be deleted as it contains backup instances", False),
-    ],
-)
+@cases
 def test_a_destroy_that_fails_for_another_reason_is_a_failure(reason: str, protected: bool) -> None:
     assert is_protected(reason) is protected
 

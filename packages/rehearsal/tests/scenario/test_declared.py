@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import Taint
 from facts.concepts.unknown import UNKNOWN
@@ -14,6 +12,7 @@ from policies.offline import view_of
 from policies.readers.resource import Declared
 from rehearsal.scenario import declared
 from rehearsal.scenario.timeline import NodeRecord
+from tests.tables import cases
 
 GPU = Taint("nvidia.com/gpu", "present", "NoSchedule")
 POOL = NodeGroup(
@@ -32,17 +31,7 @@ def test_only_groups_with_gpus_count_each_once() -> None:
     assert [group.name for group in declared.gpu_groups([*groups, POOL])] == ["a100", "a10g"]
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({}, ""),
-        ({"kind": "machine"}, "its nodes are machine, not a pool"),
-        ({"autoscaled": False}, "it has a fixed number of nodes"),
-        ({"autoscaled": UNKNOWN}, "whether it is autoscaled cannot be read from the program"),
-        ({"taints": UNKNOWN}, "its taints cannot be read from the program"),
-        ({"max_nodes": 0}, "its maximum is 0"),
-    ],
-)
+@cases
 def test_why_a_pool_gets_no_pod(change: dict[str, Any], why: str) -> None:
     assert declared.without_scenario(replace(POOL, **change)) == why
 

@@ -12,6 +12,7 @@ from packages.rehearsal.tests.objects import Cluster
 from packages.rehearsal.tests.simulated_cluster import daemon_set, job, pod
 from rehearsal.scenario.manifests import Applied, ManifestsError, checks, read, where_it_ran
 from rehearsal.scenario.user import SubmissionReply
+from tests.tables import cases
 
 
 def deployment(replicas: int = 1) -> dict[str, Any]:
@@ -45,17 +46,7 @@ def test_files_are_read_whole_and_what_others_need_goes_first(tmp_path: Path) ->
     assert [each["kind"] for each in read(tmp_path)] == ["CustomResourceDefinition", "Namespace", "Job", "Pod"]
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (None, "no manifests; add files"),
-        ("a: [", "a.yaml: while parsing"),
-        ("kind: Pod", "not a Kubernetes object"),
-        ("[1, 2]", "not a Kubernetes object"),
-        ("just words", "not a Kubernetes object"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}", "metadata.name"),
-    ],
-)
+@cases
 def test_a_folder_that_cannot_be_used_says_why(tmp_path: Path, content: str | None, reason: str) -> None:
     if content is not None:
         (tmp_path / "a.yaml").write_text(content)

@@ -10,6 +10,7 @@ import pytest
 from packages.rehearsal.tests.objects import Cluster
 from rehearsal.cluster.processes import free_ports, listens
 from rehearsal.scenario import timeline
+from tests.tables import cases
 
 PATIENCE = 60.0
 
@@ -19,15 +20,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "_LOOK_SECONDS", 0.0)
 
 
-@pytest.mark.parametrize(
-    ("moves_every", "moves", "gives_up_after"),
-    [
-        pytest.param(59.0, 0, 60.0, id="nothing moves"),
-        pytest.param(61.0, 9, 60.0, id="the next move comes too late"),
-        pytest.param(59.0, 2, 59.0 * 2 + 60.0, id="a slow machine is not a stuck one"),
-        pytest.param(10.0, 1000, 300.0, id="what starts again and again is stuck"),
-    ],
-)
+@cases
 def test_in_vain_is_what_stands_still(moves_every: float, moves: int, gives_up_after: float) -> None:
     cluster = Cluster.empty()
     began = cluster.clock.moment

@@ -13,6 +13,7 @@ from rehearsal.tools import plan
 from rehearsal.tools.modules import PREVIEW
 from rehearsal.tools.plan import FILES, SystemPulumi, make_plan
 from rehearsal.tools.progress import Progress, duration
+from tests.tables import cases
 
 
 def _install(folder: Path, version: str, without: tuple[str, ...] = ()) -> Path:
@@ -33,14 +34,7 @@ def test_a_new_enough_pulumi_is_used(tmp_path: Path, version: str) -> None:
     assert plan.sources["pulumi-language-python"] == folder / "pulumi-language-python"
 
 
-@pytest.mark.parametrize(
-    ("version", "reason"),
-    [
-        ("v3.199.9", "is v3.199.9, older than 3.200"),
-        ("v2.300.0", "is v2.300.0, older than 3.200"),
-        ("dev", "version answers 'dev'"),
-    ],
-)
+@cases
 def test_an_old_or_odd_pulumi_is_passed_over(tmp_path: Path, version: str, reason: str) -> None:
     folder = _install(tmp_path / "bin", version)
     plan = make_plan({"PATH": str(folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")})

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from rehearsal.work.reclaim import ReclaimOutcome, problems
+from tests.tables import cases
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 2}
@@ -43,41 +41,11 @@ def test_a_job_that_goes_on_as_declared_has_no_problem() -> None:
     assert problems(replace(WELL, notice=None), 2) == []
 
 
-def after(*pods: Any) -> Callable[[ReclaimOutcome], ReclaimOutcome]:
-    return lambda one: replace(one, after=pods)
-
-
-def status(**status: Any) -> Callable[[ReclaimOutcome], ReclaimOutcome]:
-    return lambda one: replace(one, status=status)
-
-
-OTHER_MASTER = [{"name": "MASTER_ADDR", "value": "elsewhere"}]
-FAILED = {"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda one: replace(one, before=BEFORE[:1]), "1 of its 2 pods ran"),
-        (lambda one: replace(one, ends=("DeletionByPodGC",)), "without notice: DeletionByPodGC"),
-        (lambda one: replace(one, ends=("",)), "without notice: nothing"),
-        (lambda one: replace(one, notice=14), "its grace period is 15 s after SIGTERM, but the cloud gives 14 s"),
-        (status(**COMPLETE, failed=1), "the Job counts 1 failure"),
-        (status(), "the Job is not complete (no condition)"),
-        (status(conditions=[FAILED]), "not complete (Failed: Job has reached"),
-        (after(BEFORE[0]), "reclaimed-1-b was not replaced"),
-        (after(BEFORE[0], worker(1, "n2", "c")), "reclaimed-1-c is on the reclaimed node"),
-        (after(worker(0, "n1", "d"), WELL.after[1]), "reclaimed-0-a on another node was ended too"),
-        (
-            after(BEFORE[0], worker(1, "n3", "c", hostname="another")),
-            "reclaimed-1-c started with other variables, command or resources",
-        ),
-        (
-            after(BEFORE[0], worker(1, "n3", "c", containers=[{"image": "train:1", "env": OTHER_MASTER}])),
-            "reclaimed-1-c started with other variables, command or resources",
-        ),
-    ],
-)
-def test_each_deviation_is_reported(change: Callable[[ReclaimOutcome], ReclaimOutcome], expected: str) -> None:
-    (problem,) = problems(change(WELL), 2)
+@cases
+def test_each_deviation_is_reported(field: str, value: Any, expected: str) -> None:
+    """Pods are rows of their index, node, UID and other fields of their spec."""
+    if field in ("before", "after"):
+        value = [worker(*row[:3], **(row[3] if len(row) > 3 else {})) for row in value]
+    changed: dict[str, Any] = {field: tuple(value) if isinstance(value, list) else value}
+    (problem,) = problems(replace(WELL, **changed), 2)
     assert expected in problem

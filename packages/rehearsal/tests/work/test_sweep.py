@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from facts.jobs.job import TrainingJobSpec
 from facts.jobs.sweep import Sweep
 from rehearsal.scenario.timeline import PodRecord
 from rehearsal.work.sweep import SweepOutcome, problems
+from tests.tables import cases
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 JOB = TrainingJobSpec(
@@ -43,11 +41,11 @@ def run(index: int, began: float, **other: Any) -> PodRecord:
     return replace(pod, **other)
 
 
-def on(*pools: str | None, began: Sequence[float] = (0, 1, 2)) -> tuple[tuple[PodRecord, str | None], ...]:
-    return tuple((run(index, began[index]), pool) for index, pool in enumerate(pools))
-
-
-WELL = SweepOutcome(JOB, on("t4-1", "t4-1-spot", "t4-1"), {"succeeded": 3})
+WELL = SweepOutcome(
+    JOB,
+    tuple((run(index, index), pool) for index, pool in enumerate(("t4-1", "t4-1-spot", "t4-1"))),
+    {"succeeded": 3},
+)
 
 
 def test_a_sweep_that_ran_as_declared_has_no_problem() -> None:
@@ -59,25 +57,9 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
     assert problems(replace(WELL, pods=(*WELL.pods, *twice))) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda one: replace(one, status={"succeeded": 2}), "2 of 3 runs succeeded"),
-        (lambda one: replace(one, status={}), "0 of 3 runs succeeded"),
-        (lambda one: replace(one, status={"succeeded": 3, "failed": 1}), "1 failure"),
-        (
-            lambda one: replace(one, pods=(*one.pods, (run(1, 9, disrupted="DeletionByPodGC"), "t4-1"))),
-            "runs 1 were interrupted and started again",
-        ),
-        (
-            lambda one: replace(one, pods=((run(1, 9, phase="Failed"), "t4-1"), *one.pods)),
-            "runs 1 were interrupted and started again",
-        ),
-        (lambda one: replace(one, pods=on("t4-1", "t4-4", "t4-1")), "sweep-1-1 ran on a node of t4-4, not of t4-1"),
-        (lambda one: replace(one, pods=on("t4-1", None, "t4-1")), "sweep-1-1 ran on a node of no pool"),
-        (lambda one: replace(one, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))), "3 runs at once, but 2"),
-    ],
-)
-def test_each_deviation_is_reported(change: Callable[[SweepOutcome], SweepOutcome], expected: str) -> None:
-    (problem,) = problems(change(WELL))
+@cases
+def test_each_deviation_is_reported(status: dict[str, int], pods: list[list[Any]], expected: str) -> None:
+    """Pods are rows of their pool, index, start and other fields; without any they are those that ran well."""
+    ran = tuple((run(index, began, **(more[0] if more else {})), pool) for pool, index, began, *more in pods)
+    (problem,) = problems(replace(WELL, status=status, pods=ran or WELL.pods))
     assert expected in problem

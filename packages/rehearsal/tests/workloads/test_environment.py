@@ -39,25 +39,7 @@ def from_(kind: str, **reference: Any) -> dict[str, Any]:
     return {"name": "IT", "valueFrom": {kind: reference}}
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ({"name": "IT", "value": "plain"}, "plain"),
-        ({"name": "IT"}, ""),
-        (from_("fieldRef", fieldPath="metadata.namespace"), "kube-system"),
-        (from_("fieldRef", fieldPath="metadata.labels['app.kubernetes.io/name']"), "it"),
-        (from_("fieldRef", fieldPath="metadata.annotations['none']"), ""),
-        (from_("fieldRef", fieldPath="spec.nodeName"), "n1"),
-        (from_("fieldRef", fieldPath="spec.serviceAccountName"), "robot"),
-        (from_("fieldRef", fieldPath="status.hostIP"), "127.0.0.1"),
-        (from_("resourceFieldRef", resource="requests.cpu", divisor="1m"), "200"),
-        (from_("resourceFieldRef", resource="requests.cpu", divisor="0"), "1"),
-        (from_("resourceFieldRef", resource="limits.memory", divisor="0", containerName="main"), "1073741824"),
-        (from_("resourceFieldRef", resource="limits.cpu", divisor="1m"), "1930"),
-        (from_("configMapKeyRef", name="settings", key="LEVEL"), "debug"),
-        (from_("secretKeyRef", name="keys", key="KEY"), "s3cret"),
-    ],
-)
+@cases
 def test_every_source_of_a_value(variable: dict[str, Any], value: str) -> None:
     assert resolved(variable) == {"IT": value}
 

@@ -93,14 +93,7 @@ def test_the_control_planes_name_is_in_the_zone_of_the_hub_which_it_may_write(
     assert {one.urn for each in roles_on.values() for one in each} <= set(recording.only(CLUSTER).depends_on)
 
 
-@pytest.mark.parametrize(
-    ("ways", "outbound"),
-    [
-        ({"routeTable": {"id": TABLE}}, "userDefinedRouting"),
-        ({"routeTable": {"id": TABLE}, "natGateway": {"id": "n"}}, "userAssignedNATGateway"),
-        ({"routeTable": None}, "loadBalancer"),
-    ],
-)
+@cases
 def test_nodes_go_out_as_the_subnet_does_and_a_cluster_keeps_its_way(
     ways: dict[str, Any], outbound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

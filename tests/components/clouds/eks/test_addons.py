@@ -14,11 +14,11 @@ from facts.concepts.iam import AuthorizationRequest, allows, resource_tags
 from rehearsal.providers.eks.base.addon_pods import workloads
 from tests import eks_answers, recorder
 from tests.components import eks_specs
+from tests.tables import cases
 
 ADDON = "aws:eks/addon:Addon"
 ROLE = "aws:iam/role:Role"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 STORAGE_CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
 
 
@@ -26,19 +26,10 @@ def addons_of(recording: recorder.Recording) -> dict[str, recorder.Registration]
     return {one.inputs["addonName"]: one for one in recording.of_type(ADDON)}
 
 
-@pytest.mark.parametrize(
-    ("chosen", "declared"),
-    [
-        ((), set()),
-        (("ebs",), set()),
-        (("efs",), {"aws-efs-csi-driver"}),
-        (("fsx", "cloudwatch"), {"aws-fsx-csi-driver", "amazon-cloudwatch-observability"}),
-        (("load-balancer",), set()),
-    ],
-)
-def test_opt_ins_are_there_only_when_asked_for(chosen: tuple[str, ...], declared: set[str]) -> None:
+@cases
+def test_opt_ins_are_there_only_when_asked_for(chosen: list[str], declared: list[str]) -> None:
     always = {"eks-pod-identity-agent", "vpc-cni", "kube-proxy", "coredns", "aws-ebs-csi-driver"}
-    assert set(addons_of(eks_specs.recorded(cluster={"addons": chosen}))) == always | declared
+    assert set(addons_of(eks_specs.recorded(cluster={"addons": tuple(chosen)}))) == always.union(declared)
 
 
 def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:

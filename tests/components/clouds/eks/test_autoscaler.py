@@ -16,10 +16,10 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from tests import eks_answers, recorder
 from tests.components import eks_specs
+from tests.tables import cases
 
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
-ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 CLUSTER = "gpu-test"
 SPOT = eks_specs.gpu_pool("t4-1-spot-a")
 SPOT_B = eks_specs.gpu_pool("t4-1-spot-b", zones=("us-west-2b",))
@@ -102,14 +102,7 @@ def test_a_channel_means_a_version_that_autoscalers_go_with(known: dict[str, str
     assert kubernetes_minor(None, channel) in known
 
 
-@pytest.mark.parametrize(
-    ("cluster", "minutes"),
-    [
-        ({"autoscaling_profile": "balanced"}, "10m"),
-        ({"autoscaling_profile": "optimize-utilization"}, "5m"),
-        ({"autoscaling_profile": "optimize-utilization", "unneeded_minutes": 2}, "2m"),
-    ],
-)
+@cases
 def test_how_long_nodes_stay_idle(cluster: dict[str, Any], minutes: str) -> None:
     written = flags(**cluster)
     assert written["scale-down-unneeded-time"] == minutes

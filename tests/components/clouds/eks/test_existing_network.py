@@ -11,12 +11,13 @@ import pytest
 from components.settings.cluster import ExistingNetwork
 from tests import eks_answers, recorder
 from tests.components import eks_specs
+from tests.tables import cases
 
 CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 VPC = "vpc-0000000a"
 SUBNETS = tuple(eks_answers.SUBNETS)
-MAIN, PUBLIC = eks_answers.ROUTE_TABLES
+MAIN = eks_answers.ROUTE_TABLES[0]
 ZONES = ("us-west-2a", "us-west-2b")
 
 
@@ -63,17 +64,7 @@ def test_a_new_cluster_may_be_private_and_admits_its_network(monkeypatch: pytest
     assert [rule["cidrBlocks"] for rule in group.inputs["ingress"]] == [["10.20.0.0/16"], ["100.64.0.0/16"]]
 
 
-WITHOUT_NAMES = r"existing\.network: vpc-0000000a has enableDns{} off.*modify-vpc-attribute"
-
-
-@pytest.mark.parametrize(
-    ("vpc", "words"),
-    [
-        ({"enableDnsSupport": False}, WITHOUT_NAMES.format("Support")),
-        ({"enableDnsHostnames": False}, WITHOUT_NAMES.format("Hostnames")),
-        ({"cidrBlock": "172.20.0.0/20"}, r"network\.serviceCidr: 172\.20\.0\.0/16 overlaps with 172\.20\.0\.0/20"),
-    ],
-)
+@cases
 def test_a_vpc_that_does_not_fit_is_refused_before_anything_is_made(
     vpc: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

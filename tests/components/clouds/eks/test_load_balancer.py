@@ -11,6 +11,7 @@ from components.settings.cluster import ExistingNetwork
 from facts.concepts.iam import AuthorizationRequest, allows, parsed
 from tests import eks_answers
 from tests.components import eks_specs
+from tests.tables import cases
 
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 
@@ -76,41 +77,21 @@ def controller_may(action: str, resource: str, context: dict[str, str], **networ
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_the_load_balancer_controller_may_do_what_it_does(call: tuple[str, str, dict[str, str]]) -> None:
+def test_the_load_balancer_controller_may_do_what_it_does(call: list[Any]) -> None:
     assert controller_may(*call)
 
 
 # https://docs.aws.amazon.com/vpc/latest/userguide/vpc-sharing.html: the ARN has the owner's account.
-SHARED = "arn:aws:ec2:us-west-2:210987654321:vpc/vpc-0000000a"
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        ("ec2:CreateSecurityGroup", SHARED, {}),
-        ("ec2:AuthorizeSecurityGroupIngress", f"{EC2}:security-group/sg-of-the-cluster", {"ec2:Vpc": SHARED}),
-    ],
-)
+@cases
 def test_its_network_may_be_another_accounts(call: tuple[str, str, dict[str, str]]) -> None:
     existing = ExistingNetwork.model_construct(network="vpc-0000000a", subnets=tuple(eks_answers.SUBNETS))
     assert controller_may(*call, existing=existing, node_cidr="")
     assert not controller_may(*call)
 
 
-@pytest.mark.parametrize(
-    ("action", "resource", "context"),
-    [
-        ("elasticloadbalancing:DeleteLoadBalancer", f"{ELB}:loadbalancer/app/x/1", {f"aws:ResourceTag/{TAG}": "other"}),
-        ("elasticloadbalancing:CreateLoadBalancer", f"{ELB}:loadbalancer/app/x/1", {}),
-        (
-            "ec2:AuthorizeSecurityGroupIngress",
-            f"{EC2}:security-group/sg-x",
-            {"ec2:Vpc": f"{EC2}:vpc/another"},
-        ),
-        ("ec2:CreateTags", f"{EC2}:security-group/sg-x", {**OURS, **MADE_HERE}),
-        ("iam:CreateServiceLinkedRole", "arn:aws:iam::123456789012:role/x", {"iam:AWSServiceName": "x.amazonaws.com"}),
-    ],
-)
+@cases
 def test_it_may_not_touch_what_is_not_the_clusters(action: str, resource: str, context: dict[str, str]) -> None:
     assert not controller_may(action, resource, context)
 

@@ -17,6 +17,7 @@ from rehearsal.providers.gke.pool_rules import PARTITION_SIZES
 from rehearsal.providers.values import at
 from tests import recorder
 from tests.components import specs
+from tests.tables import cases
 
 NODE_POOL = "gcp:container/nodePool:NodePool"
 
@@ -32,11 +33,6 @@ def recording(spec: Pool) -> recorder.Recording:
     if spec.role == "admin":
         return recorder.run(specs.declare(specs.cluster_settings(admin_pool=spec)))
     return recorder.run(specs.declare(specs.cluster_settings(), [spec]))
-
-
-def node_config(**changes: Any) -> dict[str, Any]:
-    config: dict[str, Any] = declared(specs.gpu_pool(**changes)).inputs["nodeConfig"]
-    return config
 
 
 def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
@@ -75,14 +71,7 @@ def test_raw_changes_what_a_pool_otherwise_keeps(path: str) -> None:
     assert path in declared(specs.gpu_pool(image="ubuntu")).ignore_changes
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"min_nodes": 1}, "keeps at least 1 node"),
-        ({"max_nodes": 0}, "can never have a node"),
-        ({"taints": ()}, "lacks the GPU taint"),
-    ],
-)
+@cases
 def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         declared(specs.gpu_pool(**changes))

@@ -14,6 +14,7 @@ from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, sca
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import TimeSharing
 from tests.components.specs import with_gpus
+from tests.tables import cases
 
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
 
@@ -42,14 +43,7 @@ def test_a_problem_of_both_fallback_pools_is_reported_once() -> None:
     assert len(refusals(replace(both, gpu_pools=shared))) == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"project": "my-project"}, "azure-native:subscriptionId"),
-        ({"cluster_name": "-gpu"}, "clusterName"),
-        ({"cluster_name": "a" * 64}, "clusterName"),
-    ],
-)
+@cases
 def test_accounts_and_names_that_azure_does_not_take(changes: dict[str, Any], path: str) -> None:
     (problem,) = refusals(replace(settings(), **changes))
     assert problem.path == path

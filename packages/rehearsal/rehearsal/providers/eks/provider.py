@@ -126,7 +126,10 @@ class AwsProvider(SimulatedProvider[Account]):
 
     @override
     def inventory(self) -> list[str]:
-        return leftovers(self._cloud, moto_backend.regions(self._cloud.id))
+        used, known = moto_backend.regions(self._cloud.id), self._cloud.catalog.regions
+        # Services without regions answer in each.
+        regional = tuple(each for each in used if each in known) or (self._cloud.region,)
+        return leftovers(self._cloud, regional if used else ())
 
     @override
     def principals(self) -> dict[str, UserInfo]:

@@ -228,24 +228,10 @@ STRICT = """
 accept-nvidia-visible-devices-envvar-when-unprivileged = false
 accept-nvidia-visible-devices-as-volume-mounts = true
 """
-ALL = {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}
-
-
-def _mount(id: str, source: str = "/dev/null") -> dict[str, str]:
-    return {"destination": f"/var/run/nvidia-container-devices/{id}", "source": source}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount namespace")
-@pytest.mark.parametrize(
-    ("spec", "gpus"),
-    [
-        ({"process": ALL}, []),
-        ({"process": ALL, "mounts": [_mount("GPU-b")]}, ["/dev/nvidia1"]),
-        ({"process": ALL, "mounts": [_mount("all")]}, ["/dev/nvidia0", "/dev/nvidia1"]),
-        ({"process": ALL, "mounts": [_mount("all", "/var/lib/kubelet/pods/x/volumes/y")]}, []),
-        ({"process": {**ALL, "capabilities": {"bounding": ["CAP_SYS_ADMIN"]}}}, ["/dev/nvidia0", "/dev/nvidia1"]),
-    ],
-)
+@cases
 def test_a_strict_toolkit_believes_mounts_of_dev_null_and_no_variable(
     binaries: Path, tmp_path: Path, spec: dict[str, Any], gpus: list[str]
 ) -> None:

@@ -6,30 +6,10 @@ import pytest
 
 from packages.rehearsal.tests.providers.aks import account as aks
 from rehearsal.providers.base import Properties, ProviderError
+from tests.tables import cases
 
-ELSEWHERE = aks.SUBNET_ID.replace("nodes", "others")
 
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"availabilityZones": ["3"]},
-        {
-            "capacityReservationGroupID": f"{aks.GROUP_ID}/providers/Microsoft.Compute/capacityReservationGroups/c",
-            # Spot machines are in none.
-            "scaleSetPriority": "Regular",
-            "scaleSetEvictionPolicy": None,
-            "spotMaxPrice": None,
-        },
-        {"enableEncryptionAtHost": True},
-        {"gpuProfile": {"driver": "None"}},
-        {"maxPods": 50},
-        {"osDiskSizeGB": 200},
-        {"osDiskType": "Ephemeral"},
-        {"scaleSetPriority": "Regular", "scaleSetEvictionPolicy": None, "spotMaxPrice": None},
-        {"vnetSubnetID": ELSEWHERE},
-    ],
-)
+@cases
 def test_azure_refuses_to_change_what_is_fixed_in_a_pool(azure: aks.Microsoft, changes: Properties) -> None:
     azure.cluster()
     azure.create(aks.SUBNET, aks.subnet(subnetName="others", addressPrefix="10.0.16.0/20"))
@@ -43,31 +23,14 @@ def test_azure_refuses_to_change_what_is_fixed_in_a_pool(azure: aks.Microsoft, c
         assert "scaleSet" in str(refused.value) or f"properties.{path}" in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"availabilityZones": ["2", "1"]},
-        {"scaleSetEvictionPolicy": None},
-        {"enableEncryptionAtHost": False},
-        {"osType": "Linux"},
-        {"vnetSubnetID": aks.SUBNET_ID.replace("resourceGroups", "resourcegroups")},
-        {"gpuProfile": None},
-    ],
-)
+@cases
 def test_writing_a_default_out_changes_nothing_that_is_fixed(azure: aks.Microsoft, changes: Properties) -> None:
     azure.cluster()
     pool = azure.create(aks.POOL, aks.gpu_pool())
     azure.update(aks.POOL, pool, aks.gpu_pool(**changes))
 
 
-@pytest.mark.parametrize(
-    ("changes", "path"),
-    [
-        ({"vmSize": "Standard_D4s_v5"}, "vmSize"),
-        ({"osDiskSizeGB": 200}, "osDiskSizeGB"),
-        ({"availabilityZones": ["1"]}, "availabilityZones"),
-    ],
-)
+@cases
 def test_a_clusters_own_pool_is_fixed_too(azure: aks.Microsoft, changes: Properties, path: str) -> None:
     created = azure.cluster()
     with pytest.raises(ProviderError, match=f"Changing property 'properties.{path}' is not allowed"):

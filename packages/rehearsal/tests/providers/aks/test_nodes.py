@@ -15,6 +15,7 @@ from rehearsal.providers.aks.pool_rules import count_at_creation
 from rehearsal.providers.aks.system import system_objects
 from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.simulation import SimulatedNodeGroup
+from tests.tables import cases
 
 SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
 REGULAR: Properties = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
@@ -122,13 +123,7 @@ def test_a_cluster_brings_its_system_pods(azure: aks.Microsoft) -> None:
     assert facts["system_objects"][:-1] == system_objects(aks.cluster())
 
 
-@pytest.mark.parametrize(
-    ("changes", "absent"),
-    [
-        ({"securityProfile": None, "oidcIssuerProfile": None}, "azure-wi-webhook-controller-manager"),
-        ({"networkProfile": {"networkPlugin": "none"}}, "azure-cns"),
-    ],
-)
+@cases
 def test_parts_of_the_system_come_with_what_they_are_for(changes: Properties, absent: str) -> None:
     assert absent in {each["metadata"]["name"] for each in system_objects(aks.cluster())}
     assert absent not in {each["metadata"]["name"] for each in system_objects(aks.cluster(**changes))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,9 +175,24 @@ def test_resources_of_the_program_and_of_others_count_until_they_are_deleted(tmp
     assert not [each for each in amazon.provider.inventory() if not each.startswith("EBS volume ")]
 
 
+@pytest.mark.parametrize(
+    ("service", "operation", "request_", "name"),
+    [
+        ("logs", "CreateLogGroup", {"logGroupName": "left"}, "log group left"),
+        ("ecr", "CreateRepository", {"repositoryName": "left"}, "ECR repository left"),
+        ("iam", "CreateRole", {"RoleName": "left", "AssumeRolePolicyDocument": "{}"}, "IAM role left"),
+    ],
+)
+def test_leftovers_count_in_regions_without_machines_or_networks(
+    service: str, operation: str, request_: dict[str, str], name: str, tmp_path: Path
+) -> None:
+    amazon = Amazon(tmp_path)
+    replace(amazon.account, region="eu-north-1").call(service, operation, **request_)
+    assert amazon.provider.inventory() == [name]
+
+
 def test_a_key_that_waits_for_its_deletion_does_not_count(tmp_path: Path) -> None:
     amazon = Amazon(tmp_path)
-    amazon.account.call("ec2", "DescribeVpcs")
     key = amazon.create(KEY, {"description": "secrets"})
     assert amazon.provider.inventory() == [f"KMS key {key.id}"]
     amazon.delete(KEY, key)

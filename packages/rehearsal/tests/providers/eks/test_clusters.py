@@ -98,19 +98,9 @@ def test_a_cluster_has_its_own_addons_unless_it_declines_them(amazon: eks.Amazon
     assert {"aws-node", "kube-proxy", "coredns"} <= names
 
 
-@pytest.mark.parametrize(
-    ("public", "inside", "admitted", "endpoint"),
-    [
-        (True, False, (), "https://127.0.0.1:6443"),
-        (False, True, ((443, 443),), "https://127.0.0.1:6443"),
-        (False, True, ((0, 65535),), "https://127.0.0.1:6443"),
-        (False, True, ((22, 80), (8443, 8443)), "https://127.0.0.1:1"),
-        (False, True, (), "https://127.0.0.1:1"),
-        (False, False, ((443, 443),), "https://127.0.0.1:1"),
-    ],
-)
+@cases
 def test_a_private_control_plane_answers_inside_only_and_whom_a_security_group_admits(
-    amazon: eks.Amazon, public: bool, inside: bool, admitted: tuple[tuple[int, int], ...], endpoint: str
+    amazon: eks.Amazon, public: bool, inside: bool, admitted: list[list[int]], endpoint: str
 ) -> None:
     amazon.fleet.inside = inside
     subnets, role = amazon.network(), amazon.role("control-plane", "eks.amazonaws.com", "AmazonEKSClusterPolicy")

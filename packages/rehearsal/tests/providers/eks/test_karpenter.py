@@ -27,6 +27,7 @@ from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, PODS, eventual
 from rehearsal.cluster.api import Object
 from rehearsal.simulation import NO_NODE
 from tests.components import eks_specs
+from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
@@ -179,14 +180,7 @@ def test_a_machine_whose_role_is_not_let_in_makes_no_node(sandbox: KarpenterSand
         store.put(record)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"settings": {"clusterName": "other"}}, "unauthorized to call ec2:CreateLaunchTemplate"),
-        ({"serviceAccount": {"name": "nobody"}}, "credentials"),
-        ({"controller": {"image": {"tag": "1.14.0", "digest": ""}}}, "has version 1.14.1"),
-    ],
-)
+@cases
 def test_what_the_installation_lacks(sandbox: KarpenterSandbox, values: dict[str, Any], message: str) -> None:
     sandbox.release("karpenter", {**values, "strategy": {"rollingUpdate": None, "type": "Recreate"}}, wait=False)
     try:

@@ -72,16 +72,6 @@ def in_network(google: gke.Google, gateway: dict[str, Any] | None, *, private_ac
 
 
 ALL: dict[str, Any] = {}
-PRIMARY = {"subnetworks": [{"name": "sub", "sourceIpRangesToNats": ["PRIMARY_IP_RANGE"]}]}
-ONLY_PODS = {
-    "subnetworks": [
-        {
-            "name": "sub",
-            "sourceIpRangesToNats": ["LIST_OF_SECONDARY_IP_RANGES"],
-            "secondaryIpRangeNames": ["pods"],
-        }
-    ]
-}
 OTHER = {"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES", "subnetworks": None}
 
 
@@ -95,14 +85,7 @@ def test_private_nodes_have_one_way_out_at_least(
     in_network(google, gateway, private_access=private_access, nodes=nodes)
 
 
-@pytest.mark.parametrize(
-    ("gateway", "private_access", "because"),
-    [
-        (None, False, "neither Private Google Access nor Cloud NAT for its primary range"),
-        (ONLY_PODS, False, "neither Private Google Access nor Cloud NAT for its primary range"),
-        (PRIMARY, True, "but not its range 'pods'"),
-    ],
-)
+@cases
 def test_private_nodes_without_a_way_out_do_not_register(
     google: gke.Google, gateway: dict[str, Any] | None, private_access: bool, because: str
 ) -> None:

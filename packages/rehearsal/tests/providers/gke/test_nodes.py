@@ -13,6 +13,7 @@ from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.gke.system import system_objects
 from rehearsal.providers.values import at
 from rehearsal.simulation import SimulatedNodeGroup
+from tests.tables import cases
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 ACCELERATOR = "cloud.google.com/gke-accelerator"
@@ -105,25 +106,13 @@ def test_a_cluster_brings_its_system_pods(google: Google) -> None:
     assert {"kube-dns", "metrics-server", "konnectivity-agent", "fluentbit-gke", "kube-proxy", "pdcsi-node"} <= names
 
 
-@pytest.mark.parametrize(
-    ("changes", "there", "not_there"),
-    [
-        ({}, {"kube-proxy", "collector", "gmp-operator", "dcgm-exporter"}, {"anetd"}),
-        ({"datapathProvider": "ADVANCED_DATAPATH"}, {"anetd"}, {"kube-proxy"}),
-        (
-            {"monitoringConfig": {"managedPrometheus": {"enabled": False}}},
-            set(),
-            {"collector", "gmp-operator", "dcgm-exporter"},
-        ),
-        ({"monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS"]}}, {"collector"}, {"dcgm-exporter"}),
-        ({"monitoringConfig": {"enableComponents": ["DCGM"]}}, {"dcgm-exporter"}, set()),
-        ({"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}}, {"filestore-node"}, set()),
-    ],
-)
-def test_what_a_cluster_is_asked_for_brings_its_pods(changes: Properties, there: set[str], not_there: set[str]) -> None:
+@cases
+def test_what_a_cluster_is_asked_for_brings_its_pods(
+    changes: Properties, there: list[str], not_there: list[str]
+) -> None:
     names = {item["metadata"]["name"] for item in system_objects(cluster(**changes))}
-    assert there <= names
-    assert not names & not_there
+    assert names.issuperset(there)
+    assert names.isdisjoint(not_there)
 
 
 def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -35,19 +36,9 @@ KUBECONFIG = {
 }
 
 
-@pytest.mark.parametrize(
-    ("type", "inputs", "kind"),
-    [
-        ("kubernetes:core/v1:Pod", {}, Kind("v1", "Pod")),
-        ("kubernetes:apps/v1:Deployment", {"kind": "Deployment"}, Kind("apps/v1", "Deployment")),
-        ("kubernetes:example.com/v1:Widget", {"apiVersion": "example.com/v1"}, Kind("example.com/v1", "Widget")),
-        ("kubernetes:core/v1:NodePatch", {"kind": "Node"}, Kind("v1", "Node", patch=True)),
-        ("kubernetes:example.com/v1:DispatchPatch", {"kind": "DispatchPatch"}, Kind("example.com/v1", "DispatchPatch")),
-        ("kubernetes:example.com/v1:AllowList", {"spec": {}}, Kind("example.com/v1", "AllowList")),
-    ],
-)
-def test_types_name_kinds(type: str, inputs: Properties, kind: Kind) -> None:
-    assert kind_of(type, inputs) == kind
+@cases
+def test_types_name_kinds(type: str, inputs: Properties, kind: list[Any]) -> None:
+    assert kind_of(type, inputs) == Kind(*kind)
 
 
 @cases

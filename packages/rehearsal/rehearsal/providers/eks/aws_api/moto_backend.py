@@ -37,12 +37,13 @@ def forget() -> None:
 
 
 def regions(account_id: str) -> tuple[str, ...]:
-    """The regions in which an account has been used."""
-    if "moto.ec2.models" not in sys.modules:
+    """The regions in which an account has used any service; ``aws`` stands for services without regions."""
+    if "moto.core.base_backend" not in sys.modules:
         return ()
-    from moto.ec2.models import ec2_backends
+    from moto.core.base_backend import BackendDict
 
-    return tuple(ec2_backends[account_id])
+    used = [each for each in BackendDict._instances if account_id in each]  # pyright: ignore[reportPrivateUsage]
+    return tuple(dict.fromkeys(region for each in used for region in each[account_id]))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import pytest
 from packages.rehearsal.tests.providers.eks import account as eks
 from rehearsal.providers.eks.base.supply import CapacityReservation, Supply
 from rehearsal.providers.eks.resources.events import REBALANCE, deliver, spot_interruption
+from tests.tables import cases
 
 MINE = CapacityReservation("cr-0123456789abcdef0", "g4dn.xlarge", "us-west-2a", 2)
 OTHER = CapacityReservation("cr-0123456789abcdef1", "g4dn.xlarge", "us-west-2b", 3)
@@ -99,19 +100,7 @@ def test_a_warning_arrives_as_eventbridge_writes_it(amazon: eks.Amazon) -> None:
     assert event["detail"] == {"instance-id": "i-1", "instance-action": "terminate"}
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"pattern": {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Interruption Warning"]}},
-        {"pattern": {"source": ["aws.health"]}},
-        {"policy": ()},
-        {"policy": ({**SEND, "Principal": {"Service": "sns.amazonaws.com"}},)},
-        {"policy": ({**SEND, "Condition": {"ArnEquals": {"aws:SourceArn": "arn:aws:events:*:*:rule/other"}}},)},
-        {"policy": (SEND, {**TLS_ONLY, "Condition": {}})},
-        {"target": ""},
-        {"target": ARN + "-other"},
-    ],
-)
+@cases
 def test_one_wrong_word_and_nobody_hears_of_it(amazon: eks.Amazon, wrong: dict[str, Any]) -> None:
     url = declare(amazon, **wrong)
     assert spot_interruption(amazon.account, "i-1") == []

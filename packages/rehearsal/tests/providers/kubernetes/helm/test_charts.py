@@ -11,6 +11,7 @@ import pytest
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
 from rehearsal.providers.kubernetes.helm.charts import FOLDER, ChartError, LocalChart, locate
 from rehearsal.tools.modules import KARPENTER_AWS
+from tests.tables import cases
 
 KARPENTER, DEFINITIONS = KARPENTER_AWS.charts
 NUMBER = KARPENTER_AWS.stamped("{number}", KARPENTER.module)
@@ -78,17 +79,7 @@ def test_a_folder_of_the_user_comes_before_the_tools(users: Path, tools: Path, t
         locate({**release, "version": "1.0.1"}, tools)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "property", "message"),
-    [
-        ({"chart": "redis", "version": "20.1"}, "chart", r"redis 20\.1 is not here.*CHARTS=DIR.*redis-20\.1\.tgz"),
-        ({"chart": "oci://example.org/web", "version": "1"}, "chart", f"It carries {KARPENTER.published}"),
-        ({"chart": KARPENTER.published, "version": "1.8.8"}, "version", f"{NUMBER}, not 1.8.8: write {NUMBER}"),
-        ({"chart": KARPENTER.published}, "version", "set version"),
-        ({"chart": "./nothing"}, "chart", "there is no chart in /.*/nothing"),
-        ({"chart": "/nothing"}, "chart", "there is no chart in /nothing"),
-    ],
-)
+@cases
 def test_what_is_not_here_is_named_with_what_to_do(
     inputs: dict[str, Any], property: str, message: str, tools: Path
 ) -> None:
