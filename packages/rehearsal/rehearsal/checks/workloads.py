@@ -145,10 +145,8 @@ def _with_all_devices(timeline: Timeline, one: Submitted, expect: RunsOn) -> tup
     if len(pods) < 2 or any(pod.running is None for pod in pods):
         return False, f"{one.submission.workload} never ran as a whole: {why(timeline, one)}"
     nodes = {node.name: node for pod in pods if (node := timeline.node_of(pod)) and node.pool in expect.pools}
-    asked, offered = (
-        [pod.requests.get(device, 0) for pod in pods],
-        [n.allocatable.get(device, 0) for n in nodes.values()],
-    )
+    asked = [int(pod.requests.get(device, 0)) for pod in pods]
+    offered = [int(node.allocatable.get(device, 0)) for node in nodes.values()]
     return min(asked) > 0 and asked == offered, f"workers with {asked} {device}, on nodes with {offered}"
 
 
