@@ -1,44 +1,34 @@
-"""How a cloud writes names, IDs and principals in a stack file."""
+"""How a cloud writes names, IDs and principals in a stack file: the forms of ``forms.yaml``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic.alias_generators import to_snake
 
+from components.settings.limits.table import entries
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 
 
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """The form of the texts at ``keys``, paths in a stack file; ``[]`` stands for each entry of a list.
+def problems(
+    settings: Settings, section: str = "", known: Mapping[str, re.Pattern[str]] | None = None
+) -> Iterator[Problem]:
+    """Texts of another form, in the whole file or in one section; a key that is left out is of any.
 
-    ``written`` matches a whole text; ``is_not`` says what another text is not. If its group ``region`` is there, it
-    must be the cluster's. ``remedy``, and ``elsewhere`` for a text of another region, may contain ``{region}``.
+    ``known`` are the patterns that ``forms.yaml`` only names.
     """
-
-    keys: tuple[str, ...]
-    written: re.Pattern[str]
-    is_not: str
-    remedy: str
-    elsewhere: str = ""
-
-
-def problems(settings: Settings, forms: Sequence[Form]) -> Iterator[Problem]:
-    """Texts of another form; a key that is left out is of any."""
     region = settings.region
-    for form in forms:
-        for path, text in (each for key in form.keys for each in _texts(settings, key)):
-            match = form.written.fullmatch(text)
+    for key, form in entries("forms", settings.cloud):
+        for path, text in _texts(settings, key) if key.startswith(section) else ():
+            match = re.fullmatch(form.get("written") or (known or {})[form["known"]], text)
             if match is None:
-                yield Problem(path, f"'{text}' is not {form.is_not}", form.remedy.replace("{region}", region))
+                yield Problem(path, f"'{text}' is not {form['is_not']}", form["remedy"].replace("{region}", region))
             elif (its := match.groupdict().get("region", region)) != region:
                 needs = f"{settings.cloud.upper()} needs one in the cluster's region, {region}"
-                yield Problem(path, f"the key is in {its}, but {needs}", form.elsewhere.replace("{region}", region))
+                yield Problem(path, f"the key is in {its}, but {needs}", form["elsewhere"].replace("{region}", region))
 
 
 def _texts(of: Any, key: str, before: str = "") -> Iterator[tuple[str, str]]:
@@ -46,8 +36,8 @@ def _texts(of: Any, key: str, before: str = "") -> Iterator[tuple[str, str]]:
     step, _, rest = key.partition(".")
     name = step.removesuffix("[]")
     value, path = getattr(of, to_snake(name)), f"{before}{name}"
-    entries = enumerate(value) if step.endswith("[]") else ((None, value),)
-    for number, entry in entries:
+    listed = enumerate(value) if step.endswith("[]") else ((None, value),)
+    for number, entry in listed:
         where = path if number is None else f"{path}[{number}]"
         if rest and entry is not None:
             yield from _texts(entry, rest, f"{where}.")

@@ -1,4 +1,4 @@
-"""The one reader of ``refused.yaml``: settings that a cloud does not support, whatever else the stack file says."""
+"""The one reader of ``refused.yaml`` and ``forms.yaml``: rules about single keys of a stack file, cloud by cloud."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import yaml
 
@@ -29,11 +30,16 @@ class Row:
 @cache
 def rows(cloud: str) -> tuple[Row, ...]:
     """The rows of a cloud."""
-    text = (files("components.settings.limits") / "refused.yaml").read_text(encoding="utf-8")
+    return tuple(Row(key=key, **fields) for key, fields in entries("refused", cloud))
+
+
+@cache
+def entries(table: str, cloud: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The keys in a table of a cloud, each with the other fields of its entry; ``{cloud}`` is its name in capitals."""
+    text = (files("components.settings.limits") / f"{table}.yaml").read_text(encoding="utf-8")
     return tuple(
-        Row(key=key, **fields)
+        (key, {name: value for name, value in entry.items() if name not in ("of", "keys")})
         for entry in yaml.safe_load(text.replace("{cloud}", cloud.upper()))
         if cloud in entry["of"]
-        for fields in [{name: value for name, value in entry.items() if name not in ("of", "keys")}]
         for key in entry["keys"]
     )
