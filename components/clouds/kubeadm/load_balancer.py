@@ -1,15 +1,15 @@
 """Addresses for Services of type LoadBalancer: MetalLB in layer 2 mode, where no cloud has load balancers.
 
-A worker answers ARP for each Service's address: https://metallb.io/concepts/layer2/. The chart's values:
-https://github.com/metallb/metallb/blob/v0.15.3/charts/metallb/values.yaml
+A worker answers ARP for each Service's address: https://metallb.io/concepts/layer2/.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 from components.clouds.base import AdminObjects
-from components.resources import Chart
+from components.resources import Chart, documents
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import ROLE_LABEL
 
@@ -28,25 +28,10 @@ def load_balancer(objects: AdminObjects, addresses: str) -> None:
     # Its speakers are in the machines' network and send ARP.
     labels = {"pod-security.kubernetes.io/enforce": "privileged"}
     space = objects.objects.namespace(CHART.namespace, objects.parent, labels=labels)
-    inputs = {**CHART.where, "values": values()}
+    (values,) = documents(Path(__file__).with_name("metallb-values.yaml"), admin={ROLE_LABEL: "admin"})
+    inputs = {**CHART.where, "values": values}
     installed = objects.objects.helm_release(CHART.name, inputs, objects.parent, space, objects.admin_pool)
     pool = manifest(_API, "IPAddressPool", _NAME, CHART.namespace, spec={"addresses": [addresses]})
     layer2 = manifest(_API, "L2Advertisement", _NAME, CHART.namespace, spec={"ipAddressPools": [_NAME]})
     declared = objects.declare("load-balancer-range", pool, installed)
     objects.declare("load-balancer-layer2", layer2, declared)
-
-
-def values() -> dict[str, Any]:
-    """The chart's values: no BGP, the controller on the admin pool, a speaker on every machine whatever its taints."""
-    return {
-        "controller": {
-            "nodeSelector": {ROLE_LABEL: "admin"},
-            "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
-        },
-        "speaker": {
-            "frr": {"enabled": False},
-            "tolerations": [{"operator": "Exists"}],
-            "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
-        },
-        "frrk8s": {"enabled": False},
-    }
