@@ -8,9 +8,16 @@ from datetime import date
 from typing import Any
 
 from components.cluster import Cluster, ClusterArgs
-from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.node_pool import (
+    AdminPool,
+    AdminPoolArgs,
+    ClusterAutoscaler,
+    ClusterAutoscalerArgs,
+    CpuNodePool,
+    GpuNodePool,
+    NodePoolArgs,
+)
 from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance

@@ -14,11 +14,10 @@ from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, 
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import log_group
 from components.clouds.eks.encryption import secrets_key
-from components.clouds.eks.endpoint import vpc_config
+from components.clouds.eks.endpoint import ProviderLogin, kubeconfig, vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
-from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
 from components.clouds.eks.version import cluster_minor

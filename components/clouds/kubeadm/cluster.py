@@ -11,8 +11,7 @@ import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, Subject
 from components.clouds.kubeadm import add_ons, machines
-from components.clouds.kubeadm.context import Context
-from components.clouds.kubeadm.load_balancer import load_balancer
+from components.clouds.kubeadm.machines import Context
 from components.clouds.machines_plugin import MachinesProvider
 from components.settings import Settings
 from components.settings.own.resolved import OwnMachines
@@ -84,7 +83,7 @@ class KubeadmCluster(CloudCluster):
             add_ons.flannel(objects, self._own.pod_cidr)
         add_ons.local_path(objects)
         if self._own.load_balancer_range is not None:
-            load_balancer(objects, self._own.load_balancer_range)
+            add_ons.load_balancer(objects, self._own.load_balancer_range)
 
 
 def out_of_support(own: OwnMachines, day: date) -> Iterator[str]:

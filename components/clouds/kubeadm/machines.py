@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
-from components.clouds.kubeadm import configuration
-from components.clouds.kubeadm.context import Context
-from components.clouds.kubeadm.load_balancer import FIREWALL_PORTS
+from components.clouds.kubeadm.add_ons import FIREWALL_PORTS
 from components.clouds.machines_plugin import declare
-from components.resources import CustomResource
+from components.resources import CustomResource, documents
+from components.settings import Settings
 from components.settings.own.resolved import OwnMachines
 from components.settings.own.sections import MachineSetting, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES, Repository
@@ -21,6 +23,19 @@ from facts.concepts.pool import Pool
 USERS: Final = "gpucluster:users"
 """The user of the output ``kubeconfig``, and the group of its certificate."""
 
+_HERE: Final = Path(__file__).parent
+_AUDIT_POLICY: Final = "/etc/kubernetes/gpucluster/audit.yaml"
+"""The plugin mounts its folder into the API server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What the machines of a stack share; ``options`` have the cluster as parent, and the plugin's provider."""
+
+    settings: Settings
+    own: OwnMachines
+    options: pulumi.ResourceOptions
+
 
 def preflight(context: Context, name: str) -> CustomResource:
     """All machines, which are looked at together before anything changes on one of them."""
@@ -29,7 +44,7 @@ def preflight(context: Context, name: str) -> CustomResource:
     checked = [
         {
             "machine": machine_input(machine),
-            "role": _role(pool),
+            "role": "controlPlane" if pool.role == "admin" else "worker",
             "gpus": pool.gpus_per_node if own.driver.get(pool.name) else 0,
             **_driver(own, pool),
         }
@@ -52,7 +67,13 @@ def control_plane(context: Context, name: str, after: pulumi.Resource) -> Custom
     own = context.own
     inputs = {
         **_plane(context, own.control_plane),
-        "kubeadm": configuration.control_plane(context.settings.cluster_name, own),
+        "kubeadm": documents(
+            _HERE / "kubeadm.yaml",
+            cluster=context.settings.cluster_name,
+            pods=own.pod_cidr,
+            services=own.service_cidr,
+            audit=_AUDIT_POLICY,
+        ),
         "user": {"name": USERS, "groups": [USERS]},
     }
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[after]))
@@ -113,9 +134,10 @@ def machine_input(machine: MachineSetting) -> dict[str, Any]:
 
 def _plane(context: Context, machine: MachineSetting) -> dict[str, Any]:
     """What all control planes have; what differs between them would be an API server that answers otherwise."""
+    (audit_policy,) = documents(_HERE / "audit-policy.yaml")
     return {
         **_node(context, machine, context.settings.admin_pool),
-        "files": configuration.files(),
+        "files": [{"path": _AUDIT_POLICY, "content": json.dumps(audit_policy, indent=1) + "\n"}],
         "encryptSecrets": True,
         # System pods run on it too.
         "schedulable": True,
@@ -174,7 +196,3 @@ def _source(source: PackageSource | Repository) -> dict[str, Any]:
     keys = source.keys if isinstance(source, Repository) else {}
     others = {name: {"keyUrl": key, "keyFingerprint": fingerprint} for name, (key, fingerprint) in keys.items()}
     return {**signed, "keys": others} if others else signed
-
-
-def _role(pool: Pool) -> str:
-    return "controlPlane" if pool.role == "admin" else "worker"
