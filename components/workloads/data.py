@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pulumi
@@ -11,9 +12,27 @@ import pulumi
 from components.clouds.base import Bucket, Reach
 from components.cluster import Cluster
 from components.resources import documents
-from components.workloads.args import WorkloadArgs
+from components.settings.workloads import Workloads
 from facts.concepts.kubernetes import manifest
 from facts.concepts.offer import SHARED_CLAIM
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadArgs:
+    """A part of the ``workloads`` of ``cluster``, which the stack file has.
+
+    ``namespaces`` are those that the program declares for users' pods, by name. Tools wait for ``after``: the admin
+    pool, with the default StorageClass.
+    """
+
+    cluster: Cluster
+    namespaces: Mapping[str, pulumi.Resource] = field(default_factory=dict)
+    after: tuple[pulumi.Resource, ...] = ()
+
+    @property
+    def workloads(self) -> Workloads:
+        """The section of the stack file."""
+        return self.cluster.settings.workloads
 
 
 class CheckpointBucket(pulumi.ComponentResource):

@@ -16,7 +16,6 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.workloads import Workloads
 from components.users import people_namespace
-from components.workloads.args import WorkloadArgs
 from components.workloads.data import (
     CheckpointBucket,
     ContainerRegistry,
@@ -24,6 +23,7 @@ from components.workloads.data import (
     PodIdentityArgs,
     PullRights,
     SharedVolume,
+    WorkloadArgs,
 )
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import QUEUE

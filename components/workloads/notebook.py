@@ -14,8 +14,8 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
 from components.users import open_tool
-from components.workloads.args import WorkloadArgs
 from components.workloads.charts import password, release, values_in
+from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
     GPU_RESOURCE,

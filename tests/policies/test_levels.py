@@ -13,9 +13,9 @@ from policies import config, exemptions
 from policies.config import ConfigError, main
 from policies.exemptions import Exemption, parse, today_utc
 from policies.exemptions import problems as exemption_problems
+from policies.judging import tags_of
 from policies.levels import Configured, lowered_levels, problems
 from policies.pack import EXEMPTED, Gate
-from policies.readers.tags import tags_of
 from tests.policies.test_pack import NODE_POOL, Session, output
 from tests.tables import cases
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
+from components.clouds.data_lookup import look_up
 from components.clouds.declare import eks as declare
-from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools, storage
+from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools
 from components.clouds.eks.context import Context
-from components.clouds.eks.control_plane_logs import log_group
 from components.clouds.eks.encryption import secrets_key
-from components.clouds.eks.endpoint import ProviderLogin, kubeconfig, vpc_config
+from components.clouds.eks.endpoint import kubeconfig, vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
@@ -134,7 +134,7 @@ class EksCluster(CloudCluster):
     def basics(self, objects: AdminObjects) -> None:
         """An encrypted class of our own."""
         key = self._context.settings.security.disk_key
-        objects.declare("", storage.default_class(key), objects.admin_pool)
+        objects.declare("", addons.default_class(key), objects.admin_pool)
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Cluster-autoscaler for node groups, or Karpenter with pools of its own, on the admin pool."""
@@ -176,7 +176,7 @@ def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.O
     )
 
 
-def _login() -> ProviderLogin:
+def _login() -> dict[str, str]:
     """The provider's own keys of the stack file: https://www.pulumi.com/registry/packages/aws/installation-configuration/"""
     provider = pulumi.Config("aws")
     roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
@@ -185,7 +185,8 @@ def _login() -> ProviderLogin:
             f"aws:assumeRoles: {len(roles)} roles in a chain, but a kubeconfig supports one. "
             "Write the last one, and configure the others as a profile (aws:profile)."
         )
-    return ProviderLogin(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
+    profile = provider.get("profile")
+    return {**({"profile": profile} if profile else {}), **({"role": str(roles[0]["roleArn"])} if roles else {})}
 
 
 def _inputs(
@@ -214,3 +215,30 @@ def _inputs(
         "deletionProtection": settings.security.deletion_protection,
         "tags": dict(settings.labels),
     }
+
+
+def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bool) -> CustomResource:
+    """The log group, declared before the cluster: otherwise EKS creates one without a retention time.
+    https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
+
+    EKS writes late logs after a cluster was deleted and recreates the group, so that a ``new`` cluster of the same name
+    finds one: https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2763. It is imported as it
+    is; the next update sets tags and retention.
+    """
+    log_group_name = f"/aws/eks/{settings.cluster_name}/cluster"
+    options = pulumi.ResourceOptions(parent=parent)
+    if new and log_group_name in _existing(log_group_name, parent):
+        retained = pulumi.ResourceOptions(import_=log_group_name, ignore_changes=["retentionInDays", "tags"])
+        options = pulumi.ResourceOptions.merge(options, retained)
+    return declare(
+        "aws:cloudwatch/logGroup:LogGroup",
+        f"{name}-control-plane-logs",
+        {"name": log_group_name, "retentionInDays": settings.control_plane_log_days, "tags": dict(settings.labels)},
+        options,
+    )
+
+
+def _existing(prefix: str, parent: pulumi.Resource) -> list[str]:
+    """Names of the log groups with this prefix."""
+    log_groups = look_up("aws:cloudwatch/getLogGroups:getLogGroups", {"logGroupNamePrefix": prefix}, parent)
+    return list(log_groups["logGroupNames"])

@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -67,18 +67,11 @@ def vpc_config(
     return {**config, "securityGroupIds": [group.id]}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProviderLogin:
-    """The provider's identity, if the stack file sets one: an AWS ``profile``, the ARN of a ``role``."""
-
-    profile: str | None = None
-    role: str | None = None
-
-
-def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str, login: ProviderLogin) -> str:
+def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str, login: Mapping[str, str]) -> str:
     """A kubeconfig, as JSON (which is YAML); ``endpoint`` is a URL.
 
-    Only who made a cluster has rights in it at first, so tokens are those of the provider's own ``login``:
+    Only who made a cluster has rights in it at first, so tokens are those of the provider's own ``login``, the
+    ``profile`` and the ARN of the ``role`` that the stack file sets:
     https://github.com/pulumi/pulumi-eks/issues/669.
     https://docs.aws.amazon.com/eks/latest/userguide/create-kubeconfig.html
     """
@@ -89,8 +82,8 @@ def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str
         *("--cluster-name", cluster_name),
         *("--region", region),
         *("--output", "json"),
-        *(("--role-arn", login.role) if login.role else ()),
+        *(("--role-arn", login["role"]) if "role" in login else ()),
     ]
     hint = "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/"
-    profile = {"env": [{"name": "AWS_PROFILE", "value": login.profile}]} if login.profile else {}
+    profile = {"env": [{"name": "AWS_PROFILE", "value": login["profile"]}]} if "profile" in login else {}
     return document(context, cluster, plugin_user("aws", arguments, hint, **profile))

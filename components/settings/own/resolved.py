@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from components.settings.limits import table
+from components.settings.limits import keys
 from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import MachineSetting, OwnStackFile, Packages, Ssh
 from components.settings.problems import Problem
@@ -103,7 +103,7 @@ def without_refused(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Proble
     ]
     pools += [(f"{key}.", value) for key, value in listed]
     places = {"": [("", cleaned)], "pools": pools, "workloads": [("workloads.", cleaned.get("workloads"))]}
-    for row in table.rows(str(raw["cloud"])):
+    for row in keys.refused_rows(str(raw["cloud"])):
         section, _, key = row.key.rpartition(".")
         for where, entry in places.get(section, ()):
             if isinstance(entry, dict) and key in entry:

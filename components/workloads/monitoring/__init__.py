@@ -17,8 +17,8 @@ from components.resources import Chart, documents
 from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.users import open_tool
-from components.workloads.args import WorkloadArgs
 from components.workloads.charts import password, release, values_in
+from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import POOL_LABEL, Pool
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from components.settings.limits import common, forms, refused
+from components.settings.limits import common, keys
 from components.settings.limits.aks import network
 from components.settings.limits.aks.pools import pool_problems
 from components.settings.problems import Problem
@@ -35,10 +35,10 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     yield from unread
     if unread:
         return
-    yield from refused.problems(settings)
+    yield from keys.refused(settings)
     yield from _account(settings)
     yield from common.version_problems(settings)
-    yield from forms.problems(settings, known=_PATTERNS)
+    yield from keys.other_forms(settings, known=_PATTERNS)
     yield from pool_problems(settings)
     yield from _disk_key(settings)
     yield from network.range_problems(settings)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.settings.costs import support_of
-from components.settings.limits import forms, refused, windows
+from components.settings.limits import keys, windows
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
 from components.settings.problems import Problem, instead
@@ -33,12 +33,12 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     yield from unread
     if unread:
         return
-    yield from refused.problems(settings)
+    yield from keys.refused(settings)
     yield from _account(settings)
     yield from _version(settings)
     yield from network.problems(settings)
     yield from windows.problems(settings, _WINDOWS)
-    yield from forms.problems(settings)
+    yield from keys.other_forms(settings)
     yield from _node_groups(settings)
     yield from pool_problems(settings)
     yield from _addon_versions(settings)

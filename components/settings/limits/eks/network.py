@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import forms, refused
+from components.settings.limits import keys
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
@@ -32,10 +32,10 @@ def unread(settings: Settings) -> Iterator[Problem]:
     existing = settings.network.existing
     if existing is None:
         return
-    yield from forms.problems(settings, "network.existing")
+    yield from keys.other_forms(settings, "network.existing")
     if len(set(existing.subnets)) < len(existing.subnets):
         yield Problem("network.existing.subnets", "a subnet is listed twice", "Write each once")
-    yield from refused.problems(settings, "network.existing")
+    yield from keys.refused(settings, "network.existing")
 
 
 def _access(settings: Settings) -> Iterator[Problem]:

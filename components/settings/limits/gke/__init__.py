@@ -9,7 +9,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common, forms, refused, windows
+from components.settings.limits import common, keys, windows
 from components.settings.limits.gke.pools import pool_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
@@ -33,12 +33,12 @@ _CLASS_LABEL: Final = "cloud.google.com/compute-class"
 
 def refusals(settings: Settings) -> Iterator[Problem]:
     """The settings that GKE does not support."""
-    yield from refused.problems(settings)
+    yield from keys.refused(settings)
     yield from common.version_problems(settings)
     yield from common.partition_problems(settings, "; or timeSharing: {clientsPerGpu: 2}")
     yield from _labels(settings)
     yield from _resource_labels(settings)
-    yield from forms.problems(settings, known={"network": EXISTING_NETWORK})
+    yield from keys.other_forms(settings, known={"network": EXISTING_NETWORK})
     yield from _data_key(settings)
     yield from _people(settings)
     yield from windows.problems(settings, _windows(settings))
