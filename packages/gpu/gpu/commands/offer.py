@@ -42,25 +42,13 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     console.print(table)
 
 
-def request_of(
-    *,
-    gpus: int,
-    gpu: str | None,
-    memory: str | None,
-    cpus: str | None,
-    disk: str | None,
-    spot: bool | None,
-    workers: int = 1,
-) -> PodRequest:
-    """The options as a request. Raises AskError."""
+def request_of(*, memory: str | None, cpus: str | None, disk: str | None, **same: Any) -> PodRequest:
+    """The options as a request; ``same`` are those that a request calls and writes the same. Raises AskError."""
     return PodRequest(
-        gpus=gpus,
-        gpu=gpu,
         memory_mib=mebibytes("--memory", memory) if memory else 0,
         milli_cpu=millicores("--cpus", cpus) if cpus else 0,
         disk_mib=mebibytes("--disk", disk) if disk else 0,
-        spot=spot,
-        workers=workers,
+        **same,
     )
 
 
