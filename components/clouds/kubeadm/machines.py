@@ -123,13 +123,7 @@ def _driver(own: OwnMachines, pool: Pool) -> dict[str, str]:
 
 def machine_input(machine: MachineSetting) -> dict[str, Any]:
     """A machine as the plugin takes it."""
-    own = {"user": machine.user, "port": machine.port}
-    return {
-        "name": machine.name,
-        "address": machine.address,
-        "hostKey": machine.host_key,
-        **{key: value for key, value in own.items() if value is not None},
-    }
+    return machine.model_dump(by_alias=True, exclude_none=True)
 
 
 def _plane(context: Context, machine: MachineSetting) -> dict[str, Any]:
