@@ -59,13 +59,12 @@ def package_schema() -> dict[str, Any]:
 
 def _keys(section: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: {**_type(each), "description": f"{each['description']}{_choices(each)}"}
+        key: {
+            **_type(each),
+            "description": each["description"] + (f" ({', '.join(each['enum'])})" if "enum" in each else ""),
+        }
         for key, each in section["properties"].items()
     }
-
-
-def _choices(key: Mapping[str, Any]) -> str:
-    return f" ({', '.join(key['enum'])})" if "enum" in key else ""
 
 
 def _type(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,7 +101,9 @@ class AksCluster(CloudCluster):
                 parent=parent,
                 depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
-                ignore_changes=_ignored_changes(settings),
+                # Another way out would cut the connections of running jobs: a cluster keeps the one that the existing
+                # subnet had when it was made.
+                ignore_changes=[] if settings.network.existing is None else ["networkProfile.outboundType"],
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["name"],
@@ -179,12 +181,6 @@ def _endpoint_and_authority(context: Context, parent: pulumi.Resource) -> pulumi
         pulumi.InvokeOutputOptions(parent=parent, depends_on=[context.control_plane]),
     )
     return answer.apply(lambda answer: endpoint(answer["kubeconfigs"]))
-
-
-def _ignored_changes(settings: Settings) -> list[str]:
-    """Another way out would cut the connections of running jobs: a cluster keeps the one that the existing subnet had
-    when it was made."""
-    return [] if settings.network.existing is None else ["networkProfile.outboundType"]
 
 
 def _inputs(

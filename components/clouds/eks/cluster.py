@@ -78,6 +78,7 @@ class EksCluster(CloudCluster):
             ),
             outputs=["endpoint", "certificateAuthority", "identities"],
         )
+        scales_groups = settings.autoscaler == "cluster-autoscaler"
         self._context = Context(
             settings=settings,
             account=account,
@@ -85,7 +86,8 @@ class EksCluster(CloudCluster):
             node_role=nodes,
             control_plane=self.resource,
             minor=minor,
-            groups=_groups(settings, exists, parent),
+            # With Karpenter no autoscaler changes the admin pool, its only group.
+            groups=RunningGroups(settings.cluster_name, exists, parent) if scales_groups else None,
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
         self.authority = self.resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
@@ -109,7 +111,10 @@ class EksCluster(CloudCluster):
             "publicSubnetIds": list(network.public_subnets.values()),
             "clusterSecurityGroupId": self._context.security_group,
             "nodeRoleArns": [context.node_role.arn, *own],
-            "oidcIssuerUrl": self.resource.output("identities").apply(_issuer),
+            # https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html
+            "oidcIssuerUrl": self.resource.output("identities").apply(
+                lambda known: str(known[0]["oidcs"][0]["issuer"])
+            ),
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
@@ -142,18 +147,6 @@ class EksCluster(CloudCluster):
             return Karpenter(self._context, pools, objects)
         cluster_autoscaler.declare(self._context, pools, objects)
         return self
-
-
-def _issuer(identities: Sequence[Mapping[str, Any]]) -> str:
-    """The OIDC issuer of service account tokens: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
-    return str(identities[0]["oidcs"][0]["issuer"])
-
-
-def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:
-    """``None`` with Karpenter: no autoscaler changes the admin pool, its only group."""
-    if settings.autoscaler != "cluster-autoscaler":
-        return None
-    return RunningGroups(settings.cluster_name, exists, parent)
 
 
 def _refuse_unreachable() -> None:
@@ -227,7 +220,8 @@ def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bo
     """
     log_group_name = f"/aws/eks/{settings.cluster_name}/cluster"
     options = pulumi.ResourceOptions(parent=parent)
-    if new and log_group_name in _existing(log_group_name, parent):
+    find = ("aws:cloudwatch/getLogGroups:getLogGroups", {"logGroupNamePrefix": log_group_name}, parent)
+    if new and log_group_name in look_up(*find)["logGroupNames"]:
         retained = pulumi.ResourceOptions(import_=log_group_name, ignore_changes=["retentionInDays", "tags"])
         options = pulumi.ResourceOptions.merge(options, retained)
     return declare(
@@ -236,9 +230,3 @@ def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bo
         {"name": log_group_name, "retentionInDays": settings.control_plane_log_days, "tags": dict(settings.labels)},
         options,
     )
-
-
-def _existing(prefix: str, parent: pulumi.Resource) -> list[str]:
-    """Names of the log groups with this prefix."""
-    log_groups = look_up("aws:cloudwatch/getLogGroups:getLogGroups", {"logGroupNamePrefix": prefix}, parent)
-    return list(log_groups["logGroupNames"])

@@ -24,7 +24,8 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     offer = cluster.offer()
     nodes = nodes_up(cluster)
     if json:
-        print_json([_pool_json(pool, nodes) for pool in offer.pools])
+        counts = {pool.name: None if nodes is None else nodes.get(pool.name, 0) for pool in offer.pools}
+        print_json([{**_in_camel_case(asdict(pool)), "nodes": counts[pool.name]} for pool in offer.pools])
         return
     console = out()
     console.print(f"{offer.cluster} ({offer.cloud}, {offer.region}), stack {offer.stack}")
@@ -131,13 +132,5 @@ def _start(fit: Fit, nodes: Mapping[str, int] | None) -> str:
     return "no node up, provisioning takes some minutes"
 
 
-def _pool_json(pool: PoolOffer, nodes: Mapping[str, int] | None) -> dict[str, Any]:
-    return {
-        **{_camel(name): value for name, value in asdict(pool).items()},
-        "nodes": None if nodes is None else nodes.get(pool.name, 0),
-    }
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(each.capitalize() for each in others)
+def _in_camel_case(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name[:1] + name.title().replace("_", "")[1:]: value for name, value in fields.items()}
