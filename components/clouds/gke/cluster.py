@@ -73,18 +73,15 @@ class GkeCluster(CloudCluster):
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """IDs for databases, file stores and peerings of the network."""
+        settings = self._context.settings
+        place = f"projects/{settings.project}/locations/{location(settings)}/clusters"
         return {
             "network": self._network.network,
             "subnetwork": self._network.subnetwork,
             "nodeServiceAccount": self._context.node_account,
-            "oidcIssuerUrl": self._issuer(),
+            # https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes
+            "oidcIssuerUrl": self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}"),
         }
-
-    def _issuer(self) -> pulumi.Output[str]:
-        """The OIDC issuer of service account tokens: https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes"""
-        settings = self._context.settings
-        place = f"projects/{settings.project}/locations/{location(settings)}/clusters"
-        return self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}")
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role; all others wait for the admin pool."""
