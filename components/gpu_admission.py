@@ -97,11 +97,7 @@ def manifests(
     if not ends_running_pods:
         validations = [validation for validation in validations if validation["message"] != _EVICTION]
     return (
-        PolicyManifests(
-            suffix="placement",
-            policy=_with(placement, variables, validations),
-            binding=placement_binding,
-        ),
+        PolicyManifests(suffix="placement", policy=_with(placement, variables, validations), binding=placement_binding),
         PolicyManifests(
             suffix="isolation",
             policy=_with(isolation, variables, isolation["spec"]["validations"]),

@@ -28,11 +28,7 @@ _WHOLE, _MIG = "whole", "mig"
 
 
 def gpu_exporter(
-    pools: Sequence[Pool],
-    *,
-    driver: str | None = None,
-    strict: Collection[Image] = (),
-    by_mounts: bool = False,
+    pools: Sequence[Pool], *, driver: str | None = None, strict: Collection[Image] = (), by_mounts: bool = False
 ) -> list[GpuDaemon]:
     """A DaemonSet for whole GPUs, one for slices of them, and one for each ``strict`` image.
 

@@ -124,13 +124,7 @@ class Encryption:
 
         def grant(suffix: str, role: str, scope: pulumi.Input[str], principal: pulumi.Input[str]) -> CustomResource:
             return roles.assignment(
-                f"{name}-{suffix}",
-                settings,
-                key=suffix,
-                role=role,
-                scope=scope,
-                principal=principal,
-                opts=child,
+                f"{name}-{suffix}", settings, key=suffix, role=role, scope=scope, principal=principal, opts=child
             )
 
         if security.kms_key is not None:

@@ -127,10 +127,7 @@ def _configuration(addon: str, settings: Settings) -> Mapping[str, Any]:
     configuration = ADDONS[addon].configuration
     if addon != _EBS or not settings.tags:
         return configuration
-    return {
-        **configuration,
-        "controller": {**configuration["controller"], "extraVolumeTags": dict(settings.labels)},
-    }
+    return {**configuration, "controller": {**configuration["controller"], "extraVolumeTags": dict(settings.labels)}}
 
 
 def _declare(name: str, addon: str, context: Context, options: pulumi.ResourceOptions) -> CustomResource:
@@ -174,8 +171,7 @@ def _declare(name: str, addon: str, context: Context, options: pulumi.ResourceOp
         pulumi.ResourceOptions.merge(
             options,
             pulumi.ResourceOptions(
-                depends_on=needs,
-                custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m"),
+                depends_on=needs, custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m")
             ),
         ),
     )

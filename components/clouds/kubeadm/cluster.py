@@ -65,11 +65,7 @@ class KubeadmCluster(CloudCluster):
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """The control plane's address and the ranges of pods and services."""
         own = self._own
-        return {
-            "endpoint": self.resource.output("endpoint"),
-            "podCidr": own.pod_cidr,
-            "serviceCidr": own.service_cidr,
-        }
+        return {"endpoint": self.resource.output("endpoint"), "podCidr": own.pod_cidr, "serviceCidr": own.service_cidr}
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """The pool's machines as nodes; the admin pool is the control plane."""

@@ -100,8 +100,7 @@ def workers(
     """The machines of a pool, each a node after ``kubeadm join``; upgraded after all control planes."""
     own = context.own
     options = pulumi.ResourceOptions.merge(
-        opts,
-        pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane, *additional]),
+        opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane, *additional])
     )
     for machine in own.machines[pool.name]:
         inputs: dict[str, Any] = {

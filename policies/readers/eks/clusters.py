@@ -136,7 +136,7 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
     # Tags are for rules on the whole stack; without a template, the group itself is checked before its creation.
     "aws:eks/nodeGroup:NodeGroup": Referrer(
         refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_group_parts
-    ),
+    )
 }
 
 

@@ -89,10 +89,7 @@ def roles_among(declared: Declared, property: str, everything: Program) -> list[
     return [*roles, *givers, *(other for other in everything.of(_POLICY) if other.urn in attached)]
 
 
-READERS: Final[Mapping[str, Reader]] = {
-    ASSOCIATION: read_association,
-    _ACCOUNT: read_service_account,
-}
+READERS: Final[Mapping[str, Reader]] = {ASSOCIATION: read_association, _ACCOUNT: read_service_account}
 
 
 def roles_from(property: str) -> Referrer:
@@ -102,10 +99,7 @@ def roles_from(property: str) -> Referrer:
     )
 
 
-REFERRERS: Final[Mapping[str, Referrer]] = {
-    ASSOCIATION: roles_from("roleArn"),
-    _ACCOUNT: roles_from("metadata"),
-}
+REFERRERS: Final[Mapping[str, Referrer]] = {ASSOCIATION: roles_from("roleArn"), _ACCOUNT: roles_from("metadata")}
 
 
 def _roles(declared: Declared) -> list[Declared]:

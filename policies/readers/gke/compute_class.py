@@ -59,6 +59,4 @@ def _gpus(priority: object) -> Maybe[int]:
     return count
 
 
-READERS: Final[Mapping[str, Reader]] = {
-    "kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class,
-}
+READERS: Final[Mapping[str, Reader]] = {"kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class}

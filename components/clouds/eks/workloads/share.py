@@ -75,11 +75,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
         declare(
             "aws:efs/mountTarget:MountTarget",
             f"{name}-{zone}",
-            {
-                "fileSystemId": files.id,
-                "subnetId": context.network.private_subnets[zone],
-                "securityGroups": [group.id],
-            },
+            {"fileSystemId": files.id, "subnetId": context.network.private_subnets[zone], "securityGroups": [group.id]},
             pulumi.ResourceOptions(parent=parent),
         )
         for zone in settings.zones
