@@ -11,7 +11,7 @@ import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, Subject
 from components.clouds.kubeadm import add_ons, machines
-from components.clouds.kubeadm.machines import Context
+from components.clouds.kubeadm.machines import MachinesContext
 from components.clouds.machines_plugin import MachinesProvider
 from components.settings import Settings
 from components.settings.own.resolved import OwnMachines
@@ -37,7 +37,7 @@ class KubeadmCluster(CloudCluster):
             pulumi.warn(text, parent)
         provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
-        self._context = Context(settings=settings, own=settings.own, options=options)
+        self._context = MachinesContext(settings=settings, own=settings.own, options=options)
         checked = machines.preflight(self._context, f"{name}-preflight")
         self.resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
         self._additional = [*machines.additional_control_planes(self._context, f"{name}-control-plane", self.resource)]

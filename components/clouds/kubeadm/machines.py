@@ -29,7 +29,7 @@ _AUDIT_POLICY: Final = "/etc/kubernetes/gpucluster/audit.yaml"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
+class MachinesContext:
     """What the machines of a stack share; ``options`` have the cluster as parent, and the plugin's provider."""
 
     settings: Settings
@@ -37,7 +37,7 @@ class Context:
     options: pulumi.ResourceOptions
 
 
-def preflight(context: Context, name: str) -> CustomResource:
+def preflight(context: MachinesContext, name: str) -> CustomResource:
     """All machines, which are looked at together before anything changes on one of them."""
     settings, own = context.settings, context.own
     pools = (settings.admin_pool, *settings.pools)
@@ -62,7 +62,7 @@ def preflight(context: Context, name: str) -> CustomResource:
     return declare("Preflight", name, inputs, context.options)
 
 
-def control_plane(context: Context, name: str, after: pulumi.Resource) -> CustomResource:
+def control_plane(context: MachinesContext, name: str, after: pulumi.Resource) -> CustomResource:
     """The machine on which ``kubeadm init`` runs."""
     own = context.own
     inputs = {
@@ -81,7 +81,7 @@ def control_plane(context: Context, name: str, after: pulumi.Resource) -> Custom
     return declare("ControlPlane", name, inputs, options, outputs=outputs)
 
 
-def additional_control_planes(context: Context, name: str, first: CustomResource) -> Iterator[CustomResource]:
+def additional_control_planes(context: MachinesContext, name: str, first: CustomResource) -> Iterator[CustomResource]:
     """The other machines with a control plane; each joins the cluster of the ``first``."""
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[first]))
     for machine in context.own.control_planes[1:]:
@@ -90,7 +90,7 @@ def additional_control_planes(context: Context, name: str, first: CustomResource
 
 
 def workers(
-    context: Context,
+    context: MachinesContext,
     name: str,
     pool: Pool,
     control_plane: CustomResource,
@@ -125,7 +125,7 @@ def machine_input(machine: MachineSetting) -> dict[str, Any]:
     return machine.model_dump(by_alias=True, exclude_none=True)
 
 
-def _plane(context: Context, machine: MachineSetting) -> dict[str, Any]:
+def _plane(context: MachinesContext, machine: MachineSetting) -> dict[str, Any]:
     """What all control planes have; what differs between them would be an API server that answers otherwise."""
     (audit_policy,) = documents(_HERE / "audit-policy.yaml")
     return {
@@ -138,7 +138,7 @@ def _plane(context: Context, machine: MachineSetting) -> dict[str, Any]:
     }
 
 
-def _joins(context: Context, first: CustomResource) -> dict[str, Any]:
+def _joins(context: MachinesContext, first: CustomResource) -> dict[str, Any]:
     return {
         "controlPlane": {
             "machine": machine_input(context.own.control_plane),
@@ -153,7 +153,7 @@ def _virtual_address(own: OwnMachines) -> dict[str, Any]:
     return {} if own.virtual_address is None else {"virtualAddress": own.virtual_address}
 
 
-def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
+def _node(context: MachinesContext, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
     own = context.own
     more: dict[str, Any] = {}
     if pool.role == "admin" and own.authorized_ranges:

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 from pydantic.alias_generators import to_snake
 
 from components.settings.problems import Problem
-
-if TYPE_CHECKING:
-    from components.settings.settings import Settings
+from components.settings.settings import Settings
 
 # Key of the stack file → attribute of the settings or a pool, where it is not the key's own name.
 _ATTRIBUTES: Final[Mapping[str, str]] = {
@@ -120,3 +119,21 @@ def _texts(of: Any, key: str, before: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(entry, rest, f"{where}.")
         elif not rest:
             yield from ((where, text) for text in ([entry] if isinstance(entry, str) else entry or ()))
+
+
+def without_refused(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The file without the keys that ``refused.yaml`` has for its ``cloud``, and a problem for each."""
+    cleaned, problems = deepcopy(dict(raw)), []
+    listed = [(key, cleaned.get(key)) for key in ("adminPool", "gpuPools", "cpuPools")]
+    pools = [
+        (f"{key}[{i}].", entry) for key, value in listed if isinstance(value, list) for i, entry in enumerate(value)
+    ]
+    pools += [(f"{key}.", value) for key, value in listed]
+    places = {"": [("", cleaned)], "pools": pools, "workloads": [("workloads.", cleaned.get("workloads"))]}
+    for row in refused_rows(str(raw["cloud"])):
+        section, _, key = row.key.rpartition(".")
+        for where, entry in places.get(section, ()):
+            if isinstance(entry, dict) and key in entry:
+                del entry[key]
+                problems.append(Problem(f"{where}{key}", row.message, row.remedy))
+    return cleaned, problems

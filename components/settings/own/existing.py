@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
+from components.settings.limits.keys import without_refused
 from components.settings.own import pools
 from components.settings.own.existing_sections import (
     ExistingAdminPool,
@@ -16,7 +17,7 @@ from components.settings.own.existing_sections import (
     ExistingGpuPool,
     ExistingStackFile,
 )
-from components.settings.own.resolved import ExistingNodes, Resolved, names_apart, own_keys, without_refused
+from components.settings.own.resolved import ExistingNodes, Resolved, names_apart, own_keys
 from components.settings.problems import Problem, invalid
 from facts import catalog
 from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
