@@ -64,6 +64,8 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
     resources = {**_below(tags, "resources/"), **(_below(group.nodegroup_tags, "resources/") if described else {})}
     counted = resources.get(GPU, "")
     gpus = int(counted) if counted.isdigit() else base.machine.gpus
+    # A group that always has nodes is planned with after them.
+    known_disk = resources.get("ephemeral-storage") or base.min_nodes
     known = {key for key, value in base.labels.items() if key in _GENERIC or labels.get(key) == value}
     planned = tuple(
         each for each in base.taints if described or (each["key"], each.get("value") or "", each["effect"]) in tagged
@@ -71,9 +73,7 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
     return replace(
         base,
         zones=base.zones if base.min_nodes else group.asg_zones[:1],
-        machine=replace(
-            base.machine, gpus=gpus, disk_mib=base.machine.disk_mib if "ephemeral-storage" in resources else 0
-        ),
+        machine=replace(base.machine, gpus=gpus, disk_mib=base.machine.disk_mib if known_disk else 0),
         offered_gpus=base.machine.gpus
         if base.offered_gpus is None and gpus != base.machine.gpus
         else base.offered_gpus,
