@@ -53,10 +53,7 @@ def test_each_run_prints_what_is_lowered() -> None:
     assert [text for rule, text, _ in session.notes if rule == EXEMPTED] == [lowered]
 
 
-@pytest.mark.parametrize(
-    ("configured", "words"),
-    [({"gpu-taint": ("disabled", {})}, "gpu-taint: disabled lowers"), ({"gpu-tant": ("advisory", {})}, "no such rule")],
-)
+@cases
 def test_a_run_ends_where_nobody_checked_the_file(configured: Configured, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Gate(TODAY).configure(configured)
