@@ -11,11 +11,18 @@ import pulumi
 from components import outputs
 from components.access import Access, AccessArgs
 from components.cluster import Cluster, ClusterArgs
-from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.fabric_job import fabric_tests
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
-from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.node_pool import (
+    AdminPool,
+    AdminPoolArgs,
+    ClusterAutoscaler,
+    ClusterAutoscalerArgs,
+    CpuNodePool,
+    GpuNodePool,
+    NodePoolArgs,
+)
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import Settings
 from components.teams import Teams, TeamsArgs

@@ -45,10 +45,6 @@ def _more(before: Any, after: Any) -> bool:
     return bool({*(after or ())} - {*(before or ())})
 
 
-def _more_or_all(before: Any, after: Any) -> bool:
-    return bool(before) and (not after or _more(before, after))
-
-
 WIDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "customerKey": _lower,
     "maxGpus": _higher,
@@ -59,7 +55,7 @@ WIDER: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "minCarbonFreePercent": _lower,
     "mostPromised": _higher,
     "opaque": _lower,
-    "regions": _more_or_all,
+    "regions": lambda before, after: bool(before) and (not after or _more(before, after)),
     "taintKeys": _more,
 }
 """Limit → whether its second value allows more than its first. Any change of another limit counts as wider."""

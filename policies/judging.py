@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
 
 from facts.concepts.declared import UnknownReason, Violation
+from facts.concepts.unknown import at, items
 from policies.engine_values import plain, target
 from policies.readers import waits
 from policies.readers.resource import Declared
-from policies.readers.tags import tags_of
 from policies.rules.rule import Limits, Rule
 from policies.stack_view import ResourceView, StackView
 
 _UNREADABLE: Final = UnknownReason(
     "it cannot be read from the program", "Check these rules by hand, and exempt it by name."
+)
+_PLACES: Final = (
+    ("tags",),  # AWS, Azure
+    ("labels",),  # Google Cloud, EKS node groups
+    ("resourceLabels",),  # GKE clusters
+    ("nodeConfig", "resourceLabels"),
+    ("nodeConfig", "labels"),
+    ("nodeLabels",),  # AKS agent pools
+    ("metadata", "labels"),  # Kubernetes
 )
 
 
@@ -92,3 +101,16 @@ def _declared(resource: ResourceValidationArgs | PolicyResource, properties: obj
         plain(properties),
         provider=provider if isinstance(provider, dict) else {},
     )
+
+
+def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Key → value of every tag or label that is known; a later place does not hide an earlier one."""
+    tags: dict[str, str] = {}
+    for place in _PLACES:
+        value = at(properties, *place)
+        # Auto Scaling groups list their tags.
+        pairs = [(at(entry, "key"), at(entry, "value")) for entry in items(value)] if isinstance(value, list) else ()
+        for key, text in value.items() if isinstance(value, Mapping) else pairs:
+            if isinstance(key, str) and isinstance(text, str):
+                tags.setdefault(key, text)
+    return tags

@@ -158,6 +158,12 @@ class Subject:
     name: str
 
 
+def named_subject(entry: Access) -> Subject:
+    """The subject of an entry whose ``who`` is ``group:<name>``, or the name of a user after another word."""
+    kind, _, name = entry.who.partition(":")
+    return Subject(kind="Group" if kind == "group" else "User", name=name)
+
+
 class NodePools(Protocol):
     """Declares pools."""
 

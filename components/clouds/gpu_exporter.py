@@ -21,35 +21,14 @@ PORT: Final = 9400
 # https://github.com/NVIDIA/dcgm-exporter/releases
 IMAGE: Final = "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless"
 
-# No profiling metrics: they require CAP_SYS_ADMIN, and on older GPUs only one program can read them, which would
-# exclude the cloud's own exporter or a user's profiler.
-# https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/feature-overview.html#profiling-metrics
-_COUNTERS: Final = """\
-DCGM_FI_DEV_GPU_UTIL, gauge, GPU utilization (in %).
-DCGM_FI_DEV_MEM_COPY_UTIL, gauge, Memory utilization (in %).
-DCGM_FI_DEV_FB_USED, gauge, GPU memory used (in MiB).
-DCGM_FI_DEV_FB_FREE, gauge, GPU memory free (in MiB).
-DCGM_FI_DEV_POWER_USAGE, gauge, Power draw (in W).
-DCGM_FI_DEV_GPU_TEMP, gauge, GPU temperature (in C).
-DCGM_FI_DEV_XID_ERRORS, gauge, The last XID error.
-"""
-# None of those measures MIG slices: DCGM_FI_DEV_GPU_UTIL is 0 or missing for them. Slices exist only on newer GPUs, and
-# their exporter has that capability.
-# https://github.com/NVIDIA/dcgm-exporter/issues/216, https://github.com/NVIDIA/dcgm-exporter/issues/430
-_SLICE_COUNTERS: Final = """\
-DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, Ratio of time the graphics engine is active.
-"""
+_HERE: Final = Path(__file__).parent
 _FILE: Final = "counters.csv"
 _DRIVER: Final = "/usr/local/nvidia"
 _WHOLE, _MIG = "whole", "mig"
 
 
 def gpu_exporter(
-    pools: Sequence[Pool],
-    *,
-    driver: str | None = None,
-    strict: Collection[Image] = (),
-    by_mounts: bool = False,
+    pools: Sequence[Pool], *, driver: str | None = None, strict: Collection[Image] = (), by_mounts: bool = False
 ) -> list[GpuDaemon]:
     """A DaemonSet for whole GPUs, one for slices of them, and one for each ``strict`` image.
 
@@ -66,15 +45,21 @@ def gpu_exporter(
             variant=variant,
             pod=_pod(f"{APP}-{variant}", driver, mig=variant == _MIG, admin=variant != _WHOLE, by_mounts=by_mounts),
             pools=tuple(members),
-            files={_FILE: _COUNTERS + (_SLICE_COUNTERS if variant == _MIG else "")},
+            files={_FILE: _counters("gpu") + (_counters("gpu-slice") if variant == _MIG else "")},
         )
         for variant, members in sorted(variants.items())
     ]
 
 
+def _counters(of: str) -> str:
+    """The lines of a file without its comments."""
+    lines = (_HERE / f"{of}-counters.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("#"))
+
+
 def _pod(config_map: str, driver: str | None, *, mig: bool, admin: bool, by_mounts: bool) -> Mapping[str, Any]:
     (pod,) = documents(
-        Path(__file__).with_name("gpu-exporter.yaml"),
+        _HERE / "gpu-exporter.yaml",
         app=APP,
         port=PORT,
         listen=f":{PORT}",

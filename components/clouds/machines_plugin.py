@@ -1,4 +1,4 @@
-"""What own machines and existing clusters share: the provider plugin of ``packages/machines``, and users."""
+"""What own machines and existing clusters share: the provider plugin of ``packages/machines``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 
 import pulumi
 
-from components.clouds.base import Subject
 from components.resources import CustomResource, Inputs, ObjectToken
-from components.settings.access import Access
 from facts.catalog import OWN_MACHINES
 
 (PLUGIN,) = {*OWN_MACHINES.values()}
@@ -29,10 +27,3 @@ class MachinesProvider(pulumi.ProviderResource):
 
     def __init__(self, name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         super().__init__(PLUGIN, name, inputs, opts)
-
-
-def certificate_subject(entry: Access) -> Subject:
-    """``user:…`` and ``group:…`` as the API server names them, of a client certificate its CN and O:
-    https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates"""
-    kind, _, name = entry.who.partition(":")
-    return Subject(kind="Group" if kind == "group" else "User", name=name)

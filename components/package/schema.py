@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from components.settings.stack_file import StackFile
 
@@ -16,32 +19,9 @@ _LANGUAGES: Final[Mapping[str, Mapping[str, Any]]] = {
     "go": {"respectSchemaVersion": True, "generateExtraInputTypes": True},
 }
 _ANY: Final[Mapping[str, Any]] = {"$ref": "pulumi.json#/Any"}
-_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
-_TEXTS: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": _TEXT}
-_OUTPUTS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "clusterName": {**_TEXT, "description": "the cluster's name"},
-    "kubeconfig": {**_TEXT, "secret": True, "description": "the kubeconfig of its users"},
-    "autoscaling": {**_ANY, "description": "how each pool scales"},
-    "network": {**_ANY, "description": "IDs of the network"},
-    "pools": {**_ANY, "description": "labels, taints and limits of each GPU pool"},
-    "gpuJobs": {**_TEXTS, "description": "the YAML of a test job for each GPU pool"},
-    "cost": {**_ANY, "description": "list prices per hour, idle and at the maximum"},
-    "quotas": {**_ANY, "description": "quotas that the account needs"},
-    "gpuInstall": {**_TEXT, "description": "how users install the command `gpu`"},
-}
-_OUTPUTS_OF_KEYS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "raw": {**_ANY, "description": "the `raw` inputs"},
-    "fabricTest": {**_TEXTS, "description": "the YAML of a job that measures the network of each pool with a `fabric`"},
-    "registry": {**_TEXT, "description": "address of the container registry"},
-    "checkpoints": {**_TEXT, "description": "URL of the bucket for checkpoints"},
-    "sharedVolume": {**_TEXT, "description": "the claim of the shared volume"},
-    "services": {**_TEXTS, "description": "address of each inference service"},
-    **{
-        tool: {**_TEXT, "description": "how to use the tool"}
-        for tool in ("monitoring", "queue", "notebook", "dashboard")
-    },
-}
-"""Outputs of stacks that have the key in ``workloads``, ``raw``, or a pool with a ``fabric``."""
+_OUTPUTS: Final[Mapping[str, Mapping[str, Any]]] = yaml.safe_load(
+    Path(__file__).with_name("outputs.yaml").read_text(encoding="utf-8")
+)
 
 
 def package_schema() -> dict[str, Any]:
@@ -70,8 +50,8 @@ def package_schema() -> dict[str, Any]:
                 "isComponent": True,
                 "description": "A GPU cluster; its inputs are the keys of a stack file: docs/configuration.md",
                 "inputProperties": _keys(stack_file),
-                "properties": {**_OUTPUTS, **_OUTPUTS_OF_KEYS},
-                "required": list(_OUTPUTS),
+                "properties": {**_OUTPUTS["of_all"], **_OUTPUTS["of_keys"]},
+                "required": list(_OUTPUTS["of_all"]),
             }
         },
     }
@@ -79,13 +59,12 @@ def package_schema() -> dict[str, Any]:
 
 def _keys(section: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        key: {**_type(each), "description": f"{each['description']}{_choices(each)}"}
+        key: {
+            **_type(each),
+            "description": each["description"] + (f" ({', '.join(each['enum'])})" if "enum" in each else ""),
+        }
         for key, each in section["properties"].items()
     }
-
-
-def _choices(key: Mapping[str, Any]) -> str:
-    return f" ({', '.join(key['enum'])})" if "enum" in key else ""
 
 
 def _type(spec: Mapping[str, Any]) -> dict[str, Any]:

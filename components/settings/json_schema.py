@@ -44,16 +44,16 @@ def stack_schema() -> dict[str, Any]:
                 "required": [cloud_key],
                 "properties": {cloud_key: {"enum": [*sections], "description": "the cloud"}},
                 "allOf": [
-                    {"if": _is(cloud_key, cloud), "then": _only(keys[cloud], sections[cloud])} for cloud in sections
+                    {
+                        "if": {"required": [cloud_key], "properties": {cloud_key: {"const": cloud}}},
+                        "then": _only(keys[cloud], section),
+                    }
+                    for cloud, section in sections.items()
                 ],
             }
         },
         "definitions": definitions,
     }
-
-
-def _is(key: str, value: str) -> dict[str, Any]:
-    return {"required": [key], "properties": {key: {"const": value}}}
 
 
 def _only(keys: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:

@@ -73,12 +73,9 @@ class SettingsError(Exception):
     def __init__(self, problems: Sequence[Problem], *, stack: str = "") -> None:
         self.problems = tuple(problems)
         self.stack = stack
-        super().__init__(self._text())
-
-    def _text(self) -> str:
-        count = counted(len(self.problems), "problem")
-        where = f" of stack '{self.stack}'" if self.stack else ""
-        return "\n".join([f"{count} in the settings{where}:", *(f"  {problem}" for problem in self.problems)])
+        where = f" of stack '{stack}'" if stack else ""
+        head = f"{counted(len(problems), 'problem')} in the settings{where}:"
+        super().__init__("\n".join([head, *(f"  {problem}" for problem in problems)]))
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -160,7 +157,8 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], c
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))
     if kind == "literal_error":
-        allowed, short = _choices(str(context["expected"])), str(value).partition(".")[0]
+        words = str(context["expected"]).replace(" or ", ", ").split(",")
+        allowed, short = tuple(word.strip().strip("'") for word in words), str(value).partition(".")[0]
         remedy = f"Write {short}" if short in allowed else instead(str(value), allowed)
         return Problem(where, f"{_shown(value)} is not one of {', '.join(allowed)}", remedy)
     if kind in ("greater_than_equal", "greater_than", "less_than_equal"):
@@ -214,10 +212,6 @@ def _takes(section: type[BaseModel], key: str, value: object) -> bool:
     except ValidationError as error:
         return key not in {each["loc"][0] for each in error.errors()}
     return True
-
-
-def _choices(expected: str) -> tuple[str, ...]:
-    return tuple(word.strip().strip("'") for word in expected.replace(" or ", ", ").split(","))
 
 
 def _shown(value: object) -> str:

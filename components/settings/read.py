@@ -18,7 +18,6 @@ from components.settings import expand, limits
 from components.settings.cluster import Kubernetes, Network, Security
 from components.settings.costs import costs, fee, fees, volumes_price
 from components.settings.fields import ValidationContext
-from components.settings.maintenance import Maintenance
 from components.settings.problems import Problem, SettingsError, invalid, nearest
 from components.settings.settings import Settings
 from components.settings.stack_file import StackFile
@@ -160,6 +159,13 @@ def load(
     return settings
 
 
+_AS_WRITTEN: Final = (
+    *("cloud", "region", "kubernetes", "network", "security", "maintenance", "access", "workloads", "identities"),
+    *("teams", "addons", "addon_versions", "tags", "raw"),
+)
+"""Keys whose values settings have as the file does."""
+
+
 def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settings:
     """The settings of a file without problems: defaults filled in, entries expanded."""
     known = catalog.of(file.cloud)
@@ -184,15 +190,10 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         day=day,
         stack=stack,
         project=project,
-        cloud=file.cloud,
-        region=file.region,
+        **{key: getattr(file, key) for key in _AS_WRITTEN},
         zones=zones,
         regional=file.availability == "regional",
         cluster_name=file.cluster_name or _default_cluster_name(stack, known.max_name_length),
-        kubernetes=file.kubernetes,
-        network=file.network,
-        security=file.security,
-        maintenance=file.maintenance,
         gpu_metrics=collected if file.monitoring.gpu_metrics is None else file.monitoring.gpu_metrics,
         control_plane_logs=known.control_plane_logs if (logs := file.monitoring.control_plane_logs) is None else logs,
         control_plane_log_days=file.monitoring.control_plane_log_days or 30,
@@ -200,12 +201,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         autoscaling_profile=file.autoscaling.profile,
         autoscaler=autoscaler,
         unneeded_minutes=file.autoscaling.unneeded_minutes,
-        addons=file.addons,
-        addon_versions=file.addon_versions,
-        access=file.access,
         labels=labels,
-        tags=file.tags,
-        raw=file.raw,
         admin_pool=admin_pool,
         gpu_pools=gpu_pools,
         cpu_pools=cpu_pools,
@@ -213,9 +209,6 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         cost_idle_hourly=cost.idle,
         cost_max_hourly=cost.maximum,
         unpriced=cost.unpriced,
-        workloads=file.workloads,
-        identities=file.identities,
-        teams=file.teams,
     )
 
 
@@ -236,24 +229,12 @@ def _of_own_machines(raw: Mapping[str, Any], *, stack: str, secrets: Collection[
     settings = Settings(
         day=day,
         stack=stack,
-        project="",
         cloud=file.cloud,
-        region="",
-        zones=(),
-        regional=False,
         cluster_name=file.cluster_name or _default_cluster_name(stack, catalog.of(file.cloud).max_name_length),
         kubernetes=Kubernetes.model_construct(version=resolved.version),
         network=Network.model_validate({"privateEndpoint": True, **resolved.network}),
         security=Security.model_validate({"deletionProtection": file.security.deletion_protection}),
-        maintenance=Maintenance(),
-        gpu_metrics=False,
-        nat_per_zone=False,
-        autoscaling_profile="",
-        autoscaler="none",
-        unneeded_minutes=None,
-        addons=(),
         access=file.access,
-        labels={},
         admin_pool=resolved.admin_pool,
         gpu_pools=resolved.gpu_pools,
         cpu_pools=resolved.cpu_pools,

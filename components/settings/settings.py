@@ -37,24 +37,24 @@ class Settings:
 
     day: date
     stack: str
-    project: str
+    project: str = ""
     cloud: str
-    region: str
-    zones: tuple[str, ...]
-    regional: bool
+    region: str = ""
+    zones: tuple[str, ...] = ()
+    regional: bool = False
     cluster_name: str
     kubernetes: Kubernetes
     network: Network
     security: Security
-    maintenance: Maintenance
-    gpu_metrics: bool
-    nat_per_zone: bool
-    autoscaling_profile: str
-    autoscaler: str
-    unneeded_minutes: int | None
-    addons: tuple[str, ...]
+    maintenance: Maintenance = field(default_factory=Maintenance)
+    gpu_metrics: bool = False
+    nat_per_zone: bool = False
+    autoscaling_profile: str = ""
+    autoscaler: str = "none"
+    unneeded_minutes: int | None = None
+    addons: tuple[str, ...] = ()
     access: tuple[Access, ...]
-    labels: Mapping[str, str]
+    labels: Mapping[str, str] = field(default_factory=dict)
     admin_pool: Pool
     gpu_pools: tuple[Pool, ...]
     cpu_pools: tuple[Pool, ...]

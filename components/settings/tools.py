@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field, StrictInt, StrictStr, model_validator
@@ -11,6 +12,7 @@ from typing_extensions import Self
 from components.settings.fields import Section, matching, wrong
 from components.settings.namespaces import LABEL
 from facts.catalog.model import Resources
+from facts.catalog.tables import parsed
 
 _SHARED: Final = "shared-password"
 
@@ -23,6 +25,16 @@ ObjectName = Annotated[
         "Write for example 'research'",
     ),
 ]
+
+
+def _pods(tool: str) -> Mapping[str, Resources]:
+    """What each of its containers requests, from ``tools.csv``."""
+    table = Path(__file__).with_name("tools.csv").read_text(encoding="utf-8")
+    return {
+        row["pod"]: Resources(milli_cpu=int(row["milli_cpu"]), memory_mib=int(row["memory_mib"]))
+        for row in parsed(table)
+        if row["tool"] == tool
+    }
 
 
 class Tool(Section):
@@ -45,15 +57,7 @@ class Tool(Section):
 class Prometheus(Tool):
     """Prometheus and Grafana: GPU metrics, and alerts on GPU nodes that are paid for but idle."""
 
-    pods: ClassVar[Mapping[str, Resources]] = {
-        "prometheus": Resources(milli_cpu=200, memory_mib=1024),
-        "reloader": Resources(milli_cpu=10, memory_mib=32),
-        "operator": Resources(milli_cpu=50, memory_mib=128),
-        "state-metrics": Resources(milli_cpu=20, memory_mib=128),
-        "grafana": Resources(milli_cpu=50, memory_mib=256),
-        "sidecar": Resources(milli_cpu=10, memory_mib=96),
-        "alertmanager": Resources(milli_cpu=20, memory_mib=64),
-    }
+    pods: ClassVar = _pods("monitoring")
 
     retention_days: Annotated[StrictInt, Field(ge=1, le=365)] = 15
     disk: Annotated[StrictInt, Field(ge=10, le=16384)] = Field(default=50, alias="diskGb")
@@ -76,16 +80,13 @@ class Prometheus(Tool):
 class Queue(Tool):
     """Kueue: a job waits until all of its GPUs are available. No node starts for it before that."""
 
-    pods: ClassVar[Mapping[str, Resources]] = {"kueue": Resources(milli_cpu=150, memory_mib=512)}
+    pods: ClassVar = _pods("queue")
 
 
 class Notebook(Tool):
     """JupyterHub: users choose a GPU pool when they log in. An idle notebook is stopped, and its node is removed."""
 
-    pods: ClassVar[Mapping[str, Resources]] = {
-        "hub": Resources(milli_cpu=200, memory_mib=512),
-        "proxy": Resources(milli_cpu=100, memory_mib=128),
-    }
+    pods: ClassVar = _pods("notebook")
     volume_gb: ClassVar[int] = 1
 
     login: Literal["shared-password", "native", "github", "gitlab", "google", "azuread", "generic-oauth", "ldap"] = (
@@ -116,17 +117,10 @@ class Notebook(Tool):
 class Dashboard(Tool):
     """Headlamp, a web page that shows the cluster. Users see what their own token permits."""
 
-    pods: ClassVar[Mapping[str, Resources]] = {"headlamp": Resources(milli_cpu=50, memory_mib=128)}
+    pods: ClassVar = _pods("dashboard")
 
 
 class Keda(Tool):
     """KEDA and its HTTP add-on, which come with the first of ``services``; no section of the file."""
 
-    pods: ClassVar[Mapping[str, Resources]] = {
-        "operator": Resources(milli_cpu=25, memory_mib=96),
-        "metrics-server": Resources(milli_cpu=15, memory_mib=64),
-        "webhooks": Resources(milli_cpu=10, memory_mib=64),
-        "http-operator": Resources(milli_cpu=10, memory_mib=64),
-        "scaler": Resources(milli_cpu=15, memory_mib=64),
-        "interceptor": Resources(milli_cpu=25, memory_mib=64),
-    }
+    pods: ClassVar = _pods("keda")

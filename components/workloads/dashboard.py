@@ -12,8 +12,8 @@ import pulumi
 from components.resources import Chart
 from components.settings.tools import Dashboard
 from components.users import open_tool
-from components.workloads.args import WorkloadArgs
 from components.workloads.charts import release, values_in
+from components.workloads.data import WorkloadArgs
 
 CHART: Final = Chart(
     repository="https://kubernetes-sigs.github.io/headlamp", name="headlamp", version="0.45.0", namespace="dashboard"

@@ -1,6 +1,6 @@
 """Everything below ``workloads`` and ``identities`` of a stack file.
 
-The module for a key is imported only if the stack file has the key, because imports delay every preview.
+The module of a tool is imported only if the stack file has its key, because imports delay every preview.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.workloads import Workloads
 from components.users import people_namespace
-from components.workloads.args import WorkloadArgs
+from components.workloads.data import (
+    CheckpointBucket,
+    ContainerRegistry,
+    PodIdentity,
+    PodIdentityArgs,
+    PullRights,
+    SharedVolume,
+    WorkloadArgs,
+)
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 from facts.concepts.offer import QUEUE
 
@@ -38,16 +46,11 @@ def declare_workloads(
     }
     workloads = settings.workloads
     checkpoints, volume, services = workloads.checkpoints, workloads.shared_volume, workloads.services
-    if workloads.registry is not None or workloads.pull_from:
-        from components.workloads.registry import ContainerRegistry, PullRights
-
-        if workloads.registry is not None:
-            outputs["registry"] = ContainerRegistry("registry", WorkloadArgs(cluster=cluster), opts).address
-        if workloads.pull_from:
-            PullRights("pulls", WorkloadArgs(cluster=cluster), opts)
+    if workloads.registry is not None:
+        outputs["registry"] = ContainerRegistry("registry", WorkloadArgs(cluster=cluster), opts).address
+    if workloads.pull_from:
+        PullRights("pulls", WorkloadArgs(cluster=cluster), opts)
     if checkpoints is not None:
-        from components.workloads.checkpoints import CheckpointBucket
-
         bucket = CheckpointBucket("checkpoints", WorkloadArgs(cluster=cluster), opts).bucket
         outputs["checkpoints"] = bucket.url
         account = checkpoints.service_account
@@ -58,8 +61,6 @@ def declare_workloads(
     if reach:
         _declare_identities(cluster, reach, namespaces, opts)
     if volume is not None:
-        from components.workloads.shared_volume import SharedVolume
-
         outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", args, opts).claim)
     if services:
         url = outputs.get("checkpoints")
@@ -87,8 +88,6 @@ def _declare_identities(
     namespaces: Mapping[str, pulumi.Resource],
     opts: pulumi.ResourceOptions,
 ) -> None:
-    from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
-
     for account, reach_of_account in reach.items():
         namespace, _, name = account.partition("/")
         PodIdentity(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,6 @@ from facts.jobs.plan import NothingFits, place
 
 _APP: Final = "app.kubernetes.io/name"
 _MIB_PER_GIB: Final = 1024
-_READINESS_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +58,10 @@ class InferenceService(pulumi.ComponentResource):
             raise pulumi.RunError(f"workloads.services: {service.name}: {error}") from None
         bucket = settings.workloads.checkpoints
         account = "" if bucket is None else bucket.service_account.partition("/")[2]
-        pod = _pod(service, fit, stack_offer, args.checkpoints, account)
-        first, *others, scaling = _manifests(service, fit, pod)
+        from_bucket = service.checkpoint is not None and args.checkpoints is not None
+        labels = {_APP: service.name, **(stack_offer.account_labels if from_bucket else {})}
+        first, *others, scaling = _manifests(service, fit, labels)
+        _complete(service, first["spec"]["template"]["spec"], args.checkpoints, account)
         deployment = objects.declare(f"{name}-pods", first, self, *args.after, as_made=("spec.replicas",))
         for suffix, each in zip(("target", "service", "budget", "route"), others, strict=True):
             objects.declare(f"{name}-{suffix}", each, self, *args.after)
@@ -97,52 +98,38 @@ def floor_usd(settings: Settings) -> float | None:
     return total
 
 
-def _pod(
-    service: InferenceServiceSetting, fit: Fit, stack_offer: Offer, checkpoints: pulumi.Input[str] | None, account: str
-) -> dict[str, Any]:
-    requests = {"requests": {"memory": f"{service.memory_gib}Gi"}} if service.memory_gib else {}
-    container: dict[str, Any] = {
-        "name": "main",
-        "image": service.image,
-        "ports": [{"name": "http", "containerPort": service.port}],
-        "readinessProbe": {
-            "httpGet": {"path": service.health, "port": "http"},
-            "periodSeconds": _READINESS_SECONDS,
-        },
-        "resources": {**requests, "limits": {GPU_RESOURCE: service.gpus}},
-        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
-        "securityContext": {"allowPrivilegeEscalation": False},
-        **({"command": list(service.command)} if service.command else {}),
-    }
-    spec: dict[str, Any] = {
-        **placement([pool.name for pool in fit.pools], fit.taints),
-        # Requests need no rights in the cluster; a bucket's come from another token.
-        "automountServiceAccountToken": False,
-        "containers": [container],
-        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
-    }
+def _complete(
+    service: InferenceServiceSetting, spec: dict[str, Any], checkpoints: pulumi.Input[str] | None, account: str
+) -> None:
+    """Add to the pod's spec what not every service has."""
+    container = spec["containers"][0]
+    if service.command:
+        container["command"] = list(service.command)
     if service.max > 1:
         # A preference, so that a zone without capacity delays no replica.
         spread = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway"}
         spec["topologySpreadConstraints"] = [{**spread, "labelSelector": {"matchLabels": {_APP: service.name}}}]
-    labels: dict[str, str] = {_APP: service.name}
     if service.checkpoint is not None and checkpoints is not None:
         container["env"] = [{"name": CHECKPOINTS, "value": pulumi.Output.concat(checkpoints, "/", service.checkpoint)}]
         spec["serviceAccountName"] = account
-        labels |= stack_offer.account_labels
-    return {"metadata": {"labels": labels}, "spec": spec}
 
 
-def _manifests(service: InferenceServiceSetting, fit: Fit, pod: dict[str, Any]) -> list[dict[str, Any]]:
+def _manifests(service: InferenceServiceSetting, fit: Fit, labels: Mapping[str, str]) -> list[dict[str, Any]]:
     """Deployment, Service of the replicas, Service of the proxy, PodDisruptionBudget, route and scaling."""
     # Start the new replica first if the pools have room for it; otherwise stop the old one first.
+    requests = {"requests": {"memory": f"{service.memory_gib}Gi"}} if service.memory_gib else {}
     surge = 1 if fit.most_pods > service.max else 0
     return documents(
         Path(__file__).with_name("inference-service.yaml"),
         name=service.name,
         namespace=service.namespace,
         app={_APP: service.name},
-        pod=pod,
+        labels=dict(labels),
+        **placement([pool.name for pool in fit.pools], fit.taints),
+        image=service.image,
+        port=service.port,
+        health=service.health,
+        resources={**requests, "limits": {GPU_RESOURCE: service.gpus}},
         min=service.min,
         max=service.max,
         surge=surge,

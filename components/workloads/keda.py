@@ -13,8 +13,8 @@ import pulumi
 from components.resources import Chart
 from components.settings.tools import Keda as KedaSetting
 from components.users import open_tool
-from components.workloads.args import WorkloadArgs
 from components.workloads.charts import release, requests, values_in
+from components.workloads.data import WorkloadArgs
 
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
 CHART: Final = Chart(repository=_REPOSITORY, name="keda", version="2.20.2", namespace="keda")

@@ -5,7 +5,7 @@ The chart's values: https://z2jh.jupyter.org/en/stable/resources/reference.html
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
@@ -14,8 +14,8 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
 from components.users import open_tool
-from components.workloads.args import WorkloadArgs
 from components.workloads.charts import password, release, values_in
+from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import (
     DO_NOT_DISRUPT,
     GPU_RESOURCE,
@@ -36,6 +36,8 @@ LOGIN: Final = "login"
 _VARIABLE: Final = "NOTEBOOK_PASSWORD"
 # For a notebook that does not stop itself: an image with another server, or a user's own settings.
 _SILENT_SECONDS: Final = 24 * 3600
+# Logins whose name is not that under which the hub's image registers them: https://oauthenticator.readthedocs.io
+_AUTHENTICATORS: Final[Mapping[str, str]] = {"ldap": "ldapauthenticator.LDAPAuthenticator"}
 _READ_PASSWORD: Final = f"c.SharedPasswordAuthenticator.user_password = __import__('os').environ['{_VARIABLE}']"
 
 
@@ -96,9 +98,10 @@ def values(notebook: Notebook, pools: Sequence[Pool], home_class: str | None = N
 
 def _login(notebook: Notebook) -> dict[str, Any]:
     """https://jupyterhub.readthedocs.io/en/stable/reference/api/auth.html"""
+    login = notebook.login
     if notebook.login_secret is not None:
         return {
-            "config": {"JupyterHub": {"admin_access": False, "authenticator_class": _CLASSES[notebook.login]}},
+            "config": {"JupyterHub": {"admin_access": False, "authenticator_class": _AUTHENTICATORS.get(login, login)}},
             "existingSecret": notebook.login_secret,
         }
     return {
@@ -110,18 +113,6 @@ def _login(notebook: Notebook) -> dict[str, Any]:
         "extraEnv": {_VARIABLE: {"valueFrom": {"secretKeyRef": {"name": LOGIN, "key": "password"}}}},
         "extraConfig": {"password": _READ_PASSWORD},
     }
-
-
-# The names under which the hub's image registers them: https://oauthenticator.readthedocs.io
-_CLASSES: Final = {
-    "native": "native",
-    "github": "github",
-    "gitlab": "gitlab",
-    "google": "google",
-    "azuread": "azuread",
-    "generic-oauth": "generic-oauth",
-    "ldap": "ldapauthenticator.LDAPAuthenticator",
-}
 
 
 def _image(reference: str) -> tuple[str, str]:

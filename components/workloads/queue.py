@@ -11,8 +11,8 @@ import yaml
 from components.published_offer import queued
 from components.resources import Chart
 from components.settings.tools import Queue
-from components.workloads.args import WorkloadArgs
 from components.workloads.charts import release, values_in
+from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import GPU_RESOURCE, manifest, node_taints, tolerations
 from facts.concepts.offer import QUEUE
 from facts.concepts.pool import GPU_TAINT, KIND_LABELS, Pool

@@ -12,7 +12,7 @@ differ in their network only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -39,18 +39,16 @@ def gpu_machines(cloud: str) -> Mapping[str, GpuMachine]:
     Raises:
         KeyError: a cloud without a catalogue.
     """
-    return {machine.type: machine for machine in (*_offered(cloud), *_others(cloud))}
-
-
-def _offered(cloud: str) -> Iterator[GpuMachine]:
-    known = catalog.of(cloud)
-    for name in known.machines.types:
-        machine = known.machines.get(name)
+    known = catalog.of(cloud).machines
+    machines = {}
+    for name in known.types:
+        machine = known.get(name)
         if machine is not None and machine.gpu is not None:
-            yield GpuMachine(type=name, gpu=machine.gpu, gpus=machine.gpus)
-
-
-def _others(cloud: str) -> Iterator[GpuMachine]:
+            machines[name] = GpuMachine(type=name, gpu=machine.gpu, gpus=machine.gpus)
     for row in tables.rows(cloud, "other_gpu_machines"):
-        arch = "arm64" if row["arch"] == "arm64" else "amd64"
-        yield GpuMachine(type=row["type"], gpu=row["gpu"], gpus=int(row["gpus"]), arch=arch, part=row["part"] == "yes")
+        arch: Literal["amd64", "arm64"] = "arm64" if row["arch"] == "arm64" else "amd64"
+        part = row["part"] == "yes"
+        machines[row["type"]] = GpuMachine(
+            type=row["type"], gpu=row["gpu"], gpus=int(row["gpus"]), arch=arch, part=part
+        )
+    return machines

@@ -6,26 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-# GPU machines by the names of those who sell them:
-# https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, https://cloud.google.com/compute/docs/gpus,
-# https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated,
-# https://docs.oracle.com/iaas/Content/Compute/References/computeshapes.htm#vm-gpu,
-# https://www.alibabacloud.com/help/en/ecs/user-guide/gpu-accelerated-compute-optimized-and-vgpu-accelerated-instance-families-1,
-# https://docs.digitalocean.com/products/droplets/details/features/#gpu-droplets,
-# https://techdocs.akamai.com/cloud-computing/docs/gpu-compute-instances,
-# https://cloud.ibm.com/docs/vpc?topic=vpc-accelerated-profile-family
+from facts.catalog.tables import rows
+
 MACHINE: Final = re.compile(
-    r"(?<![\w.-])(?:"
-    r"(?:ml\.)?(?!g4ad\.)(?:p[2-9]|gr?[2-9])[a-z]{0,3}(?:-[a-z]{2,3}\d{3})?\.(?:\d{0,3}x?large|metal(?:-\d+xl)?)"
-    r"|(?:a[2-9]x?|g[2-9])-(?:highgpu|megagpu|ultragpu|edgegpu|maxgpu|standard)-\d+g?(?:-\w+)?"
-    r"|standard_n(?:cc?|d|v)\d+\w*"
-    r"|(?:vm|bm)\.gpu[\w.]*"
-    r"|ecs\.(?:e?v?gn)\d[\w.-]*"
-    r"|gpu-\w+x\d+-\d+gb(?:-\w+)*"
-    r"|g\d-(?:gpu|accelerated)-[\w-]+"
-    r"|gx\d-\d+x\d+x\d+\w*"
-    r")(?![\w.])",
-    re.IGNORECASE,
+    rf"(?<![\w.-])(?:{'|'.join(row['pattern'] for row in rows('', 'machine_names'))})(?![\w.])", re.IGNORECASE
 )
 """A machine type with NVIDIA GPUs, anywhere in a text."""
 ACCELERATOR: Final = re.compile(r"(?<![\w/.-])nvidia-(?:tesla-)?[a-z]{0,3}\d{1,4}[\w-]*", re.IGNORECASE)

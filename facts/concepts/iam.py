@@ -261,14 +261,10 @@ def _like(pattern: Any, value: str, ignore_case: bool = False) -> Maybe[bool]:
 def _regex(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     # Not fnmatch: in IAM a bracket is a bracket. As there, each part between two stars takes the first place that it
     # fits, for good (a lookahead keeps it): trying the later ones too takes exponential time, and finds nothing more.
-    first, *rest = (_literal(part) for part in re.sub(r"\*+", "*", pattern).split("*"))
+    first, *rest = (re.escape(part).replace(r"\?", ".") for part in re.sub(r"\*+", "*", pattern).split("*"))
     inner = "".join(f"(?=(?P<p{n}>.*?{part}))(?P=p{n})" for n, part in enumerate(rest[:-1]))
     last = f".*{rest[-1]}" if rest else ""
     return re.compile(first + inner + last, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
-
-
-def _literal(part: str) -> str:
-    return "".join("." if char == "?" else re.escape(char) for char in part)
 
 
 def _text(value: Any) -> str:

@@ -7,6 +7,7 @@ POSIX shell scripts, for any image with ``sh``; files need ``tar`` and ``gzip``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 WORKSPACE: Final = "/workspace"
@@ -30,29 +31,13 @@ def with_files(command: Sequence[str]) -> tuple[str, ...]:
     return ("sh", "-c", _UNPACK, "gpu", *command)
 
 
-# An own prefix: a variable of the program's environment must not change.
-_SAVE: Final = """\
-_gpu_logs=$1; shift
-_gpu_log=$_gpu_logs/${JOB_COMPLETION_INDEX:-0}.log
-_gpu_pipe=/dev/shm/gpucluster-log
-_gpu_again=
-# Everybody may add a directory, as jobs run as different users.
-mkdir -p -m 1777 "${_gpu_logs%/*}" 2>/dev/null
-if ! { mkdir -p "$_gpu_logs" && : >> "$_gpu_log" && command -v tee >&2 && mkfifo "$_gpu_pipe"; } 2>/dev/null; then
-  exec "$@"
-fi
-tee -a "$_gpu_log" < "$_gpu_pipe" &
-_gpu_tee=$!
-"$@" > "$_gpu_pipe" 2>&1 &
-_gpu_program=$!
-trap '_gpu_again=1; kill -TERM $_gpu_program' TERM
-wait $_gpu_program; _gpu_code=$?
-while [ -n "$_gpu_again" ]; do _gpu_again=; wait $_gpu_program; _gpu_code=$?; done
-# A process that the program left behind may hold the pipe open.
-( sleep 5; kill $_gpu_tee ) > /dev/null 2>&1 &
-wait $_gpu_tee
-exit $_gpu_code
-"""
+def _script(name: str) -> str:
+    """A script beside this module, without its first line, which is for a linter."""
+    return Path(__file__).with_name(f"{name}.sh").read_text(encoding="utf-8").partition("\n")[2]
+
+
+# Its variables have a prefix of their own: a variable of the program's environment must not change.
+_SAVE: Final = _script("save_log")
 
 
 def with_saved_log(command: Sequence[str], directory: str) -> tuple[str, ...]:
@@ -69,21 +54,6 @@ def saved_in(command: Sequence[str]) -> str | None:
     return command[4] if tuple(command[:3]) == ("sh", "-c", _SAVE) else None
 
 
-_IDLE: Final = """\
-idle=0
-while [ "$idle" -lt "$1" ]; do
-  sleep 10 & wait $!
-  idle=$((idle + 10))
-  for process in /proc/[0-9]*; do
-    name=$(cat "$process/comm" 2>/dev/null) || continue
-    case $name in sh|bash|dash|zsh|fish|busybox|sleep|tee|cat) ;; *) idle=0 ;; esac
-  done
-  # A terminal's times change with what is typed and printed.
-  if [ -n "$(find /dev/pts -name '[0-9]*' -mmin -1 2>/dev/null)" ]; then idle=0; fi
-done
-"""
-
-
 def until_idle(seconds: int) -> tuple[str, ...]:
     """The command that ends when, for so long, only shells ran beside it and nobody used one."""
-    return ("sh", "-c", f"trap 'exit 0' TERM\n{_IDLE}", "gpu", str(seconds))
+    return ("sh", "-c", f"trap 'exit 0' TERM\n{_script('until_idle')}", "gpu", str(seconds))

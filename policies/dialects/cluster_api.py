@@ -166,7 +166,8 @@ def _amazon(machine: Any) -> Iterable[Choice]:
 
 def _google(machine: Any) -> Iterable[Choice]:
     kind = text(coalesce(at(machine, "instanceType"), at(machine, "machineType")))
-    attached = sum(count for entry in items(at(machine, "guestAccelerators")) if (count := _number(at(entry, "count"))))
+    counts = [whole(at(entry, "count"), default=0) for entry in items(at(machine, "guestAccelerators"))]
+    attached = sum(count if isinstance(count, int) else 1 for count in counts)
     gpus = attached or whole_machine_gpus(kind)
     yield Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
 
@@ -246,8 +247,3 @@ def _labels(spec: Any, bootstrap: Declared | None, infrastructure: Declared | No
             return UNKNOWN
         labels.update(more)
     return labels
-
-
-def _number(value: Any) -> int:
-    count = whole(value, default=0)
-    return count if isinstance(count, int) else 1

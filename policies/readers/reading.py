@@ -12,9 +12,7 @@ from typing import TypeVar
 from facts.concepts.declared import Cluster, NodeGroup, Stack, Unreadable, Workload, same_place
 from facts.concepts.kubernetes import Toleration
 from facts.concepts.unknown import UNKNOWN, Maybe
-from policies.readers.accelerators import accelerated
-from policies.readers.accounts import located
-from policies.readers.prices import priced
+from policies.readers.completing import accelerated, located, priced
 from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
 from policies.readers.resource import AddedPlacement, Declared, Item, Program
 from policies.readers.unread import unread

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
 from importlib.resources import files
 
+from facts.catalog.tables import Row, parsed
 
-def rows(folder: str, table: str) -> tuple[Mapping[str, str], ...]:
+
+def rows(folder: str, table: str) -> tuple[Row, ...]:
     """The rows of a table in a folder of the pack, such as ``readers``."""
     text = (files("policies") / folder / f"{table}.csv").read_text(encoding="utf-8")
-    return tuple(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    return parsed(text)

@@ -130,10 +130,7 @@ class TestSteps:
         assert "octocat: 3 resources" in body
         assert len(body.encode()) < 60_100
 
-    @pytest.mark.parametrize(
-        ("number", "size", "head"),
-        [("12; x", 9, "abc"), ("12\n13", 9, "abc"), ("12", 2_000_000, "abc"), ("12", 9, "def")],
-    )
+    @cases
     def test_a_report_that_is_not_of_its_pull_request_is_not_posted(
         self, runner: Runner, number: str, size: int, head: str
     ) -> None:
@@ -169,23 +166,12 @@ class TestSteps:
         assert len(summary) < 2**20, "GitHub refuses a longer one"
         assert not (runner.home / "artifacts" / "plan-dev").exists()
 
-    @pytest.mark.parametrize(
-        ("events", "issues", "expected"),
-        [
-            (SUMMARY, [], []),
-            (SUMMARY, [("OPEN", "dev")], ["issue close 3 --comment"]),
-            (f"{DRIFT}\n{SUMMARY}", [], ["label create drift", "issue create --title Drift of stack dev"]),
-            (f"{DRIFT}\n{SUMMARY}", [("OPEN", "prod")], ["label create drift", "issue create"]),
-            (f"{DRIFT}\n{SUMMARY}", [("OPEN", "dev")], ["issue edit 3"]),
-            (f"{DRIFT}\n{SUMMARY}", [("CLOSED", "dev")], ["issue edit 3", "issue reopen 3"]),
-            (DRIFT, None, None),
-        ],
-    )
+    @cases
     def test_drift_has_one_issue_per_stack(
-        self, runner: Runner, events: str, issues: list[tuple[str, str]] | None, expected: list[str] | None
+        self, runner: Runner, drifts: bool, summary: bool, issues: list[list[str]], expected: list[str] | None
     ) -> None:
-        runner.environment["EVENTS"] = events
-        listed = [{"number": 3, "state": state, "title": f"Drift of stack {stack}"} for state, stack in issues or []]
+        runner.environment["EVENTS"] = "\n".join([*[DRIFT] * drifts, *[SUMMARY] * summary])
+        listed = [{"number": 3, "state": state, "title": f"Drift of stack {stack}"} for state, stack in issues]
         runner.answers = {"issue list": listed}
         assert (runner.job("drift", "drift") != 0) == (expected is None)
         calls = runner.calls("gh")[1:]

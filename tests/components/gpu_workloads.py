@@ -128,3 +128,17 @@ def workload(kind: str, template: Mapping[str, Any]) -> dict[str, Any]:
 
 def controller(kind: str) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": "1", "controller": True}
+
+
+def asking(asks: Mapping[str, Any]) -> dict[str, Any]:
+    """A row's pod, or the workload of the ``kind`` with such pods."""
+    row = dict(asks)
+    kind, demands, terms = row.pop("kind", ""), row.pop("demands", None), row.pop("affinity", None)
+    if owner := row.pop("owner", ""):
+        row["ownerReferences"] = [controller(owner)]
+    made = pod(**row)
+    if demands:
+        made = demanding(made, **demands)
+    if terms:
+        made = bound(made, *([expression(*each) for each in term] for term in terms))
+    return workload(kind, made) if kind else made

@@ -8,9 +8,16 @@ from datetime import date
 from typing import Any
 
 from components.cluster import Cluster, ClusterArgs
-from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.node_pool import (
+    AdminPool,
+    AdminPoolArgs,
+    ClusterAutoscaler,
+    ClusterAutoscalerArgs,
+    CpuNodePool,
+    GpuNodePool,
+    NodePoolArgs,
+)
 from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
@@ -19,11 +26,13 @@ from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     Pool,
     PoolGpus,
+    Upgrade,
     admin_pool_labels,
     cpu_pool_labels,
     gpu_pool_labels,
     gpu_pool_taints,
 )
+from tests.tables import immutable
 
 ZONE = "us-central1-a"
 _OF_GPUS = {field.name for field in fields(PoolGpus)}
@@ -142,6 +151,12 @@ def gpu_pool(
         "taints": gpu_pool_taints(size, smallest, extra_taints),
     }
     return Pool(**{**usual, **changes})
+
+
+def pool_of(role: str, row: Mapping[str, Any]) -> Pool:
+    """The pool of a row in YAML: its role, and changes of which an ``upgrade`` has fields of its own."""
+    changes = {key: Upgrade(**value) if key == "upgrade" else immutable(value) for key, value in row.items()}
+    return {"admin": admin_pool, "cpu": cpu_pool, "gpu": gpu_pool}[role](**changes)
 
 
 def declare_cluster(settings: Settings) -> Callable[[], None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,11 @@ import yaml
 from components.admission_manifests import BLANKET_POLICY, RESERVED_POLICY, main, pod_rules
 from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY
 from packages.rehearsal.tests.simulated_cluster import eventually
-from tests.components.gpu_workloads import Submit, controller, judging, pod, workload
+from tests.components.gpu_workloads import Submit, asking, judging, pod, workload
 from tests.tables import cases
 
 EVERYTHING = {"operator": "Exists"}
 GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-EVICTION = {"operator": "Exists", "effect": "NoExecute"}
 KINDS = ("Deployment", "Job", "CronJob", "StatefulSet")
 
 
@@ -38,38 +37,11 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
         yield submit
 
 
-def claiming() -> dict[str, Any]:
-    made = pod(0, tolerations=[GPUS])
-    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
-    return made
-
-
-def part_of_a_gpu() -> dict[str, Any]:
-    made = pod(1, tolerations=[GPUS])
-    made["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/mig-1g.10gb": 1}}
-    return made
-
-
 @pytest.mark.rehearsal
-@pytest.mark.parametrize(
-    "manifest",
-    [
-        pytest.param(pod(1), id="a pod with a GPU"),
-        pytest.param(pod(0), id="a pod without"),
-        pytest.param(pod(1, tolerations=[GPUS]), id="a pod with a GPU and its toleration"),
-        pytest.param(claiming(), id="a claim that may be for a GPU"),
-        pytest.param(part_of_a_gpu(), id="a part of a GPU"),
-        pytest.param(pod(0, tolerations=[EVICTION]), id="a toleration of eviction alone"),
-        pytest.param(pod(0, tolerations=[{**GPUS, "effect": "PreferNoSchedule"}]), id="a preference"),
-        pytest.param(pod(0, tolerations=[EVERYTHING], namespace="kube-system"), id="a system pod"),
-        pytest.param(
-            pod(0, tolerations=[EVERYTHING], ownerReferences=[controller("DaemonSet")]), id="a DaemonSet's pod"
-        ),
-        pytest.param(workload("DaemonSet", pod(0, tolerations=[EVERYTHING])), id="a DaemonSet"),
-        pytest.param(workload("Job", pod(1, tolerations=[GPUS])), id="a Job with a GPU"),
-    ],
-)
-def test_passes_in_silence(submit: Submit, manifest: Mapping[str, Any]) -> None:
+@cases
+def test_passes_in_silence(submit: Submit, asks: dict[str, Any], spec: dict[str, Any]) -> None:
+    manifest = asking(asks)
+    manifest["spec"].update(spec)
     assert submit(manifest).silent
 
 

@@ -113,12 +113,12 @@ def test_on_eks_the_role_of_spot_is_granted_the_key_only_where_there_are_spot_ma
 
 
 def test_another_key_is_another_class_of_volumes() -> None:
-    from components.clouds.eks import storage as eks
+    from components.clouds.eks import addons as eks
 
     assert eks.default_class("a")["metadata"]["name"] != eks.default_class("b")["metadata"]["name"]
     other = program("gke", security={"diskKey": KEYS["gke"].replace("Keys/d", "Keys/e")})
     assert len({one["metadata"]["name"] for one in (*classes(with_key("gke")), *classes(other))}) == 2
-    assert eks.default_class()["metadata"]["name"] == eks.NAME
+    assert eks.default_class()["metadata"]["name"] == "gp3-encrypted"
 
 
 @pytest.mark.parametrize("secrets", [None, AZURE_KEY])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,10 +18,7 @@ from tests.components import specs
 from tests.components.gpu_workloads import (
     PODS,
     Submit,
-    bound,
-    controller,
-    demanding,
-    expression,
+    asking,
     judging,
     pod,
     workload,
@@ -70,24 +67,10 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
 real = pytest.mark.rehearsal
 
 
-def manifest(asks: Mapping[str, Any]) -> dict[str, Any]:
-    """A row's pod, or the workload of the ``kind`` with such pods."""
-    row = dict(asks)
-    kind, demands, terms = row.pop("kind", ""), row.pop("demands", None), row.pop("affinity", None)
-    if owner := row.pop("owner", ""):
-        row["ownerReferences"] = [controller(owner)]
-    made = pod(**row)
-    if demands:
-        made = demanding(made, **demands)
-    if terms:
-        made = bound(made, *([expression(*each) for each in term] for term in terms))
-    return workload(kind, made) if kind else made
-
-
 @real
 @cases
 def test_what_is_right_passes_in_silence(submit: Submit, asks: dict[str, Any]) -> None:
-    assert submit(manifest(asks)).silent
+    assert submit(asking(asks)).silent
 
 
 @real
@@ -99,7 +82,7 @@ def test_the_job_of_a_pool_passes_in_silence(submit: Submit, pool: Pool) -> None
 @real
 @cases
 def test_a_small_pod_that_tolerates_a_large_node_is_refused(submit: Submit, asks: dict[str, Any], words: str) -> None:
-    answer = submit(manifest(asks))
+    answer = submit(asking(asks))
     assert answer.status == 403
     assert words in answer.error
     assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
@@ -142,7 +125,7 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
 @real
 @cases
 def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, asks: dict[str, Any], words: str) -> None:
-    answer = submit(manifest(asks))
+    answer = submit(asking(asks))
     assert answer.status == 201
     (warning,) = answer.warnings
     assert words in warning

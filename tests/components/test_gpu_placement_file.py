@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from components.gpu_admission import PolicyManifests, manifests, rooms, templates
-from components.gpu_admission_facts import facts
+from components.gpu_admission import PolicyManifests, facts, manifests, rooms, templates
 from facts import catalog
 from tests.components import specs
 

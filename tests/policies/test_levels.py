@@ -13,9 +13,9 @@ from policies import config, exemptions
 from policies.config import ConfigError, main
 from policies.exemptions import Exemption, parse, today_utc
 from policies.exemptions import problems as exemption_problems
+from policies.judging import tags_of
 from policies.levels import Configured, lowered_levels, problems
 from policies.pack import EXEMPTED, Gate
-from policies.readers.tags import tags_of
 from tests.policies.test_pack import NODE_POOL, Session, output
 from tests.tables import cases
 
@@ -53,10 +53,7 @@ def test_each_run_prints_what_is_lowered() -> None:
     assert [text for rule, text, _ in session.notes if rule == EXEMPTED] == [lowered]
 
 
-@pytest.mark.parametrize(
-    ("configured", "words"),
-    [({"gpu-taint": ("disabled", {})}, "gpu-taint: disabled lowers"), ({"gpu-tant": ("advisory", {})}, "no such rule")],
-)
+@cases
 def test_a_run_ends_where_nobody_checked_the_file(configured: Configured, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Gate(TODAY).configure(configured)

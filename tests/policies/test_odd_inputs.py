@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from facts.concepts.declared import Unreadable
 from facts.concepts.unknown import UNKNOWN
+from policies.judging import tags_of
 from policies.readers import linked, read, read_stack, reading, waits
 from policies.readers.resource import Declared
-from policies.readers.tags import tags_of
 from policies.rules.table import RULES
 from tests.policies.corpus.case import Case, blockers, declared_by
 from tests.policies.test_corpus import ALLOWED, BLOCKED, UNJUDGED

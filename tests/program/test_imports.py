@@ -65,7 +65,7 @@ def test_a_program_loads_its_own_cloud_only(cloud: str) -> None:
 def test_a_stack_that_asks_for_little_imports_little(file: str) -> None:
     loaded = loaded_by(IMPORTS.format(file=file))
     assert {name for name in loaded if name.startswith(ASKED_FOR)} == {
-        "components.workloads.args",
+        "components.workloads.data",
         "components.workloads.declare",
     }
     assert {name for name in loaded if _inside(name, "components.settings.own")} == set()

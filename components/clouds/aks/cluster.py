@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
+import yaml
 
 from components.clouds.aks import access, autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.encryption import Encryption, require_usable_key
 from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
-from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.clouds.aks.network import Network, profile
 from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
@@ -24,8 +25,11 @@ from components.clouds.base import AdminObjects, CloudCluster, NodePools, Worklo
 from components.clouds.declare import aks as declare
 from components.clouds.raw import beside
 from components.settings import Settings
+from facts.catalog import of
 from facts.catalog.aks.naming import dns_prefix
 from facts.catalog.aks.resource_ids import NO_DNS_ZONE
+from facts.concepts.kubeconfig import kubeconfig as document
+from facts.concepts.kubeconfig import plugin_user
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -97,7 +101,9 @@ class AksCluster(CloudCluster):
                 parent=parent,
                 depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
-                ignore_changes=_ignored_changes(settings),
+                # Another way out would cut the connections of running jobs: a cluster keeps the one that the existing
+                # subnet had when it was made.
+                ignore_changes=[] if settings.network.existing is None else ["networkProfile.outboundType"],
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["name"],
@@ -177,12 +183,6 @@ def _endpoint_and_authority(context: Context, parent: pulumi.Resource) -> pulumi
     return answer.apply(lambda answer: endpoint(answer["kubeconfigs"]))
 
 
-def _ignored_changes(settings: Settings) -> list[str]:
-    """Another way out would cut the connections of running jobs: a cluster keeps the one that the existing subnet had
-    when it was made."""
-    return [] if settings.network.existing is None else ["networkProfile.outboundType"]
-
-
 def _inputs(
     settings: Settings,
     group: pulumi.Input[str],
@@ -258,3 +258,27 @@ def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.M
     # Nodes connect from the NAT's address. Azure treats an empty list as open to everyone.
     ranges = [*(allowed.cidr for allowed in settings.network.authorized_networks), *network.egress]
     return {**access, "authorizedIPRanges": ranges or [_LOAD_BALANCER_ONLY]}
+
+
+def endpoint(kubeconfigs: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """The control plane's URL and CA (PEM, base64) from what ``listManagedClusterUserCredentials`` answers.
+
+    Raises:
+        ValueError: there is no kubeconfig in the answer.
+    """
+    if not kubeconfigs:
+        raise ValueError("Azure has no kubeconfig for this cluster")
+    cluster = yaml.safe_load(base64.b64decode(kubeconfigs[0]["value"]))["clusters"][0]["cluster"]
+    return cluster["server"], cluster["certificate-authority-data"]
+
+
+def kubeconfig(context: str, server: str, ca_pem_base64: str) -> str:
+    """A kubeconfig, as JSON (which is YAML), that uses the login of ``az login``.
+
+    Azure's own kubeconfig needs a code from a browser, which a program cannot enter.
+    """
+    plugin = of("aks").credential_plugin
+    cluster = {"server": server, "certificate-authority-data": ca_pem_base64}
+    hint = "Install it: az aks install-cli"
+    user = plugin_user(plugin.command, plugin.arguments.split(), hint, provideClusterInfo=False)
+    return document(context, cluster, user)

@@ -124,13 +124,7 @@ class Encryption:
 
         def grant(suffix: str, role: str, scope: pulumi.Input[str], principal: pulumi.Input[str]) -> CustomResource:
             return roles.assignment(
-                f"{name}-{suffix}",
-                settings,
-                key=suffix,
-                role=role,
-                scope=scope,
-                principal=principal,
-                opts=child,
+                f"{name}-{suffix}", settings, key=suffix, role=role, scope=scope, principal=principal, opts=child
             )
 
         if security.kms_key is not None:
@@ -144,38 +138,27 @@ class Encryption:
                 # the key.
                 owner = ManagedIdentity(name, settings, group, "disks", parent)
                 usable = grant("disks-key", roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, key.id, owner.principal)
-                self.disks = _encryption_set(name, settings, key, group, owner, usable, parent).id
+                active: aks.KeyForDiskEncryptionSet = {"keyUrl": key.url}
+                # Not of another subscription:
+                # https://learn.microsoft.com/python/api/azure-mgmt-compute/azure.mgmt.compute.models.keyfordiskencryptionset
+                if _in_own_subscription(key, settings):
+                    active["sourceVault"] = {"id": key.vault_id}
+                owners = [roles.holding(owner.id, [usable])]
+                self.disks = declare(
+                    "azure-native:compute:DiskEncryptionSet",
+                    f"{name}-disks",
+                    {
+                        "resourceGroupName": group,
+                        "location": settings.region,
+                        "diskEncryptionSetName": f"{settings.cluster_name}-disks",
+                        "encryptionType": "EncryptionAtRestWithCustomerKey",
+                        "identity": {"type": "UserAssigned", "userAssignedIdentities": owners},
+                        "activeKey": active,
+                        "tags": dict(settings.labels),
+                    },
+                    pulumi.ResourceOptions(parent=parent, depends_on=[usable]),
+                ).id
         if security.disk_key is not None:
             self.disks = security.disk_key
         if self.disks is not None:
             self.ready.append(grant("disks-set", roles.READER, self.disks, control_plane))
-
-
-def _encryption_set(
-    name: str,
-    settings: Settings,
-    key: Key,
-    group: pulumi.Input[str],
-    owner: ManagedIdentity,
-    usable: CustomResource,
-    parent: pulumi.Resource,
-) -> CustomResource:
-    active: aks.KeyForDiskEncryptionSet = {"keyUrl": key.url}
-    # Not of another subscription:
-    # https://learn.microsoft.com/python/api/azure-mgmt-compute/azure.mgmt.compute.models.keyfordiskencryptionset
-    if _in_own_subscription(key, settings):
-        active["sourceVault"] = {"id": key.vault_id}
-    return declare(
-        "azure-native:compute:DiskEncryptionSet",
-        f"{name}-disks",
-        {
-            "resourceGroupName": group,
-            "location": settings.region,
-            "diskEncryptionSetName": f"{settings.cluster_name}-disks",
-            "encryptionType": "EncryptionAtRestWithCustomerKey",
-            "identity": {"type": "UserAssigned", "userAssignedIdentities": [roles.holding(owner.id, [usable])]},
-            "activeKey": active,
-            "tags": dict(settings.labels),
-        },
-        pulumi.ResourceOptions(parent=parent, depends_on=[usable]),
-    )

@@ -21,7 +21,9 @@ from components.clouds.eks import disk_key, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate
 from components.clouds.eks.network import LOAD_BALANCER
+from components.clouds.eks.node_template import VOLUME_TYPE
 from components.clouds.eks.version import default_addon_version
+from components.clouds.storage_class import key_digest, storage_class
 from components.resources import CustomResource, documents
 from components.settings import Settings
 from facts.catalog.eks.cloud import CATALOG
@@ -125,10 +127,7 @@ def _configuration(addon: str, settings: Settings) -> Mapping[str, Any]:
     configuration = ADDONS[addon].configuration
     if addon != _EBS or not settings.tags:
         return configuration
-    return {
-        **configuration,
-        "controller": {**configuration["controller"], "extraVolumeTags": dict(settings.labels)},
-    }
+    return {**configuration, "controller": {**configuration["controller"], "extraVolumeTags": dict(settings.labels)}}
 
 
 def _declare(name: str, addon: str, context: Context, options: pulumi.ResourceOptions) -> CustomResource:
@@ -172,8 +171,19 @@ def _declare(name: str, addon: str, context: Context, options: pulumi.ResourceOp
         pulumi.ResourceOptions.merge(
             options,
             pulumi.ResourceOptions(
-                depends_on=needs,
-                custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m"),
+                depends_on=needs, custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m")
             ),
         ),
     )
+
+
+def default_class(key: str | None = None) -> dict[str, Any]:
+    """The class of volumes for claims that name none: encrypted with ``key``, else the account's default one.
+
+    EKS has made none since 1.30 (https://github.com/kubernetes-sigs/aws-ebs-csi-driver/pull/2039), and without one the
+    claims of most charts stay pending. That of the add-on has no parameters, so it does not encrypt:
+    https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/parameters.md
+    """
+    own = {} if key is None else {"kmsKeyId": key}
+    parameters = {"type": VOLUME_TYPE, "encrypted": "true", **own}
+    return storage_class(f"gp3-encrypted{key_digest(key)}", "ebs.csi.aws.com", parameters, default=True)

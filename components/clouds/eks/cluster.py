@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, NodePools, WorkloadResources
+from components.clouds.data_lookup import look_up
 from components.clouds.declare import eks as declare
-from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools, storage
+from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools
 from components.clouds.eks.context import Context
-from components.clouds.eks.control_plane_logs import log_group
 from components.clouds.eks.encryption import secrets_key
-from components.clouds.eks.endpoint import vpc_config
+from components.clouds.eks.endpoint import kubeconfig, vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
-from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
 from components.clouds.eks.version import cluster_minor
@@ -79,6 +78,7 @@ class EksCluster(CloudCluster):
             ),
             outputs=["endpoint", "certificateAuthority", "identities"],
         )
+        scales_groups = settings.autoscaler == "cluster-autoscaler"
         self._context = Context(
             settings=settings,
             account=account,
@@ -86,7 +86,8 @@ class EksCluster(CloudCluster):
             node_role=nodes,
             control_plane=self.resource,
             minor=minor,
-            groups=_groups(settings, exists, parent),
+            # With Karpenter no autoscaler changes the admin pool, its only group.
+            groups=RunningGroups(settings.cluster_name, exists, parent) if scales_groups else None,
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
         self.authority = self.resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
@@ -110,7 +111,10 @@ class EksCluster(CloudCluster):
             "publicSubnetIds": list(network.public_subnets.values()),
             "clusterSecurityGroupId": self._context.security_group,
             "nodeRoleArns": [context.node_role.arn, *own],
-            "oidcIssuerUrl": self.resource.output("identities").apply(_issuer),
+            # https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html
+            "oidcIssuerUrl": self.resource.output("identities").apply(
+                lambda known: str(known[0]["oidcs"][0]["issuer"])
+            ),
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
@@ -135,7 +139,7 @@ class EksCluster(CloudCluster):
     def basics(self, objects: AdminObjects) -> None:
         """An encrypted class of our own."""
         key = self._context.settings.security.disk_key
-        objects.declare("", storage.default_class(key), objects.admin_pool)
+        objects.declare("", addons.default_class(key), objects.admin_pool)
 
     def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Cluster-autoscaler for node groups, or Karpenter with pools of its own, on the admin pool."""
@@ -143,18 +147,6 @@ class EksCluster(CloudCluster):
             return Karpenter(self._context, pools, objects)
         cluster_autoscaler.declare(self._context, pools, objects)
         return self
-
-
-def _issuer(identities: Sequence[Mapping[str, Any]]) -> str:
-    """The OIDC issuer of service account tokens: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
-    return str(identities[0]["oidcs"][0]["issuer"])
-
-
-def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:
-    """``None`` with Karpenter: no autoscaler changes the admin pool, its only group."""
-    if settings.autoscaler != "cluster-autoscaler":
-        return None
-    return RunningGroups(settings.cluster_name, exists, parent)
 
 
 def _refuse_unreachable() -> None:
@@ -177,7 +169,7 @@ def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.O
     )
 
 
-def _login() -> ProviderLogin:
+def _login() -> dict[str, str]:
     """The provider's own keys of the stack file: https://www.pulumi.com/registry/packages/aws/installation-configuration/"""
     provider = pulumi.Config("aws")
     roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
@@ -186,7 +178,8 @@ def _login() -> ProviderLogin:
             f"aws:assumeRoles: {len(roles)} roles in a chain, but a kubeconfig supports one. "
             "Write the last one, and configure the others as a profile (aws:profile)."
         )
-    return ProviderLogin(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
+    profile = provider.get("profile")
+    return {**({"profile": profile} if profile else {}), **({"role": str(roles[0]["roleArn"])} if roles else {})}
 
 
 def _inputs(
@@ -215,3 +208,25 @@ def _inputs(
         "deletionProtection": settings.security.deletion_protection,
         "tags": dict(settings.labels),
     }
+
+
+def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bool) -> CustomResource:
+    """The log group, declared before the cluster: otherwise EKS creates one without a retention time.
+    https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
+
+    EKS writes late logs after a cluster was deleted and recreates the group, so that a ``new`` cluster of the same name
+    finds one: https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2763. It is imported as it
+    is; the next update sets tags and retention.
+    """
+    log_group_name = f"/aws/eks/{settings.cluster_name}/cluster"
+    options = pulumi.ResourceOptions(parent=parent)
+    find = ("aws:cloudwatch/getLogGroups:getLogGroups", {"logGroupNamePrefix": log_group_name}, parent)
+    if new and log_group_name in look_up(*find)["logGroupNames"]:
+        retained = pulumi.ResourceOptions(import_=log_group_name, ignore_changes=["retentionInDays", "tags"])
+        options = pulumi.ResourceOptions.merge(options, retained)
+    return declare(
+        "aws:cloudwatch/logGroup:LogGroup",
+        f"{name}-control-plane-logs",
+        {"name": log_group_name, "retentionInDays": settings.control_plane_log_days, "tags": dict(settings.labels)},
+        options,
+    )

@@ -63,13 +63,5 @@ def grants(name: str, settings: Settings, account: CallerIdentity, parent: pulum
 
 
 def uses(key: str | None) -> Sequence[policy.Statement]:
-    """Statements for a controller that creates encrypted disks: https://docs.aws.amazon.com/eks/latest/userguide/ebs-csi.html,
-    https://karpenter.sh/v1.14/troubleshooting/#node-terminates-before-ready-on-failed-encrypted-ebs-volume."""
-    if key is None:
-        return ()
-    use = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
-    for_disks = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
-    return (
-        policy.allow("AllowDiskEncryption", use, key),
-        policy.allow("AllowDiskKeyGrants", ("kms:CreateGrant", "kms:ListGrants", "kms:RevokeGrant"), key, for_disks),
-    )
+    """Statements for a controller that creates encrypted disks; none without a key."""
+    return () if key is None else policy.statements("disk-key", key=key)

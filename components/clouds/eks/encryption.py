@@ -47,12 +47,11 @@ def secrets_key(
     grant = declare(
         "aws:iam/rolePolicy:RolePolicy",
         f"{name}-secrets-key-use",
-        {"role": role.role_name, "name": "secrets-key", "policy": arn.apply(_use_of)},
+        {
+            "role": role.role_name,
+            "name": "secrets-key",
+            "policy": arn.apply(lambda key: policy.of("secrets-key", key=key)),
+        },
         options,
     )
     return arn, grant
-
-
-def _use_of(key_arn: str) -> str:
-    actions = ("kms:Encrypt", "kms:Decrypt", "kms:ListGrants", "kms:DescribeKey")
-    return policy.document(policy.allow("AllowSecretsEncryption", actions, key_arn))

@@ -1,4 +1,5 @@
-"""The control plane's endpoint, reachable from the VPC and from the stack file's ranges only.
+"""The control plane's endpoint, reachable from the VPC and from the stack file's ranges only, and its kubeconfig: a
+token of the AWS CLI, no key in the file.
 
 https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 """
@@ -6,6 +7,7 @@ https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -14,6 +16,8 @@ from components.clouds.declare import eks as declare
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.network import Network
 from components.settings import Settings
+from facts.concepts.kubeconfig import kubeconfig as document
+from facts.concepts.kubeconfig import plugin_user
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -61,3 +65,25 @@ def vpc_config(
         pulumi.ResourceOptions(parent=parent),
     )
     return {**config, "securityGroupIds": [group.id]}
+
+
+def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str, login: Mapping[str, str]) -> str:
+    """A kubeconfig, as JSON (which is YAML); ``endpoint`` is a URL.
+
+    Only who made a cluster has rights in it at first, so tokens are those of the provider's own ``login``, the
+    ``profile`` and the ARN of the ``role`` that the stack file sets:
+    https://github.com/pulumi/pulumi-eks/issues/669.
+    https://docs.aws.amazon.com/eks/latest/userguide/create-kubeconfig.html
+    """
+    context = f"eks_{region}_{cluster_name}"
+    cluster = {"server": endpoint, "certificate-authority-data": ca_pem_base64}
+    arguments = [
+        *("eks", "get-token"),
+        *("--cluster-name", cluster_name),
+        *("--region", region),
+        *("--output", "json"),
+        *(("--role-arn", login["role"]) if "role" in login else ()),
+    ]
+    hint = "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/"
+    profile = {"env": [{"name": "AWS_PROFILE", "value": login["profile"]}]} if "profile" in login else {}
+    return document(context, cluster, plugin_user("aws", arguments, hint, **profile))

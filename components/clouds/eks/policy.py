@@ -6,7 +6,7 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.htm
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,22 +21,6 @@ Statement = Mapping[str, Any]
 def document(*statements: Statement) -> str:
     """A policy document."""
     return json.dumps({"Version": _VERSION, "Statement": [dict(statement) for statement in statements]})
-
-
-def allow(
-    sid: str,
-    actions: Sequence[str],
-    resources: str | Sequence[str],
-    condition: Mapping[str, Any] | None = None,
-) -> Statement:
-    """A statement that allows ``actions``; ``sid`` says why, in letters and digits."""
-    statement: dict[str, Any] = {
-        "Sid": sid,
-        "Effect": "Allow",
-        "Action": list(actions),
-        "Resource": resources if isinstance(resources, str) else list(resources),
-    }
-    return statement if condition is None else {**statement, "Condition": dict(condition)}
 
 
 def of(name: str, **values: object) -> str:

@@ -68,7 +68,8 @@ class RunningGroups:
         group = data_lookup(_NODE_GROUP, arguments, self._parent, after)
         # EKS's own record of the size lags behind the autoscaler's changes:
         # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
-        scaling_group = data_lookup(_SCALING_GROUP, {"name": group.apply(_scaling_group)}, self._parent)
+        own = group.apply(lambda answer: str(answer["resources"][0]["autoscalingGroups"][0]["name"]))
+        scaling_group = data_lookup(_SCALING_GROUP, {"name": own}, self._parent)
         return pulumi.Output.all(group, scaling_group).apply(lambda answers: _running(*answers))
 
 
@@ -82,10 +83,6 @@ def unless_running(
         return target
     # Without nodes only ``target`` is used, so that a preview does not wait for anything else.
     return group.apply(lambda running: running_value(running) if running.nodes else target)
-
-
-def _scaling_group(group: Mapping[str, Any]) -> str:
-    return str(group["resources"][0]["autoscalingGroups"][0]["name"])
 
 
 def _running(group: Mapping[str, Any], scaling_group: Mapping[str, Any]) -> RunningGroup:

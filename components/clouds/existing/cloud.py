@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.clouds.base import Cloud, PoolGovernance
+from components.clouds.base import Cloud, PoolGovernance, named_subject
 from components.clouds.device_plugin import managed_device_plugin
 from components.clouds.existing.cluster import ExistingClusterHandle
 from components.clouds.gpu_exporter import gpu_exporter
-from components.clouds.machines_plugin import certificate_subject
 from components.settings import Settings
 from facts.concepts.counts import counted
 from facts.concepts.pool import Pool
@@ -39,6 +38,8 @@ CLOUD: Final = Cloud(
     gpu_daemons=managed_device_plugin,
     # The nodes' container runtime gives it the driver.
     gpu_exporters=gpu_exporter,
-    subject=certificate_subject,
+    # As the API server names the CN and O of a client certificate:
+    # https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates
+    subject=named_subject,
     governance=_governance,
 )

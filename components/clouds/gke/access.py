@@ -11,31 +11,23 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.clouds.base import Subject
+from components.clouds.base import named_subject
 from components.clouds.declare import gke as declare
 from components.settings import Settings
-from components.settings.access import Access
 
 if TYPE_CHECKING:
     from schemas import gke
 
 _LOGIN_ROLE: Final = "roles/container.clusterViewer"
-_GROUP: Final = "group"
 
 # GKE recognises the groups that are members of this group; Google fixed its name:
 # https://cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac
 _SECURITY_GROUP: Final = "gke-security-groups"
 
 
-def subject(entry: Access) -> Subject:
-    """``group:…`` is a group, ``user:…`` and ``serviceAccount:…`` are users, all by their address."""
-    kind, _, address = entry.who.partition(":")
-    return Subject(kind="Group" if kind == _GROUP else "User", name=address)
-
-
 def authenticator_groups(settings: Settings) -> gke.AuthenticatorGroupsConfig | None:
     """The security group with all groups that have a role; ``None`` if no group has one."""
-    subjects = [subject(entry) for entry in settings.access]
+    subjects = [named_subject(entry) for entry in settings.access]
     domains = [each.name.rpartition("@")[2] for each in subjects if each.kind == "Group"]
     return {"securityGroup": f"{_SECURITY_GROUP}@{domains[0]}"} if domains else None
 

@@ -5,10 +5,48 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from components.clouds.base import Cloud
-from components.clouds.gke import access, autoscaling, drivers
+from components.clouds.base import Cloud, PoolGovernance, named_subject, reaches_zero
+from components.clouds.gke import drivers
 from components.clouds.gke.cluster import GkeCluster
+from components.clouds.gke.pools import location_policy
 from components.clouds.gpu_exporter import gpu_exporter
+from components.settings import Settings
+from facts.concepts.pool import Pool
+
+# Google publishes no figure per profile; the open source autoscaler waits 10 minutes (--scale-down-unneeded-time):
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
+_SCALE_DOWN: Final = {
+    "balanced": "about 10 minutes after the last pod of the node ended",
+    "optimize-utilization": "sooner than the about 10 minutes of the balanced profile; Google publishes no figure",
+}
+_UNTAINTED: Final = "yes, without pods; the pool has no taint, so a system pod may keep its last node"
+# By price for the pods; a flag adds a penalty for spot machines of more than 32 vCPUs or 64 GiB:
+# https://github.com/GoogleCloudPlatform/cluster-autoscaler/blob/main/pkg/expander/gkeprice/gke_price.go
+_CHOICE: Final = (
+    "among the pools that fit the pending pods: one with an unused reservation of this project, else the least "
+    "expensive, so usually spot before its on-demand fallback; among several spot pools not always the cheapest"
+)
+_MINIMUM_NOTE: Final = (
+    "; the autoscaler keeps the minimum of {} nodes but does not create them: the pool starts with them, and after "
+    "raising minNodes resize it once (gcloud container clusters resize)"
+)
+
+
+def governance(pool: Pool, settings: Settings) -> PoolGovernance:
+    """Limits and behaviour of the autoscaler for ``pool``: Google runs it; profile and limits come from the stack.
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
+    """
+    profile = settings.autoscaling_profile
+    return PoolGovernance(
+        governed_by=f"GKE managed cluster autoscaler, profile {profile}",
+        location_policy=location_policy(pool),
+        choice=_CHOICE,
+        scale_up="a pending pod that fits this pool's labels, taints and free capacity"
+        + (_MINIMUM_NOTE.format(pool.min_nodes) if pool.min_nodes else ""),
+        scale_down=_SCALE_DOWN[profile],
+        reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
+    )
+
 
 CLOUD: Final = Cloud(
     name="gke",
@@ -26,6 +64,7 @@ CLOUD: Final = Cloud(
     # With the driver of the host, as Google's own example has it:
     # https://github.com/GoogleCloudPlatform/prometheus-engine/tree/main/examples/nvidia-dcgm
     gpu_exporters=partial(gpu_exporter, driver=drivers.HOST_FOLDER),
-    subject=access.subject,
-    governance=autoscaling.governance,
+    # `group:…`, and `user:…` and `serviceAccount:…`, by their address.
+    subject=named_subject,
+    governance=governance,
 )

@@ -15,7 +15,6 @@ from components.clouds.gke import access, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.existing_network import ExistingNetwork
 from components.clouds.gke.identity import NodeIdentity, grant_cluster_keys
-from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
@@ -25,6 +24,8 @@ from components.clouds.gke.workloads.share import share
 from components.clouds.raw import beside
 from components.resources import CustomResource, documents
 from components.settings import Settings
+from facts.catalog import of
+from facts.concepts.kubeconfig import kubeconfig, plugin_user
 from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
@@ -72,18 +73,15 @@ class GkeCluster(CloudCluster):
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """IDs for databases, file stores and peerings of the network."""
+        settings = self._context.settings
+        place = f"projects/{settings.project}/locations/{location(settings)}/clusters"
         return {
             "network": self._network.network,
             "subnetwork": self._network.subnetwork,
             "nodeServiceAccount": self._context.node_account,
-            "oidcIssuerUrl": self._issuer(),
+            # https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes
+            "oidcIssuerUrl": self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}"),
         }
-
-    def _issuer(self) -> pulumi.Output[str]:
-        """The OIDC issuer of service account tokens: https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes"""
-        settings = self._context.settings
-        place = f"projects/{settings.project}/locations/{location(settings)}/clusters"
-        return self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}")
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role; all others wait for the admin pool."""
@@ -132,19 +130,25 @@ def _ignored_changes(settings: Settings) -> list[str]:
 
 
 def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.Output[str]) -> pulumi.Output[str]:
+    """Google's credential plugin takes the application-default credentials, as the Google Cloud provider does: the same
+    principal creates the cluster and its objects.
+    https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
+
+    The cluster's CA proves its addresses; the certificate of its endpoint by name is of a public authority:
+    https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637.
+    """
     context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
-    if settings.network.dns_endpoint:
-        endpoint_config = cluster.output("controlPlaneEndpointsConfig")
-        return pulumi.Output.secret(
-            endpoint_config.apply(
-                lambda endpoints: kubeconfig(context, endpoints["dnsEndpointConfig"]["endpoint"], None)
-            )
-        )
-    return pulumi.Output.secret(
-        pulumi.Output.all(cluster.output("endpoint"), authority).apply(
-            lambda answer: kubeconfig(context, answer[0], answer[1])
-        )
-    )
+    plugin, by_name = of("gke").credential_plugin, settings.network.dns_endpoint
+    hint = "Install it: gcloud components install gke-gcloud-auth-plugin"
+    user = plugin_user(plugin.command, plugin.arguments.split(), hint, provideClusterInfo=True)
+
+    def made(answer: Sequence[Any]) -> str:
+        host = answer[0]["dnsEndpointConfig"]["endpoint"] if by_name else answer[0]
+        known = {} if by_name else {"certificate-authority-data": answer[1]}
+        return kubeconfig(context, {"server": f"https://{host}", **known}, user)
+
+    endpoint = cluster.output("controlPlaneEndpointsConfig" if by_name else "endpoint")
+    return pulumi.Output.secret(pulumi.Output.all(endpoint, authority).apply(made))
 
 
 def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: NodeIdentity) -> gke.Cluster:

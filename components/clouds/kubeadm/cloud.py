@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from components.clouds.base import Cloud, PoolGovernance
+from components.clouds.base import Cloud, PoolGovernance, named_subject
 from components.clouds.device_plugin import device_plugin
 from components.clouds.gpu_exporter import gpu_exporter
 from components.clouds.kubeadm.cluster import KubeadmCluster
-from components.clouds.machines_plugin import certificate_subject
 from components.settings import Settings
 from facts.concepts.counts import counted
 from facts.concepts.pool import Pool
@@ -36,6 +35,8 @@ CLOUD: Final = Cloud(
     gpu_daemons=partial(device_plugin, by_mounts=True),
     # The machines' container runtime gives it the driver.
     gpu_exporters=partial(gpu_exporter, by_mounts=True),
-    subject=certificate_subject,
+    # As the API server names the CN and O of a client certificate:
+    # https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates
+    subject=named_subject,
     governance=_governance,
 )

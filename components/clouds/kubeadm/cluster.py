@@ -11,8 +11,7 @@ import pulumi
 
 from components.clouds.base import AdminObjects, CloudCluster, Subject
 from components.clouds.kubeadm import add_ons, machines
-from components.clouds.kubeadm.context import Context
-from components.clouds.kubeadm.load_balancer import load_balancer
+from components.clouds.kubeadm.machines import MachinesContext
 from components.clouds.machines_plugin import MachinesProvider
 from components.settings import Settings
 from components.settings.own.resolved import OwnMachines
@@ -38,7 +37,7 @@ class KubeadmCluster(CloudCluster):
             pulumi.warn(text, parent)
         provider = MachinesProvider(f"{name}-machines", _login(settings.own), pulumi.ResourceOptions(parent=parent))
         options = pulumi.ResourceOptions(parent=parent, provider=provider)
-        self._context = Context(settings=settings, own=settings.own, options=options)
+        self._context = MachinesContext(settings=settings, own=settings.own, options=options)
         checked = machines.preflight(self._context, f"{name}-preflight")
         self.resource = machines.control_plane(self._context, f"{name}-control-plane", checked)
         self._additional = [*machines.additional_control_planes(self._context, f"{name}-control-plane", self.resource)]
@@ -66,11 +65,7 @@ class KubeadmCluster(CloudCluster):
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """The control plane's address and the ranges of pods and services."""
         own = self._own
-        return {
-            "endpoint": self.resource.output("endpoint"),
-            "podCidr": own.pod_cidr,
-            "serviceCidr": own.service_cidr,
-        }
+        return {"endpoint": self.resource.output("endpoint"), "podCidr": own.pod_cidr, "serviceCidr": own.service_cidr}
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """The pool's machines as nodes; the admin pool is the control plane."""
@@ -84,7 +79,7 @@ class KubeadmCluster(CloudCluster):
             add_ons.flannel(objects, self._own.pod_cidr)
         add_ons.local_path(objects)
         if self._own.load_balancer_range is not None:
-            load_balancer(objects, self._own.load_balancer_range)
+            add_ons.load_balancer(objects, self._own.load_balancer_range)
 
 
 def out_of_support(own: OwnMachines, day: date) -> Iterator[str]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pulumi
 
-from components.clouds.kubeadm import configuration
-from components.clouds.kubeadm.context import Context
-from components.clouds.kubeadm.load_balancer import FIREWALL_PORTS
+from components.clouds.kubeadm.add_ons import FIREWALL_PORTS
 from components.clouds.machines_plugin import declare
-from components.resources import CustomResource
+from components.resources import CustomResource, documents
+from components.settings import Settings
 from components.settings.own.resolved import OwnMachines
 from components.settings.own.sections import MachineSetting, PackageSource
 from facts.catalog.kubeadm.packages import REPOSITORIES, Repository
@@ -21,15 +23,28 @@ from facts.concepts.pool import Pool
 USERS: Final = "gpucluster:users"
 """The user of the output ``kubeconfig``, and the group of its certificate."""
 
+_HERE: Final = Path(__file__).parent
+_AUDIT_POLICY: Final = "/etc/kubernetes/gpucluster/audit.yaml"
+"""The plugin mounts its folder into the API server."""
 
-def preflight(context: Context, name: str) -> CustomResource:
+
+@dataclass(frozen=True, kw_only=True)
+class MachinesContext:
+    """What the machines of a stack share; ``options`` have the cluster as parent, and the plugin's provider."""
+
+    settings: Settings
+    own: OwnMachines
+    options: pulumi.ResourceOptions
+
+
+def preflight(context: MachinesContext, name: str) -> CustomResource:
     """All machines, which are looked at together before anything changes on one of them."""
     settings, own = context.settings, context.own
     pools = (settings.admin_pool, *settings.pools)
     checked = [
         {
             "machine": machine_input(machine),
-            "role": _role(pool),
+            "role": "controlPlane" if pool.role == "admin" else "worker",
             "gpus": pool.gpus_per_node if own.driver.get(pool.name) else 0,
             **_driver(own, pool),
         }
@@ -47,12 +62,18 @@ def preflight(context: Context, name: str) -> CustomResource:
     return declare("Preflight", name, inputs, context.options)
 
 
-def control_plane(context: Context, name: str, after: pulumi.Resource) -> CustomResource:
+def control_plane(context: MachinesContext, name: str, after: pulumi.Resource) -> CustomResource:
     """The machine on which ``kubeadm init`` runs."""
     own = context.own
     inputs = {
         **_plane(context, own.control_plane),
-        "kubeadm": configuration.control_plane(context.settings.cluster_name, own),
+        "kubeadm": documents(
+            _HERE / "kubeadm.yaml",
+            cluster=context.settings.cluster_name,
+            pods=own.pod_cidr,
+            services=own.service_cidr,
+            audit=_AUDIT_POLICY,
+        ),
         "user": {"name": USERS, "groups": [USERS]},
     }
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[after]))
@@ -60,7 +81,7 @@ def control_plane(context: Context, name: str, after: pulumi.Resource) -> Custom
     return declare("ControlPlane", name, inputs, options, outputs=outputs)
 
 
-def additional_control_planes(context: Context, name: str, first: CustomResource) -> Iterator[CustomResource]:
+def additional_control_planes(context: MachinesContext, name: str, first: CustomResource) -> Iterator[CustomResource]:
     """The other machines with a control plane; each joins the cluster of the ``first``."""
     options = pulumi.ResourceOptions.merge(context.options, pulumi.ResourceOptions(depends_on=[first]))
     for machine in context.own.control_planes[1:]:
@@ -69,7 +90,7 @@ def additional_control_planes(context: Context, name: str, first: CustomResource
 
 
 def workers(
-    context: Context,
+    context: MachinesContext,
     name: str,
     pool: Pool,
     control_plane: CustomResource,
@@ -79,8 +100,7 @@ def workers(
     """The machines of a pool, each a node after ``kubeadm join``; upgraded after all control planes."""
     own = context.own
     options = pulumi.ResourceOptions.merge(
-        opts,
-        pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane, *additional]),
+        opts, pulumi.ResourceOptions(provider=context.options.provider, depends_on=[control_plane, *additional])
     )
     for machine in own.machines[pool.name]:
         inputs: dict[str, Any] = {
@@ -102,20 +122,15 @@ def _driver(own: OwnMachines, pool: Pool) -> dict[str, str]:
 
 def machine_input(machine: MachineSetting) -> dict[str, Any]:
     """A machine as the plugin takes it."""
-    own = {"user": machine.user, "port": machine.port}
-    return {
-        "name": machine.name,
-        "address": machine.address,
-        "hostKey": machine.host_key,
-        **{key: value for key, value in own.items() if value is not None},
-    }
+    return machine.model_dump(by_alias=True, exclude_none=True)
 
 
-def _plane(context: Context, machine: MachineSetting) -> dict[str, Any]:
+def _plane(context: MachinesContext, machine: MachineSetting) -> dict[str, Any]:
     """What all control planes have; what differs between them would be an API server that answers otherwise."""
+    (audit_policy,) = documents(_HERE / "audit-policy.yaml")
     return {
         **_node(context, machine, context.settings.admin_pool),
-        "files": configuration.files(),
+        "files": [{"path": _AUDIT_POLICY, "content": json.dumps(audit_policy, indent=1) + "\n"}],
         "encryptSecrets": True,
         # System pods run on it too.
         "schedulable": True,
@@ -123,7 +138,7 @@ def _plane(context: Context, machine: MachineSetting) -> dict[str, Any]:
     }
 
 
-def _joins(context: Context, first: CustomResource) -> dict[str, Any]:
+def _joins(context: MachinesContext, first: CustomResource) -> dict[str, Any]:
     return {
         "controlPlane": {
             "machine": machine_input(context.own.control_plane),
@@ -138,7 +153,7 @@ def _virtual_address(own: OwnMachines) -> dict[str, Any]:
     return {} if own.virtual_address is None else {"virtualAddress": own.virtual_address}
 
 
-def _node(context: Context, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
+def _node(context: MachinesContext, machine: MachineSetting, pool: Pool) -> dict[str, Any]:
     own = context.own
     more: dict[str, Any] = {}
     if pool.role == "admin" and own.authorized_ranges:
@@ -174,7 +189,3 @@ def _source(source: PackageSource | Repository) -> dict[str, Any]:
     keys = source.keys if isinstance(source, Repository) else {}
     others = {name: {"keyUrl": key, "keyFingerprint": fingerprint} for name, (key, fingerprint) in keys.items()}
     return {**signed, "keys": others} if others else signed
-
-
-def _role(pool: Pool) -> str:
-    return "controlPlane" if pool.role == "admin" else "worker"

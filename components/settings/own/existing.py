@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
+from components.settings.limits.keys import without_refused
 from components.settings.own import pools
 from components.settings.own.existing_sections import (
     ExistingAdminPool,
@@ -16,10 +17,10 @@ from components.settings.own.existing_sections import (
     ExistingGpuPool,
     ExistingStackFile,
 )
-from components.settings.own.resolved import ExistingNodes, Resolved, names_apart, own_keys, without_refused
+from components.settings.own.resolved import ExistingNodes, Resolved, names_apart, own_keys
 from components.settings.problems import Problem, invalid
 from facts import catalog
-from facts.concepts.pool import ADMIN_POOL_NAME, Pool, admin_pool_labels
+from facts.concepts.pool import ADMIN_POOL_NAME, admin_pool_labels
 
 Entry = ExistingAdminPool | ExistingGpuPool | ExistingCpuPool
 
@@ -41,7 +42,7 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
     drivers: list[Any] = ["managed" if entry.drivers == "device-plugin" else "none" for entry in file.gpu_pools]
     gpu_pools = pools.gpu_pools(file.gpu_pools, [_count(entry) for entry in file.gpu_pools], drivers)
     gpu_pools = tuple(
-        _scaled(pool) if entry.capacity == "autoscaled" else pool
+        replace(pool, min_nodes=0, autoscaled=True, owned=False) if entry.capacity == "autoscaled" else pool
         for pool, entry in zip(gpu_pools, file.gpu_pools, strict=True)
     )
     cpu_pools = tuple(pools.cpu_pool(index, entry, _count(entry)) for index, entry in enumerate(file.cpu_pools))
@@ -65,11 +66,6 @@ def resolve(raw: Mapping[str, Any]) -> Resolved | list[Problem]:
 
 def _count(entry: Entry) -> int:
     return entry.max_nodes or len(entry.machines)
-
-
-def _scaled(pool: Pool) -> Pool:
-    """A pool whose nodes come and go without the program."""
-    return replace(pool, min_nodes=0, autoscaled=True, owned=False)
 
 
 def _entries(file: ExistingStackFile) -> Iterator[tuple[str, Entry]]:

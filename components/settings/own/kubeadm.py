@@ -9,8 +9,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from components.settings.fields import ValidationContext
+from components.settings.limits.keys import without_refused
 from components.settings.own import pools
-from components.settings.own.resolved import OwnMachines, Resolved, names_apart, own_keys, without_refused
+from components.settings.own.resolved import OwnMachines, Resolved, names_apart, own_keys
 from components.settings.own.sections import OwnStackFile, networks
 from components.settings.problems import Problem, invalid
 from facts import catalog

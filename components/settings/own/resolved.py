@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from components.settings.limits import table
 from components.settings.own.existing_sections import ExistingStackFile
 from components.settings.own.sections import MachineSetting, OwnStackFile, Packages, Ssh
 from components.settings.problems import Problem
@@ -92,21 +90,3 @@ def names_apart(file: OwnStackFile | ExistingStackFile) -> Iterator[Problem]:
             message = f"two pools would be named '{name}': this one and {owners[name]}"
             yield Problem(f"{path}.name", message, "Choose another name: each resulting pool needs a unique name")
         owners.setdefault(name, path)
-
-
-def without_refused(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """The file without the keys that ``refused.yaml`` has for its ``cloud``, and a problem for each."""
-    cleaned, problems = deepcopy(dict(raw)), []
-    listed = [(key, cleaned.get(key)) for key in ("adminPool", "gpuPools", "cpuPools")]
-    pools = [
-        (f"{key}[{i}].", entry) for key, value in listed if isinstance(value, list) for i, entry in enumerate(value)
-    ]
-    pools += [(f"{key}.", value) for key, value in listed]
-    places = {"": [("", cleaned)], "pools": pools, "workloads": [("workloads.", cleaned.get("workloads"))]}
-    for row in table.rows(str(raw["cloud"])):
-        section, _, key = row.key.rpartition(".")
-        for where, entry in places.get(section, ()):
-            if isinstance(entry, dict) and key in entry:
-                del entry[key]
-                problems.append(Problem(f"{where}{key}", row.message, row.remedy))
-    return cleaned, problems

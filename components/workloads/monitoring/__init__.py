@@ -17,8 +17,8 @@ from components.resources import Chart, documents
 from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.users import open_tool
-from components.workloads.args import WorkloadArgs
 from components.workloads.charts import password, release, values_in
+from components.workloads.data import WorkloadArgs
 from facts.concepts.kubernetes import manifest
 from facts.concepts.pool import POOL_LABEL, Pool
 
@@ -70,13 +70,9 @@ def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
     for group in document["groups"]:
         for rule in group["rules"]:
             if rule.get("alert") == "GpuPoolNotBackAtZero":
-                rule["for"] = f"{_idle_minutes(settings, pools) + _GRACE_MINUTES}m"
+                longest = max(settings.idle_minutes_of(pool) or _DEFAULT_IDLE_MINUTES for pool in pools)
+                rule["for"] = f"{longest + _GRACE_MINUTES}m"
     return {"groups": [{"name": "gpucluster-pools", "rules": list(_facts(pools))}, *document["groups"]]}
-
-
-def _idle_minutes(settings: Settings, pools: Sequence[Pool]) -> int:
-    """The longest scale-down delay of these pools."""
-    return max(settings.idle_minutes_of(pool) or _DEFAULT_IDLE_MINUTES for pool in pools)
 
 
 def _facts(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-KEY_FORM: Final = (
-    "/subscriptions/<subscription>/resourceGroups/<group>/providers/Microsoft.KeyVault"
-    "/vaults/<vault>/keys/<key>/versions/<version>"
-)
 KEY: Final = re.compile(
     r"(?P<vault_id>/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.KeyVault/vaults/(?P<vault>[^/]+))"
     r"/keys/(?P<key>[^/]+)/versions/(?P<version>[0-9a-f]{32})",
@@ -54,6 +50,6 @@ class Key:
 
 
 def parse_key(text: str) -> Key | None:
-    """The key of that resource id (``KEY_FORM``); ``None`` if it is none."""
+    """The key of that resource id (``KEY``); ``None`` if it is none."""
     match = KEY.fullmatch(text)
     return match and Key(match["vault_id"], match["vault"], match["key"], match["version"])

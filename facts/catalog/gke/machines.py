@@ -13,8 +13,6 @@ Sources, read 2026-11-20:
   https://cloud.google.com/compute/docs/accelerator-optimized-machines#consumption_option_availability_by_machine_type
   as applied in https://github.com/dstackai/gpuhunt/pull/176 (A3 High below 8 GPUs, A4), and
   https://cloud.google.com/ai-hypercomputer/docs/consumption-models (A3 Ultra, A4: reservation, flex-start or spot).
-- Custom types: most vCPUs and GiB per vCPU from https://cloud.google.com/compute/docs/machine-types (stored copy); the
-  lower bounds and N2's steps are general knowledge.
 
 A machine that Google added since is not known here, never guessed; nor are types with a fraction of a GPU (G4), bare
 metal or added local SSD.
@@ -23,12 +21,12 @@ metal or added local SSD.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from facts.catalog.machines import Machines
 from facts.catalog.model import Machine
+from facts.catalog.tables import rows
 
 
 @dataclass(frozen=True)
@@ -44,19 +42,13 @@ class AttachLimit:
         return machine.vcpus <= self.max_vcpus and machine.memory_gib <= self.max_memory_gib
 
 
-# Google's table as kept in https://github.com/skypilot-org/skypilot/blob/master/sky/catalog/gcp_catalog.py (read
-# 2026-11-20). There 4 P100 take 96 vCPUs, but fewer in us-east1-c, europe-west1-b and europe-west1-d: by general
-# knowledge 64, and 208 GiB. This table has the lower limit, so it holds everywhere.
-N1_LIMITS: Final[Mapping[str, tuple[AttachLimit, ...]]] = {
-    "nvidia-t4": (AttachLimit(1, 48, 312), AttachLimit(2, 48, 312), AttachLimit(4, 96, 624)),
-    "nvidia-p4": (AttachLimit(1, 24, 156), AttachLimit(2, 48, 312), AttachLimit(4, 96, 624)),
-    "nvidia-p100": (AttachLimit(1, 16, 104), AttachLimit(2, 32, 208), AttachLimit(4, 64, 208)),
-    "nvidia-v100": (
-        AttachLimit(1, 12, 78),
-        AttachLimit(2, 24, 156),
-        AttachLimit(4, 48, 312),
-        AttachLimit(8, 96, 624),
-    ),
+N1_LIMITS: Final = {
+    gpu: tuple(
+        AttachLimit(int(row["gpus"]), int(row["max_vcpus"]), int(row["max_memory_gib"]))
+        for row in rows("gke", "attached_gpus")
+        if row["gpu"] == gpu
+    )
+    for gpu in {row["gpu"]: None for row in rows("gke", "attached_gpus")}
 }
 
 
@@ -73,22 +65,9 @@ def boot_disk(type: str) -> str:
     return "hyperdisk-balanced" if type.startswith(_HYPERDISK_ONLY) else "pd-balanced"
 
 
-@dataclass(frozen=True)
-class _CustomRule:
-    """Limits of ``custom-<vcpus>-<MiB>``: vCPUs in steps of 2 up to ``even_up_to``, then of 4; GiB per vCPU."""
-
-    max_vcpus: int
-    even_up_to: int
-    one_vcpu: bool
-    min_gib: float
-    max_gib: float
-    max_total_gib: int
-
-
-_CUSTOM: Final[Mapping[str, _CustomRule]] = {
-    "e2": _CustomRule(32, 32, False, 0.5, 8, 128),
-    "n1": _CustomRule(96, 96, True, 0.9, 6.5, 624),
-    "n2": _CustomRule(80, 32, False, 0.5, 8, 640),
+_CUSTOM: Final = {
+    row["family"]: {limit: float(value) for limit, value in row.items() if limit != "family"}
+    for row in rows("gke", "custom_types")
 }
 _CUSTOM_NAME: Final = re.compile(r"(?:(?P<family>e2|n1|n2)-)?custom-(?P<vcpus>\d{1,3})-(?P<mib>\d{3,7})")
 _CUSTOM_STEP_MIB: Final = 256
@@ -138,10 +117,10 @@ def _custom(type: str) -> Machine | None:
         return None
     family, vcpus, mib = match["family"] or "n1", int(match["vcpus"]), int(match["mib"])
     rule, gib = _CUSTOM[family], mib / 1024
-    step = 2 if vcpus <= rule.even_up_to else 4
-    countable = vcpus % step == 0 or (vcpus == 1 and rule.one_vcpu)
-    if not 1 <= vcpus <= rule.max_vcpus or not countable or mib % _CUSTOM_STEP_MIB:
+    step = 2 if vcpus <= rule["even_up_to"] else 4
+    countable = vcpus % step == 0 or (vcpus == 1 and rule["one_vcpu"])
+    if not 1 <= vcpus <= rule["max_vcpus"] or not countable or mib % _CUSTOM_STEP_MIB:
         return None
-    if not vcpus * rule.min_gib <= gib <= min(vcpus * rule.max_gib, rule.max_total_gib):
+    if not vcpus * rule["min_gib"] <= gib <= min(vcpus * rule["max_gib"], rule["max_total_gib"]):
         return None
     return Machine(type=type, family=family, vcpus=vcpus, memory_gib=gib)

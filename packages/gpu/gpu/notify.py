@@ -8,16 +8,17 @@ from __future__ import annotations
 import base64
 import re
 from pathlib import Path
+from string import Template
 from typing import Any, Final
+
+import yaml
 
 from facts.concepts.notifier import NOTIFIER
 from facts.concepts.rest import resource_path
 from facts.jobs.job import MANAGED_BY, MANAGER, AskError, TrainingJobSpec
 from gpu.cluster import ClusterClient, ClusterError
 
-_IMAGE: Final = "docker.io/library/python:3.13-alpine"
 _URL: Final = re.compile(r"https?://[^\s/]+\S*")
-_RETRIES: Final = 3
 
 
 def check_notify(cluster: ClusterClient, url: str) -> None:
@@ -38,42 +39,17 @@ def check_notify(cluster: ClusterClient, url: str) -> None:
 
 def notify_manifests(job: TrainingJobSpec, url: str) -> list[dict[str, Any]]:
     """The Secret and the Job; to be owned by the job, and so deleted with it."""
-    metadata = {"name": f"{job.name}-notify", "namespace": job.namespace, "labels": {MANAGED_BY: MANAGER}}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
-    reference = {"secretKeyRef": {"name": metadata["name"], "key": "url"}}
-    container = {
-        "name": "notifier",
-        "image": _IMAGE,
-        "command": ["python", "-u", "-c", Path(__file__).with_name("notifier.py").read_text()],
-        "env": [
-            {"name": "NAMESPACE", "value": job.namespace},
-            {"name": "JOB", "value": job.name},
-            {"name": "URL", "valueFrom": reference},
-        ],
-        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-    }
-    pod = {
-        "restartPolicy": "Never",
-        "serviceAccountName": NOTIFIER,
-        "automountServiceAccountToken": True,
-        # A team may only create pods of its own priority.
-        **({"priorityClassName": job.priority_class} if job.priority_class else {}),
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 65534, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container],
-    }
-    # Autoscalers may move it, so that it keeps no node alive; a move is no failure.
-    moved = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-    spec = {
-        "backoffLimit": _RETRIES,
-        "podFailurePolicy": {"rules": [moved]},
-        "template": {"metadata": {"labels": {MANAGED_BY: MANAGER}}, "spec": pod},
-    }
-    return [
-        {**secret, "data": {"url": base64.b64encode(url.encode()).decode()}},
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec},
-    ]
+    text = Template(Path(__file__).with_name("notify.yaml").read_text(encoding="utf-8")).substitute(
+        job=job.name,
+        namespace=job.namespace,
+        notifier=NOTIFIER,
+        url=base64.b64encode(url.encode()).decode(),
+        managed_by=MANAGED_BY,
+        manager=MANAGER,
+    )
+    secret, waiting = yaml.safe_load_all(text)
+    pod = waiting["spec"]["template"]["spec"]
+    pod["containers"][0]["command"].append(Path(__file__).with_name("notifier.py").read_text())
+    if job.priority_class:
+        pod["priorityClassName"] = job.priority_class  # A team may only create pods of its own priority.
+    return [secret, waiting]

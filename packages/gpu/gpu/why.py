@@ -18,7 +18,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any, Final, Literal
+
+import yaml
 
 from facts.concepts.counts import counted
 from facts.concepts.unknown import at
@@ -47,74 +50,33 @@ _BACKOFF: Final = re.compile(r"in backoff after failed scale-up", re.IGNORECASE)
 _TRY_LATER: Final = "wait, or stop the job and choose another GPU or other zones: `gpu pools`, `gpu fit`"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Cause:
-    """Why no node is added; ``pattern``: what an autoscaler's message contains, in any case.
-
-    It does not count if the message names more node groups that ``outweighed_by`` matches.
-    """
+    """An entry of ``causes.yaml``, which documents the fields."""
 
     kind: Kind
-    pattern: str
+    patterns: Sequence[str]
     summary: str
     remedy: str
-    outweighed_by: str = "(?!)"  # matches nothing
+    of_the_cloud: bool = False
+    outweighed_by: Sequence[str] = ("(?!)",)  # matches nothing
 
     def matches(self, message: str) -> bool:
         """Whether it is why ``message`` says that no node is added."""
-        return _groups(self.pattern, message) >= max(1, _groups(self.outweighed_by, message))
+        return _groups(self.patterns, message) >= max(1, _groups(self.outweighed_by, message))
 
 
-def _groups(pattern: str, message: str) -> int:
-    """How many node groups a message like ``3 Insufficient cpu, 1 max limit reached`` counts for ``pattern``."""
-    parts = (part for part in message.split(",") if re.search(pattern, part, re.IGNORECASE))
+def _groups(patterns: Sequence[str], message: str) -> int:
+    """How many node groups a message like ``3 Insufficient cpu, 1 max limit reached`` counts for ``patterns``."""
+    parts = (part for part in message.split(",") if re.search("|".join(patterns), part, re.IGNORECASE))
     counts = (re.search(r"(?:^|:) *(\d+) ", part) for part in parts)
     return max((int(count[1]) if count else 1 for count in counts), default=0)
 
 
-_OF_THE_CLOUD: Final = (
-    _Cause(
-        "cloud-quota",
-        r"GCE quota exceeded|QuotaExceeded|VcpuLimitExceeded|MaxSpotInstanceCountExceeded|quota limit|"
-        r"exceeding approved",
-        "cloud quota exceeded",
-        "request more quota (`pulumi stack output quotas` lists what the stack needs), or run less at once",
-    ),
-    _Cause(
-        "no-capacity",
-        r"GCE out of resources|stockout|InsufficientInstanceCapacity|InsufficientCapacity|insufficient capacity|"
-        r"ZonalAllocationFailed|OverconstrainedAllocation|OverconstrainedZonalAllocation|AllocationFailed|"
-        r"SkuNotAvailable|UnfulfillableCapacity|Reservation capacity exceeded|failed to appear in time",
-        "the cloud is out of capacity for this machine type",
-        _TRY_LATER,
-    ),
-)
-_TOO_SMALL: Final = "Insufficient |enough resources"
-_CAUSES: Final = (
-    *_OF_THE_CLOUD,
-    _Cause(
-        "pool-full",
-        r"max (?:node group size|total nodes in cluster|limit) reached|exceed(?:s|ed)? limits? (?:for|of) nodepool|"
-        r"all available instance types exceed limits|node limits have been exhausted",
-        "all matching pools are at maxNodes",
-        "wait until a node is free (`gpu list`), or raise maxNodes of a pool",
-    ),
-    # The scheduler's words, before and since Kubernetes 1.34.
-    _Cause(
-        "no-pool",
-        r"volume node affinity conflict|didn't match PersistentVolume's node affinity",
-        "its volume is in a zone where no pool adds a node",
-        "choose a pool that has machines in that zone, or keep the data in /shared",
-        _TOO_SMALL,
-    ),
-    _Cause(
-        "no-pool",
-        rf"didn't match Pod's node affinity|untolerated taint|{_TOO_SMALL}|incompatible",
-        "no pool fits, even with a new node",
-        "request what a pool has: `gpu pools`, `gpu fit`",
-    ),
-)
-"""The first that matches counts."""
+_CAUSES: Final = [
+    _Cause(**entry) for entry in yaml.safe_load(Path(__file__).with_name("causes.yaml").read_text(encoding="utf-8"))
+]
+_OF_THE_CLOUD: Final = [cause for cause in _CAUSES if cause.of_the_cloud]
 
 
 def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, queues: bool = True) -> Reason:

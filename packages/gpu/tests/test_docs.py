@@ -6,9 +6,8 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import click
 import pytest
 import yaml
 from typer.main import get_command
@@ -37,7 +36,8 @@ TYPED = [
 @pytest.mark.parametrize(("page", "line"), TYPED, ids=[" ".join(each) for each in TYPED])
 def test_commands_of_all_pages_exist_with_their_options(page: str, line: str) -> None:
     words = shlex.split(re.split(r" -- | [|>] ", line)[0])
-    command = cast("click.Group", get_command(app)).commands[words[1]]
+    commands: Any = get_command(app)
+    command = commands.commands[words[1]]
     options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
     assert {word for word in words if word.startswith("-")} <= {*options, "--help"}
 

@@ -115,28 +115,9 @@ def a_job(kind: str | None, *, runs: int = 1, ended: str = "2026-01-01T02:05:00Z
     }
 
 
-@pytest.mark.parametrize(
-    ("job", "reason", "text"),
-    [
-        (a_job("Complete"), None, "GPU job train in ml succeeded 2 h 5 min after it was submitted"),
-        (
-            a_job("Failed", ended="2026-01-01T00:07:59Z"),
-            None,
-            "GPU job train in ml failed 7 min after it was submitted",
-        ),
-        (a_job("Failed"), "DeadlineExceeded", "GPU job train in ml timed out 2 h 5 min after it was submitted"),
-        (
-            a_job("Failed", runs=10, succeeded=8),
-            "Evicted",
-            "GPU job train in ml failed 2 h 5 min after it was submitted (8 of 10 runs succeeded)",
-        ),
-        (a_job(None, active=1), None, None),
-        (a_job("FailureTarget"), None, None),
-        (a_job("Suspended"), None, None),
-    ],
-)
+@cases
 def test_how_a_job_ended_in_a_sentence(job: dict[str, Any], reason: str | None, text: str | None) -> None:
-    assert outcome(job, [{"status": {"phase": "Failed", "reason": reason}}]) == text
+    assert outcome(a_job(**job), [{"status": {"phase": "Failed", "reason": reason}}]) == text
 
 
 JOB, PODS, HOOK = "/apis/batch/v1/namespaces/ml/jobs/train", "/api/v1/namespaces/ml/pods", "/services/very-secret"

@@ -54,10 +54,7 @@ def test_another_source_of_a_repository_is_reported_with_its_file(
     assert run_common(body, machine) == (str(file) if reported else "")
 
 
-@pytest.mark.parametrize(
-    ("machines", "debian", "folders"),
-    [("aarch64", "arm64", ["sbsa", "arm64"]), ("x86_64", "amd64", ["x86_64", "amd64"])],
-)
+@cases
 def test_packages_come_from_the_folder_of_the_machines_architecture(
     machines: str, debian: str, folders: list[str], machine: Path
 ) -> None:

@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import Cluster, Credential, NodeGroup
-from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, text, texts, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, amount, at, both, coalesce, flag, items, negation, text, texts, whole
 from policies.readers.additions import Additions
 from policies.readers.addresses import open_to_all
 from policies.readers.eks.facts import CLOUD, LABEL_DOMAINS
 from policies.readers.eks.roles import role_of_nodes, roles_among
 from policies.readers.eks.scaling import group_name, of_node_group, tags_among
-from policies.readers.eks.subnets import private_subnet, subnets_among
 from policies.readers.eks.template import (
     Choice,
     group_of,
@@ -33,6 +32,8 @@ from policies.readers.taints import CONSTANTS, entry_of, taints_of
 # EKS uses t3.medium when neither the group nor its launch template names a type.
 _DEFAULT_TYPE: Final = "t3.medium"
 _SYSTEM: Final = ("kube-system", "*")
+# https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html#network-requirements-subnets
+SUBNET: Final = "aws:ec2/subnet:Subnet"
 
 
 def read_cluster(declared: Declared) -> Iterable[Item]:
@@ -135,7 +136,7 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
     # Tags are for rules on the whole stack; without a template, the group itself is checked before its creation.
     "aws:eks/nodeGroup:NodeGroup": Referrer(
         refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_group_parts
-    ),
+    )
 }
 
 
@@ -163,3 +164,17 @@ def _together(one: Maybe[Mapping[str, Any]], other: Maybe[Mapping[str, Any]]) ->
 ADDITIONS: Final[Mapping[str, Additions]] = {
     "aws:eks/nodeGroup:NodeGroup": Additions("taints", "labels", spelled=entry_of)
 }
+
+
+def subnets_among(declared: Declared, property: str, everything: Program) -> list[Declared]:
+    """The subnets that ``property`` of ``declared`` comes from or names."""
+    sources = declared.dependencies.get(property, ())
+    named = [one for one in items(declared.properties.get(property)) if isinstance(one, str)]
+    return [subnet for subnet in everything.of(SUBNET) if subnet.urn in sources or subnet.properties.get("id") in named]
+
+
+def private_subnet(resource: Declared) -> Maybe[bool]:
+    """Whether machines get no public address by this resource: only a subnet that gives them one makes it false."""
+    if resource.type != SUBNET:
+        return True
+    return negation(flag(resource.properties.get("mapPublicIpOnLaunch")))

@@ -60,6 +60,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
     tags = _tags(declared)
     least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
     for_pods = _of_kubernetes(tags, template)
+    share = ("mixedInstancesPolicy", "instancesDistribution", "onDemandPercentageAboveBaseCapacity")
+    on_demand = whole(at(inputs, *share), default=100)
     suspended = {"autoscaled": _SUSPENDED} if "Terminate" in items(inputs.get("suspendedProcesses")) else {}
     yield replace(
         group,
@@ -70,7 +72,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         min_nodes=least_nodes(least, inputs.get("warmPool"), most),
         max_nodes=most,
         initial_nodes=amount(inputs.get("desiredCapacity")),
-        spot=_spot(inputs.get("mixedInstancesPolicy")),
+        spot=UNKNOWN if on_demand is UNKNOWN else on_demand == 0,
         zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
         cluster=_cluster(tags),
         scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
@@ -193,8 +195,3 @@ def _discoverable(tags: Mapping[Any, Any]) -> Maybe[bool]:
 def _cluster(tags: Mapping[Any, Any]) -> Maybe[str | None]:
     named = [key.removeprefix(_CLUSTER_TAG) for key in tags if isinstance(key, str) and key.startswith(_CLUSTER_TAG)]
     return named[0] if named else (UNKNOWN if UNKNOWN in tags else None)
-
-
-def _spot(policy: Any) -> Maybe[bool]:
-    on_demand = whole(at(policy, "instancesDistribution", "onDemandPercentageAboveBaseCapacity"), default=100)
-    return UNKNOWN if on_demand is UNKNOWN else on_demand == 0

@@ -13,6 +13,7 @@ from facts.concepts.declared import PodRole
 from facts.concepts.iam import Document, parsed, trusts
 from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, items, text
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.tables import rows
 
 ASSOCIATION: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _ACCOUNT: Final = "kubernetes:core/v1:ServiceAccount"
@@ -31,18 +32,8 @@ _ROLE_ANNOTATION: Final = "eks.amazonaws.com/role-arn"
 _POD_IDENTITY: Final = "pods.eks.amazonaws.com"
 _TRUSTED: Final = ("sts:AssumeRole", "sts:TagSession")
 
-# Of the policies that AWS maintains (https://docs.aws.amazon.com/aws-managed-policy/latest/reference/policy-list.html):
-# what they allow of an autoscaler's rights. Any other may allow everything.
-_MANAGED: Final[Mapping[str, tuple[str, ...]]] = {
-    "AdministratorAccess": ("*",),
-    "AmazonEC2FullAccess": ("ec2:*", "autoscaling:*"),
-    "AutoScalingFullAccess": ("autoscaling:*", "ec2:DescribeImages", "ec2:DescribeLaunchTemplateVersions"),
-    "AmazonEKSWorkerNodePolicy": ("ec2:DescribeInstances", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets"),
-    "AmazonEC2ContainerRegistryPullOnly": (),
-    "AmazonEC2ContainerRegistryReadOnly": (),
-    "AmazonSSMManagedInstanceCore": (),
-    "CloudWatchAgentServerPolicy": ("ec2:DescribeTags",),
-}
+_MANAGED: Final = {row["policy"]: row["actions"].split() for row in rows("readers/eks", "managed_policies")}
+"""Policy that AWS maintains → what it allows of an autoscaler's rights."""
 
 
 def read_association(declared: Declared) -> Iterable[Item]:
@@ -98,10 +89,7 @@ def roles_among(declared: Declared, property: str, everything: Program) -> list[
     return [*roles, *givers, *(other for other in everything.of(_POLICY) if other.urn in attached)]
 
 
-READERS: Final[Mapping[str, Reader]] = {
-    ASSOCIATION: read_association,
-    _ACCOUNT: read_service_account,
-}
+READERS: Final[Mapping[str, Reader]] = {ASSOCIATION: read_association, _ACCOUNT: read_service_account}
 
 
 def roles_from(property: str) -> Referrer:
@@ -111,10 +99,7 @@ def roles_from(property: str) -> Referrer:
     )
 
 
-REFERRERS: Final[Mapping[str, Referrer]] = {
-    ASSOCIATION: roles_from("roleArn"),
-    _ACCOUNT: roles_from("metadata"),
-}
+REFERRERS: Final[Mapping[str, Referrer]] = {ASSOCIATION: roles_from("roleArn"), _ACCOUNT: roles_from("metadata")}
 
 
 def _roles(declared: Declared) -> list[Declared]:
@@ -149,7 +134,7 @@ def _managed(arn: Any) -> Maybe[Document]:
     name = arn.rpartition("/")[2] if isinstance(arn, str) and ":aws:policy/" in arn else ""
     if name not in _MANAGED:
         return UNKNOWN
-    return {"Statement": [{"Effect": "Allow", "Action": list(_MANAGED[name]), "Resource": "*"}]}
+    return {"Statement": [{"Effect": "Allow", "Action": _MANAGED[name], "Resource": "*"}]}
 
 
 def _belongs(other: Declared, role: Declared) -> bool:

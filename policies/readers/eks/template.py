@@ -154,7 +154,8 @@ def template_of(declared: Declared) -> LaunchTemplate:
     choice = choice_of(inputs)
     data = coalesce(inputs.get("userData"), inputs.get("userDataBase64"))
     disks = [at(entry, "ebs") for entry in items(inputs.get("blockDeviceMappings"))]
-    disks += [*items(inputs.get("ebsBlockDevices")), *_one(inputs.get("rootBlockDevice"))]
+    root = inputs.get("rootBlockDevice")
+    disks += [*items(inputs.get("ebsBlockDevices")), *([] if root is None else items(root) or [root])]
     open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
     public = either(flag(door) for door in (*open_doors, inputs.get("associatePublicIpAddress")))
     return LaunchTemplate(
@@ -299,7 +300,3 @@ def _encrypted(values: Sequence[Any]) -> Maybe[bool]:
     if any(value in (False, "false") for value in values):
         return False
     return UNKNOWN if UNKNOWN in values else True
-
-
-def _one(value: Any) -> list[Any]:
-    return [] if value is None else items(value) or [value]

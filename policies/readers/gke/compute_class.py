@@ -35,6 +35,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     counts = [_gpus(priority) for priority in items(at(spec, "priorities"))]
     most = max((count for count in counts if count is not UNKNOWN), default=0)
     gpus = UNKNOWN if UNKNOWN in counts and not most else most
+    minutes = whole(at(spec, "autoscalingPolicy", "consolidationDelayMinutes"))
     if gpus != 0:
         yield NodeGroup(
             name=f"compute class {own_name}",
@@ -45,15 +46,10 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             max_nodes=UNKNOWN,
             taints=(GPU_TAINT,),
             cloud_label_domains=LABEL_DOMAINS,
-            idle=_idle_time(at(spec, "autoscalingPolicy", "consolidationDelayMinutes")),
+            idle=None if minutes is None else IdleTime(minutes, "spec.autoscalingPolicy.consolidationDelayMinutes"),
             unknown_reasons={"max_nodes": _LIMITED_ELSEWHERE},
             resource=declared.urn,
         )
-
-
-def _idle_time(minutes: object) -> IdleTime | None:
-    count = whole(minutes)
-    return None if count is None else IdleTime(count, "spec.autoscalingPolicy.consolidationDelayMinutes")
 
 
 def _gpus(priority: object) -> Maybe[int]:
@@ -63,6 +59,4 @@ def _gpus(priority: object) -> Maybe[int]:
     return count
 
 
-READERS: Final[Mapping[str, Reader]] = {
-    "kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class,
-}
+READERS: Final[Mapping[str, Reader]] = {"kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class}

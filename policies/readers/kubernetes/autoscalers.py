@@ -19,6 +19,7 @@ _KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
 # Credentials in the pod itself, which take precedence over the cluster's identity.
 _OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
 _CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
+_CLUSTER_NAME: Final = re.compile(r"\{\{\s*\.Values\.autoDiscovery\.clusterName\s*\}\}")
 _FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
 
 
@@ -110,7 +111,7 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     tag_sets: list[Mapping[str, str]] = []
     if cluster is not None:
         tag_list = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
-        tag_sets.append(_tags(",".join(_templated(str(tag), cluster) for tag in tag_list)))
+        tag_sets.append(_tags(_CLUSTER_NAME.sub(cluster, ",".join(map(str, tag_list)))))
     if extra is not None:
         tag_sets.append(_tags(str(extra).partition("tag=")[2]))
     groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)
@@ -166,7 +167,3 @@ def _flags(words: Sequence[Any]) -> dict[str, list[str]]:
 def _tags(listed: str) -> Mapping[str, str]:
     pairs = (tag.strip().partition("=") for tag in listed.split(",") if tag.strip())
     return {key: value for key, _, value in pairs}
-
-
-def _templated(tag: str, cluster: str) -> str:
-    return re.sub(r"\{\{\s*\.Values\.autoDiscovery\.clusterName\s*\}\}", cluster, tag)

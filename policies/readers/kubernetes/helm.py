@@ -7,70 +7,37 @@ of a ``Release`` exist only in the cluster; the engine sees the values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from facts.concepts.declared import GpuSharing, Workload
 from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
-from facts.concepts.unknown import UNKNOWN, at, items, known_text, known_texts, mapping
+from facts.concepts.unknown import UNKNOWN, Maybe, at, coalesce, flag, items, known_text, known_texts, mapping, whole
 from policies.readers.eks.roles import role_of_account, roles_from
 from policies.readers.kubernetes import autoscalers
 from policies.readers.kubernetes.chart_values import over, parsed, placed
 from policies.readers.kubernetes.objects import children, embedded_workloads, read_object, whole_objects
-from policies.readers.kubernetes.placeholders import placeholders
 from policies.readers.kubernetes.sharing import replicated
-from policies.readers.kubernetes.workloads import tolerations_of
+from policies.readers.kubernetes.workloads import container_gpus, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.tables import rows
 
-_GPU: Final = Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule")
-_NFD: Final = (Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),)
-
-
+_TOLERATIONS: Final = {
+    "critical": Toleration("CriticalAddonsOnly", "Exists"),
+    "gpu": Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule"),
+    "gpu-present": Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),
+}
+_CHARTS: Final = rows("readers/kubernetes", "gpu_charts")
 # Charts of node autoscalers; both bring a PodDisruptionBudget for their own pods.
 _AUTOSCALERS: Final = {
     "cluster-autoscaler": autoscalers.of_cluster_autoscaler_chart,
     "karpenter": autoscalers.of_karpenter_chart,
 }
 # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/charts/karpenter/values.yaml; the other chart has none.
-_AUTOSCALERS_TOLERATE: Final = {"karpenter": (Toleration("CriticalAddonsOnly", "Exists"),)}
+_AUTOSCALERS_TOLERATE: Final = {"karpenter": (_TOLERATIONS["critical"],)}
 _SERVICE_ACCOUNTS: Final = (("rbac", "serviceAccount"), ("serviceAccount",))
 _PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
-
-
-@dataclass(frozen=True)
-class _DaemonSet:
-    """A DaemonSet for GPU nodes: where its tolerations are in the values, and what they are by default.
-
-    ``switch``: the value that turns it off when ``False``.
-    """
-
-    tolerations: tuple[str, ...]
-    default: tuple[Toleration, ...]
-    node_selector: tuple[str, ...] = ()
-    switch: tuple[str, ...] = ()
-
-
-# https://github.com/NVIDIA/gpu-operator/blob/main/deployments/gpu-operator/values.yaml
-# https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
-# https://github.com/NVIDIA/dcgm-exporter/blob/main/deployment/values.yaml
-_CHARTS: Final[Mapping[str, Mapping[str, _DaemonSet]]] = {
-    "gpu-operator": {
-        "daemonsets": _DaemonSet(("daemonsets", "tolerations"), (_GPU,)),
-        "node-feature-discovery-worker": _DaemonSet(
-            ("node-feature-discovery", "worker", "tolerations"), _NFD, switch=("nfd", "enabled")
-        ),
-    },
-    "nvidia-device-plugin": {
-        "nvidia-device-plugin": _DaemonSet(
-            ("tolerations",),
-            (Toleration("CriticalAddonsOnly", "Exists"), _GPU),
-            ("nodeSelector",),
-            ("devicePlugin", "enabled"),
-        ),
-    },
-    "dcgm-exporter": {"dcgm-exporter": _DaemonSet(("tolerations",), (), ("nodeSelector",))},
-}
 
 
 def read_release(declared: Declared) -> Iterable[Item]:
@@ -87,21 +54,23 @@ def read_release(declared: Declared) -> Iterable[Item]:
         yield from read_object(each, declared)
     missing = None if complete else UNKNOWN
     chart, release, space = _chart(inputs), declared.named("name"), known_text(inputs.get("namespace")) or "default"
-    for daemon, facts in _CHARTS.get(chart, {}).items():
-        if facts.switch and at(values, *facts.switch) is False:
+    daemon_sets = [row for row in _CHARTS if row["chart"] == chart]
+    for row in daemon_sets:
+        if row["switch"] and at(values, *row["switch"].split(".")) is False:
             continue
-        tolerations = _value_at(values, facts.tolerations, missing)
+        tolerations, selector = (_value_at(values, row[key], missing) for key in ("tolerations", "node_selector"))
+        usual = tuple(_TOLERATIONS[name] for name in row["tolerates"].split())
         yield Workload(
-            name=f"{release}/{daemon}",
+            name=f"{release}/{row['daemon_set']}",
             namespace=space,
             kind="DaemonSet",
-            tolerations=facts.default if tolerations is None else tolerations_of(tolerations),
-            node_selector=known_texts(_value_at(values, facts.node_selector, missing)) if facts.node_selector else {},
+            tolerations=usual if tolerations is None else tolerations_of(tolerations),
+            node_selector=known_texts(selector) if row["node_selector"] else {},
             device_plugin=True,
             resource=declared.urn,
         )
     if chart in _AUTOSCALERS:
-        tolerated = _value_at(values, ("tolerations",), missing)
+        tolerated = _value_at(values, "tolerations", missing)
         yield Workload(
             name=release,
             namespace=space,
@@ -123,7 +92,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
     asking = replace(declared, properties={"metadata": {"name": release, "namespace": space}})
     yield from (workload for workload in embedded_workloads(values, "Release", asking) if workload.gpus != 0)
     if chart not in _AUTOSCALERS:
-        read_above = [".".join((chart, *facts.tolerations)) for facts in _CHARTS.get(chart, {}).values()]
+        read_above = [f"{chart}.{row['tolerations']}" for row in daemon_sets]
         # A chart's own name may say that it is a DaemonSet: promtail, node-exporter.
         yield from placed({chart: values}, release, space, declared.urn, read_above)
     yield from placeholders(chart, values, release, space, declared.urn)
@@ -137,8 +106,8 @@ def read_chart(declared: Declared) -> Iterable[Item]:
         yield from read_release(declared)
 
 
-def _value_at(values: Any, path: tuple[str, ...], missing: Any) -> Any:
-    value = at(values, *path)
+def _value_at(values: Any, path: str, missing: Any) -> Any:
+    value = at(values, *path.split("."))
     return missing if value is None else value
 
 
@@ -170,3 +139,58 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
     "kubernetes:helm.sh/v4:Chart": Referrer(refers=lambda _: True, finds=children),
     "kubernetes:helm.sh/v3:Release": roles_from("values"),
 }
+
+
+def placeholders(chart: str, values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
+    """The placeholders that a release of ``chart`` makes; most charts make none."""
+    if chart == "cluster-overprovisioner":
+        yield from _overprovisioner(values, release, namespace, resource)
+    elif chart == "jupyterhub":
+        yield from _jupyterhub(values, release, namespace, resource)
+
+
+def _overprovisioner(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
+    """https://github.com/deliveryhero/helm-charts/tree/master/stable/cluster-overprovisioner."""
+    for number, entry in enumerate(items(at(values, "deployments"))):
+        name = at(entry, "name")
+        label = name if isinstance(name, str) else str(number)
+        count = coalesce(at(entry, "replicaCount"), 1)
+        yield _pods(entry, container_gpus(entry), count, (f"{release}/{label}", namespace, resource))
+
+
+def _jupyterhub(values: Any, release: str, namespace: str, resource: str) -> Iterator[Workload]:
+    """User placeholders request what a user's server requests, unless they have resources of their own.
+
+    https://z2jh.jupyter.org/en/stable/administrator/optimization.html#scaling-up-in-time-user-placeholders
+    """
+    keeps = at(values, "scheduling", "userPlaceholder")
+    if at(keeps, "enabled") is not None and flag(at(keeps, "enabled")) is False:
+        return
+    user = at(values, "singleuser")
+    own = at(keeps, "resources")
+    extra = {section: at(user, "extraResource", place) for section, place in _EXTRA}
+    gpus = container_gpus({"resources": own}) if own not in (None, {}) else container_gpus({"resources": extra})
+    placement = {"tolerations": at(user, "extraTolerations"), "nodeSelector": at(user, "nodeSelector")}
+    yield _pods(
+        placement, gpus, coalesce(at(keeps, "replicas"), 0), (f"{release}/user-placeholder", namespace, resource)
+    )
+
+
+_EXTRA = (("limits", "limits"), ("requests", "guarantees"))
+
+
+def _pods(placement: Any, gpus: Maybe[int], count: Any, named: tuple[str, str, str]) -> Workload:
+    name, namespace, resource = named
+    replicas = whole(count)
+    shown = mapping(placement)
+    return Workload(
+        name=name,
+        namespace=namespace,
+        kind="Deployment",
+        gpus=gpus,
+        tolerations=UNKNOWN if shown is UNKNOWN else tolerations_of(shown.get("tolerations")),
+        node_selector=UNKNOWN if shown is UNKNOWN else known_texts(shown.get("nodeSelector")),
+        always=UNKNOWN if replicas is None else replicas,
+        keeps_room=True,
+        resource=resource,
+    )

@@ -16,7 +16,20 @@ from facts.catalog.gpu_machines import GpuMachine, gpu_machines
 from facts.catalog.gpu_names import only_gpu_nodes
 from facts.concepts.declared import NodeGroup, UnknownReason
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.unknown import UNKNOWN, Maybe, at, both, flag, holds_unknown, items, mapping, text, texts, whole
+from facts.concepts.unknown import (
+    UNKNOWN,
+    Maybe,
+    at,
+    both,
+    flag,
+    holds_unknown,
+    items,
+    mapping,
+    negation,
+    text,
+    texts,
+    whole,
+)
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.eks.template import pods_reach
@@ -53,6 +66,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     gpus, most = _bounds(sizes, limits)
     fixed = whole(at(spec, "replicas"))
     node_class = next(iter(declared.references), None)
+    own = None if node_class is None else node_class.properties.get("spec")
     labels = texts(at(metadata, "labels"))
     final = UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)}
     yield NodeGroup(
@@ -65,8 +79,8 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         taints=taints_of(at(template, "taints")),
         labels=final,
         spot=_spot(final),
-        private=True if node_class is None else _private(node_class),
-        disk_encrypted=True if node_class is None else _encrypted(node_class),
+        private=negation(flag(at(own, "associatePublicIPAddress"))),
+        disk_encrypted=not any(at(disk, "ebs", "encrypted") is False for disk in items(at(own, "blockDeviceMappings"))),
         pods_as_nodes=node_class is not None and _pods_reach(node_class),
         idle=idle_of_karpenter(spec, metadata),
         machine_types=(types := _machine_types(template, requirements)),
@@ -341,17 +355,7 @@ def _spot(labels: Maybe[Mapping[str, Maybe[str | None]]]) -> Maybe[bool]:
     return UNKNOWN if capacity is UNKNOWN else capacity == "spot"
 
 
-def _private(node_class: Declared) -> Maybe[bool]:
-    public = flag(at(node_class.properties, "spec", "associatePublicIPAddress"))
-    return UNKNOWN if public is UNKNOWN else not public
-
-
 def _pods_reach(node_class: Declared) -> Maybe[bool]:
     """https://karpenter.sh/docs/concepts/nodeclasses/#specmetadataoptions"""
     options = at(node_class.properties, "spec", "metadataOptions")
     return ":EC2NodeClass" in node_class.type and pods_reach(options, tokens="required", hops=1)
-
-
-def _encrypted(node_class: Declared) -> Maybe[bool]:
-    disks = items(at(node_class.properties, "spec", "blockDeviceMappings"))
-    return not any(at(disk, "ebs", "encrypted") is False for disk in disks)

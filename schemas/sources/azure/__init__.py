@@ -13,32 +13,7 @@ from schemas.sources.azure.models import Entries, Items, Model, Scalar, Type, mo
 from schemas.sources.collecting import Collection, required, table
 from schemas.sources.sdk import Raw
 
-MODELS: Final[Mapping[str, tuple[str, str]]] = {
-    "azure-native:authorization:RoleAssignment": ("authorization.v2022_04_01", "RoleAssignmentCreateParameters"),
-    "azure-native:containerservice:AgentPool": ("containerservice", "AgentPool"),
-    "azure-native:containerservice:MaintenanceConfiguration": ("containerservice", "MaintenanceConfiguration"),
-    "azure-native:containerservice:ManagedCluster": ("containerservice", "ManagedCluster"),
-    "azure-native:managedidentity:FederatedIdentityCredential": ("msi.v2024_11_30", "FederatedIdentityCredential"),
-    "azure-native:managedidentity:UserAssignedIdentity": ("msi.v2024_11_30", "Identity"),
-    "azure-native:network:NatGateway": ("network", "NatGateway"),
-    "azure-native:network:NetworkSecurityGroup": ("network", "NetworkSecurityGroup"),
-    "azure-native:network:PrivateEndpoint": ("network", "PrivateEndpoint"),
-    "azure-native:network:PublicIPAddress": ("network", "PublicIPAddress"),
-    "azure-native:network:RouteTable": ("network", "RouteTable"),
-    "azure-native:network:Subnet": ("network", "Subnet"),
-    "azure-native:network:VirtualNetwork": ("network", "VirtualNetwork"),
-    "azure-native:resources:ResourceGroup": ("resource.resources", "ResourceGroup"),
-}
-"""Type token → the package below ``azure.mgmt`` and its model. Where there is none, the SDK says it all."""
-
-REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
-    # https://learn.microsoft.com/azure/templates/microsoft.compute/2024-03-02/diskencryptionsets
-    "DiskEncryptionSet": ("location",),
-    # https://learn.microsoft.com/azure/templates/microsoft.network/2024-05-01/virtualnetworks
-    "VirtualNetwork": ("addressSpace",),
-}
-"""Model → what Azure requires although neither its model nor the SDK says so."""
-
+_MODELS: Final = table(Path(__file__).with_name("models.yaml"))
 LIMITS: Final[Mapping[str, Mapping[str, str | Sequence[float]]]] = table(Path(__file__).with_name("limits.yaml"))
 """Model → property (or name in the address) → what it may be, as the file says."""
 GROUP: Final = r"[-\w.()]{0,89}[-\w()]"
@@ -77,7 +52,7 @@ def _require_limited(objects: Mapping[str, Any]) -> None:
 
 def _root(collection: Collection, token: str) -> str:
     nothing = Model(token.rpartition(":")[2], dict)
-    root = model(*MODELS[token]) if token in MODELS else nothing
+    root = model(*_MODELS["models"][token]) if token in _MODELS["models"] else nothing
     return _Merging(collection).object(sdk.inputs_of(token), root, root=True)
 
 
@@ -95,7 +70,7 @@ class _Merging:
                 else:
                     raw, needed = self._merged(each.type, known.type), each.required or known.required
                 limit = GROUP if each.name == "resourceGroupName" and root else limits.get(each.name)
-                needed = needed or each.name in REQUIRED.get(model.name, ())
+                needed = needed or each.name in _MODELS["required"].get(model.name, ())
                 made["properties"][each.name] = required({**raw, **_limited(limit)}, needed)
             others = {key: each for key, each in model.properties.items() if key not in made["properties"]}
             for kind, names in (

@@ -14,7 +14,6 @@ from facts.catalog import Machine, Resources
 from facts.catalog.aks import nodes
 from facts.catalog.tables import by_key
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import Pool, Upgrade
 from policies.readers.aks.clusters import read_agent_pool
 from policies.readers.aks.facts import gpus_of_size
 from tests.components import specs
@@ -140,25 +139,9 @@ def test_spot_taints_are_those_that_the_gate_knows() -> None:
     )
 
 
-ON_D2S: dict[str, Any] = {"machine_types": ("Standard_D2s_v5",)}
-T4: dict[str, Any] = {"machine_types": ("Standard_NC4as_T4_v3",), "spot": False, "max_nodes": 2}
-
-
-@pytest.mark.parametrize(
-    ("pool", "vcpus"),
-    [
-        # One node of 2 vCPUs, and one more while it is upgraded.
-        (specs.admin_pool(**ON_D2S), 4),
-        (specs.cpu_pool(max_nodes=3, **ON_D2S), 8),
-        (specs.cpu_pool(max_nodes=3, upgrade=Upgrade(max_surge=2), **ON_D2S), 10),
-        (specs.cpu_pool(max_nodes=3, upgrade=Upgrade(max_unavailable=1), **ON_D2S), 6),
-        (specs.cpu_pool(max_nodes=3, spot=True, **ON_D2S), 6),
-        (specs.gpu_pool(**T4), 8),
-        (specs.gpu_pool(**T4, upgrade=Upgrade(drain_minutes=5)), 8),
-        (specs.gpu_pool(**T4, upgrade=Upgrade(max_surge=1)), 12),
-    ],
-)
-def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(pool: Pool, vcpus: int) -> None:
+@cases
+def test_quota_has_room_for_the_nodes_that_an_upgrade_adds(role: str, changes: dict[str, Any], vcpus: int) -> None:
+    pool = specs.pool_of(role, changes)
     needed = {quota.name: quota.needed for quota in AKS.quotas("eastus", [pool], 1) if quota.unit == "vCPUs"}
     assert set(needed.values()) == {vcpus}
 

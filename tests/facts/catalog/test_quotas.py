@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from facts import catalog
 from facts.catalog.ages import dated_rows, report
 from facts.catalog.tables import parsed
-from facts.concepts.pool import FlexStart, Pool, Upgrade
+from facts.concepts.pool import FlexStart
 from tests.components import specs
+from tests.tables import cases
 
 GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
 
@@ -95,23 +97,11 @@ def test_general_knowledge_is_listed() -> None:
     )
 
 
-ZONES = ("a", "b", "c")
-
-
-@pytest.mark.parametrize(
-    ("pool", "gke", "eks"),
-    [
-        (specs.admin_pool(), 1, 2),
-        (specs.cpu_pool(zones=ZONES), 1, 6),
-        (specs.cpu_pool(zones=ZONES, spot=True), 1, 6),
-        (specs.cpu_pool(upgrade=Upgrade(max_unavailable=3)), 0, 3),
-        (specs.cpu_pool(upgrade=Upgrade(max_surge=2, max_unavailable=1)), 2, None),
-        (specs.cpu_pool(upgrade=Upgrade(max_surge=0, max_unavailable=1)), 0, 0),
-        (specs.gpu_pool(zones=ZONES), 0, 0),
-        (specs.gpu_pool(upgrade=Upgrade(max_surge=1)), 1, 0),
-    ],
-)
-def test_quotas_have_room_for_the_nodes_that_an_upgrade_adds(pool: Pool, gke: int, eks: int | None) -> None:
+@cases
+def test_quotas_have_room_for_the_nodes_that_an_upgrade_adds(
+    role: str, changes: dict[str, Any], gke: int, eks: int | None
+) -> None:
+    pool = specs.pool_of(role, changes)
     for cloud, machine, more in (("gke", "e2-standard-4", gke), ("eks", "m6i.large", eks)):
         known = catalog.of(cloud)
         quotas = known.quotas(known.reference_region, [replace(pool, machine_types=(machine,))], 0)

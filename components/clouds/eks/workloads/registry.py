@@ -6,6 +6,7 @@ https://docs.aws.amazon.com/AmazonECR/latest/userguide/Repositories.html
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Final
 
 import pulumi
@@ -13,6 +14,7 @@ import pulumi
 from components.clouds.declare import eks as declare
 from components.clouds.eks.context import Context
 from components.clouds.retained import retained
+from components.resources import documents
 from components.settings.workloads import Registry
 
 _UNTAGGED_DAYS: Final = 30
@@ -24,6 +26,8 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
     Scanned when pushed, which is free of charge: https://docs.aws.amazon.com/AmazonECR/latest/userguide/image-scanning.html
     """
     settings = context.settings
+    days = setting.untagged_days or _UNTAGGED_DAYS
+    (expiring,) = documents(Path(__file__).with_name("untagged-images.yaml"), days=days)
     addresses: list[pulumi.Output[str]] = []
     for image in setting.images:
         repository_name = f"{settings.cluster_name}/{image}"
@@ -43,26 +47,10 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
         declare(
             "aws:ecr/lifecyclePolicy:LifecyclePolicy",
             f"{name}-{image}-untagged",
-            {"repository": repository.output("name"), "policy": _expiring(setting.untagged_days or _UNTAGGED_DAYS)},
+            {"repository": repository.output("name"), "policy": json.dumps(expiring)},
             pulumi.ResourceOptions(parent=parent, retain_on_delete=setting.on_destroy == "keep"),
         )
         addresses.append(
             repository.output("repositoryUrl").apply(lambda url, end=f"/{image}": str(url).removesuffix(end))
         )
     return addresses[0]
-
-
-def _expiring(days: int) -> str:
-    """https://docs.aws.amazon.com/AmazonECR/latest/userguide/LifecyclePolicies.html"""
-    rule = {
-        "rulePriority": 1,
-        "description": f"Images without a tag, {days} days after they were pushed",
-        "selection": {
-            "tagStatus": "untagged",
-            "countType": "sinceImagePushed",
-            "countUnit": "days",
-            "countNumber": days,
-        },
-        "action": {"type": "expire"},
-    }
-    return json.dumps({"rules": [rule]})

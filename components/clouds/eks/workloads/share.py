@@ -27,12 +27,13 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
     # Unique per account; a later stack finds the file system by it.
     token = f"{settings.cluster_name}-shared"
     tags = {**settings.labels, "Name": token}
+    by = {"creationToken": token}
     # https://docs.aws.amazon.com/efs/latest/ug/performance.html#throughput-modes: billed by use, like the storage
     files = declare(
         "aws:efs/fileSystem:FileSystem",
         name,
         {"creationToken": token, "encrypted": True, "throughputMode": "elastic", "tags": tags},
-        retained(setting, _retained_id(token, parent) if setting.adopt else None, parent),
+        retained(setting, str(look_up(_FIND, by, parent)["fileSystemId"]) if setting.adopt else None, parent),
         outputs=["arn"],
     )
     mounts = context.file_mounts
@@ -74,11 +75,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
         declare(
             "aws:efs/mountTarget:MountTarget",
             f"{name}-{zone}",
-            {
-                "fileSystemId": files.id,
-                "subnetId": context.network.private_subnets[zone],
-                "securityGroups": [group.id],
-            },
+            {"fileSystemId": files.id, "subnetId": context.network.private_subnets[zone], "securityGroups": [group.id]},
             pulumi.ResourceOptions(parent=parent),
         )
         for zone in settings.zones
@@ -86,8 +83,3 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
     # By TLS, which is the driver's default, and as the driver's role.
     # https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/parameters.md
     return Share(driver="efs.csi.aws.com", handle=files.id, size_gib=None, options=("iam",), ready=[rights, *targets])
-
-
-def _retained_id(token: str, parent: pulumi.Resource) -> str:
-    """The id of the file system with that token."""
-    return str(look_up(_FIND, {"creationToken": token}, parent)["fileSystemId"])

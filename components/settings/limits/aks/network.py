@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Final
 
-from components.settings.limits import refused
+from components.settings.limits import keys
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts.catalog.aks.resource_ids import EXISTING_NETWORK, NO_DNS_ZONE, PRIVATE_DNS_ZONE
@@ -35,7 +35,7 @@ def unread(settings: Settings) -> Iterator[Problem]:
             "all pools use one subnet, which spans all zones",
             f"Write the name of one: subnets: [{existing.subnets[0]}]",
         )
-    yield from refused.problems(settings, "network.existing")
+    yield from keys.refused(settings, "network.existing")
     zone = existing.private_dns_zone
     if zone is not None and zone != NO_DNS_ZONE:
         suffix = f"privatelink.{settings.region}.azmk8s.io"

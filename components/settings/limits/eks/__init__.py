@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from components.settings.costs import support_of
-from components.settings.limits import forms, refused, windows
+from components.settings.limits import keys, windows
 from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
-from components.settings.limits.forms import Form
 from components.settings.problems import Problem, instead
 from components.settings.settings import Settings
 from facts import catalog
@@ -27,50 +26,6 @@ _MINOR: Final = re.compile(r"v?\d+\.\d+")
 _NODE_GROUPS: Final = 30
 """The default quota; an account may have a larger one, which is not known here."""
 
-_FORMS: Final = (
-    Form(
-        keys=("access[].who",),
-        # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
-        written=re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+"),
-        is_not="the ARN of an IAM role or user, the principals that this program can grant access",
-        remedy="Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
-    ),
-    Form(
-        keys=("security.kmsKey", "security.diskKey", "security.dataKey"),
-        written=re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+"),
-        is_not="the ARN of a KMS key",
-        remedy="Write arn:aws:kms:{region}:<account>:key/<id>, not an alias",
-        elsewhere="Use a key in {region}",
-    ),
-    # https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
-    Form(
-        keys=("security.permissionsBoundary",),
-        written=re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII),
-        is_not="the ARN of an IAM policy",
-        remedy="Write arn:aws:iam::<account>:policy/<name>",
-    ),
-    Form(
-        keys=("security.rolePath",),
-        written=re.compile(r"/([!-~]{1,510}/)?"),
-        is_not="an IAM path",
-        remedy="Begin and end it with '/', as in /platform/gpu/; 512 characters at most",
-    ),
-    Form(
-        keys=("identities[].read", "identities[].write"),
-        # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
-        written=re.compile(r"[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"),
-        is_not="a valid bucket name",
-        remedy="Write for example my-datasets",
-    ),
-    Form(
-        keys=("identities[].secrets",),
-        # https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_CreateSecret.html
-        written=re.compile(r"[-\w/+=.@]{1,512}", re.ASCII),
-        is_not="a valid secret name",
-        remedy="Write for example research/wandb-key",
-    ),
-)
-
 
 def refusals(settings: Settings) -> Iterator[Problem]:
     """The settings that EKS does not support."""
@@ -78,12 +33,12 @@ def refusals(settings: Settings) -> Iterator[Problem]:
     yield from unread
     if unread:
         return
-    yield from refused.problems(settings)
+    yield from keys.refused(settings)
     yield from _account(settings)
     yield from _version(settings)
     yield from network.problems(settings)
     yield from windows.problems(settings, _WINDOWS)
-    yield from forms.problems(settings, _FORMS)
+    yield from keys.other_forms(settings)
     yield from _node_groups(settings)
     yield from pool_problems(settings)
     yield from _addon_versions(settings)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import forms, refused
-from components.settings.limits.forms import Form
+from components.settings.limits import keys
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
@@ -20,20 +18,6 @@ _PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", 
 _SERVICE_PREFIXES: Final = range(12, 25)
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
 _PUBLIC_RANGES: Final = 40
-_FORMS: Final = (
-    Form(
-        keys=("network.existing.network",),
-        written=re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"),
-        is_not="a VPC ID",
-        remedy="Write vpc-0123456789abcdef0",
-    ),
-    Form(
-        keys=("network.existing.subnets[]",),
-        written=re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"),
-        is_not="a subnet ID",
-        remedy="Write the IDs of private subnets, one per zone: [subnet-0123456789abcdef0, …]",
-    ),
-)
 
 
 def problems(settings: Settings) -> Iterator[Problem]:
@@ -48,10 +32,10 @@ def unread(settings: Settings) -> Iterator[Problem]:
     existing = settings.network.existing
     if existing is None:
         return
-    yield from forms.problems(settings, _FORMS)
+    yield from keys.other_forms(settings, "network.existing")
     if len(set(existing.subnets)) < len(existing.subnets):
         yield Problem("network.existing.subnets", "a subnet is listed twice", "Write each once")
-    yield from refused.problems(settings, "network.existing")
+    yield from keys.refused(settings, "network.existing")
 
 
 def _access(settings: Settings) -> Iterator[Problem]:

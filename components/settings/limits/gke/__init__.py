@@ -9,8 +9,7 @@ from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common, forms, refused, windows
-from components.settings.limits.forms import Form
+from components.settings.limits import common, keys, windows
 from components.settings.limits.gke.pools import pool_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
@@ -31,53 +30,15 @@ _OWN_LABELS: Final = frozenset(row["label"] for row in tables.rows("gke", "own_l
 
 _CLASS_LABEL: Final = "cloud.google.com/compute-class"
 
-_FORMS: Final = (
-    Form(
-        keys=("security.kmsKey", "security.diskKey", "security.dataKey"),
-        written=re.compile(r"projects/[^/]+/locations/(?P<region>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+"),
-        is_not="the full name of a Cloud KMS key",
-        remedy="Write projects/<project>/locations/{region}/keyRings/<ring>/cryptoKeys/<key>",
-        elsewhere="Use a key of a key ring in {region}",
-    ),
-    Form(
-        keys=("access[].who",),
-        # https://cloud.google.com/iam/docs/principal-identifiers: those with a user or group name in the cluster.
-        written=re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+"),
-        is_not="an IAM member",
-        remedy="Write for example group:research@example.com, user:ann@example.com or "
-        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
-    ),
-    Form(
-        keys=("network.existing.network",),
-        written=EXISTING_NETWORK,
-        is_not="a VPC network",
-        remedy="Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
-    ),
-    Form(
-        keys=("identities[].read", "identities[].write"),
-        # https://cloud.google.com/storage/docs/buckets#naming
-        written=re.compile(r"(?!goog)(?!.*google)[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9]"),
-        is_not="a valid bucket name",
-        remedy="Write for example my-datasets",
-    ),
-    Form(
-        keys=("identities[].secrets",),
-        # https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
-        written=re.compile(r"[-\w]{1,255}", re.ASCII),
-        is_not="a valid secret name",
-        remedy="Write for example wandb-key",
-    ),
-)
-
 
 def refusals(settings: Settings) -> Iterator[Problem]:
     """The settings that GKE does not support."""
-    yield from refused.problems(settings)
+    yield from keys.refused(settings)
     yield from common.version_problems(settings)
     yield from common.partition_problems(settings, "; or timeSharing: {clientsPerGpu: 2}")
     yield from _labels(settings)
     yield from _resource_labels(settings)
-    yield from forms.problems(settings, _FORMS)
+    yield from keys.other_forms(settings, known={"network": EXISTING_NETWORK})
     yield from _data_key(settings)
     yield from _people(settings)
     yield from windows.problems(settings, _windows(settings))

@@ -24,7 +24,8 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     offer = cluster.offer()
     nodes = nodes_up(cluster)
     if json:
-        print_json([_pool_json(pool, nodes) for pool in offer.pools])
+        counts = {pool.name: None if nodes is None else nodes.get(pool.name, 0) for pool in offer.pools}
+        print_json([{**_in_camel_case(asdict(pool)), "nodes": counts[pool.name]} for pool in offer.pools])
         return
     console = out()
     console.print(f"{offer.cluster} ({offer.cloud}, {offer.region}), stack {offer.stack}")
@@ -42,25 +43,13 @@ def pools(context: options.Context = None, json: options.Json = False) -> None:
     console.print(table)
 
 
-def request_of(
-    *,
-    gpus: int,
-    gpu: str | None,
-    memory: str | None,
-    cpus: str | None,
-    disk: str | None,
-    spot: bool | None,
-    workers: int = 1,
-) -> PodRequest:
-    """The options as a request. Raises AskError."""
+def request_of(*, memory: str | None, cpus: str | None, disk: str | None, **same: Any) -> PodRequest:
+    """The options as a request; ``same`` are those that a request calls and writes the same. Raises AskError."""
     return PodRequest(
-        gpus=gpus,
-        gpu=gpu,
         memory_mib=mebibytes("--memory", memory) if memory else 0,
         milli_cpu=millicores("--cpus", cpus) if cpus else 0,
         disk_mib=mebibytes("--disk", disk) if disk else 0,
-        spot=spot,
-        workers=workers,
+        **same,
     )
 
 
@@ -143,13 +132,5 @@ def _start(fit: Fit, nodes: Mapping[str, int] | None) -> str:
     return "no node up, provisioning takes some minutes"
 
 
-def _pool_json(pool: PoolOffer, nodes: Mapping[str, int] | None) -> dict[str, Any]:
-    return {
-        **{_camel(name): value for name, value in asdict(pool).items()},
-        "nodes": None if nodes is None else nodes.get(pool.name, 0),
-    }
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(each.capitalize() for each in others)
+def _in_camel_case(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name[:1] + name.title().replace("_", "")[1:]: value for name, value in fields.items()}

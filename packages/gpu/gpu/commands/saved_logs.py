@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import secrets
 import time
+from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 import typer
+import yaml
 from rich.markup import escape
 
 from facts.concepts.offer import SHARED_CLAIM, OfferError
@@ -17,10 +20,6 @@ from facts.jobs.job import LOGS_ANNOTATION, MANAGED_BY, MANAGER, SHARED
 from gpu.cluster import ClusterClient, ClusterError, Object, job_path, pod_path
 from gpu.commands.common import err
 
-_IMAGE: Final = "docker.io/library/busybox:1.37.0"
-_MOST_BYTES: Final = 8 * 1024 * 1024
-"""The kubelet starts a new file after 10 MiB, and the API reads the newest alone:
-https://kubernetes.io/docs/concepts/cluster-administration/logging/#log-rotation"""
 _SECONDS: Final = 180
 _POLL_SECONDS: Final = 1.0
 
@@ -83,29 +82,20 @@ def _read(cluster: ClusterClient, reader: Object) -> list[str] | None:
 
 
 def reader_of(job: Object, file: str) -> dict[str, Any]:
-    """A Job that ends and is deleted by itself, should this command be stopped."""
-    container = {
-        "name": "main",
-        "image": _IMAGE,
-        "command": ["tail", "-c", str(_MOST_BYTES), file],
-        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
-        "volumeMounts": [{"name": "shared", "mountPath": SHARED, "readOnly": True}],
-    }
+    """A Job that prints the file; beside ``job``, in its namespace."""
+    text = Template(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).substitute(
+        name=f"gpu-logs-{secrets.token_hex(3)}",
+        namespace=job["metadata"]["namespace"],
+        seconds=_SECONDS,
+        shared=SHARED,
+        claim=SHARED_CLAIM,
+        managed_by=MANAGED_BY,
+        manager=MANAGER,
+    )
+    reader: dict[str, Any] = yaml.safe_load(text)
+    pod = reader["spec"]["template"]["spec"]
+    pod["containers"][0]["command"].append(file)
     # A team may only create pods of its own priority.
-    priority = job["spec"]["template"]["spec"].get("priorityClassName")
-    pod = {
-        "restartPolicy": "Never",
-        **({"priorityClassName": priority} if priority else {}),
-        "automountServiceAccountToken": False,
-        "containers": [container],
-        "volumes": [{"name": "shared", "persistentVolumeClaim": {"claimName": SHARED_CLAIM}}],
-    }
-    spec = {
-        "backoffLimit": 0,
-        "activeDeadlineSeconds": _SECONDS,
-        "ttlSecondsAfterFinished": 60,
-        "template": {"metadata": {"labels": {MANAGED_BY: MANAGER}}, "spec": pod},
-    }
-    name, namespace = f"gpu-logs-{secrets.token_hex(3)}", job["metadata"]["namespace"]
-    metadata = {"name": name, "namespace": namespace, "labels": {MANAGED_BY: MANAGER}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    if priority := job["spec"]["template"]["spec"].get("priorityClassName"):
+        pod["priorityClassName"] = priority
+    return reader

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from rehearsal.checks import cluster, workloads
 from rehearsal.checks.cluster import leftover_checks
-from rehearsal.checks.groups import groups_as_declared
-from rehearsal.checks.permissions import autoscaler_rights, calls_allowed, people_checks
+from rehearsal.checks.groups import groups_as_declared, groups_as_planned
+from rehearsal.checks.permissions import account_checks, autoscaler_rights, calls_allowed, people_checks
 from rehearsal.checks.teams import team_checks
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.plan import Scenario
@@ -19,10 +19,12 @@ from rehearsal.scenario.player import Played
 from rehearsal.scenario.timeline import Timeline
 
 __all__ = [
+    "account_checks",
     "autoscaler_rights",
     "calls_allowed",
     "cluster_checks",
     "groups_as_declared",
+    "groups_as_planned",
     "leftover_checks",
     "people_checks",
     "team_checks",

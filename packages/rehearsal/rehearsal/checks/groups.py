@@ -36,6 +36,33 @@ def groups_as_declared(groups: Sequence[SimulatedNodeGroup], pools: Pools, *, li
     return Check("groups-as-declared", title, not problems, "; ".join(problems) or good)
 
 
+def groups_as_planned(groups: Sequence[SimulatedNodeGroup], pools: Pools) -> Check:
+    """What an autoscaler in the cluster believes of each group while it is empty is what its nodes will be."""
+    declared = {pool.name: pool for pool in pools.all}
+    problems = [
+        f"{group.name} {problem}"
+        for group in groups
+        if not sum(group.permanent().values())
+        for problem in _unplanned(group, declared.get(group.labels.get(POOL_LABEL, "")))
+    ]
+    good = f"{counted(len(groups), 'group')}: labels, taints, GPUs, disk"
+    title = "The autoscaler plans the nodes of an empty group as they will be"
+    return Check("groups-as-planned", title, not problems, "; ".join(problems) or good)
+
+
+def _unplanned(group: SimulatedNodeGroup, pool: Pool | None) -> Iterator[str]:
+    if pool is None:
+        yield f"is planned without the label {POOL_LABEL}"
+        return
+    late = {*group.late_labels, *(each["key"] for each in group.late_taints)}
+    if unseen := late & {*pool.labels, *(taint.key for taint in pool.taints)}:
+        yield f"is planned without {', '.join(sorted(unseen))}"
+    if group.machine.gpus not in (group.gpus, pool.allocatable_gpus):
+        yield f"is planned with {counted(group.machine.gpus, 'GPU')} a node, and has {group.gpus}"
+    if group.autoscaled and not group.machine.disk_mib:
+        yield "is planned without a disk"
+
+
 def _differences(group: SimulatedNodeGroup, pool: Pool, storage_mib: int | None) -> Iterator[str]:
     if group.machine.type not in pool.machine_types:
         yield f"is of {group.machine.type}, declared {' or '.join(pool.machine_types)}"

@@ -125,3 +125,10 @@ def calls_allowed(calls: Calls) -> Iterator[Check]:
             not calls.denied,
             detail,
         )
+
+
+def account_checks(problems: Sequence[str] | None) -> Iterator[Check]:
+    """What will not work in the account although its cloud accepted each request; no check if nothing is evaluated."""
+    if problems is not None:
+        title = "Nodes and programs in the cluster get from the account what they need, and no more"
+        yield Check("cloud-problems", title, not problems, "; ".join(problems) or "no problem")

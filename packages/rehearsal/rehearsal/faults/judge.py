@@ -23,6 +23,10 @@ class Inventory:
         """What exists and is not in the state."""
         return sorted({*self.existing} - {*self.recorded})
 
+    def lost(self) -> list[str]:
+        """What the state records and does not exist; on AWS also all that the account has in other words."""
+        return sorted({*self.recorded} - {*self.existing})
+
 
 @dataclass(frozen=True)
 class Differences:
@@ -39,11 +43,10 @@ class Differences:
 
 def differences(clean: Inventory, now: Inventory) -> Differences:
     """Compare with the inventory of a run without faults."""
-    lost = {*now.recorded} - {*now.existing} - ({*clean.recorded} - {*clean.existing})
     return Differences(
         _more(now.existing, clean.existing),
         _more(now.unrecorded(), clean.unrecorded()),
-        tuple(sorted({*_more(clean.existing, now.existing), *lost})),
+        tuple(sorted({*_more(clean.existing, now.existing), *_more(now.lost(), clean.lost())})),
     )
 
 

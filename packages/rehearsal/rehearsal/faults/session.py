@@ -67,6 +67,7 @@ class FaultSession:
     def disturb(self, step: str, faults: Iterable[CallFault], operate: Operation) -> None:
         """Run an operation until it succeeds, while faults happen; compare with a clean run's ``step``."""
         planned = list(faults)
+        self.say(f"{step}: faults planned: {len(planned)}")
         self.sandbox.inject(planned)
         injected, converged = self._until_done(operate)
         for fault in planned:
@@ -86,16 +87,16 @@ class FaultSession:
                 self.say(f"{title(fault)}: {own_type(fault.urn)} {name_of(fault.urn)}")
             if result.ok:
                 return injected, True
-            if result.exit_code >= 0 and injected[known:]:
-                continue
             try:
                 if result.exit_code < 0:
-                    recovered = recovery.after_kill(self.engine)
+                    recovered = recovery.after_kill(self.engine, ids, self.places)
                 else:
                     recovered = recovery.import_existing(self.engine, result, ids, self.places)
             except EngineError as error:
                 self.say(f"  {error}")
                 return injected, False
+            if recovered is result and injected[known:]:
+                continue
             self.say(f"  {'killed' if result.exit_code < 0 else result.reason[:120]}; {recovered.command}")
             if not recovered.ok:
                 return injected, False

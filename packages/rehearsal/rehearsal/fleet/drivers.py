@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -183,6 +183,12 @@ class Drivers(PollingThread):
         self._missing[name] = missing
         self._report(tuple(self._missing.values()))
         self._api.create("/api/v1/namespaces/default/events", warning(node, kind.event, missing.reason))
+
+
+def missing(node: Object, advertiser: str, daemon_sets: Iterable[Object]) -> str:
+    """Why none of the cluster's ``daemon_sets`` makes a node's GPUs usable; empty if one does, or none has to."""
+    kind = _KINDS.get(advertiser)
+    return _reason(node, kind, [each for each in daemon_sets if kind.matches(each)]) if kind else ""
 
 
 def _advertiser(node: Mapping[str, Any]) -> str:

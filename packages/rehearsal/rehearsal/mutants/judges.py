@@ -20,11 +20,11 @@ from policies.offline import OfflineGate
 from policies.readers.resource import Declared
 from rehearsal.engine.stack import Stack
 from rehearsal.mutants.mutation import DEPENDS_ON, Mutant, Registered
-from rehearsal.mutants.replay import Replay, call
+from rehearsal.mutants.replay import Made, Replay, Variant, call
 from rehearsal.providers import cloud_provider
 from rehearsal.providers.base import Properties
 from rehearsal.providers.marshal import unmarshal
-from rehearsal.scenario.check import pools_of
+from rehearsal.scenario.check import groups_of, pools_of
 from schemas import schema
 
 Judge = Literal["types", "gate", "advisory", "up", "scenario", "same", "nobody"]
@@ -41,8 +41,6 @@ class Verdict:
 
 
 NOBODY = Verdict("nobody")
-Made = tuple[Registered, Properties]
-"""A resource with its inputs after the provider's check."""
 
 
 class QuickJudges:
@@ -60,11 +58,12 @@ class QuickJudges:
         self._declared = {each.urn: _declared(each, self._checked.get(each.urn)) for each in program}
         self._before = gate.violations(self._declared.values())
         window = stack.settings.maintenance.window
-        self._replay = Replay(plugin, config, pools_of(stack.settings), window)
-        self.refusal = "an autoscaler in the cluster makes it too slow"
+        pools, objects = pools_of(stack.settings), []
+        if stack.settings.autoscaler == "cluster-autoscaler":
+            pools, objects = groups_of(stack.settings), [_plain(each.inputs) for each in program if _listed(each)]
+        self._replay = Replay(plugin, config, pools, window, objects)
+        self.refusal = next(filter(None, self._replay.refusal(self._in_order())), "")
         """Why the program cannot be created without an engine; then no mutant is."""
-        if self._replay.pools.in_groups:
-            self.refusal = next(filter(None, self._replay.refusal(self._in_order())), "")
 
     def enum(self, token: str, path: str) -> tuple[str, ...]:
         """The values that the schema lists for an input."""
@@ -73,8 +72,27 @@ class QuickJudges:
             known = known.items
         return known.enum if known is not None else ()
 
-    def verdict(self, mutant: Mutant) -> Verdict:
-        """Who notices ``mutant``."""
+    def verdicts(self, mutants: Sequence[Mutant]) -> dict[Mutant, Verdict]:
+        """Who notices each of the ``mutants``."""
+        verdicts = {mutant: self._declared_verdict(mutant) for mutant in mutants}
+        left = [mutant for mutant in mutants if verdicts[mutant].judge in ("advisory", "nobody")]
+        for mutant, (refused, wrong) in zip(left, self._replayed(left), strict=True):
+            if refused or wrong:
+                verdicts[mutant] = Verdict("up", refused) if refused else Verdict("scenario", wrong)
+        return verdicts
+
+    def _replayed(self, mutants: Sequence[Mutant]) -> list[tuple[str, str]]:
+        if self.refusal:
+            return [("", "")] * len(mutants)
+        mutated = [(self.cloud[each.type, each.name], each) for each in mutants]
+        variants = [
+            Variant(each.urn, self._check(each, one.applied(each.inputs))[0], one.path == DEPENDS_ON, one.text)
+            for each, one in mutated
+        ]
+        return self._replay.refusals(self._in_order(), variants)
+
+    def _declared_verdict(self, mutant: Mutant) -> Verdict:
+        """Who notices it in what is declared, before anything is created."""
         each = self.cloud[mutant.type, mutant.name]
         checked, refusal = self._check(each, mutant.applied(each.inputs))
         if refusal:
@@ -90,24 +108,10 @@ class QuickJudges:
             self._provider.create(call(each, preview=True), checked, 0)
         except Exception as error:  # a defect of the simulated provider ends a preview, too
             return Verdict("up", str(error))
-        refused, wrong = self._replay.refusal(self._in_order(mutant, checked)) if not self.refusal else ("", "")
-        if refused:
-            return Verdict("up", refused)
-        if wrong:
-            return Verdict("scenario", wrong)
         return Verdict("advisory", new[False]) if False in new else NOBODY
 
-    def _in_order(self, mutant: Mutant | None = None, checked: Properties | None = None) -> Sequence[Made]:
-        """The program with the ``checked`` inputs of a mutant; one that does not wait comes as early as it can."""
-        made = [(each, self._checked[each.urn]) for each in self.cloud.values()]
-        if mutant is None or checked is None:
-            return made
-        place = list(self.cloud).index((mutant.type, mutant.name))
-        mutated, _ = made.pop(place)
-        if mutant.path == DEPENDS_ON:
-            referred = {urn for urns in mutated.dependencies.values() for urn in urns}
-            place = max((number for number, (each, _) in enumerate(made, 1) if each.urn in referred), default=0)
-        return [*made[:place], (mutated, checked), *made[place:]]
+    def _in_order(self) -> list[Made]:
+        return [(each, self._checked[each.urn]) for each in self.cloud.values()]
 
     def _check(self, each: Registered, wire: Mapping[str, object]) -> tuple[Properties, str]:
         """The inputs after the provider's check, and its first refusal."""
@@ -116,6 +120,11 @@ class QuickJudges:
         except Exception as error:  # as below
             return {}, str(error)
         return checked, next((f"{one.property}: {one.reason}" for one in failures), "")
+
+
+def _listed(each: Registered) -> bool:
+    """Whether it is an object in the cluster."""
+    return each.type.startswith("kubernetes:") and "kind" in each.inputs
 
 
 def _plain(wire: Mapping[str, object]) -> Properties:

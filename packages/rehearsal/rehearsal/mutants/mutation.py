@@ -36,7 +36,7 @@ _OPPOSITES: Final = {"true": "false", "false": "true"}
 class Registered:
     """One resource as the program registered it, with the ``id`` and the ``outputs`` that it got.
 
-    ``waits``: it has the option ``dependsOn``.
+    ``waits``: it has the option ``dependsOn``. ``after``: URNs of all that it depends on.
     """
 
     type: str
@@ -45,6 +45,7 @@ class Registered:
     inputs: Mapping[str, Any]
     waits: bool = False
     dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    after: tuple[str, ...] = ()
     outputs: Mapping[str, Any] = field(default_factory=dict)
     id: str = ""
 
@@ -63,6 +64,12 @@ class Mutant:
     def key(self) -> Key:
         """What identifies it in the table: type, name, path and mutation."""
         return self.type, self.name, format_path(self.path), self.mutation
+
+    @property
+    def text(self) -> str:
+        """The new value, if it is a text."""
+        value = json.loads(self.value or "0")
+        return value if isinstance(value, str) else ""
 
     def applied(self, inputs: Any) -> Any:
         """``inputs`` with the change; unchanged where the path leads nowhere, as through values not known yet."""

@@ -48,6 +48,7 @@ def run(program: str, plan: str, record: str) -> None:
             raw["id"] = response.id
             raw["outputs"] = json_format.MessageToDict(response.object)
             raw["waits"] = resource in waiting
+            raw["after"] = list(request.dependencies)
             raw["dependencies"] = {key: list(each.urns) for key, each in request.propertyDependencies.items()}
             with writing, Path(record).open("a") as lines:
                 lines.write(json.dumps(raw) + "\n")

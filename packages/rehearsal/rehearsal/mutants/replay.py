@@ -1,26 +1,53 @@
-"""The program's resources once more, in a simulated cloud of their own that has no machines and takes milliseconds."""
+"""The program's resources once more, in a simulated cloud of their own that has no machines.
+
+It is created once. For each resource with mutants the process forks and deletes that resource and what depends on it.
+For each mutant it forks again and creates them with it: a mutant costs what depends on it, a check and a destroy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from rehearsal.checks import groups_as_declared
+from rehearsal.checks import groups_as_declared, groups_as_planned
 from rehearsal.mutants.mutation import Registered
+from rehearsal.mutants.pods import Object, misplaced
 from rehearsal.providers import cloud_provider
-from rehearsal.providers.base import CallContext, Created, Properties, Provider
+from rehearsal.providers.base import CallContext, Created, Properties
 from rehearsal.scenario.check import Pools
 from rehearsal.simulation import Endpoint, SimulatedNodeGroup, makers_rights
 from rehearsal.work.maintenance import window_check
 
+T = TypeVar("T")
 _SHORTEST: Final = 4
 """Characters of an output by which other inputs are known to hold it."""
 Changes = Mapping[str, Mapping[str, str]]
 """URN → what the program got of the resource → what it gets now; texts only."""
+Made = tuple[Registered, Properties]
+"""A resource with its inputs after the provider's check."""
+_There = tuple[Registered, Properties, Created]
+Refusal = tuple[str, str]
+"""The cloud's error, and what a check of the rehearsal says is wrong; empty texts if nothing is."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Other inputs of one resource of the program; ``hasty``: it comes as soon as those let it.
+
+    ``borrowed`` is a text in them that may be another resource's.
+    """
+
+    urn: str
+    inputs: Properties
+    hasty: bool = False
+    borrowed: str = ""
 
 
 def call(each: Registered, *, preview: bool = False) -> CallContext:
@@ -31,8 +58,9 @@ def call(each: Registered, *, preview: bool = False) -> CallContext:
 class _Groups:
     """A fleet that only remembers its groups: ``rehearsal.simulation.Fleet``."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: Iterable[Object]) -> None:
         self.groups: dict[str, SimulatedNodeGroup] = {}
+        self._objects = [*objects]
 
     def create_cluster(self, name: str, *, system_objects: Sequence[Any] = (), **facts: Any) -> Endpoint:
         if makers_rights(everything=False) in system_objects:
@@ -45,85 +73,229 @@ class _Groups:
     def delete_group(self, cluster: str, name: str) -> None:
         self.groups.pop(name, None)
 
+    def apply_objects(self, objects: Iterable[Object]) -> None:
+        self._objects += objects
+
+    def had_nodes(self, cluster: str, group: str) -> bool:
+        """From then on, the autoscaler knows an empty group by its tags alone."""
+        return True
+
+    def list_objects(self, path: str) -> list[Object]:
+        """Objects by the path of their list, each with all its pods ready."""
+        ready = {"status": {"readyReplicas": 1, "numberReady": 1}}
+        return [{**each, **ready} for each in self._objects if path in _lists(each)]
+
     def __getattr__(self, name: str) -> Any:
         return lambda *_: []
+
+
+def _lists(item: Object) -> tuple[str, str]:
+    """The paths of the API server at which an object is listed: in all namespaces, and in its own."""
+    version, plural = item["apiVersion"], f"{item['kind'].lower()}s"
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{root}/{plural}", f"{root}/namespaces/{item['metadata'].get('namespace', 'default')}/{plural}"
 
 
 @dataclass(frozen=True)
 class Replay:
     """How to create the resources: in the cloud of ``plugin`` with the settings ``config``, for a stack's ``pools``.
 
-    ``window`` is the weekly maintenance that the stack declares (``sunday 02:00 4 h``).
+    ``window`` is the weekly maintenance that the stack declares (``sunday 02:00 4 h``), ``objects`` what it has in the
+    cluster, if its autoscaler is one of them.
     """
 
     plugin: str
     config: Properties
     pools: Pools
     window: str
+    objects: Sequence[Object] = ()
 
-    def refusal(self, program: Iterable[tuple[Registered, Properties]]) -> tuple[str, str]:
-        """The cloud's error, and what a check of the rehearsal says is wrong; empty texts if nothing is.
-
-        ``program``: each resource with its checked inputs, in an order in which all is there that they refer to.
-        """
-        fleet = _Groups()
-        changes: dict[str, Mapping[str, str]] = {}
-        there: list[tuple[Registered, Properties, Created]] = []
+    def refusal(self, program: Sequence[Made]) -> Refusal:
+        """Of the program: each resource with its checked inputs, after all that it refers to."""
         with TemporaryDirectory() as folder:
-            provider: Any = cloud_provider(self.plugin, Path(folder), fleet)  # type: ignore[arg-type]
-            provider.configure(self.config)
-            try:
-                for each, inputs in program:
-                    inputs = followed(each, inputs, changes)
-                    created = provider.create(call(each), inputs, 0)
-                    there.append((each, inputs, created))
-                    changes[each.urn] = changed({**each.outputs, "id": each.id}, {**created.state, "id": created.id})
-            except Exception as error:  # a defect of the simulated provider ends an update, too
-                return str(error), ""
-            else:
-                return "", self._wrong(fleet, provider) or _refused_destroy(provider, there)
-            finally:
-                with suppress(Exception):
-                    provider.close()
+            return _Creation(self, Path(folder)).finished(program)
 
-    def _wrong(self, fleet: _Groups, provider: Provider) -> str:
-        """The first check that fails after the update: ``groups-as-declared``, or ``maintenance`` at night."""
-        groups = groups_as_declared(list(fleet.groups.values()), self.pools)
-        if not groups.passed:
-            return f"{groups.id}: {groups.detail}"
-        for check in window_check(provider.maintain(), self.window):
-            if not check.passed:
-                return f"{check.id}: {check.detail}"
+    def refusals(self, program: Sequence[Made], variants: Sequence[Variant]) -> list[Refusal]:
+        """Of the program with each of the ``variants`` alone, in their order."""
+        if not variants:
+            return []
+        mutated = {variant.urn for variant in variants}
+        urns = [each.urn for each, _ in program if each.urn in mutated]
+        parts = [
+            [(number, one) for number, one in enumerate(variants) if one.urn in urns[start::_WORKERS]]
+            for start in range(_WORKERS)
+        ]
+        # Not a fork of this process, whose threads may hold locks.
+        with ProcessPoolExecutor(_WORKERS, get_context("spawn")) as workers:
+            answers = dict(ChainMap(*workers.map(partial(_every, self, list(program)), parts)))
+        return [answers[number] for number in range(len(variants))]
+
+
+class _Creation:
+    """The program's resources as far as they are created, in ``folder`` or in memory."""
+
+    def __init__(self, replay: Replay, folder: Path) -> None:
+        self._replay, self._fleet = replay, _Groups(replay.objects)
+        self._provider: Any = cloud_provider(replay.plugin, folder, self._fleet)  # type: ignore[arg-type]
+        self._provider.by_itself()
+        self._provider.configure(replay.config)
+        self._changes: dict[str, Mapping[str, str]] = {}
+        self._there: list[_There] = []
+
+    def add_all(self, program: Iterable[Made], borrowed: str = "") -> None:
+        """Create resources. Raises the cloud's error, or what a defect of the simulated provider raises."""
+        for each, declared in program:
+            inputs = followed(each, declared, self._changes, borrowed)
+            created = self._provider.create(call(each), inputs, 0)
+            self._there.append((each, inputs, created))
+            self._changes[each.urn] = changed({**each.outputs, "id": each.id}, {**created.state, "id": created.id})
+
+    def finished(self, rest: Iterable[Made], borrowed: str = "") -> Refusal:
+        """Create the rest, check all, and delete the rest again."""
+        before = len(self._there)
+        try:
+            self.add_all(rest, borrowed)
+        except Exception as error:  # a defect of the simulated provider ends an update, too
+            return str(error), ""
+        return "", self._wrong() or self._refused_destroy(self._there[before:])
+
+    def delete(self, urns: Collection[str]) -> None:
+        """Delete these resources, the last first. Raises as ``add``."""
+        for one in [one for one in reversed(self._there) if one[0].urn in urns]:
+            self._delete(*one)
+            self._there.remove(one)
+
+    def _wrong(self) -> str:
+        """The first check that fails after the update; of its maintenance, ``maintenance`` at night."""
+        for problem in self._provider.problems() or ():
+            return f"cloud-problems: {problem}"
+        self._provider.settle()
+        groups = list(self._fleet.groups.values())
+        checks = [groups_as_declared(groups, self._replay.pools)]
+        checks += [groups_as_planned(groups, self._replay.pools)] if self._replay.objects else []
+        checks += window_check(self._provider.maintain(), self._replay.window)
+        wrong = next((f"{each.id}: {each.detail}" for each in checks if not each.passed), "")
+        if wrong or not self._replay.objects:
+            return wrong
+        listed = (self._fleet.list_objects(f"/apis/apps/v1/{kind}") for kind in ("deployments", "daemonsets"))
+        return misplaced(groups, *listed)
+
+    def _refused_destroy(self, there: Sequence[_There]) -> str:
+        try:
+            for one in reversed(there):
+                self._delete(*one)
+        except Exception as error:  # as when it is created
+            return f"destroy: {error}"
         return ""
 
+    def _delete(self, each: Registered, inputs: Properties, created: Created) -> None:
+        self._provider.delete(call(each), created.id, inputs, created.state, 0)
 
-def _refused_destroy(provider: Provider, there: Sequence[tuple[Registered, Properties, Created]]) -> str:
+
+Numbered = Sequence[tuple[int, Variant]]
+Answers = dict[int, Refusal]
+
+
+def _every(replay: Replay, program: Sequence[Made], variants: Numbered) -> Answers:
+    """What a process of its own answers about its ``variants``."""
+    with TemporaryDirectory() as folder:
+        empty = _Creation(replay, Path(folder))
+        answers: Answers = _forked(_inserted, empty, program, [one for one in variants if not one[1].hasty])
+        others = [(number, one) for number, one in variants if number not in answers]
+        return answers | {
+            number: _forked(empty.finished, _in_order(program, one), one.borrowed) for number, one in others
+        }
+
+
+def _inserted(creation: _Creation, program: Sequence[Made], variants: Numbered) -> Answers:
+    """Of variants in the place of their resources, after the whole program has been created.
+
+    First only what has a value of the resource comes again, then, for those that nobody notices, all that waits for it.
+    """
+    creation.add_all(program)
+    answers = Answers()
+    for urn in dict.fromkeys(one.urn for _, one in variants):
+        left = [each for each in variants if each[1].urn == urn]
+        for waiting in (False, True):
+            answers |= _forked(_replaced, creation, _needing(urn, program, waiting=waiting), left)
+            left = [each for each in left if not any(answers.get(each[0], ()))]
+    return answers
+
+
+def _replaced(creation: _Creation, needing: Sequence[Made], variants: Numbered) -> Answers:
+    """Of variants of the first resource of ``needing``, which is deleted first with the others.
+
+    Empty if the program's own resources cannot be deleted and created again so.
+    """
+    (mutated, inputs), *others = needing
     try:
-        for each, inputs, created in reversed(there):
-            provider.delete(call(each), created.id, inputs, created.state, 0)
-    except Exception as error:  # as when it is created
-        return f"destroy: {error}"
-    return ""
+        creation.delete({each.urn for each, _ in needing})
+    except Exception:
+        return {}
+    if not variants or any(_forked(creation.finished, [(mutated, inputs), *others])):
+        return {}
+    return {
+        number: _forked(creation.finished, [(mutated, one.inputs), *others], one.borrowed) for number, one in variants
+    }
 
 
-def followed(each: Registered, inputs: Properties, changes: Changes) -> Properties:
-    """``inputs`` with the new outputs of what they are made from."""
+def _needing(urn: str, program: Iterable[Made], *, waiting: bool) -> list[Made]:
+    """A resource and what has a value of it, directly or not; ``waiting``: also what only waits for it."""
+    needed, needing = {urn}, []
+    for each, inputs in program:
+        values = {urn for urns in each.dependencies.values() for urn in urns}
+        if each.urn == urn or needed & {*values, *(each.after if waiting else ())}:
+            needed.add(each.urn)
+            needing.append((each, inputs))
+    return needing
+
+
+def _in_order(program: Sequence[Made], variant: Variant) -> list[Made]:
+    """The program with a variant; a hasty one comes right after what its inputs refer to."""
+    place = next(number for number, (each, _) in enumerate(program) if each.urn == variant.urn)
+    mutated, others = program[place][0], [*program[:place], *program[place + 1 :]]
+    if variant.hasty:
+        referred = {urn for urns in mutated.dependencies.values() for urn in urns}
+        place = max((number for number, (each, _) in enumerate(others, 1) if each.urn in referred), default=0)
+    return [*others[:place], (mutated, variant.inputs), *others[place:]]
+
+
+def _forked(task: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    """What a copy of this process answers, with all that has been created; here nothing changes."""
+    forking = get_context("fork")
+    reading, writing = forking.Pipe(duplex=False)
+    process = forking.Process(target=lambda: writing.send(task(*args, **kwargs)))
+    process.start()
+    writing.close()
+    try:
+        answer: T = reading.recv()
+    except EOFError:
+        raise RuntimeError("a copy of the simulated cloud ended without an answer: its error is above") from None
+    finally:
+        process.join()
+        reading.close()
+    return answer
+
+
+_WORKERS: Final = 2  # processes at once
+
+
+def followed(each: Registered, inputs: Properties, changes: Changes, borrowed: str = "") -> Properties:
+    """``inputs`` with the new outputs of what they are made from; ``borrowed`` may be a text of any other resource."""
+    elsewhere = next((texts[borrowed] for texts in changes.values() if borrowed in texts), borrowed)
 
     def new(value: Any, texts: Mapping[str, str]) -> Any:
         if isinstance(value, str):
             for old in sorted(texts, key=len, reverse=True):
                 if old in value:
                     return value.replace(old, texts[old])
+            return elsewhere if value == borrowed else value
         if isinstance(value, list):
             return [new(item, texts) for item in value]
         return {key: new(item, texts) for key, item in value.items()} if isinstance(value, dict) else value
 
-    result = dict(inputs)
-    for key, urns in each.dependencies.items():
-        texts = {old: text for urn in urns for old, text in changes.get(urn, {}).items()}
-        if texts and key in result:
-            result[key] = new(result[key], texts)
-    return result
+    needed = {key: [changes.get(urn, {}) for urn in each.dependencies.get(key, ())] for key in inputs}
+    return {key: new(value, dict(ChainMap(*needed[key]))) for key, value in inputs.items()}
 
 
 def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, str]:

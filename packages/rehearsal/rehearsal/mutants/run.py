@@ -36,7 +36,7 @@ def run(stack: Stack, console: Console, tools: Path, *, sample: int = 0, seed: i
         judges = QuickJudges(stack, program, gate, Path(records))
         every = mutants_of(judges.cloud.values(), judges.enum)
         mutants = random.Random(seed).sample(every, sample) if 0 < sample < len(every) else every
-        rows = {one: table.row_of(one, judges.verdict(one), judgements) for one in mutants}
+        rows = {one: table.row_of(one, verdict, judgements) for one, verdict in judges.verdicts(mutants).items()}
     unnoticed = [one for one, row in rows.items() if row["noticed_by"] in ("nobody", "advisory")]
     left = [one for one in unnoticed if rows[one]["harm"] != "harmless"]
     random.Random(seed).shuffle(left)  # other groups with another seed, in which others hide what one does

@@ -109,7 +109,7 @@ class OwnRehearsal(LifeRehearsal):
         title = "The engine is killed while a machine joins"
         self._check("killed", title, result.exit_code < 0, f"exit code {result.exit_code} after {result.seconds:.0f} s")
         title = "The stack is unlocked, and what was being created is cleared"
-        self._engine_check("killed-recovered", title, recovery.after_kill(engine))
+        self._engine_check("killed-recovered", title, recovery.after_kill(engine, {}, {}))
 
     def _no_tokens(self, id: str, cluster: ClusterView) -> None:
         left = cluster.join_tokens()

@@ -8,7 +8,7 @@ out where the input was secret. The gRPC side is in ``server.py``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -122,6 +122,13 @@ class Provider(ABC):
 
     def maintain(self) -> Night | None:
         """The cloud's weekly maintenance begins; ``None`` if this provider's cloud has none."""
+        return None
+
+    def problems(self) -> Iterable[str] | None:
+        """What will not work in the account although the cloud accepted each request, as sentences.
+
+        ``None`` if this provider does not evaluate it.
+        """
         return None
 
     def principals(self) -> dict[str, UserInfo]:

@@ -60,8 +60,9 @@ class CallFaults(grpc.ServerInterceptor):
         self._running = 0
 
     def plan(self, faults: Iterable[CallFault]) -> None:
-        """These and no others from now on; what was injected before is forgotten."""
+        """These and no others from now on; what was injected and created before is forgotten."""
         with self._lock:
+            self._ids.clear()
             self._planned = {(fault.call, fault.urn): fault for fault in faults}
             self._injected.clear()
 

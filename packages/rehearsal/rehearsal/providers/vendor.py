@@ -85,6 +85,13 @@ class Vendor(Provider, Generic[CloudT]):
         """Limit the account's quotas, reservations, keys and permissions from now on."""
         self._cloud = replace(self._cloud, account_limits=account_limits)
 
+    def by_itself(self) -> None:
+        """Keep the records in this process alone, wait for nobody, and run nothing in the background."""
+        self._cloud = replace(self._cloud, store=Store())
+
+    def settle(self) -> None:
+        """Do once what else is done in the background: let the cluster's autoscaler decide about the groups."""
+
     @cached_property
     def schema(self) -> Schema:
         """What the provider takes and answers."""

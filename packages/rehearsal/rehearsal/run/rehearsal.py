@@ -12,10 +12,12 @@ from facts import catalog
 from facts.concepts.counts import counted
 from rehearsal import work
 from rehearsal.checks import (
+    account_checks,
     autoscaler_rights,
     calls_allowed,
     cluster_checks,
     groups_as_declared,
+    groups_as_planned,
     leftover_checks,
     people_checks,
     team_checks,
@@ -40,7 +42,7 @@ from rehearsal.run.recorder import Recorder, StageFailed
 from rehearsal.run.retained import RetainedCluster
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages, cloud_calls
-from rehearsal.scenario.check import pools_of
+from rehearsal.scenario.check import Pools, groups_of, pools_of
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
 from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
@@ -141,8 +143,11 @@ class Rehearsal(Recorder[RunRecord]):
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
         if self._pools.in_groups:
-            groups, limited = read_report(self.run_dir / "fleet.json"), self._options.account is not None
-            self._record.checks.append(groups_as_declared(groups, self._pools, limited=limited))
+            self._groups(self._pools)
+
+    def _groups(self, pools: Pools) -> None:
+        groups, limited = read_report(self.run_dir / "fleet.json"), self._options.account is not None
+        self._record.checks.append(groups_as_declared(groups, pools, limited=limited))
 
     def _apply(self, engine: Engine, manifests: list[Object]) -> None:
         """Apply the user's manifests as the deployer; delete those that request GPUs once their pods have settled."""
@@ -200,6 +205,11 @@ class Rehearsal(Recorder[RunRecord]):
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
         self._record.checks += autoscaler_rights(self._admin)
         self._record.checks += calls_allowed(calls)
+        self._record.checks += account_checks(self._sandbox.problems())
+        if self._stack.settings.autoscaler == "cluster-autoscaler":
+            self._groups(groups_of(self._stack.settings))
+            groups = read_report(self.run_dir / "fleet.json")
+            self._record.checks.append(groups_as_planned(groups, groups_of(self._stack.settings)))
         if self._options.fail_fast and not all(each.passed for each in self._record.checks):
             return
         if access := self._stack.settings.access:

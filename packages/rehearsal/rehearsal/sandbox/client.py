@@ -155,6 +155,11 @@ class SandboxHandle:
         people = self._ask("inventory")["people"]
         return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in people.items()}
 
+    def problems(self) -> tuple[str, ...] | None:
+        """What will not work in the account now; ``None`` if its cloud is not evaluated. Raises ``SandboxError``."""
+        problems = self._ask("inventory")["problems"]
+        return None if problems is None else tuple(problems)
+
     def not_simulated(self) -> tuple[str, ...]:
         """Resource types that another program has created and that no table of a cloud has."""
         return noted(self.run_dir)

@@ -108,7 +108,7 @@ class Sandbox:
             self._written = facts
 
     def write_inventory(self) -> None:
-        """Write ``inventory.json``: what the stack has in the account, which fixtures were deleted, and principals.
+        """Write ``inventory.json``: what the stack has in the account, deleted fixtures, principals and problems.
 
         Principals are those whom the account grants access to the cluster.
         """
@@ -116,7 +116,9 @@ class Sandbox:
         resources = [each for each in there if each not in self._fixtures]
         resources += [f"deleted: {each}" for each in self._fixtures if each not in there]
         people = {who: asdict(login) for provider in self._providers for who, login in provider.principals().items()}
-        self._say("inventory", {"resources": resources, "people": people})
+        evaluated = [each for each in (one.problems() for one in self._providers) if each is not None]
+        problems = [problem for each in evaluated for problem in each] if evaluated else None
+        self._say("inventory", {"resources": resources, "people": people, "problems": problems})
 
     def exhaust(self, pools: Sequence[str]) -> None:
         """Have no further machine for exactly these pools, and say so in ``exhaust.json``."""

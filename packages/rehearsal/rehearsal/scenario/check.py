@@ -52,8 +52,12 @@ class Pools:
 
 def pools_of(settings: Settings) -> Pools:
     """The pools of a stack. An autoscaler in the cluster says, and only after a while, what a group of the cloud is."""
+    managed = settings.autoscaler == "managed"
+    return groups_of(settings) if managed else Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
+
+
+def groups_of(settings: Settings) -> Pools:
+    """The pools of a stack as groups of the cloud: with what they are once their autoscaler has decided about them."""
     pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
-    if settings.autoscaler != "managed":
-        return pools
     usable = catalog.of(settings.cloud).disk_mib or (lambda _, size: 1024 * size)
     return replace(pools, storage={pool.name: usable(pool.image, pool.disk_gb) for pool in pools.all}, in_groups=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from packages.rehearsal.tests.objects import Cluster, admin_pool, gpu_pool, job_yaml
-from rehearsal.checks import groups_as_declared, workloads
+from rehearsal.checks import groups_as_declared, groups_as_planned, workloads
 from rehearsal.engine.stack import resolve
 from rehearsal.fleet.groups import read_report, write_report
 from rehearsal.scenario.check import Pools, pools_of
@@ -83,6 +83,24 @@ def test_labels_and_taints_that_the_autoscaler_does_not_know_yet_count() -> None
     known = group_of(SPOT, 1)
     assert judged(labels={"gpucluster.dev/pool": "t4-1"}, late_labels=known.labels) == ""
     assert judged(taints=(), late_taints=known.taints) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, ""),
+        ({"late_labels": {"gpucluster.dev/gpu": "nvidia-t4"}}, "t4-1 is planned without gpucluster.dev/gpu"),
+        ({"late_labels": {"of-the-cloud": "x"}}, ""),
+        ({"taints": (), "late_taints": group_of(SPOT, 1).taints}, "t4-1 is planned without nvidia.com/gpu"),
+        ({"labels": {}, "late_labels": SPOT.labels}, "t4-1 is planned without the label gpucluster.dev/pool"),
+        ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=4), "offered_gpus": 2}, "t4-1 is planned with 4 GPUs"),
+        ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=1, disk_mib=0)}, "t4-1 is planned without a disk"),
+        ({"late_labels": SPOT.labels, "min_nodes": 1}, ""),
+    ],
+)
+def test_an_empty_group_is_planned_as_its_nodes_will_be(changes: dict[str, Any], problem: str) -> None:
+    check = groups_as_planned([group_of(ADMIN, 0), group_of(SPOT, 1, **changes)], POOLS)
+    assert (check.passed, problem in check.detail) == (not problem, True)
 
 
 def test_an_account_with_limits_may_shrink_a_group() -> None:

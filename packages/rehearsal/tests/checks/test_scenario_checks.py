@@ -177,10 +177,7 @@ def test_troubles_with_machines_are_current_only_while_somebody_waits(cluster: C
     assert current() == []
 
 
-@pytest.mark.parametrize(
-    ("message", "passed"),
-    [("", False), ("no node fits", False), ("add a toleration for gpucluster.dev/gpus-per-node", True)],
-)
+@cases
 def test_a_multi_gpu_pod_needs_a_reason_with_the_line_to_add(cluster: Cluster, message: str, passed: bool) -> None:
     one = next(one for one in SCENARIO.unschedulable if one.id == "plain-multi-gpu")
     played = Played([submitted(one, cluster)])

@@ -1,4 +1,4 @@
-"""What is imported after an update that could not create what exists already."""
+"""What is imported after an update that was killed, or could not create what exists already."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ PLACES = {
 IDS = {POOL: "pools/t4-1", f"{POOL}-2": "pools/t4-2"}
 GCP = "error: googleapi: Error 409: Already exists: pools/t4-1, alreadyExists"
 OBJECT = 'error: Role gpu-notifier: roles.rbac.authorization.k8s.io "gpu-notifier" already exists. Import it'
+LOST = "error: connection reset by peer"
 AZURE = "error: cannot create already existing resource 'pools/t4-1'"
 
 
@@ -42,7 +43,7 @@ def imported(tmp_path: Path, error: str, state: list[str], ids: dict[str, str], 
     return None if result is failed else json.loads((tmp_path / "import.json").read_text())["resources"]
 
 
-@pytest.mark.parametrize("error", [GCP, OBJECT, AZURE])
+@pytest.mark.parametrize("error", [GCP, OBJECT, AZURE, LOST])
 def test_what_exists_is_imported_below_its_component(tmp_path: Path, error: str) -> None:
     (entry,) = imported(tmp_path, error, [OTHER, COMPONENT, PROVIDER], IDS)
     assert entry == {
@@ -88,18 +89,49 @@ def test_nothing_else_is_imported(tmp_path: Path, error: str, state: list[str], 
     assert imported(tmp_path, error, state, ids) is None
 
 
+class Killed:
+    """An engine that was killed while it created; ``commands`` are those of the recovery."""
+
+    def __init__(self, run_dir: Path, *creating: str) -> None:
+        self.run_dir, self.stack = run_dir, "dev"
+        self.attributes = run_dir / "stack" / "state" / ".pulumi" / "stacks" / "gpucluster" / "dev.json.attrs"
+        self.attributes.parent.mkdir(parents=True)
+        self.commands: list[str] = []
+        self._pending = [{"type": "creating", "resource": {"urn": urn}} for urn in creating]
+
+    def run(self, command: str, *flags: str) -> None:
+        self.commands.append(f"{command} {self.attributes.exists()}")
+
+    def operation(self, name: str, arguments: list[str]) -> Any:
+        self.commands.append(" ".join(arguments[:1] + arguments[3:4]))
+        return SimpleNamespace(ok=True, command=name)
+
+    def deployment(self) -> dict[str, Any]:
+        return {"pending_operations": [*self._pending, {"type": "updating", "resource": {"urn": f"{POOL}-2"}}]}
+
+    def resources(self) -> list[str]:
+        return [OTHER, COMPONENT, PROVIDER]
+
+
+def test_what_was_being_created_and_exists_is_imported_after_a_kill(tmp_path: Path) -> None:
+    killed: Any = Killed(tmp_path, POOL, NAMESPACE)
+    assert after_kill(killed, {**IDS}, PLACES).command == "import"
+    assert killed.commands == ["cancel --yes False", "refresh --clear-pending-creates", "import --protect=false"]
+    (entry,) = json.loads((tmp_path / "import.json").read_text())["resources"]
+    assert entry["id"] == "pools/t4-1"
+
+
+def test_a_patch_is_not_imported(tmp_path: Path) -> None:
+    patch = NAMESPACE.replace("Namespace:", "NamespacePatch:")
+    killed: Any = Killed(tmp_path, patch)
+    assert after_kill(killed, {patch: "serving"}, {patch: PLACES[NAMESPACE]}).command == "recover"
+
+
 def test_attributes_that_a_kill_left_empty_do_not_hide_the_state(tmp_path: Path) -> None:
-    state = tmp_path / "stack" / "state" / ".pulumi" / "stacks" / "gpucluster"
-    state.mkdir(parents=True)
-    for name, text in (("dev.json", "{}"), ("dev.json.attrs", ""), ("dev.json.bak.attrs", "{}")):
-        (state / name).write_text(text)
-    commands: list[str] = []
-    engine: Any = SimpleNamespace(
-        run_dir=tmp_path,
-        stack="dev",
-        run=lambda *words: commands.append(" ".join([*words, str((state / "dev.json.attrs").exists())])),
-        operation=lambda name, arguments: arguments[0],
-    )
-    assert after_kill(engine) == "refresh"
-    assert commands == ["cancel --yes --stack dev False"]
-    assert sorted(each.name for each in state.iterdir()) == ["dev.json", "dev.json.bak.attrs"]
+    killed: Any = Killed(tmp_path)
+    killed.attributes.write_text("")
+    backup = killed.attributes.with_name("dev.json.bak.attrs")
+    backup.write_text("{}")
+    assert after_kill(killed, {}, {}).command == "recover"
+    assert killed.commands[0] == "cancel --yes False"
+    assert backup.exists()

@@ -58,6 +58,15 @@ def test_an_equal_inventory_has_no_differences_even_with_other_ids() -> None:
     assert not any(vars(differences(CLEAN, other)).values())
 
 
+def test_on_aws_the_account_has_other_words_and_ids_are_random() -> None:
+    clean = Inventory(("VPC vpc-1", "Elastic IP address 192.0.2.1"), ("aws:vpc vpc-1", "aws:eip eipalloc-1"))
+    other = Inventory(("VPC vpc-2", "Elastic IP address 192.0.2.2"), ("aws:vpc vpc-2", "aws:eip eipalloc-2"))
+    twice = Inventory((*other.existing, "VPC vpc-3"), other.recorded)
+    assert not any(vars(differences(clean, other)).values())
+    assert (differences(clean, twice).duplicates, differences(clean, twice).missing) == (("VPC vpc-2",), ())
+    assert differences(clean, Inventory((), other.recorded)).missing == clean.existing[::-1]
+
+
 @pytest.mark.parametrize(
     ("existing", "recorded", "duplicates", "orphans", "missing"),
     [

@@ -162,7 +162,8 @@ def test_what_a_step_without_a_fault_lacks_is_a_failure(session: FaultSession, m
     session.disturb("Create", [], session.up)
     assert failed(session) == [OTHER]
     assert session.rows[OTHER].failed == 1
-    assert lines == ["  after Create: not converged", "  after Create: gcp:compute/network:Network 1"]
+    assert lines[0] == "Create: faults planned: 0"
+    assert lines[1:] == ["  after Create: not converged", "  after Create: gcp:compute/network:Network 1"]
 
 
 def test_with_a_fault_in_it_the_fault_has_not_converged(session: FaultSession, made: Made) -> None:

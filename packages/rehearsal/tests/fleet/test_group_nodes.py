@@ -15,6 +15,7 @@ from rehearsal.fleet.idle_time import put_back
 from rehearsal.fleet.machine_nodes import manifest
 from rehearsal.fleet.nodes import GROUP_LABEL
 from rehearsal.simulation import Node
+from tests.tables import cases
 
 
 @dataclass
@@ -105,19 +106,7 @@ def test_a_second_of_idleness_is_all_that_the_pool_asks_for(event: bool) -> None
     assert put_back(claim(1, event=event), pool(), NOW) == NOW - datetime.timedelta(minutes=10)
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (claim(0), pool()),  # a pod has just come or gone
-        (claim(5), pool("Never")),
-        (claim(600), pool()),  # far enough back already
-        (claim(5), pool("0s")),
-        (claim(5), pool(None)),
-        (claim(5, initialized="False"), pool()),
-        (claim(5, initialized="Unknown"), pool()),
-        (claim(5, group="karpenter.kwok.sh"), pool()),  # the fleet's own, which is fast enough
-        ({**claim(5), "metadata": {"name": "c", "deletionTimestamp": ago(1)}}, pool()),
-    ],
-)
-def test_what_stays(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert put_back(one, other, NOW) is None
+@cases
+def test_what_stays(one: dict[str, Any], after: str | None) -> None:
+    metadata = {"name": "c", **({"deletionTimestamp": ago(1)} if one.pop("deleted", False) else {})}
+    assert put_back({**claim(**one), "metadata": metadata}, pool(after), NOW) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,27 +13,20 @@ from rehearsal.cluster.api import Object
 from rehearsal.fleet.gpu_software import PluginError, installer_problem, is_plugin, plugin_problem, replicas
 from tests.tables import cases
 
-Change = Callable[[Any], object]
 
-
-def changed(pod: Object, change: Change) -> Object:
-    change(pod)
+def changed(pod: Object, path: str, value: Any) -> Object:
+    place: Any = pod
+    *parents, last = path.split()
+    for step in parents:
+        place = place[int(step) if step.isdigit() else step]
+    place[last] = value
     return pod
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda pod: pod["containers"][0].update(image="busybox:1.37"), "no image that installs a driver (busybox"),
-        (lambda pod: pod["containers"][0].pop("securityContext"), "not privileged"),
-        (lambda pod: pod["containers"][0].pop("volumeMounts"), "mounts no directory of the node"),
-        (lambda pod: pod["volumes"][0].update(hostPath=None, emptyDir={}), "mounts no directory of the node"),
-        (lambda pod: pod["containers"][0]["volumeMounts"][0].update(readOnly=True), "mounts no directory of the node"),
-    ],
-)
-def test_an_installer_that_could_not_install_says_why(change: Change, problem: str) -> None:
+@cases
+def test_an_installer_that_could_not_install_says_why(path: str, value: Any, problem: str) -> None:
     assert installer_problem(installer_pod()) is None
-    assert problem in str(installer_problem(changed(installer_pod(), change)))
+    assert problem in str(installer_problem(changed(installer_pod(), path, value)))
 
 
 @pytest.mark.parametrize(
@@ -47,18 +40,10 @@ def test_the_installers_that_there_are_count_wherever_they_stand_in_the_pod(imag
     assert installer_problem(pod) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda pod: pod["containers"][0].update(image="busybox:1.37"), "no image of NVIDIA's device plugin (busybox"),
-        (lambda pod: pod["volumes"][0]["hostPath"].update(path="/var/lib/kubelet/pods"), "does not mount"),
-        (lambda pod: pod["volumes"][0]["hostPath"].update(path="/var/lib/kubelet/"), None),
-        (lambda pod: pod["containers"][0].pop("volumeMounts"), "does not mount"),
-    ],
-)
-def test_a_device_plugin_must_reach_the_kubelet(change: Change, problem: str | None) -> None:
+@cases
+def test_a_device_plugin_must_reach_the_kubelet(path: str, value: Any, problem: str | None) -> None:
     assert plugin_problem(plugin_pod(None)) is None
-    actual = plugin_problem(changed(plugin_pod(None), change))
+    actual = plugin_problem(changed(plugin_pod(None), path, value))
     assert actual is None if problem is None else problem in str(actual)
 
 
@@ -98,18 +83,7 @@ def test_a_file_may_be_mounted_under_another_name() -> None:
     assert offered(pod, slicing(4), key="shared") == 4
 
 
-@pytest.mark.parametrize(
-    ("config_map", "content", "reason"),
-    [
-        ("absent", slicing(4), "mounts the ConfigMap absent, which does not exist"),
-        ("plugin", slicing(0), "at least 1 is needed"),
-        ("plugin", slicing("four"), "replicas: four"),
-        ("plugin", slicing(4, renameByDefault=True), "advertises the GPUs as nvidia.com/gpu.shared"),
-        ("plugin", '{"sharing": {"timeSlicing": {}}}', "cannot read (KeyError: 'resources')"),
-        ("plugin", "{", "cannot read"),
-        ("plugin", "just words", "cannot read"),
-    ],
-)
+@cases
 def test_a_plugin_that_would_offer_no_gpu_says_why(config_map: str, content: str, reason: str) -> None:
     with pytest.raises(PluginError) as raised:
         offered(plugin_pod(config_map), content)

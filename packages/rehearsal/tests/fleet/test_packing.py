@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, required, running_fleet
+from packages.rehearsal.tests.fleet.facts import TOLERATIONS, Running, running_fleet
 from packages.rehearsal.tests.simulated_cluster import (
     GPU_TAINT,
     JOBS,
@@ -23,6 +23,7 @@ from packages.rehearsal.tests.simulated_cluster import (
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.packing import Used, unneeded, usable
 from rehearsal.simulation import NodeShape, Packing
+from tests.tables import cases
 
 PACKING = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=True, moves_local_storage=True)
 HELD = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
@@ -52,29 +53,9 @@ def emptied(pods: list[Object], gpus: int = 4, packing: Packing = PACKING, **oth
     return unneeded(Used(node("here", gpus), pods), [there], packing)
 
 
-@pytest.mark.parametrize(
-    ("pods", "expected"),
-    [
-        ([running(1)], True),
-        ([running(2)], False),
-        ([running(1), running(1)], False),
-        ([], False),
-        # GPUs alone count on a node that has some.
-        ([running(1, cpu="3")], True),
-        ([running(1, metadata={"annotations": HELD})], False),
-        ([running(1, metadata={"annotations": {next(iter(HELD)): "true"}, "ownerReferences": []})], True),
-        ([running(1, metadata={"ownerReferences": []})], False),
-        ([running(1, volumes=[{"name": "shm", "emptyDir": {}}])], True),
-        ([running(1, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])], False),
-        ([running(1, topologySpreadConstraints=[{"maxSkew": 1}])], False),
-        ([running(1, nodeSelector={"on": "here"})], False),
-        ([running(1, affinity=required("on", "there"))], True),
-        ([running(1), running(0, metadata={"ownerReferences": [{"kind": "DaemonSet", "controller": True}]})], True),
-        ([running(0, metadata={"ownerReferences": [{"kind": "DaemonSet", "controller": True}]})], False),
-    ],
-)
-def test_a_gpu_node_less_than_half_in_use_is_emptied_if_its_pods_may_go(pods: list[Object], expected: bool) -> None:
-    assert emptied(pods) is expected
+@cases
+def test_a_gpu_node_less_than_half_in_use_is_emptied_if_its_pods_may_go(pods: list[Any], expected: bool) -> None:
+    assert emptied([running(**pod) for pod in pods]) is expected
 
 
 @pytest.mark.parametrize(("cpu", "expected"), [("100m", True), ("1900m", True), ("2", False), ("3", False)])

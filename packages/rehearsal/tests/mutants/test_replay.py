@@ -8,7 +8,7 @@ import pytest
 
 from rehearsal.engine.stack import resolve
 from rehearsal.mutants.mutation import Registered
-from rehearsal.mutants.replay import Replay, changed, followed
+from rehearsal.mutants.replay import Replay, Variant, changed, followed
 from rehearsal.scenario.check import pools_of
 
 POOL = Registered("cloud:Pool", "p", "urn:p", {}, dependencies={"cluster": ("urn:c",), "account": ("urn:a",)})
@@ -25,6 +25,32 @@ def test_inputs_follow_the_resources_that_they_depend_on_and_no_others() -> None
     changes = {"urn:c": {"old-name": "new-name"}, "urn:x": {"old-name": "another"}}
     inputs: dict[str, Any] = {"cluster": {"id": ["clusters/old-name"]}, "account": "old-name", "name": "old-name"}
     assert followed(POOL, inputs, changes) == {**inputs, "cluster": {"id": ["clusters/new-name"]}}
+
+
+def test_a_mutant_that_names_another_resource_gets_its_new_name() -> None:
+    changes = {"urn:c": {"old-name": "new-name"}, "urn:x": {"subnet-old": "subnet-new"}}
+    inputs = {"cluster": ["subnet-old"], "text": "subnet-old-b", "name": "old-name"}
+    assert followed(POOL, inputs, changes, "subnet-old") == {**inputs, "cluster": ["subnet-new"]}
+    assert followed(POOL, inputs, changes) == inputs
+
+
+def test_variants_are_judged_one_by_one_each_in_the_place_of_its_resource() -> None:
+    stack = resolve("dev")
+    replay = Replay("gcp", {"project": "p"}, pools_of(stack.settings), stack.settings.maintenance.window)
+    network = {"project": "p", "autoCreateSubnetworks": False, "name": "net"}
+    inputs = {"name": "sub", "region": "us-central1", "project": "p", "ipCidrRange": "10.0.0.0/20", "network": "net"}
+    program = [
+        (Registered(NETWORK, "n", "urn:n", {}), network),
+        (Registered(SUBNET, "s", "urn:s", {}, dependencies={"network": ("urn:n",)}, after=("urn:n",)), inputs),
+    ]
+    variants = [
+        Variant("urn:n", {**network, "name": "other"}),
+        Variant("urn:s", {**inputs, "network": "another"}),
+        Variant("urn:s", inputs, hasty=True),
+        Variant("urn:s", {**inputs, "name": "sub2"}),
+    ]
+    refused = [error for error, _ in replay.refusals(program, variants)]
+    assert ["networks/" in error and "was not found" in error for error in refused] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -120,10 +120,7 @@ def test_two_pools_share_a_quota(case: Case) -> None:
 
 
 @every_cloud
-@pytest.mark.parametrize(
-    ("held", "most", "why"),
-    [({}, 0, "not found|not exist"), ({"mine": 0}, 0, "available|left"), ({"mine": 2}, 2, ""), ({"mine": 9}, 4, "")],
-)
+@cases
 def test_a_reservation_must_exist_and_gives_what_it_holds(
     case: Case, held: Mapping[str, int], most: int, why: str
 ) -> None:

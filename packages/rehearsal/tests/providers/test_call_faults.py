@@ -68,6 +68,8 @@ def test_the_engine_gets_an_error_once_whether_or_not_the_call_took_effect(kind:
     assert report["ids"] == ({"urn:a": "a"} if "Create" in log else {})
     assert report["running"] == 0
     assert cloud.create().id == "a"
+    cloud.faults.plan([])
+    assert cloud.faults.report()["ids"] == {}
 
 
 @pytest.mark.parametrize(("kind", "effects"), [("killed before", []), ("killed after", ["Create"])])

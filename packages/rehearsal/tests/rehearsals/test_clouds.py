@@ -19,6 +19,12 @@ def test_a_company_s_stack_passes(cloud: str) -> None:
     passes(f"examples/{cloud}-company.yaml")
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_one_stack_file_with_another_cloud_place_and_account_passes(cloud: str) -> None:
+    passes(str(one_stack.file(cloud)))
+
+
 @pytest.mark.parametrize(
     "stack",
     [

@@ -67,10 +67,7 @@ def test_whole_objects_come_first_and_variables_win() -> None:
         resolved(envFrom=[{"secretRef": {"name": "none"}}])
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("$(A)-$(B)", "1-$(B)"), ("$$(A)", "$(A)"), ("$$", "$"), ("A", "A"), ("$(A", "$(A"), ("$(A)$(A)", "11")],
-)
+@cases
 def test_references_between_variables(text: str, value: str) -> None:
     assert expand(text, {"A": "1"}) == value
 

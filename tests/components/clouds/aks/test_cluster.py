@@ -12,7 +12,7 @@ import pulumi
 import pytest
 
 from components.clouds.aks import roles
-from components.clouds.aks.kubeconfig import endpoint, kubeconfig
+from components.clouds.aks.cluster import endpoint, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings import Settings
 from facts.catalog.aks.keys import parse_key

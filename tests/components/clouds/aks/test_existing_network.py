@@ -50,10 +50,7 @@ def test_the_cluster_is_in_the_subnet_which_it_may_use_and_no_network_is_made() 
     assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"] is True
 
 
-@pytest.mark.parametrize(
-    ("servers", "private", "may"),
-    [(["10.0.0.4"], True, True), ([], True, False), (["10.0.0.4"], False, False)],
-)
+@cases
 def test_a_network_with_dns_servers_of_its_own_is_linked_by_right(
     servers: list[str], private: bool, may: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

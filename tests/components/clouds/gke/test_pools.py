@@ -10,7 +10,6 @@ import pytest
 
 from components.clouds.base import load_cloud
 from facts import catalog
-from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
 from rehearsal.providers.gke.node_pool import NODES_RECREATED
 from rehearsal.providers.gke.pool_rules import PARTITION_SIZES
@@ -77,10 +76,7 @@ def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any
         declared(specs.gpu_pool(**changes))
 
 
-@pytest.mark.parametrize(
-    ("gpu", "version", "warned"),
-    [("nvidia-v100", "latest", True), ("nvidia-v100", "default", False), ("nvidia-t4", "latest", False)],
-)
+@cases
 def test_the_latest_driver_may_be_too_new_for_old_gpus(
     gpu: str, version: str, warned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,16 +97,9 @@ def test_it_creates_no_autoscaler_where_the_cloud_manages_it() -> None:
     assert "optimize-utilization" in stated["governedBy"]
 
 
-@pytest.mark.parametrize(
-    ("pool", "reason"),
-    [
-        (specs.gpu_pool(), "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule keep"),
-        (specs.cpu_pool(), "the pool has no taint, so a system pod may keep its last node"),
-        (specs.cpu_pool(min_nodes=2), "no: the minimum is 2"),
-        (specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), "the pool has no taint"),
-    ],
-)
-def test_why_a_pool_reaches_zero_or_does_not(pool: Pool, reason: str) -> None:
+@cases
+def test_why_a_pool_reaches_zero_or_does_not(role: str, changes: dict[str, Any], reason: str) -> None:
+    pool = specs.pool_of(role, changes)
     assert reason in load_cloud("gke").governance(pool, specs.cluster_settings()).reaches_zero
 
 

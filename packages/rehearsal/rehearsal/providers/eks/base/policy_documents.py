@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 _VERSIONS: Final = ("2012-10-17", "2008-10-17")
+_ACTION, _RESOURCE = re.compile(r"\*|[\w-]+:[\w*?]+"), re.compile(r"\*|arn:.+")
+_EXAMPLES: Final = {_ACTION: "a name after its service (s3:GetObject)", _RESOURCE: "an ARN"}
+_FORMS: Final = {"Action": _ACTION, "NotAction": _ACTION, "Resource": _RESOURCE, "NotResource": _RESOURCE}
 
 
 def document_problem(text: Any, *, principals: bool) -> str | None:
@@ -51,4 +56,16 @@ def _statement_problem(statement: Any, principals: bool) -> str | None:
         return "A statement of an identity's policy must not have a Principal"
     if not principals and "Resource" not in statement and "NotResource" not in statement:
         return "A statement has no Resource"
+    return _names_problem(statement)
+
+
+def _names_problem(statement: Mapping[str, Any]) -> str | None:
+    principal = statement.get("Principal", "*")
+    if not principal or (isinstance(principal, dict) and not all(principal.values())):
+        return "Invalid principal in policy"
+    for element, form in _FORMS.items():
+        names = statement.get(element, "*")
+        for name in [names] if isinstance(names, str) else names or [""]:
+            if not form.fullmatch(name):
+                return f"{element} {name!r} is none: write * or {_EXAMPLES[form]}"
     return None

@@ -32,7 +32,7 @@ _EVERYWHERE: Final = "0.0.0.0/0"
 
 def refusal(account: Account, cluster: Record, instance: Instance) -> str:
     """Why the instance cannot join the cluster in its user data, ``""`` if it can."""
-    return _identity(account, cluster, instance) or _way(account, cluster, instance)
+    return _identity(account, cluster, instance) or way(account, cluster, instance)
 
 
 def _identity(account: Account, cluster: Record, instance: Instance) -> str:
@@ -56,8 +56,11 @@ def _identity(account: Account, cluster: Record, instance: Instance) -> str:
     return f"its role {role} has no access entry in the cluster {cluster.id}; add one of type EC2_LINUX"
 
 
-def _way(account: Account, cluster: Record, instance: Instance) -> str:
-    """https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html."""
+def way(account: Account, cluster: Record, instance: Instance) -> str:
+    """Why an instance does not reach the cluster's API server, ``""`` if it does.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
+    """
     network = account.call("eks", "DescribeCluster", name=cluster.id)["cluster"]["resourcesVpcConfig"]
     place = subnet(account, instance.subnet)
     if network.get("endpointPrivateAccess") and place["VpcId"] == network.get("vpcId"):

@@ -172,6 +172,7 @@ def _association_requires(pending: Pending[Account]) -> None:
 
 def _identity_requires(pending: Pending[Account]) -> None:
     inputs = pending.inputs
+    require_cluster(pending.cloud, inputs["clusterName"])
     require_role_of_pods(pending.cloud, inputs["roleArn"])
     taken = pending.cloud.pod_identity(inputs["clusterName"], inputs["namespace"], inputs["serviceAccount"])
     if pending.before is None and taken:

@@ -109,8 +109,8 @@ def _disk_gb(inputs: Properties, template: Mapping[str, Any]) -> int:
     """
     device = "/dev/xvdb" if _is_bottlerocket(inputs.get("amiType") or DEFAULT_AMI_TYPE) else "/dev/xvda"
     mappings = template.get("BlockDeviceMappings") or []
-    sizes = [int(one["Ebs"]["VolumeSize"]) for one in mappings if one.get("DeviceName") == device and one.get("Ebs")]
-    return sizes[0] if sizes else int(inputs.get("diskSize") or _DEFAULT_DISK_GB)
+    sizes = [int(at(one, "Ebs.VolumeSize") or 0) for one in mappings if one.get("DeviceName") == device]
+    return next(filter(None, sizes), 0) or int(inputs.get("diskSize") or _DEFAULT_DISK_GB)
 
 
 def _is_bottlerocket(ami_type: str) -> bool:

@@ -86,6 +86,11 @@ def _needs_internet(pending: Pending[Account]) -> None:
     public = pending.inputs.get("connectivityType") == "public"
     if public and not pending.cloud.call("ec2", "DescribeInternetGateways", Filters=attached)["InternetGateways"]:
         raise refused(NAT_GATEWAY, "Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
+    # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_NatGateway.html (failureCode)
+    address = pending.inputs.get("allocationId")
+    if address and any(each.inputs.get("allocationId") == address for each in pending.cloud.store.all(NAT_GATEWAY)):
+        reason = f"Elastic IP address {address} is already associated"
+        raise refused(NAT_GATEWAY, "Resource.AlreadyAssociated", reason)
 
 
 def subnet(account: Account, id: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def make(account: Account, inputs: Properties) -> None:
         MinSize=int(sizes["minSize"]),
         MaxSize=int(sizes["maxSize"]),
         DesiredCapacity=int(sizes["desiredSize"]),
-        VPCZoneIdentifier=",".join(inputs["subnetIds"]),
+        VPCZoneIdentifier=",".join(dict.fromkeys(inputs["subnetIds"])),
         # Nothing reads of it which other types and how many spot machines EKS would have it start.
         LaunchTemplate={"LaunchTemplateName": own_template},
         Tags=[_tag(group, key, value) for key, value in tags.items()],

@@ -1,0 +1,139 @@
+"""Rules about single keys of a stack file, cloud by cloud: settings that a cloud does not support (``refused.yaml``),
+and how it writes names, IDs and principals (``forms.yaml``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import yaml
+from pydantic.alias_generators import to_snake
+
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+
+# Key of the stack file → attribute of the settings or a pool, where it is not the key's own name.
+_ATTRIBUTES: Final[Mapping[str, str]] = {
+    "adminPool.capacity": "admin_pool.capacity_type",
+    "adminPool.maxNodes": "admin_pool.autoscaled",
+    "autoscaling.unneededMinutes": "unneeded_minutes",
+    "drivers": "gpus.drivers",
+    "driverVersion": "gpus.driver_version",
+    "mig": "gpus.mig",
+    "placement": "compact",
+    "timeSharing": "gpus.time_sharing",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One key of an entry of ``refused.yaml``, which documents the fields."""
+
+    key: str
+    message: str
+    remedy: str
+    value: object = None
+    autoscaler: str | None = None
+    together: Mapping[str, object] = field(default_factory=dict)
+
+    def refuses(self, value: object) -> bool:
+        """Whether the key may not have this value; left out, ``false``, 0 and an empty mapping ask for nothing."""
+        return value not in (None, False, {}, ()) if self.value is None else value == self.value
+
+
+@cache
+def refused_rows(cloud: str) -> tuple[Row, ...]:
+    """The rows of a cloud."""
+    return tuple(Row(key=key, **fields) for key, fields in entries("refused", cloud))
+
+
+@cache
+def entries(table: str, cloud: str) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    """The keys in a table of a cloud, each with the other fields of its entry; ``{cloud}`` is its name in capitals."""
+    text = (files("components.settings.limits") / f"{table}.yaml").read_text(encoding="utf-8")
+    return tuple(
+        (key, {name: value for name, value in entry.items() if name not in ("of", "keys")})
+        for entry in yaml.safe_load(text.replace("{cloud}", cloud.upper()))
+        if cloud in entry["of"]
+        for key in entry["keys"]
+    )
+
+
+def refused(settings: Settings, section: str = "") -> Iterator[Problem]:
+    """What a cloud refuses in the whole file, or in one section such as ``network.existing``."""
+    pools = {"gpuPools": settings.gpu_pools, "cpuPools": settings.cpu_pools, "pools": settings.pools}
+    for row in refused_rows(settings.cloud):
+        if not row.key.startswith(section) or row.autoscaler not in (None, settings.autoscaler):
+            continue
+        first, _, key = row.key.partition(".")
+        if first not in pools and _is_refused(settings, row.key, row):
+            yield Problem(row.key, row.message, row.remedy)
+        for pool in pools.get(first, ()):
+            if _is_refused(pool, key, row):
+                yield Problem(f"{pool.declared_at}.{key}", row.message, row.remedy)
+
+
+def _is_refused(of: Any, key: str, row: Row) -> bool:
+    return row.refuses(_value(of, key)) and all(_value(of, other) == value for other, value in row.together.items())
+
+
+def _value(of: Any, key: str) -> Any:
+    """The value of a key; ``None`` if a section on the way is left out."""
+    for name in _ATTRIBUTES.get(key, to_snake(key)).split("."):
+        of = None if of is None else getattr(of, name)
+    return of
+
+
+def other_forms(
+    settings: Settings, section: str = "", known: Mapping[str, re.Pattern[str]] | None = None
+) -> Iterator[Problem]:
+    """Texts of another form, in the whole file or in one section; a key that is left out is of any.
+
+    ``known`` are the patterns that ``forms.yaml`` only names.
+    """
+    region = settings.region
+    for key, form in entries("forms", settings.cloud):
+        for path, text in _texts(settings, key) if key.startswith(section) else ():
+            match = re.fullmatch(form.get("written") or (known or {})[form["known"]], text)
+            if match is None:
+                yield Problem(path, f"'{text}' is not {form['is_not']}", form["remedy"].replace("{region}", region))
+            elif (its := match.groupdict().get("region", region)) != region:
+                needs = f"{settings.cloud.upper()} needs one in the cluster's region, {region}"
+                yield Problem(path, f"the key is in {its}, but {needs}", form["elsewhere"].replace("{region}", region))
+
+
+def _texts(of: Any, key: str, before: str = "") -> Iterator[tuple[str, str]]:
+    """The texts at a key with their paths, such as ``access[0].who``. That of a list of texts is the list's own."""
+    step, _, rest = key.partition(".")
+    name = step.removesuffix("[]")
+    value, path = getattr(of, to_snake(name)), f"{before}{name}"
+    listed = enumerate(value) if step.endswith("[]") else ((None, value),)
+    for number, entry in listed:
+        where = path if number is None else f"{path}[{number}]"
+        if rest and entry is not None:
+            yield from _texts(entry, rest, f"{where}.")
+        elif not rest:
+            yield from ((where, text) for text in ([entry] if isinstance(entry, str) else entry or ()))
+
+
+def without_refused(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    """The file without the keys that ``refused.yaml`` has for its ``cloud``, and a problem for each."""
+    cleaned, problems = deepcopy(dict(raw)), []
+    listed = [(key, cleaned.get(key)) for key in ("adminPool", "gpuPools", "cpuPools")]
+    pools = [
+        (f"{key}[{i}].", entry) for key, value in listed if isinstance(value, list) for i, entry in enumerate(value)
+    ]
+    pools += [(f"{key}.", value) for key, value in listed]
+    places = {"": [("", cleaned)], "pools": pools, "workloads": [("workloads.", cleaned.get("workloads"))]}
+    for row in refused_rows(str(raw["cloud"])):
+        section, _, key = row.key.rpartition(".")
+        for where, entry in places.get(section, ()):
+            if isinstance(entry, dict) and key in entry:
+                del entry[key]
+                problems.append(Problem(f"{where}{key}", row.message, row.remedy))
+    return cleaned, problems

@@ -1,0 +1,120 @@
+"""What will not work in an account although AWS accepted each request, beside an account in which all works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.clouds.eks import policy
+from packages.rehearsal.tests.providers.eks import account as eks
+from rehearsal.providers.eks.authorization.identity import Roles
+from rehearsal.providers.eks.problems import problems
+
+ZONES = ("us-west-2a", "us-west-2b")
+RESOURCES = "k8s.io/cluster-autoscaler/node-template/resources/"
+ROUTE, TABLE_OF = "aws:ec2/route:Route", "aws:ec2/routeTableAssociation:RouteTableAssociation"
+DISK = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": 50, "deleteOnTermination": "true"}}
+
+
+def made(folder: Path, changes: Mapping[str, Mapping[Any, Any]]) -> list[str]:
+    """The problems of a cluster in two zones, some of whose resources (by name) have other inputs."""
+    aws = eks.Amazon(folder)
+
+    def create(type: str, called: str, /, **inputs: Any) -> Any:
+        return aws.create(type, {**inputs, **changes.get(called, {})}, called)
+
+    vpc = create(eks.VPC, "vpc", cidrBlock="10.0.0.0/16", enableDnsHostnames=True)
+    gateway = create(eks.INTERNET_GATEWAY, "gateway", vpcId=vpc.id)
+    tables, private, nats = {}, [], {}
+    for number, zone in enumerate(ZONES):
+        for kind, role in (("public", "elb"), ("private", "internal-elb")):
+            inputs = eks.subnet(vpc.id, zone, f"10.0.{2 * number + (kind == 'public')}.0/24")
+            place = create(eks.SUBNET, f"{kind} {zone}", **inputs, tags={f"kubernetes.io/role/{role}": "1"})
+            table = create("aws:ec2/routeTable:RouteTable", f"routes {kind} {zone}", vpcId=vpc.id)
+            tables[kind, zone] = table.id
+            if (kind, zone) not in changes.get("no table", ()):
+                create(TABLE_OF, f"table {kind} {zone}", subnetId=place.id, routeTableId=table.id)
+            if kind == "private":
+                private.append(place)
+                continue
+            create(ROUTE, f"out {zone}", routeTableId=table.id, destinationCidrBlock="0.0.0.0/0", gatewayId=gateway.id)
+            address = create("aws:ec2/eip:Eip", f"address {zone}", domain="vpc")
+            nats[zone] = create(eks.NAT, f"nat {zone}", subnetId=place.id, allocationId=address.id).id
+    for zone in ZONES:
+        nat = nats[changes.get(f"way {zone}", {}).get("zone", zone)]
+        inputs = {"routeTableId": tables["private", zone], "destinationCidrBlock": "0.0.0.0/0", "natGatewayId": nat}
+        aws.create(ROUTE, inputs, f"way {zone}")
+    role = aws.role("control-plane", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
+    nodes = ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly"]
+    aws.role("nodes", "ec2.amazonaws.com", *changes.get("nodes", {}).get("policies", nodes))
+    aws.create(eks.CLUSTER, {**eks.cluster(role, private), **changes.get("cluster", {})}, "cluster")
+    create(eks.ADDON, "cni", clusterName="gpu-dev", addonName="vpc-cni")
+    balancer = aws.role("balancer", "pods.eks.amazonaws.com")
+    values = {"partition": "aws", "region": eks.REGION, "account": eks.ACCOUNT, "vpc": vpc.id, "cluster": "gpu-dev"}
+    document = json.loads(policy.of("load-balancer", **values))
+    for statement in document["Statement"]:
+        statement.update(changes.get(statement["Sid"], {}))
+    create(eks.ROLE_POLICY, "policy", role="balancer", name="balancer", policy=json.dumps(document))
+    user = {"namespace": "kube-system", "serviceAccount": "aws-load-balancer-controller"}
+    create(eks.POD_IDENTITY, "identity", clusterName="gpu-dev", roleArn=balancer.state["arn"], **user)
+    template = create(eks.TEMPLATE, "template", name="t", blockDeviceMappings=[DISK])
+    launch = {"id": template.id, "version": str(int(template.state["latestVersion"]))}
+    group = aws.create(eks.NODE_GROUP, eks.cpu_group([each.id for each in private], launchTemplate=launch), "admin")
+    name = group.state["resources"][0]["autoscalingGroups"][0]["name"]
+    for resource, amount in {"cpu": "1930m", "ephemeral-storage": "43Gi", **changes.get("plan", {})}.items():
+        tag = {"key": RESOURCES + resource, "value": amount, "propagateAtLaunch": False}
+        create(eks.ASG_TAG, resource, autoscalingGroupName=name, tag=tag)
+    return list(problems(aws.account, Roles(aws.account)))
+
+
+def test_an_account_in_which_all_works(tmp_path: Path) -> None:
+    assert made(tmp_path, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {
+                "vpc": {"enableDnsHostnames": False},
+                "way us-west-2b": {"zone": "us-west-2a"},
+                "public us-west-2b": {"tags": {"kubernetes.io/role/elb": "10"}},
+                "template": {
+                    "metadataOptions": {"httpEndpoint": "disabled"},
+                    "blockDeviceMappings": [{**DISK, "ebs": {"volumeSize": 50, "deleteOnTermination": "false"}}],
+                },
+                "nodes": {"policies": ["AmazonEKSWorkerNodePolicy"]},
+                "AllowDeletingSecurityGroups": {"Condition": {}},
+                "AllowCertificatesAndFirewalls": {"Action": ["acm:ListCertificates"]},
+                "plan": {"cpu": "19"},
+            },
+            [
+                "enableDnsHostnames false",
+                "depends on another zone",
+                "no node in us-west-2b",
+                "without the metadata service",
+                "outlives it",
+                "nodes: User: arn:aws:iam::123456789012:role/nodes is not authorized to perform: ecr:BatchGetImage",
+                "kube-system/aws-node: User",
+                "allows ec2:DeleteSecurityGroup on resources that are not the cluster's",
+                "is not authorized to perform: acm:DescribeCertificate",
+                "plans nodes of admin with cpu 19",
+            ],
+        ),
+        (
+            {
+                "no table": {("private", "us-west-2a"): ""},
+                "nat us-west-2b": {"connectivityType": "private", "allocationId": None},
+                "cluster": {"enabledClusterLogTypes": ["audit"]},
+            },
+            ["has no default route", "is private", "never expire"],
+        ),
+    ],
+)
+def test_each_mistake_is_a_problem(tmp_path: Path, changes: dict[str, Any], expected: list[str]) -> None:
+    reported = "\n".join(made(tmp_path, changes))
+    assert [text for text in expected if text not in reported] == []
