@@ -19,11 +19,11 @@ import yaml
 from facts.concepts import autoscaler, carbon, declared, kubernetes
 from facts.concepts.unknown import UNKNOWN
 
-_CLASSES = {
+_CLASSES: dict[str, Callable[..., Any]] = {
     name: value
     for module in (autoscaler, carbon, declared, kubernetes)
     for name, value in vars(module).items()
-    if is_dataclass(value)
+    if isinstance(value, type) and is_dataclass(value)
 }
 
 
@@ -40,7 +40,7 @@ def _object(loader: yaml.SafeLoader, name: str, node: yaml.Node) -> Any:
     if isinstance(node, yaml.SequenceNode):
         return _CLASSES[name](*map(immutable, loader.construct_sequence(node, deep=True)))
     assert isinstance(node, yaml.MappingNode)
-    fields = loader.construct_mapping(node, deep=True)
+    fields: dict[Any, Any] = loader.construct_mapping(node, deep=True)
     return _CLASSES[name](**{key: immutable(value) for key, value in fields.items()})
 
 
@@ -54,7 +54,7 @@ Loader.add_constructor("!json", _json)
 Loader.add_constructor("!unknown", lambda *_: UNKNOWN)
 
 
-def cases(test: Callable[..., None]) -> Any:
+def cases(test: Callable[..., Any]) -> Any:
     """Parametrises a test with the rows below its name in the file beside its module, after the row of its names.
 
     Rows that are mappings name their values themselves. A first value ``id`` is the case's name alone.

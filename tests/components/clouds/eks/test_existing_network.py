@@ -17,7 +17,7 @@ CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 VPC = "vpc-0000000a"
 SUBNETS = tuple(eks_answers.SUBNETS)
-MAIN = eks_answers.ROUTE_TABLES[0]
+MAIN = next(iter(eks_answers.ROUTE_TABLES))
 ZONES = ("us-west-2a", "us-west-2b")
 
 
