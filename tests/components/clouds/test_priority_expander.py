@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import re
 
-import pytest
 import yaml
 
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
 from tests.components import specs
+from tests.tables import cases
 
 SPOT = specs.gpu_pool("spot-1")
 FALLBACK = specs.gpu_pool("spot-1-ondemand", spot=False, preference=1)
@@ -18,6 +18,7 @@ BIG = specs.gpu_pool("big-8", size=8)
 RESERVED = specs.gpu_pool("reserved-1", spot=False, reservation="cr-0123456789abcdef0")
 CHEAP = specs.gpu_pool("cheap-1", hourly_usd=0.2)
 DEAR = specs.gpu_pool("dear-1", hourly_usd=3.0)
+POOLS = {pool.name: pool for pool in (SPOT, FALLBACK, ALWAYS, BIG, RESERVED, CHEAP, DEAR)}
 
 
 def exactly(pool: Pool) -> str:
@@ -38,27 +39,10 @@ def order(*pools: Pool) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (SPOT, FALLBACK),
-        (SPOT, ALWAYS),
-        (BIG, FALLBACK),
-        (ALWAYS, FALLBACK),
-        (SPOT, BIG),
-        (CHEAP, DEAR),
-        (DEAR, SPOT),
-        (CHEAP, BIG),
-        # Reserved machines cost the same whether they are used or not.
-        (RESERVED, ALWAYS),
-        (RESERVED, CHEAP),
-        (RESERVED, SPOT),
-        (RESERVED, FALLBACK),
-    ],
-    ids=lambda pool: pool.name,
-)
-def test_one_pool_comes_before_the_other_however_they_are_written(first: Pool, second: Pool) -> None:
-    assert order(first, second) == order(second, first) == [[first.name], [second.name]]
+@cases
+def test_one_pool_comes_before_the_other_however_they_are_written(first: str, second: str) -> None:
+    one, other = POOLS[first], POOLS[second]
+    assert order(one, other) == order(other, one) == [[first], [second]]
 
 
 def test_pools_that_nothing_tells_apart_share_a_priority() -> None:

@@ -18,7 +18,7 @@ from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.user import SubmissionReply
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
-from tests.tables import cases
+from tests.tables import cases, immutable
 
 SPOT = gpu_pool("t4-1", 1, most=2)
 SECOND = gpu_pool("t4-1-ondemand", 1, most=2, spot=False, preference=1)
@@ -56,25 +56,14 @@ def test_groups_as_their_pools_pass() -> None:
     assert judged() == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "problem"),
-    [
-        ({"machine": NodeShape("n1-standard-8", 8, 30, gpus=1)}, "t4-1 is of n1-standard-8, declared n1-standard-4"),
-        ({"machine": NodeShape("n1-standard-4", 4, 16)}, "t4-1 has 0 GPUs a node, declared 1"),
-        ({"machine": NodeShape("n1-standard-4", 4, 16, gpus=1, disk_mib=51200)}, "t4-1 has 50 GiB of ephemeral"),
-        ({"zones": ("us-central1-f",)}, "t4-1 is in us-central1-f, declared us-central1-a"),
-        ({"labels": {**SPOT.labels, "gpucluster.dev/gpu": "x"}}, "has label gpucluster.dev/gpu=x, declared nvidia-t4"),
-        ({"labels": {}}, "t4-1 belongs to no pool of the stack, or is its second; t4-1 has no node group"),
-        ({"taints": ()}, "t4-1 has taints (none), declared nvidia.com/gpu=present:NoSchedule"),
-        ({"spot": False}, "t4-1 is on-demand, declared spot"),
-        ({"max_nodes": 20}, "t4-1 has up to 20 nodes, declared 2"),
-        ({"min_nodes": 1}, "t4-1 always has 1 node, declared 0"),
-        ({"initial_nodes": 1}, "t4-1 starts with 1 node a zone, declared 0"),
-        ({"not_scaled_because": "no scopes"}, "t4-1 gets no node: no scopes"),
-        ({"rank": 2.0}, "t4-1-ondemand is tried before t4-1"),
-    ],
-)
+@cases
 def test_each_difference_fails_the_check(changes: dict[str, Any], problem: str) -> None:
+    """``machine``: the fields of its shape; ``label``: another value of one."""
+    changes = {key: immutable(value) for key, value in changes.items()}
+    if "machine" in changes:
+        changes["machine"] = NodeShape(**changes["machine"])
+    if "label" in changes:
+        changes["labels"] = {**SPOT.labels, **changes.pop("label")}
     assert problem in judged(**changes)
     assert ";" not in judged(**changes) or not changes.get("labels", True)
 

@@ -35,21 +35,8 @@ def test_of_two_the_one_that_is_ready() -> None:
     assert autoscaler.ready == 1
 
 
-@pytest.mark.parametrize(
-    ("flags", "ready", "reason"),
-    [
-        (FLAGS, 1, ""),
-        (FLAGS, 0, "has no ready pod"),
-        (FLAGS[1:], 1, "write --cloud-provider=aws"),
-        (FLAGS[:1], 1, "looks for no groups"),
-        ((*FLAGS, "--scale-down-enabled=false"), 1, "never removes a node"),
-        ((*FLAGS, "--scale-down-enabled=true"), 1, ""),
-        ((*FLAGS, "--scale-down"), 1, "--scale-down is not a flag"),
-        ((*FLAGS, "--expander=cheapest"), 1, "--expander=cheapest does not exist"),
-        ((*FLAGS, "--expander=priority,least-waste"), 1, ""),
-    ],
-)
-def test_why_it_scales_nothing(flags: tuple[str, ...], ready: int, reason: str) -> None:
+@cases
+def test_why_it_scales_nothing(flags: list[str], ready: int, reason: str) -> None:
     actual = why_idle(installed(*flags, ready=ready))
     assert reason in actual if reason else actual == ""
 
