@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from rehearsal.fleet.drivers import missing
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import SimulatedNodeGroup
 
-Object = Mapping[str, Any]
+Object = dict[str, Any]
 
 
 def misplaced(

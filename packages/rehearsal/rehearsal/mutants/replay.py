@@ -218,7 +218,7 @@ def _inserted(creation: _Creation, program: Sequence[Made], variants: Numbered) 
         left = [each for each in variants if each[1].urn == urn]
         for waiting in (False, True):
             answers |= _forked(_replaced, creation, _needing(urn, program, waiting=waiting), left)
-            left = [each for each in left if not any(answers.get(each[0], ()))]
+            left = [each for each in left if not any(answers.get(each[0], ("", "")))]
     return answers
 
 
@@ -294,7 +294,7 @@ def followed(each: Registered, inputs: Properties, changes: Changes, borrowed: s
             return [new(item, texts) for item in value]
         return {key: new(item, texts) for key, item in value.items()} if isinstance(value, dict) else value
 
-    needed = {key: [changes.get(urn, {}) for urn in each.dependencies.get(key, ())] for key in inputs}
+    needed = {key: [dict(changes.get(urn, {})) for urn in each.dependencies.get(key, ())] for key in inputs}
     return {key: new(value, dict(ChainMap(*needed[key]))) for key, value in inputs.items()}
 
 

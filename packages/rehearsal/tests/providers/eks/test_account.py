@@ -48,6 +48,18 @@ def test_a_refresh_drops_what_was_deleted_outside_the_program(amazon: eks.Amazon
     amazon.delete(eks.VPC, vpc)
 
 
+def test_the_address_of_a_deleted_nat_gateway_is_free_again(amazon: eks.Amazon) -> None:
+    vpc = amazon.create(eks.VPC, {"cidrBlock": "10.0.0.0/16"})
+    amazon.create(eks.INTERNET_GATEWAY, {"vpcId": vpc.id})
+    place, address = amazon.create(eks.SUBNET, eks.subnet(vpc.id)), amazon.create("aws:ec2/eip:Eip", {"domain": "vpc"})
+    inputs = {"subnetId": place.id, "allocationId": address.id}
+    first = amazon.create(eks.NAT, inputs, "first")
+    with pytest.raises(ProviderError, match="already associated"):
+        amazon.create(eks.NAT, inputs, "second")
+    amazon.delete(eks.NAT, first)
+    assert amazon.create(eks.NAT, inputs, "third").id
+
+
 def test_what_does_not_exist_is_nothing_where_it_is_only_looked_up(amazon: eks.Amazon) -> None:
     vpc = amazon.create(eks.VPC, {"cidrBlock": "10.0.0.0/16"})
     (known,) = amazon.account.look_up("ec2", "DescribeVpcs", "Vpcs", VpcIds=[vpc.id])

@@ -86,11 +86,15 @@ def _needs_internet(pending: Pending[Account]) -> None:
     public = pending.inputs.get("connectivityType") == "public"
     if public and not pending.cloud.call("ec2", "DescribeInternetGateways", Filters=attached)["InternetGateways"]:
         raise refused(NAT_GATEWAY, "Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
-    # https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_NatGateway.html (failureCode)
-    address = pending.inputs.get("allocationId")
-    if address and any(each.inputs.get("allocationId") == address for each in pending.cloud.store.all(NAT_GATEWAY)):
-        reason = f"Elastic IP address {address} is already associated"
-        raise refused(NAT_GATEWAY, "Resource.AlreadyAssociated", reason)
+
+
+def _remove_nat(account: Account, id: str, inputs: Properties) -> None:
+    """Its address is free again: https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-basics.html."""
+    account.call("ec2", "DeleteNatGateway", NatGatewayId=id)
+    if address := inputs.get("allocationId"):
+        (described,) = account.call("ec2", "DescribeAddresses", AllocationIds=[address])["Addresses"]
+        if described.get("AssociationId"):
+            account.call("ec2", "DisassociateAddress", AssociationId=described["AssociationId"])
 
 
 def subnet(account: Account, id: str) -> dict[str, Any]:
@@ -267,7 +271,7 @@ ROWS: Final = (
     TABLE.row(VPC, describe=_vpc),
     TABLE.row(INTERNET_GATEWAY, require_deletable=_without_addresses),
     TABLE.row(ADDRESS, outputs={"publicDns": _public_name}),
-    TABLE.row(NAT_GATEWAY, requires=_needs_internet),
+    TABLE.row(NAT_GATEWAY, requires=_needs_internet, remove=_remove_nat),
     TABLE.row(ROUTE_TABLE, change=_set_routes),
     TABLE.row(ROUTE, make=_make_route, describe=_route, remove=_remove_route),
     TABLE.row(
