@@ -218,7 +218,7 @@ def _inserted(creation: _Creation, program: Sequence[Made], variants: Numbered) 
         left = [each for each in variants if each[1].urn == urn]
         for waiting in (False, True):
             answers |= _forked(_replaced, creation, _needing(urn, program, waiting=waiting), left)
-            left = [each for each in left if not any(answers.get(each[0], ("", "")))]
+            left = [each for each in left if each[0] not in answers or not any(answers[each[0]])]
     return answers
 
 
