@@ -29,7 +29,7 @@ def test_the_rehearsal_notices_it_without_the_gate(case: Case, tools: Path) -> N
 def test_after_faults_of_calls_the_stack_is_as_without_them(
     tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``make faults STACK=dev SEED=1 N=8``: the seed draws three kills, one of them in the update of a Kubernetes object."""
+    """``make faults STACK=dev SEED=1 N=8``: it draws three kills, one in the update of a Kubernetes object."""
     monkeypatch.setattr(run, "FOLDER", tmp_path)
     output = io.StringIO()
     passed = run.run(resolve("dev"), Console(file=output, width=160), tools, seed=1, most=8)
