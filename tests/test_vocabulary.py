@@ -39,7 +39,7 @@ _THIS: Final = Path(__file__).resolve()
 
 def _tracked(*patterns: str) -> list[Path]:
     listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return [file for line in listed.splitlines() if (file := ROOT / line).exists() and file != _THIS]
+    return [file for line in listed.splitlines() if (file := ROOT / line).exists() and file.stem != _THIS.stem]
 
 
 def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
