@@ -12,7 +12,6 @@ from components import outputs
 from components.access import Access, AccessArgs
 from components.cluster import Cluster, ClusterArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from components.fabric_job import fabric_tests
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
 from components.node_pool import (
     AdminPool,
@@ -83,6 +82,14 @@ def assemble(settings: Settings, options: Callable[[], pulumi.ResourceOptions]) 
         "autoscaling": autoscaler.pools,
         "network": dict(cluster.handle.network),
         **outputs.of_settings(settings),
-        **fabric_tests(settings, cluster.cloud),
+        **_fabric_tests(settings, cluster),
         **workloads,
     }
+
+
+def _fabric_tests(settings: Settings, cluster: Cluster) -> dict[str, Any]:
+    if all(pool.fabric is None for pool in settings.gpu_pools):
+        return {}
+    from components.fabric_job import fabric_tests  # imports the job planner, which few stacks need
+
+    return dict(fabric_tests(settings, cluster.cloud))

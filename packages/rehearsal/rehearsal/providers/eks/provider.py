@@ -141,7 +141,8 @@ class AwsProvider(SimulatedProvider[Account]):
         used, known = moto_backend.regions(self._cloud.id), self._cloud.catalog.regions
         # Services without regions answer in each.
         regional = tuple(each for each in used if each in known) or (self._cloud.region,)
-        return leftovers(self._cloud, regional if used else ())
+        # Placement groups are ours: moto knows of no use of EC2 where there is nothing else.
+        return leftovers(self._cloud, regional if used or self._cloud.supply.placement_groups else ())
 
     @override
     def principals(self) -> dict[str, UserInfo]:
