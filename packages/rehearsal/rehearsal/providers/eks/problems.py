@@ -18,9 +18,10 @@ from rehearsal.providers.base import Properties
 from rehearsal.providers.eks.authorization.callers import Caller, Right
 from rehearsal.providers.eks.authorization.evaluation import refusal
 from rehearsal.providers.eks.authorization.identity import Role, Roles, trust_problem
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import PREFIX
 from rehearsal.providers.eks.base.account import ADDON, Account
 from rehearsal.providers.eks.machines.instance import Instance
-from rehearsal.providers.eks.machines.node_joiner import way
+from rehearsal.providers.eks.machines.node_joiner import default_route, way
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.groups import NODE_GROUP, declared_groups
 from rehearsal.providers.eks.resources.iam import KEY
@@ -32,7 +33,6 @@ _PROGRAMS: Final = yaml.safe_load((Path(__file__).parent / "authorization" / "pr
 _BALANCER: Final = "kube-system/aws-load-balancer-controller"
 _ROLE_TAG: Final = "kubernetes.io/role/"
 _EXIST: Final = ("pending", "available")
-_EVERYWHERE: Final = "0.0.0.0/0"
 _TOLERANCE: Final = 0.25
 """How much memory a node reserves depends on how many pods it may run."""
 
@@ -141,11 +141,7 @@ class _Vpc:
 
     def default_route(self, id: str) -> Mapping[str, Any]:
         """That of a subnet's own table, or of the main one; empty if there is none."""
-        every = [(table, one) for table in self.tables for one in table["Associations"]]
-        own = [table for table, one in every if one.get("SubnetId") == id]
-        own += [table for table, one in every if one.get("Main")]
-        routes = own[0]["Routes"] if own else []
-        return next((each for each in routes if each.get("DestinationCidrBlock") == _EVERYWHERE), {})
+        return default_route(self.tables, id)
 
     def is_public(self, id: str) -> bool:
         """Whether its default route leads to an internet gateway."""
@@ -157,17 +153,17 @@ def _network(account: Account, cluster: Record, groups: list[Properties]) -> Ite
 
     https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
     """
-    id = str(at(cluster.outputs, "vpcConfig.vpcId"))
+    vpc_id = str(at(cluster.outputs, "vpcConfig.vpcId"))
     for attribute in ("enableDnsSupport", "enableDnsHostnames"):
-        answer = account.call("ec2", "DescribeVpcAttribute", VpcId=id, Attribute=attribute)
+        answer = account.call("ec2", "DescribeVpcAttribute", VpcId=vpc_id, Attribute=attribute)
         if not answer[attribute[0].upper() + attribute[1:]]["Value"]:
-            yield f"nodes cannot register with the cluster: their VPC {id} has {attribute} false"
-    mine = [{"Name": "vpc-id", "Values": [id]}]
+            yield f"nodes cannot register with the cluster: their VPC {vpc_id} has {attribute} false"
+    mine = [{"Name": "vpc-id", "Values": [vpc_id]}]
     nats = account.call("ec2", "DescribeNatGateways")["NatGateways"]
     vpc = _Vpc(
         {each["SubnetId"]: each for each in account.call("ec2", "DescribeSubnets", Filters=mine)["Subnets"]},
         account.call("ec2", "DescribeRouteTables", Filters=mine)["RouteTables"],
-        {each["NatGatewayId"]: each for each in nats if each["VpcId"] == id and each["State"] in _EXIST},
+        {each["NatGatewayId"]: each for each in nats if each["VpcId"] == vpc_id and each["State"] in _EXIST},
     )
     security_groups = (str(at(cluster.outputs, "vpcConfig.clusterSecurityGroupId")),)
     for place in (vpc.subnets[each] for each in sorted({id for group in groups for id in group["subnetIds"]})):
@@ -236,14 +232,14 @@ def _plans(account: Account) -> Iterator[str]:
     https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
     """
     for group in declared_groups(account):
-        machine, prefix = group.base.machine, "k8s.io/cluster-autoscaler/node-template/resources/"
+        machine = group.base.machine
         real = {
             "cpu": machine.cpu - (machine.reserved_milli_cpu or 0) / 1000,
             "memory": machine.memory_gib * 2**30 - (machine.reserved_memory_mib or 0) * 2**20,
             "ephemeral-storage": machine.disk_mib * 2**20,
         }
         for resource, amount in real.items():
-            text = group.asg_tags.get(prefix + resource)
+            text = group.asg_tags.get(f"{PREFIX}resources/{resource}")
             if text is not None and abs(_amount(text, amount) / amount - 1) > _TOLERANCE:
                 yield f"the autoscaler plans nodes of {group.base.name} with {resource} {text}; they have {amount:.0f}"
 

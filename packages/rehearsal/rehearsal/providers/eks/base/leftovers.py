@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rehearsal.providers.eks.base.account import Account
 
-_TERMINATED: Final = ("terminated", "shutting-down")
+TERMINATED: Final = ("terminated", "shutting-down")
 _SERVICE_LINKED: Final = "/aws-service-role/"
 _MANAGED: Final = "alias/aws/"
 """https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#aws-managed-key"""
@@ -41,7 +41,7 @@ def _listed(service: str, operation: str, key: str, name: str, what: str) -> Fin
 
 def _instances(account: Account) -> Iterator[str]:
     for each in account.instances():
-        if each["State"]["Name"] not in _TERMINATED:
+        if each["State"]["Name"] not in TERMINATED:
             yield f"EC2 instance {each['InstanceId']}"
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -100,9 +100,8 @@ def _admits(rule: Mapping[str, Any], instance: Instance, block: str) -> bool:
 
 def _way_out(account: Account, instance: Instance, vpc: str, allowed: list[str]) -> str:
     """Whether the subnet's default route leads to the public endpoint, from an address that it allows."""
-    for route in _routes(account, instance.subnet, vpc):
-        if route.get("DestinationCidrBlock") != _EVERYWHERE:
-            continue
+    tables = account.call("ec2", "DescribeRouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
+    if route := default_route(tables, instance.subnet):
         if route.get("NatGatewayId"):
             return _from_allowed(_nat_address(account, str(route["NatGatewayId"])), allowed)
         if str(route.get("GatewayId") or "").startswith("igw-"):
@@ -115,12 +114,12 @@ def _way_out(account: Account, instance: Instance, vpc: str, allowed: list[str])
     )
 
 
-def _routes(account: Account, subnet_id: str, vpc: str) -> list[Mapping[str, Any]]:
-    """The routes of the subnet's table, or of its VPC's main table."""
-    tables = account.call("ec2", "DescribeRouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
+def default_route(tables: Sequence[Mapping[str, Any]], subnet_id: str) -> Mapping[str, Any]:
+    """The default route in the subnet's own table of its VPC's ``tables``, or in the main one; empty without one."""
     own = [each for each in tables if any(one.get("SubnetId") == subnet_id for one in each["Associations"])]
     main = [each for each in tables if any(one.get("Main") for one in each["Associations"])]
-    return list((own or main)[0]["Routes"]) if own or main else []
+    routes = (own or main)[0]["Routes"] if own or main else []
+    return next((each for each in routes if each.get("DestinationCidrBlock") == _EVERYWHERE), {})
 
 
 def _nat_address(account: Account, id: str) -> str:

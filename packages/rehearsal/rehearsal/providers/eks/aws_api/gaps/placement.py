@@ -8,8 +8,7 @@ from typing import Any
 
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest
 from rehearsal.providers.eks.base.account import Account
-
-_ENDED = ("shutting-down", "terminated")
+from rehearsal.providers.eks.base.leftovers import TERMINATED
 
 
 def create_placement_group(request: GapRequest) -> Mapping[str, Any]:
@@ -39,7 +38,7 @@ def delete_placement_group(request: GapRequest) -> Mapping[str, Any]:
     account, name = request.account, str(request.params["GroupName"])
     if name not in account.supply.placement_groups:
         raise _unknown(name)
-    alive = {each["InstanceId"] for each in account.instances() if each["State"]["Name"] not in _ENDED}
+    alive = {each["InstanceId"] for each in account.instances() if each["State"]["Name"] not in TERMINATED}
     if any(id in alive for id, group in account.supply.placed.items() if group == name):
         raise GapError("InvalidPlacementGroup.InUse", f"The placement group '{name}' is in use and may not be deleted.")
     del account.supply.placement_groups[name]
