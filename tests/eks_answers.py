@@ -41,6 +41,12 @@ ROUTE_TABLES: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
+CLUSTER: Final[dict[str, Any]] = {
+    "version": "1.34",
+    "vpcConfig": {"subnetIds": list(SUBNETS)},
+    "upgradePolicies": [{"supportType": "STANDARD"}],
+}
+
 
 def _subnet(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {**asked, **{**SUBNETS, **COMPANYS, **PUBLIC_SUBNETS}[asked["id"]]}
@@ -54,8 +60,7 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:ec2/getSubnets:getSubnets": lambda asked: {"ids": list(PUBLIC_SUBNETS)},
     "aws:ec2/getVpc:getVpc": lambda asked: {**asked, **VPC},
-    # Older than anything that a test asks for.
-    "aws:eks/getCluster:getCluster": {"version": "1.30"},
+    "aws:eks/getCluster:getCluster": CLUSTER,
     "aws:efs/getFileSystem:getFileSystem": {"fileSystemId": "fs-0123456789abcdef0"},
     "aws:eks/getClusters:getClusters": {"names": []},
     "aws:eks/getAddonVersion:getAddonVersion": lambda asked: {

@@ -19,8 +19,9 @@ from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CLUSTER_POLICIES, CallerIdentity, ServiceRole, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
 from components.clouds.eks.network import Network
-from components.clouds.eks.running_groups import RunningGroups, cluster_exists
-from components.clouds.eks.version import cluster_minor
+from components.clouds.eks.running_cluster import running_cluster
+from components.clouds.eks.running_groups import RunningGroups
+from components.clouds.eks.version import cluster_minor, support_type
 from components.clouds.eks.workloads.bucket import bucket
 from components.clouds.eks.workloads.pod_identity import pod_identity
 from components.clouds.eks.workloads.registry import registry
@@ -38,17 +39,19 @@ class EksCluster(CloudCluster):
     """The ``CloudCluster`` of Amazon; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
-        exists = cluster_exists(settings.cluster_name, parent)
+        running = running_cluster(settings.cluster_name, parent)
+        exists = running is not None
         if settings.network.private_endpoint and settings.network.existing is None and not exists:
             _refuse_unreachable()
         account = CallerIdentity(parent)
         if settings.access and not exists:
             access.refuse_cluster_creator(settings, account.caller)
-        minor = cluster_minor(settings, parent, exists=exists)
+        minor = cluster_minor(settings, running)
+        zones = running.zones if running else ()
         network = (
-            ExistingNetwork(settings, parent, new=not exists)
+            ExistingNetwork(settings, parent, zones)
             if settings.network.existing
-            else Network(name, settings, parent)
+            else Network(name, settings, parent, zones)
         )
         nodes = node_role(name, settings, account, parent)
         role = ServiceRole(
@@ -66,7 +69,13 @@ class EksCluster(CloudCluster):
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
             beside(
-                _inputs(settings, minor, role.arn, key, vpc_config(name, settings, network, parent)),
+                _inputs(
+                    settings,
+                    (minor, support_type(settings, minor, running)),
+                    role.arn,
+                    key,
+                    vpc_config(name, settings, network, parent, zones),
+                ),
                 settings.raw,
                 "raw",
             ),
@@ -184,7 +193,7 @@ def _login() -> dict[str, str]:
 
 def _inputs(
     settings: Settings,
-    minor: str,
+    version: tuple[str, str],
     role_arn: pulumi.Output[Any],
     key_arn: pulumi.Input[str],
     network: eks.ClusterVpcConfig,
@@ -192,7 +201,8 @@ def _inputs(
     return {
         "name": settings.cluster_name,
         "roleArn": role_arn,
-        "version": minor,
+        "version": version[0],
+        "upgradePolicy": {"supportType": version[1]},
         "vpcConfig": network,
         # Access entries alone, no aws-auth ConfigMap; EKS creates one for the cluster's creator:
         # https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html
@@ -202,9 +212,6 @@ def _inputs(
         "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": settings.network.service_cidr},
         "encryptionConfig": {"provider": {"keyArn": key_arn}, "resources": ["secrets"]},
         "enabledClusterLogTypes": list(settings.control_plane_logs),
-        # Extended support costs six times as much, so only a pinned version uses it; otherwise EKS upgrades:
-        # https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
-        "upgradePolicy": {"supportType": "STANDARD" if settings.kubernetes.version is None else "EXTENDED"},
         "deletionProtection": settings.security.deletion_protection,
         "tags": dict(settings.labels),
     }

@@ -7,7 +7,7 @@ https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -27,15 +27,20 @@ _NOT_IN_A_DESCRIPTION: Final = re.compile(r"[^A-Za-z0-9 ._\-:/()#,@\[\]+=&;{}!$*
 
 
 def vpc_config(
-    name: str, settings: Settings, network: Network | ExistingNetwork, parent: pulumi.Resource
+    name: str,
+    settings: Settings,
+    network: Network | ExistingNetwork,
+    parent: pulumi.Resource,
+    zones: Collection[str] = (),
 ) -> eks.ClusterVpcConfig:
-    """The cluster's ``vpcConfig``: its subnets, and an endpoint that is never open to everyone.
+    """The cluster's ``vpcConfig``: its subnets, and an endpoint that is never open to everyone. A control plane that
+    exists has ``zones``.
 
     A private endpoint has addresses in the VPC, and EKS's security group allows only the cluster's nodes. A second
     group allows other sources (VPC, VPN, peering): ``authorizedNetworks``, or the whole VPC by default.
     """
     config: eks.ClusterVpcConfig = {
-        "subnetIds": list(network.private_subnets.values()),
+        "subnetIds": [id for zone, id in network.private_subnets.items() if not zones or zone in zones],
         "endpointPrivateAccess": True,
         "endpointPublicAccess": not settings.network.private_endpoint,
     }

@@ -67,18 +67,19 @@ class _Subnet:
 class ExistingNetwork:
     """``network.Network`` without resources.
 
-    A ``new`` cluster also needs free addresses for its pools at their maximum; later its nodes occupy some of them.
+    A control plane that exists stays in its ``zones``. A new cluster (without them) also needs free addresses for its
+    pools at their maximum; later its nodes occupy some of them.
 
     Raises:
         pulumi.RunError: not found or unsuitable; lists all problems, before any resource is created.
     """
 
-    def __init__(self, settings: Settings, parent: pulumi.Resource, *, new: bool) -> None:
+    def __init__(self, settings: Settings, parent: pulumi.Resource, zones: Sequence[str] = ()) -> None:
         existing = settings.network.existing
         assert existing is not None
         vpc = look_up(_VPC, {"id": existing.network}, parent, f"network.existing.network: '{existing.network}'")
         subnets = _subnets(parent, existing.network, existing.subnets)
-        refuse(_problems(settings, vpc, subnets, new=new), settings)
+        refuse(_problems(settings, vpc, subnets, zones), settings)
         self.vpc: pulumi.Output[str] = pulumi.Output.from_input(existing.network)
         self.ranges: Sequence[str] = _ranges(vpc)
         self.private_subnets: Mapping[str, pulumi.Input[str]] = {each.zone: each.id for each in subnets}
@@ -103,7 +104,7 @@ def _subnets(parent: pulumi.Resource, vpc: str, ids: Sequence[str]) -> list[_Sub
 
 
 def _problems(
-    settings: Settings, vpc: Mapping[str, Any], subnets: Sequence[_Subnet], *, new: bool
+    settings: Settings, vpc: Mapping[str, Any], subnets: Sequence[_Subnet], control_plane: Sequence[str]
 ) -> Iterator[Problem]:
     yield from _names(vpc)
     ranges = _ranges(vpc)
@@ -121,8 +122,8 @@ def _problems(
             )
         else:
             yield from _way_out(subnet)
-    yield from _zones(settings, subnets)
-    yield from _room(settings, subnets, new=new)
+    yield from _zones(settings, subnets, control_plane)
+    yield from _room(settings, subnets, new=not control_plane)
 
 
 def _names(vpc: Mapping[str, Any]) -> Iterator[Problem]:
@@ -156,7 +157,7 @@ def _way_out(subnet: _Subnet) -> Iterator[Problem]:
     )
 
 
-def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
+def _zones(settings: Settings, subnets: Sequence[_Subnet], control_plane: Sequence[str]) -> Iterator[Problem]:
     by_zone: dict[str, list[_Subnet]] = {}
     for subnet in subnets:
         by_zone.setdefault(subnet.zone, []).append(subnet)
@@ -171,6 +172,12 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
             yield Problem(
                 _HERE, f"no subnet is in {zone}, where the stack has nodes; they are in {has}", f"Add one in {zone}"
             )
+    if missing := [zone for zone in control_plane if zone not in by_zone]:
+        yield Problem(
+            _HERE,
+            f"no subnet is in {', '.join(missing)}, where the control plane is; EKS cannot move it to other zones",
+            "Write a subnet in each of its zones: " + ", ".join(control_plane),
+        )
     if len(by_zone) < LEAST_CONTROL_PLANE_ZONES:
         yield Problem(
             _HERE,

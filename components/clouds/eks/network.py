@@ -27,12 +27,16 @@ class Network:
     """``vpc``, and ``private_subnets`` by zone for the control plane and nodes, which wait for ``ready`` (the way out).
 
     ``ranges`` are its addresses. ``public_subnets`` are those of NAT gateways and, with the addon, of load balancers.
-    With ``nat_per_zone`` each zone of the stack has a gateway of its own, else the first one has it for all.
+    With ``nat_per_zone`` each zone of the stack has a gateway of its own, else the first one has it for all. A control
+    plane that exists stays in its ``zones``, which so have subnets, too.
+
+    Raises:
+        pulumi.RunError: a zone that the stack adds would change the addresses of the others.
     """
 
-    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource, zones: Sequence[str] = ()) -> None:
         self._name, self._settings, self._parent = name, settings, parent
-        self._ranges = subnets.ranges(settings.network.node_cidr, settings.region, settings.zones)
+        self._ranges = _ranges(settings, zones)
         vpc = declare(
             "aws:ec2/vpc:Vpc",
             f"{self._name}-vpc",
@@ -178,3 +182,15 @@ class Network:
 
     def _options(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self._parent, depends_on=list(after))
+
+
+def _ranges(settings: Settings, zones: Sequence[str]) -> Mapping[str, subnets.ZoneRanges]:
+    cidr, region = settings.network.node_cidr, settings.region
+    every = subnets.ranges(cidr, region, tuple(dict.fromkeys((*settings.zones, *zones))))
+    if zones and any(every[zone] != before for zone, before in subnets.ranges(cidr, region, zones).items()):
+        added = ", ".join(zone for zone in settings.zones if zone not in zones)
+        raise pulumi.RunError(
+            f"zones: with {added} the subnets of {', '.join(zones)} would be smaller, but they are in use. "
+            f"Write zones among {', '.join(zones)}, or make another cluster."
+        )
+    return every

@@ -18,7 +18,6 @@ import pulumi
 
 from components.clouds.data_lookup import data_lookup, look_up
 
-_CLUSTERS: Final = "aws:eks/getClusters:getClusters"
 _NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
 _NODE_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
 _SCALING_GROUP: Final = "aws:autoscaling/getGroup:getGroup"
@@ -45,11 +44,6 @@ class RunningGroup:
             "launch template (disk, reservation)": self.template_version != target.template_version,
         }
         return ", ".join(what for what, differs in differing.items() if differs)
-
-
-def cluster_exists(cluster_name: str, parent: pulumi.Resource) -> bool:
-    """Whether the account has a cluster of that name in the region."""
-    return cluster_name in look_up(_CLUSTERS, {}, parent)["names"]
 
 
 class RunningGroups:

@@ -1,8 +1,9 @@
-"""The cluster's Kubernetes version: the stack file's, but never below the running one.
+"""The cluster's Kubernetes version: the stack file's, but never below the running one, nor two steps above it.
 
 EKS upgrades a control plane itself when standard support ends, and users do so in the console. The provider sends any
 different version, and within seven days of an upgrade EKS treats a lower one as a rollback:
-https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html.
+https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html. It goes up by one minor version at a time:
+https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html.
 """
 
 from __future__ import annotations
@@ -12,26 +13,26 @@ from typing import Final
 
 import pulumi
 
-from components.clouds.data_lookup import look_up
+from components.clouds.eks.running_cluster import RunningCluster
 from components.settings import Settings
+from facts import catalog
 from facts.catalog.eks.versions import kubernetes_minor
 
-_CLUSTER: Final = "aws:eks/getCluster:getCluster"
 _ADDON_VERSION: Final = "aws:eks/getAddonVersion:getAddonVersion"
 
 
-def cluster_minor(settings: Settings, parent: pulumi.Resource, *, exists: bool) -> str:
+def cluster_minor(settings: Settings, cluster: RunningCluster | None) -> str:
     """The minor version to declare.
 
     Raises:
-        pulumi.RunError: the stack file names a lower one than the cluster runs.
+        pulumi.RunError: the stack file names a lower one than the cluster runs, or one that is more than a step above.
     """
     target = kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)
-    if not exists:
+    running = target if cluster is None else cluster.version
+    if _number(target) - _number(running) in (0, 1):
         return target
-    running = str(look_up(_CLUSTER, {"name": settings.cluster_name}, parent)["version"])
-    if _number(running) <= _number(target):
-        return target
+    if _number(running) < _number(target):
+        return _step(settings, running, target)
     if settings.kubernetes.version is not None:
         raise pulumi.RunError(
             f"kubernetes.version: cluster {settings.cluster_name} runs {running}, and {target} would send its control "
@@ -39,6 +40,27 @@ def cluster_minor(settings: Settings, parent: pulumi.Resource, *, exists: bool) 
             "https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html"
         )
     return running
+
+
+def _step(settings: Settings, running: str, target: str) -> str:
+    following = f"1.{_number(running) + 1}"
+    one = f"cluster {settings.cluster_name} runs {running}, and EKS upgrades by one minor version at a time"
+    if settings.kubernetes.version is not None:
+        raise pulumi.RunError(f"kubernetes.version: {one}. Write '{following}', and {target} in a later update.")
+    pulumi.info(f"{one}: this update makes it {following}. Run `up` again for {target}.")
+    return following
+
+
+def support_type(settings: Settings, minor: str, cluster: RunningCluster | None) -> str:
+    """What EKS does when ``minor``'s standard support ends: only a pinned version stays, at six times the price
+    (https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html); otherwise EKS upgrades.
+
+    A cluster that is in extended support cannot leave it before it runs a version in standard support:
+    https://docs.aws.amazon.com/eks/latest/userguide/disable-extended-support.html
+    """
+    support = catalog.of("eks").supported.get(minor)
+    late = cluster is not None and cluster.extended and support is not None and settings.day >= support.extended
+    return "EXTENDED" if late or settings.kubernetes.version is not None else "STANDARD"
 
 
 def default_addon_version(addon: str, minor: str, opts: pulumi.ResourceOptions) -> str:

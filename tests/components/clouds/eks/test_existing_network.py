@@ -146,6 +146,12 @@ def test_later_its_own_nodes_have_some_of_them(monkeypatch: pytest.MonkeyPatch) 
     assert run_cluster(maximum=9).only(CLUSTER)
 
 
+@pytest.mark.usefixtures("a_cluster")
+def test_a_control_plane_stays_in_the_zones_of_its_subnets() -> None:
+    with pytest.raises(pulumi.RunError, match="no subnet is in us-west-2c, where the control plane is"):
+        run_cluster(subnets=SUBNETS[:2])
+
+
 def test_load_balancers_are_told_which_tags_they_miss(monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
     monkeypatch.setattr("pulumi.warn", lambda message, *_: warnings.append(message))

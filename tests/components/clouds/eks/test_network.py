@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import Any
 
+import pulumi
 import pytest
 
 from facts import catalog
 from facts.catalog.eks import subnets
-from tests import recorder
+from tests import eks_answers, recorder
 from tests.components import eks_specs
 
 SUBNET = "aws:ec2/subnet:Subnet"
@@ -60,6 +62,52 @@ def test_in_every_region_subnets_are_apart_inside_the_range_and_large_enough(reg
 def test_another_of_the_first_zones_changes_no_subnet(before: tuple[str, ...], after: tuple[str, ...]) -> None:
     old, new = (subnets.ranges("10.0.0.0/16", "us-west-2", zones) for zones in (before, after))
     assert all(old[zone] == new[zone] for zone in old.keys() & new.keys())
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes the account's cluster one whose control plane is in these zones, by their letters; no node groups."""
+
+    def run(letters: str) -> None:
+        ids = [f"subnet-{letter}" for letter in letters]
+        places = {f"subnet-{letter}": {"availabilityZone": f"us-west-2{letter}"} for letter in letters}
+        answers = {
+            "eks/getClusters:getClusters": {"names": ["gpu-test"]},
+            "eks/getCluster:getCluster": {"version": "1.35", "vpcConfig": {"subnetIds": ids}},
+            "eks/getNodeGroups:getNodeGroups": {"names": []},
+            "ec2/getSubnet:getSubnet": lambda asked: {**asked, **places[asked["id"]]},
+        }
+        for name, answer in answers.items():
+            monkeypatch.setitem(eks_answers.CALLS, f"aws:{name}", answer)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("letters", "zones", "private"),
+    [
+        ("abc", (A,), (A, B, C)),
+        ("abd", (A, B), (A, B, D)),
+        ("abd", (C,), (A, B, C, D)),
+        ("acd", (A, B), (A, B, C, D)),
+    ],
+)
+def test_a_control_plane_stays_in_its_zones(
+    letters: str, zones: tuple[str, ...], private: tuple[str, ...], running: Callable[[str], None]
+) -> None:
+    """EKS refuses any other set of zones: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html."""
+    running(letters)
+    recording = eks_specs.run(admin=eks_specs.admin_pool(zones=zones), cluster={"zones": zones})
+    ids = {f"cluster-private-{zone}-id": zone for zone in private}
+    declared = recording.only("aws:eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"]
+    assert [ids[each][-1] for each in declared] == list(letters)
+    assert {one.name for one in recording.of_type(SUBNET) if "private" in one.name} == {each[:-3] for each in ids}
+
+
+def test_a_zone_that_would_move_the_subnets_of_a_running_cluster_is_refused(running: Callable[[str], None]) -> None:
+    running("abc")
+    with pytest.raises(pulumi.RunError, match=r"^zones: with us-west-2d .*among us-west-2a, us-west-2b, us-west-2c"):
+        eks_specs.run(admin=eks_specs.admin_pool(zones=(A, D)), cluster={"zones": (A, D)})
 
 
 @pytest.mark.parametrize(

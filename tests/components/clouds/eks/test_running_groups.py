@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import pulumi
@@ -152,7 +153,7 @@ LATER = f"1.{NUMBER + 1}"
 def running_version(running: str, monkeypatch: pytest.MonkeyPatch, **cluster: Any) -> recorder.Recording:
     answers = {
         "getClusters": {"names": ["gpu-test"]},
-        "getCluster": {"version": running},
+        "getCluster": {**eks_answers.CLUSTER, "version": running},
         "getNodeGroups": {"names": []},
     }
     for function, answer in answers.items():
@@ -188,6 +189,36 @@ def test_a_written_version_below_it_is_refused(running: str, monkeypatch: pytest
     ):
         running_version(running, monkeypatch, version=OURS)
     assert running_version(running, monkeypatch, version=running).only(CLUSTER).inputs["version"] == running
+
+
+def test_an_update_is_one_step_as_eks_upgrades_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html"""
+    old, following = f"1.{NUMBER - 2}", f"1.{NUMBER - 1}"
+    messages: list[str] = []
+    monkeypatch.setattr("pulumi.info", messages.append)
+    recording = running_version(old, monkeypatch)
+    assert recording.only(CLUSTER).inputs["version"] == following
+    assert addon_versions(recording)["kube-proxy"].startswith(f"v{following}.")
+    assert [following in message and f"again for {OURS}" in message for message in messages] == [True]
+    with pytest.raises(pulumi.RunError, match=rf"kubernetes\.version: .* runs {old}, .*Write '{following}'"):
+        running_version(old, monkeypatch, version=OURS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "day", "declared"),
+    [
+        ("EXTENDED", "2026-12-02", "EXTENDED"),
+        ("EXTENDED", "2026-12-01", "STANDARD"),
+        ("STANDARD", "2026-12-02", "STANDARD"),
+    ],
+)
+def test_extended_support_ends_with_a_version_in_standard_support(
+    policy: str, day: str, declared: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """https://docs.aws.amazon.com/eks/latest/userguide/disable-extended-support.html (1.34: from 2026-12-02 on)."""
+    monkeypatch.setitem(eks_answers.CLUSTER, "upgradePolicies", [{"supportType": policy}])
+    cluster = running_version("1.33", monkeypatch, day=date.fromisoformat(day)).only(CLUSTER).inputs
+    assert (cluster["version"], cluster["upgradePolicy"]) == ("1.34", {"supportType": declared})
 
 
 def test_a_new_cluster_is_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:

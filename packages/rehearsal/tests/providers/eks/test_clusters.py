@@ -144,6 +144,23 @@ def test_subnets_of_a_cluster_are_in_two_zones_of_one_vpc(amazon: eks.Amazon) ->
     amazon.create(eks.CLUSTER, eks.cluster(role, [alike[0], near]))
 
 
+def test_a_control_plane_stays_in_the_zones_that_it_was_made_in(amazon: eks.Amazon) -> None:
+    created = amazon.cluster()
+    inputs, a, b = created.inputs or {}, *amazon.subnets()[:2]
+    vpc = next(each.id for type, each in amazon.made if type == eks.VPC)
+    c, d = (
+        amazon.create(eks.SUBNET, eks.subnet(vpc, f"us-west-2{letter}", f"10.0.{number}.0/24"), f"other {letter}").id
+        for number, letter in ((8, "c"), (9, "d"))
+    )
+    for chosen in ([a, b], [a, b, d], [*amazon.subnets()[:3], d]):
+        with pytest.raises(ProviderError, match=r"exact set of AZs 'us-west-2a,us-west-2b,us-west-2c'"):
+            amazon.update(eks.CLUSTER, created, {**inputs, "vpcConfig": {**inputs["vpcConfig"], "subnetIds": chosen}})
+    moved = {**inputs["vpcConfig"], "subnetIds": [a, b, c]}
+    assert amazon.update(eks.CLUSTER, created, {**inputs, "vpcConfig": moved})["vpcConfig"]["subnetIds"] == [a, b, c]
+    asked = {"name": "gpu-dev"}
+    assert FUNCTIONS["aws:eks/getCluster:getCluster"](amazon.account, asked)["vpcConfig"]["subnetIds"] == [a, b, c]
+
+
 def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: eks.Amazon) -> None:
     created = amazon.cluster(version="1.33")
     inputs = created.inputs or {}

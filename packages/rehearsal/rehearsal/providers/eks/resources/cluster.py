@@ -42,7 +42,7 @@ def _requires(pending: Pending[Account]) -> None:
     account, inputs = pending.cloud, pending.inputs
     if pending.before is not None:
         _check_version(account, pending.id, inputs)
-        _check_network(account, inputs)
+        _check_zones(_check_network(account, inputs), _check_network(account, pending.before.inputs))
         return
     require_role(account, inputs["roleArn"], "eks.amazonaws.com")
     _check_network(account, inputs)
@@ -158,14 +158,25 @@ def _check_version(account: Account, id: str, inputs: Properties) -> None:
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
 
 
-def _check_network(account: Account, inputs: Properties) -> None:
-    """The subnets must be in one VPC, and in two zones."""
+def _check_zones(zones: set[str], before: set[str]) -> None:
+    """https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html; nodes may be in other zones of the VPC."""
+    if zones != before:
+        reason = (
+            f"Provided subnets belong to the AZs '{','.join(sorted(zones))}'. But they should belong to the exact set "
+            f"of AZs '{','.join(sorted(before))}' in which subnets were provided during cluster creation."
+        )
+        raise refused(CLUSTER, "InvalidParameterException", reason, "UpdateClusterConfig")
+
+
+def _check_network(account: Account, inputs: Properties) -> set[str]:
+    """The subnets must be in one VPC, and in two zones, which are the answer."""
     described = subnets(account, inputs["vpcConfig"]["subnetIds"])
     vpcs = {each["VpcId"] for each in described}
     if len(vpcs) != 1:
         reason = f"Subnets specified must be in one VPC, not in {', '.join(sorted(vpcs))}"
         raise refused(CLUSTER, "InvalidParameterException", reason)
-    if len({each["AvailabilityZone"] for each in described}) < 2:
+    zones = {each["AvailabilityZone"] for each in described}
+    if len(zones) < 2:
         reason = "Subnets specified must be in at least two different AZs"
         raise refused(CLUSTER, "InvalidParameterException", reason)
     groups = at(inputs, "vpcConfig.securityGroupIds")
@@ -176,6 +187,7 @@ def _check_network(account: Account, inputs: Properties) -> None:
     if services and ipaddress.ip_network(services).overlaps(ipaddress.ip_network(block)):
         reason = f"serviceIpv4Cidr {services} overlaps the VPC's {block}"
         raise refused(CLUSTER, "InvalidParameterException", reason)
+    return zones
 
 
 def _check_key(account: Account, arn: str) -> None:

@@ -18,6 +18,8 @@ from rehearsal.providers.store import Record
 
 Function: TypeAlias = Callable[[Account, Properties], Properties]
 FUNCTIONS: Final[dict[str, Function]] = {}
+# https://docs.aws.amazon.com/eks/latest/userguide/enable-extended-support.html
+_EXTENDED: Final = {"supportType": "EXTENDED"}
 
 
 def _answers(module: str, name: str) -> Callable[[Function], Function]:
@@ -65,7 +67,12 @@ def _clusters(account: Account, args: Properties) -> Properties:
 @_answers("eks", "getCluster")
 def _cluster(account: Account, args: Properties) -> Properties:
     described = account.call("eks", "DescribeCluster", name=args["name"])["cluster"]
-    return {"id": args["name"], "version": described["version"]}
+    return {
+        "id": args["name"],
+        "version": described["version"],
+        "vpcConfig": {"subnetIds": described["resourcesVpcConfig"]["subnetIds"]},
+        "upgradePolicies": [require_cluster(account, args["name"]).inputs.get("upgradePolicy") or _EXTENDED],
+    }
 
 
 @_answers("eks", "getAddonVersion")
