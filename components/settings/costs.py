@@ -75,17 +75,6 @@ def fees(
     return usd_by_key
 
 
-def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
-    """One running node: machine, GPUs, boot disk. For a pool that mixes types, the price of one of them.
-
-    A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds. Where disk
-    prices are not known the disk is left out (the stack's cost output says so): it is a few percent of a GPU node.
-    """
-    price = known.prices.machine(region, machine, spot=spot) or known.prices.machine(region, machine, spot=False)
-    disk = known.prices.disk(region, disk_gb)
-    return None if price is None else price.usd + (disk.usd if disk else 0.0)
-
-
 def dearest_price(
     known: CloudCatalog, region: str, machines: Sequence[Machine], disk_gb: int, *, spot: bool
 ) -> float | None:
@@ -95,17 +84,17 @@ def dearest_price(
     A type whose price in the region is not known counts with that of the reference region, times the largest ratio
     that any type is known to have between the two. One without a price there is not sold by the hour.
     """
-    if node_price(known, region, machines[0], disk_gb, spot=spot) is None:
+    if known.prices.node(region, machines[0], disk_gb, spot=spot) is None:
         return None
     prices = (_at_most(known, region, machine, disk_gb, spot=spot) for machine in machines)
     return max(price for price in prices if price is not None)
 
 
 def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
-    price = node_price(known, region, machine, disk_gb, spot=spot)
+    price = known.prices.node(region, machine, disk_gb, spot=spot)
     if price is not None:
         return price
-    elsewhere = node_price(known, known.reference_region, machine, disk_gb, spot=spot)
+    elsewhere = known.prices.node(known.reference_region, machine, disk_gb, spot=spot)
     return None if elsewhere is None else elsewhere * known.prices.most_above(region, known.reference_region)
 
 

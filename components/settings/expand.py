@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from components.settings import capacity
 from components.settings.capacity import Reservation
-from components.settings.costs import dearest_price, node_price
+from components.settings.costs import dearest_price
 from components.settings.fields import ValidationContext
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import Problem
@@ -180,7 +180,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
             compact=pool.placement == "compact",
             fabric=fabric,
             image_streaming=pool.image_streaming,
-            hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
+            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot),
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
             declared_at=f"gpuPools[{index}]",
             raw=pool.raw,
@@ -249,7 +249,7 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) 
             taints=_distinct((*spot_taints, *(taint.node_taint() for taint in pool.taints))),
             unneeded_minutes=pool.unneeded_minutes,
             upgrade=_upgrade(pool),
-            hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
+            hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=variant.spot),
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
             declared_at=f"cpuPools[{index}]",
             raw=pool.raw,
@@ -274,7 +274,7 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
         disk_gb=pool.disk_gb,
         labels=admin_pool_labels(),
         spot=spot,
-        hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=spot),
+        hourly_usd=known.prices.node(place.region, machines[0], pool.disk_gb, spot=spot),
         dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=spot),
     )
 

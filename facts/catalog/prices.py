@@ -47,6 +47,16 @@ class Prices:
         each = number(by_key(self.cloud, "gpu_prices", "region", "gpu").get((region, machine.gpu or "")), _column(spot))
         return None if each is None else self._price(usd + machine.gpus * each, "family_prices", "gpu_prices")
 
+    def node(self, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
+        """One running node: machine, GPUs, boot disk. For a pool that mixes types, the price of one of them.
+
+        A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds. Where disk
+        prices are not known the disk is left out (the stack's cost output says so): it is a few percent of a GPU node.
+        """
+        price = self.machine(region, machine, spot=spot) or self.machine(region, machine, spot=False)
+        disk = self.disk(region, disk_gb)
+        return None if price is None else price.usd + (disk.usd if disk else 0.0)
+
     def disk(self, region: str, gib: int) -> Price | None:
         """A node's boot disk of at least ``gib`` GiB for an hour (a 730th of the monthly price)."""
         size = next((size for size in self.disk_sizes if size >= gib), None) if self.disk_sizes else 1

@@ -8,7 +8,7 @@ from typing import Any, Final
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FACTS: Final = ("facts/__init__.py", "facts/concepts", "facts/jobs")
+FACTS: Final = ("facts/__init__.py", "facts/catalog", "facts/concepts", "facts/jobs")
 
 
 class FactsHook(BuildHookInterface[BuilderConfig]):

@@ -15,9 +15,10 @@ from facts.concepts.offer import OfferError
 from facts.jobs.job import AskError
 from facts.jobs.plan import NothingFits
 from facts.jobs.sweep import SweepError
+from facts.jobs.trace import TraceError
 from gpu import __version__
 from gpu.cluster import ClusterError
-from gpu.commands import dev, fit, jobs, offer, submission, top
+from gpu.commands import dev, fit, jobs, offer, plan, submission, top
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err, fail
 from gpu.folder import FolderError
 from gpu.image import ImageError
@@ -66,6 +67,8 @@ def completion(
 
 app.command()(offer.pools)
 app.command()(fit.fit)
+app.command()(plan.plan)
+app.command()(plan.trace)
 app.command()(submission.submit)
 app.command("list")(jobs.list_jobs)
 app.command()(jobs.logs)
@@ -84,7 +87,7 @@ def main() -> None:
     completion_init()
     try:
         app(prog_name="gpu")
-    except (AskError, FolderError, SweepError) as error:
+    except (AskError, FolderError, SweepError, TraceError) as error:
         _end(error, EXIT_BAD_INPUT)
     except (NothingFits, ImageError) as error:
         _end(error, EXIT_NO)

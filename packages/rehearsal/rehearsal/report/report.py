@@ -39,7 +39,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from components.settings import Settings
-from components.settings.costs import node_price
 from facts import catalog
 from facts.concepts.pool import Pool
 from rehearsal.checks.cluster import CAPACITY, placements
@@ -79,7 +78,7 @@ def node_prices(settings: Settings) -> NodePrice:
         gpus = pool.gpu_part
         machine = known.machines.with_gpus(node.machine_type, gpus.type, gpus.per_node) or bare if gpus else bare
         spot = node.labels.get(CAPACITY, "spot" if pool.spot else "") == "spot"
-        return None if machine is None else node_price(known, settings.region, machine, pool.disk_gb, spot=spot)
+        return None if machine is None else known.prices.node(settings.region, machine, pool.disk_gb, spot=spot)
 
     return price
 

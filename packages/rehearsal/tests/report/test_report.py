@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from components.settings.costs import node_price
 from facts import catalog
 from packages.rehearsal.tests.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
 from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
@@ -76,7 +75,7 @@ def test_what_ran_is_priced_as_it_was_bought_and_not_as_declared(ran: str, bough
     (node,) = cluster.timeline.nodes
     machine = catalog.of("gke").machines.with_gpus(ran, pool.gpus.type, 1)
     assert machine is not None
-    expected = node_price(catalog.of("gke"), stack.region, machine, pool.disk_gb, spot=spot)
+    expected = catalog.of("gke").prices.node(stack.region, machine, pool.disk_gb, spot=spot)
     assert node_prices(stack)(node, pool) == expected
     assert (expected == pool.hourly_usd) is ((ran, spot) == (pool.machine_type, True))
 

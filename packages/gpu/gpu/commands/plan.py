@@ -1,0 +1,129 @@
+"""``gpu plan``: which pools to write for a trace of jobs, and what they cost; ``gpu trace``: a trace to try it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from facts import catalog
+from facts.concepts.counts import counted
+from facts.jobs.recommendation import Market, recommend, resolved
+from facts.jobs.simulation import TraceCost, simulate
+from facts.jobs.trace import read_trace, written
+from facts.jobs.trace_generator import PATTERNS, generated
+from gpu.cluster import ClusterClient
+from gpu.commands import options
+from gpu.commands.common import EXIT_BAD_INPUT, fail, out, print_json, table_of
+
+_PERCENTILES: Final = (50, 95, 99)
+_Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same result.")]
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(metavar="TRACE", help="A CSV file of jobs (docs/traces.md).")],
+    cloud: Annotated[
+        str | None, typer.Option("--cloud", metavar="NAME", help="gke, eks or aks. Default: the current cluster's.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", metavar="NAME", help="Default: one with representative prices.")
+    ] = None,
+    gpu: Annotated[
+        str | None, typer.Option("--gpu", metavar="TYPE", help="Run all jobs on this type, whatever the trace names.")
+    ] = None,
+    max_wait: Annotated[
+        int, typer.Option("--max-wait", min=0, metavar="MINUTES", help="How long 95 % of the jobs wait at most.")
+    ] = 15,
+    spot_percent: Annotated[
+        float | None,
+        typer.Option(
+            "--spot-percent", min=1, max=100, metavar="N", help="Price of spot machines in % of on-demand, if unknown."
+        ),
+    ] = None,
+    seed: _Seed = 0,
+    context: options.Context = None,
+    json: options.Json = False,
+) -> None:
+    """Recommend GPU pools for a list of jobs, and show their bill.
+
+    It simulates the jobs on pools of several sizes, spot and on-demand, with several idle times. Without --cloud it compares with the pools of your cluster.
+    """
+    offer = None if cloud else ClusterClient(context).offer()
+    place = cloud or (offer.cloud if offer else "")
+    if place not in catalog.clouds():
+        fail(f"--cloud {place}: write one of {', '.join(catalog.clouds())}", EXIT_BAD_INPUT)
+    known = catalog.of(place)
+    market = Market(place, region or (offer.region if offer else known.reference_region), spot_percent)
+    if market.region not in known.regions:
+        fail(f"--region {market.region}: {place} has no such region", EXIT_BAD_INPUT)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{file}: {error}", EXIT_BAD_INPUT)
+    jobs = read_trace(text, str(file))
+    rows: dict[str, TraceCost] = {}
+    if offer is not None:
+        types = {pool.gpu: (pool.hourly_usd or 0.0) / pool.gpus_per_node for pool in offer.pools}
+        rows[f"stack {offer.stack}"] = simulate(resolved(jobs, types, gpu), market.design(offer.pools), seed)
+    best = recommend(resolved(jobs, market.gpus(), gpu), market, max_wait=60 * max_wait, seed=seed)
+    rows["recommended"] = best.outcome
+    if json:
+        print_json({"stackFile": best.stack_file(), "costs": {name: _as_json(each) for name, each in rows.items()}})
+        return
+    console = out()
+    console.print(
+        f"{counted(len(jobs), 'job')} in {best.outcome.hours / 24:.1f} days, {place} {market.region}, list prices"
+    )
+    console.print(outcome_table(rows))
+    if best.outcome.wait(95) > 60 * max_wait:
+        console.print(f"No pools keep 95 % of the waits below {max_wait} minutes; these come nearest.")
+    if not any(pool.spot for pool in best.design.offer.pools) and not market.spot_prices:
+        console.print(
+            f"Spot machines are not compared: their prices in {market.region} are not known; see --spot-percent."
+        )
+    console.print(f"\nWrite into the stack file:\n\n{best.stack_file()}", markup=False)
+
+
+def trace(
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help=f"{', '.join(PATTERNS)}.")],
+    jobs: Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of jobs.")] = 500,
+    days: Annotated[float, typer.Option("--days", min=0.01, metavar="N", help="Days in which they are submitted.")] = 7,
+    largest: Annotated[int, typer.Option("--gpus", min=1, metavar="N", help="The most GPUs of a job.")] = 8,
+    seed: _Seed = 0,
+) -> None:
+    """Print a generated list of jobs for `gpu plan`."""
+    if pattern not in PATTERNS:
+        fail(f"{pattern}: write one of {', '.join(PATTERNS)}", EXIT_BAD_INPUT)
+    made = generated(pattern, jobs=jobs, days=days, seed=seed, largest=largest)
+    typer.echo(written(made), nl=False)
+
+
+def outcome_table(rows: Mapping[str, TraceCost]) -> Table:
+    """Name → what the trace costs, in 80 columns."""
+    columns = ("GPU h paid", "÷ used", "on spot", "wait p50", "p95", "p99", "$/month")
+    table = table_of("", *columns, numbers=columns)
+    for name, each in rows.items():
+        waits = (f"{each.wait(percent) / 60:.1f} min" for percent in _PERCENTILES)
+        month = "?" if each.monthly_usd is None else f"{each.monthly_usd:,.0f}"
+        spot = f"{100 * each.paid_spot / each.paid:.0f} %" if each.paid else "-"
+        table.add_row(escape(name), f"{each.paid:,.0f}", f"{each.ratio:.2f}", spot, *waits, month)
+    return table
+
+
+def _as_json(outcome: TraceCost) -> dict[str, Any]:
+    return {
+        "gpuHoursPaid": round(outcome.paid, 2),
+        "gpuHoursOnSpot": round(outcome.paid_spot, 2),
+        "gpuHoursUsed": round(outcome.used, 2),
+        "waitSeconds": {f"p{percent}": round(outcome.wait(percent), 1) for percent in _PERCENTILES},
+        "usd": outcome.usd,
+        "monthlyUsd": outcome.monthly_usd,
+        "jobsAboveMaxWait": outcome.late,
+        "jobsWithoutPool": outcome.unplaced,
+        "reclaims": outcome.reclaims,
+        "maxNodes": outcome.peaks,
+    }

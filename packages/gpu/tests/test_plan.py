@@ -1,0 +1,144 @@
+"""``gpu plan`` and ``gpu trace``: the pools that they recommend, and that a stack file may have them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.settings.read import load
+from facts.jobs.recommendation import Market, recommend, resolved
+from facts.jobs.trace import TraceError, TraceJob, written
+from facts.jobs.trace_generator import generated
+from gpu.commands import plan
+from packages.gpu.tests.offers import offer, pool
+from packages.gpu.tests.test_cli import FakeCluster, Run, gpu, in_place
+
+__all__ = ["gpu"]
+
+JOBS = generated("mixed", jobs=120, days=3, seed=1, largest=4)
+CALM = generated("diurnal", jobs=60, days=5, seed=1, largest=4)
+"""Few at the same time: a stack with many nodes must also have a larger admin pool and network."""
+ACCOUNTS = {"gke": "my-project-1", "eks": "us-east-1", "aks": "11111111-1111-1111-1111-111111111111"}
+
+
+def file_of(folder: Path, jobs: tuple[TraceJob, ...] = JOBS) -> str:
+    file = folder / "trace.csv"
+    file.write_text(written(jobs))
+    return str(file)
+
+
+@pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
+@pytest.mark.parametrize("asked", ["t4", "a100"])
+def test_a_stack_may_have_the_recommended_pools(cloud: str, asked: str, gpu: Run, tmp_path: Path) -> None:
+    code, out, err = gpu("plan", file_of(tmp_path, CALM), "--cloud", cloud, "--gpu", asked, "--max-wait", "20")
+    assert (code, err) == (0, "")
+    written_lines = yaml.safe_load(out[out.index("gpucluster:") :])
+    region = out.split(f"{cloud} ")[1].split(",")[0]
+    own: dict[str, Any] = {key.partition(":")[2]: value for key, value in written_lines.items()}
+    own |= {"cloud": cloud, "region": region, "network": {"authorizedNetworks": [{"name": "me", "cidr": "9.9.9.9/32"}]}}
+    settings = load(own, stack="dev", project=ACCOUNTS[cloud])
+    assert max(each.gpus_per_node for each in settings.gpu_pools) >= 4
+    assert ("unneededMinutes" in out) is (cloud != "gke")
+
+
+def test_a_cheaper_idle_time_size_and_capacity_are_chosen() -> None:
+    market = Market("gke", "us-central1")
+    jobs = resolved(JOBS, market.gpus(), "t4")
+    best = recommend(jobs, market, max_wait=1800)
+    other = market.design([each for size in (4,) if (each := market.pool("nvidia-t4", size, spot=False, idle=10))])
+    assert best.outcome.usd is not None
+    assert best.outcome.usd < 0.5 * (plan.simulate(jobs, other, 0).usd or 0)
+    assert all(each.spot for each in best.design.offer.pools)
+    assert best.idle_minutes is None
+    assert [each.gpus_per_node for each in best.design.offer.pools] == [1, 2, 4]
+
+
+def test_a_machine_that_is_sold_as_spot_only_is_not_offered_on_demand() -> None:
+    market = Market("gke", "us-central1")
+    assert market.pool("nvidia-h100-80gb", 1, spot=False, idle=None) is None
+    assert market.pool("nvidia-h100-80gb", 1, spot=True, idle=None) is not None
+
+
+def test_a_wait_that_no_start_allows_gives_the_shortest_wait() -> None:
+    market = Market("eks", "us-west-2")
+    jobs = resolved(JOBS, market.gpus(), "t4")
+    impatient, patient = (recommend(jobs, market, max_wait=seconds) for seconds in (0, 3600))
+    assert impatient.outcome.wait(95) <= patient.outcome.wait(95)
+    assert (impatient.outcome.usd or 0) > (patient.outcome.usd or 0)
+    assert patient.idle_minutes == 1
+
+
+def test_jobs_get_the_cheapest_type_that_they_ask_for() -> None:
+    prices = {"nvidia-l4": 0.7, "nvidia-t4": 0.3, "nvidia-a100-40gb": 3.0, "nvidia-a100-80gb": 4.0}
+    asked = (None, "l4", "a100", "24GB", "41GB")
+    jobs = [TraceJob(submit=0, duration=1, gpu=each) for each in asked]
+    types = ["nvidia-t4", "nvidia-l4", "nvidia-a100-40gb", "nvidia-l4", "nvidia-a100-80gb"]
+    assert [each.gpu for each in resolved(jobs, prices)] == types
+    with pytest.raises(TraceError, match="no GPU type for '200GB'; write one of: nvidia-a100-40gb, "):
+        resolved([TraceJob(submit=0, duration=1, gpu="200GB")], prices)
+
+
+def test_without_a_cloud_it_compares_with_the_clusters_pools(
+    gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Cluster(FakeCluster):
+        def offer(self) -> Any:
+            pools = (pool("t4-1", machine_types=("n1-standard-4",)), pool("t4-4", size=4, hourly_usd=2.0))
+            return replace(offer(*pools), cloud="gke", region="us-central1")
+
+    in_place(monkeypatch, Cluster, plan)
+    code, out, _ = gpu("plan", file_of(tmp_path), "--json")
+    assert code == 0
+    costs = json.loads(out)["costs"]
+    assert set(costs) == {"stack dev", "recommended"}
+    assert costs["recommended"]["usd"] < costs["stack dev"]["usd"]
+    assert costs["stack dev"]["maxNodes"] == {"t4-1": 3, "t4-4": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cloud", "own"), "--cloud own: write one of gke, eks, aks"),
+        (("--cloud", "gke", "--region", "mars"), "--region mars: gke has no such region"),
+        (("--cloud", "gke", "--gpu", "tpu"), "no GPU type for 'tpu'"),
+    ],
+)
+def test_wrong_options_are_refused(arguments: tuple[str, ...], message: str, gpu: Run, tmp_path: Path) -> None:
+    code, _, err = gpu("plan", file_of(tmp_path), *arguments)
+    assert code == 2
+    assert message in err
+
+
+def test_a_worker_with_more_gpus_than_a_machine_is_refused(gpu: Run, tmp_path: Path) -> None:
+    trace = file_of(tmp_path, (TraceJob(submit=0, duration=1, gpus=8),))
+    code, _, err = gpu("plan", trace, "--cloud", "gke", "--gpu", "t4")
+    assert (code, "a worker asks for 8 nvidia-t4, a machine has 4 at most; use more workers" in err) == (2, True)
+
+
+def test_a_file_that_is_not_there_or_wrong_is_a_message(gpu: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("submit_seconds,gpus,duration_seconds\n0,none,1\n")
+    assert gpu("plan", str(tmp_path / "none.csv"), "--cloud", "gke")[0] == 2
+    code, _, err = gpu("plan", str(tmp_path / "bad.csv"), "--cloud", "gke")
+    assert (code, "bad.csv:2: column gpus: 'none': write a whole number, at least 1" in err) == (2, True)
+
+
+def test_a_generated_trace_is_printed(gpu: Run) -> None:
+    code, out, _ = gpu("trace", "bursty", "--jobs", "20", "--days", "1")
+    assert (code, len(out.splitlines())) == (0, 21)
+    assert gpu("trace", "bursty", "--jobs", "20", "--days", "1")[1] == out
+    assert gpu("trace", "random")[0] == 2
+
+
+def test_spot_is_compared_where_its_price_is_not_known_but_given() -> None:
+    known, assumed = Market("eks", "us-west-2"), Market("eks", "us-west-2", spot_percent=40)
+    jobs = resolved(JOBS, known.gpus(), "t4")
+    assert not known.spot_prices
+    assert all(not each.spot for each in recommend(jobs, known, max_wait=1800).design.offer.pools)
+    best = recommend(jobs, assumed, max_wait=1800)
+    assert best.outcome.paid_spot == best.outcome.paid
+    assert best.outcome.usd == pytest.approx(0.4 * (recommend(jobs, known, max_wait=1800).outcome.usd or 0), rel=0.1)
