@@ -24,8 +24,7 @@ from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.stack import ROOT, Stack, StackError, available, locate, resolve, stack_name
 from rehearsal.faults.command import faults
 from rehearsal.providers.account_limits import AccountFileError
-from rehearsal.run.machine import LoopbackDown, require_loopback
-from rehearsal.run.options import BUILD
+from rehearsal.run.options import BUILD, LoopbackDown, require_loopback
 from rehearsal.sandbox.client import SandboxError, stop_left_behind
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
@@ -326,7 +325,7 @@ def mutants(
     update: Annotated[bool, typer.Option("--update", help="Write the results into the stack's table.")] = False,
 ) -> None:
     """Change inputs of the program one by one and show who notices. Exit code 1 if somebody noticed more before."""
-    from rehearsal.mutants.run import run as run_mutants
+    from rehearsal.mutants.trials import run as run_mutants
 
     chosen = resolve(stack)
     passed = run_mutants(chosen, _console(), provide(chosen.tools), sample=sample, seed=seed, update=update)

@@ -15,7 +15,7 @@ from packages.gpu.tests.readme import ASKS, Session, comparable
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal.engine.stack import ROOT
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client
 
 
 @dataclass(frozen=True)
@@ -99,4 +99,4 @@ def retained_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
     finally:
         stopped, _ = rehearse("stop", str(stack)).communicate(timeout=PATIENCE)
     assert "stopped" in stopped
-    assert leftovers.processes(REPORTS / stack.stem) == {}
+    assert client.processes(REPORTS / stack.stem) == {}

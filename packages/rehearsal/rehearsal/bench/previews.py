@@ -7,8 +7,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_sandbox, stack_with, workspace
-from rehearsal.bench.results import Goal, Sample, slope
+from rehearsal.bench.project import (
+    PLACES,
+    Goal,
+    Sample,
+    empty_project,
+    engine_for,
+    preview_sandbox,
+    slope,
+    stack_with,
+    workspace,
+)
 from rehearsal.engine.engine import CommandResult, EngineError, gate_for
 from rehearsal.engine.stack import ROOT
 

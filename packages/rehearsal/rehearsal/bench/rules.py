@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from policies.offline import OfflineGate, view_of
 from policies.readers.resource import Declared
-from rehearsal.bench.results import Goal, Sample
+from rehearsal.bench.project import Goal, Sample
 from rehearsal.engine.stack import ROOT
 
 _GATE: Final = OfflineGate.of_file(ROOT / "policies" / "config" / "default.json")

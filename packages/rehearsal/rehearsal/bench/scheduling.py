@@ -15,8 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.bench.project import stack_with, workspace
-from rehearsal.bench.results import Goal, Sample
+from rehearsal.bench.project import Goal, Sample, stack_with, workspace
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig

@@ -20,8 +20,8 @@ from components.settings.access import Access
 from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.images import Image
+from rehearsal.scenario.autoscaler_messages import Calls
 from rehearsal.scenario.check import Check
-from rehearsal.scenario.cloud_calls import Calls
 from rehearsal.simulation import UserInfo
 
 # A namespace in which the stack grants no role.

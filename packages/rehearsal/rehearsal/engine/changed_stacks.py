@@ -1,10 +1,11 @@
 """``python -m rehearsal.engine.changed_stacks BASE``: the stack files to rehearse after a change since commit BASE.
 
-Also the checkout of such a commit.
+Also the checkout of such a commit, and a project that is this checkout except for its program.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,24 @@ def main(arguments: Sequence[str]) -> int:
     for stack in to_rehearse(changed, stack_files()):
         sys.stdout.write(f"{stack}\n")
     return 0
+
+
+_EXCLUDED: Final = frozenset({"__main__.py", "build", ".git", ".pytest_cache", ".ruff_cache"})
+
+
+@contextmanager
+def changed_project(program: str, folder: Path, root: Path) -> Iterator[Path]:
+    """A project directory in ``folder`` of symbolic links into ``root``, with ``program`` as its ``__main__.py``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    project = Path(tempfile.mkdtemp(prefix="project-", dir=folder))
+    try:
+        for entry in root.iterdir():
+            if entry.name not in _EXCLUDED:
+                (project / entry.name).symlink_to(entry)
+        (project / "__main__.py").write_text(program)
+        yield project
+    finally:
+        shutil.rmtree(project, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from rehearsal.faults.calls import clean_run, disturbed_run
 from rehearsal.faults.judge import result_table
 from rehearsal.faults.plan import ROTATIONS, planned
 from rehearsal.faults.session import FaultSession
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client
 from rehearsal.sandbox.client import SandboxHandle
 
 FOLDER: Final = ROOT / "build" / "faults"
@@ -63,7 +63,7 @@ def run(stack: Stack, console: Console, tools: Path, *, seed: int = 0, most: int
             Console(width=WIDTH, file=output).print(result_table(rows))
     if passed:
         delete_all_but(report)
-    leftovers.delete_old_runs(run_dir.parent)
+    client.delete_old_runs(run_dir.parent)
     console.print(f"Report: {report}", highlight=False, soft_wrap=True)
     return passed
 

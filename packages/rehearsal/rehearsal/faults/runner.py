@@ -10,7 +10,7 @@ from typing import Final
 
 from rich.console import Console
 
-from rehearsal.engine.changed_project import changed_project
+from rehearsal.engine.changed_stacks import changed_project
 from rehearsal.engine.engine import gate_for
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.faults.table import Case

@@ -1,8 +1,13 @@
-"""The whole lab: machines that run, on a LAN with package sources, until the block ends."""
+"""The whole lab: machines that run, on a LAN with package sources, until the block ends.
+
+Container images in the machines' containerd are imported once, cached, and shared by hard links. Importing on every
+machine takes most of a minute; a registry that serves them is not rehearsed either way.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import subprocess
@@ -11,12 +16,63 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.cluster.processes import Processes
-from rehearsal.lab import images, isolation, leftovers
+from rehearsal.lab import isolation, leftovers
 from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.machine import LabMachine, Site, new_key
-from rehearsal.lab.network import bridge, repository_url
 from rehearsal.lab.software import Software
-from rehearsal.lab.specs import MachineSpec, free_address, lan
+from rehearsal.lab.specs import MachineSpec, bridge, free_address, lan, repository_url
+from rehearsal.tools import cache
+
+_DATABASES: Final = "*.db"
+"""What containerd changes in place; all other files of its folder are written once."""
+
+_INSTALL: Final = (
+    "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends containerd"
+)
+_IMPORT: Final = ("ctr", "--namespace", "k8s.io", "images", "import", "-")
+_INSTALL_SECONDS: Final = 600.0
+
+
+def image_store(archives: Sequence[Path], builder: Callable[[], LabMachine], progress: Callable[[str], None]) -> Path:
+    """A cached ``/var/lib/containerd`` that has the images of ``archives``, made on the machine that ``builder`` makes.
+
+    Raises MachineError if a package or an archive is refused.
+    """
+    stated = [(str(archive), archive.stat().st_size) for archive in archives]
+    folder = cache.root() / f"lab-images-{hashlib.sha256(repr(stated).encode()).hexdigest()[:16]}"
+    if not folder.is_dir():
+        with cache.exclusive(cache.root() / "lab-lab.lock", lambda holder: progress(f"waiting for {holder}")):
+            if not folder.is_dir():
+                progress(f"importing {len(archives)} container images; once")
+                _import(archives, builder(), folder)
+    cache.mark_used((folder,))
+    return folder
+
+
+def _import(archives: Sequence[Path], machine: LabMachine, folder: Path) -> None:
+    cache.require_space({folder.parent: 2.0})
+    machine.install()
+    machine.power_on()
+    machine.wait_for_ssh()
+    machine.run(["sh", "-c", _INSTALL], seconds=_INSTALL_SECONDS)
+    for archive in archives:
+        machine.run(_IMPORT, stdin=archive, seconds=_INSTALL_SECONDS)
+    machine.run(["systemctl", "stop", "containerd"])
+    machine.power_cut()
+    with cache.new_folder(folder) as temporary:
+        subprocess.run(["cp", "-a", f"{machine.containerd}/.", str(temporary)], check=True)
+    machine.remove()
+
+
+def share_images(images: Path, containerd: Path) -> None:
+    """Fill an empty ``containerd`` folder: links to the files of ``images`` where both are on one disk, else copies."""
+    linked = subprocess.run(["cp", "-a", "--link", f"{images}/.", str(containerd)], capture_output=True)
+    if linked.returncode:
+        subprocess.run(["cp", "-a", "--force", f"{images}/.", str(containerd)], check=True)
+    for database in containerd.rglob(_DATABASES):
+        database.unlink()
+        shutil.copy2(images / database.relative_to(containerd), database)
+
 
 USER: Final = "ubuntu"
 _USER_ID: Final = 1000
@@ -101,7 +157,7 @@ class Lab:
                 self._machines[spec.name] = machine = new_machine(spec)
                 machine.install()
                 if store is not None:
-                    images.share(store, machine.containerd)
+                    share_images(store, machine.containerd)
             self.power_on()
             self._held = held.pop_all()
         return self
@@ -124,13 +180,13 @@ class Lab:
         for entry in folder.iterdir():
             shutil.rmtree(entry)
         if self._store is not None:
-            images.share(self._store, folder)
+            share_images(self._store, folder)
 
     def _image_store(self, new_machine: Callable[[MachineSpec], LabMachine]) -> Path | None:
         if not self._software.images:
             return None
         spec = MachineSpec("image-store", str(free_address(self._specs, self._lan.ip)))
-        return images.store(self._software.images, lambda: new_machine(spec), self._progress)
+        return image_store(self._software.images, lambda: new_machine(spec), self._progress)
 
     def _layer(self, folder: Path) -> Path:
         """What the machines of this lab have in common above the base root."""

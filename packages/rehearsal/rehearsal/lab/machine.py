@@ -23,8 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rehearsal.cluster.processes import Child, Processes
 from rehearsal.lab import cgroups
-from rehearsal.lab.network import BRIDGE
-from rehearsal.lab.specs import MachineSpec
+from rehearsal.lab.specs import BRIDGE, MachineSpec
 
 _FILES: Final = Path(__file__).parent / "files"
 _BOOT_SECONDS: Final = 120.0

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import Lab
-from rehearsal.own_machines import job
+from rehearsal.own_machines import look
 from rehearsal.own_machines.life import END_JOB
 from rehearsal.own_machines.look import ClusterView
 from rehearsal.own_machines.rehearsal import OwnRehearsal
@@ -76,7 +76,7 @@ class ControlPlanesRehearsal(OwnRehearsal):
         cluster, user = self._clients(engine)  # the connections from before end nowhere
         self._observe("plane-lost-quorum", "etcd takes a change with two of three members", partial(_change, cluster))
         lab.machine(worker).run(["sh", "-c", END_JOB])
-        self._observe("plane-lost-job", "The job went on, and ends", partial(job.unfinished, user, 1))
+        self._observe("plane-lost-job", "The job went on, and ends", partial(look.unfinished, user, 1))
         cluster.api.delete(_JOB)
         idle = engine.up(self._options.gate, name="up-one-off", expect_no_changes=True)
         self._engine_check("plane-lost-up", "An update changes nothing", idle)

@@ -27,11 +27,10 @@ from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import MachineError
 from rehearsal.lab.software import Software
 from rehearsal.lab.specs import MachineSpec, SpecError
-from rehearsal.own_machines import job, look
+from rehearsal.own_machines import look
 from rehearsal.own_machines.look import ClusterView, NotSeen
 from rehearsal.report.progress import Display
-from rehearsal.report.record import RehearsalRecord
-from rehearsal.report.scope import Scope
+from rehearsal.report.record import RehearsalRecord, Scope
 from rehearsal.report.summary import say, verdict
 from rehearsal.run.options import Options
 from rehearsal.run.recorder import Recorder, StageFailed
@@ -139,10 +138,10 @@ class LabRehearsal(Recorder[RehearsalRecord]):
     def _gpu_job(self, user: Api, cluster: ClusterView, tolerations: Sequence[Mapping[str, str]] = ()) -> None:
         """One pod for each GPU of the stack, submitted by ``user``."""
         total = sum(self._gpus.values())
-        user.create("/apis/batch/v1/namespaces/default/jobs", job.manifest("train", total, tolerations))
+        user.create("/apis/batch/v1/namespaces/default/jobs", look.job_manifest("train", total, tolerations))
         title = f"A job of {counted(total, 'GPU pod')} runs on all GPUs, submitted by a user"
-        self._observe("gpu-job", title, partial(job.unfinished, user, total))
-        opened = [job.opened(user, pod["metadata"]["name"]) for pod in cluster.pods("job-name=train")]
+        self._observe("gpu-job", title, partial(look.unfinished, user, total))
+        opened = [look.opened(user, pod["metadata"]["name"]) for pod in cluster.pods("job-name=train")]
         alone = len(opened) == total and all(len(devices) == 1 for devices in opened)
         detail = ", ".join(" and ".join(devices) or "none" for devices in opened)
         self._check("gpu-alone", "Each pod can open its own GPU and no other", alone, detail)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.software import LATER
-from rehearsal.own_machines import job, look
+from rehearsal.own_machines import look
 from rehearsal.own_machines.lab_rehearsal import LabRehearsal
 from rehearsal.own_machines.look import ClusterView, NotSeen
 from rehearsal.own_machines.stack_file import LabStackFile
@@ -110,7 +110,7 @@ def _map(cluster: ClusterView) -> str:
 
 def _job_until_told(node: str) -> dict[str, Any]:
     """A Job of one GPU pod on ``node``, which ends when its container has a file ``/lab-go``."""
-    manifest = job.manifest("train", 1)
+    manifest = look.job_manifest("train", 1)
     spec = manifest["spec"]["template"]["spec"]
     spec["nodeSelector"] = {"kubernetes.io/hostname": node}
     spec["containers"][0]["command"] = ["sh", "-c", "until [ -e /lab-go ]; do sleep 1; done"]

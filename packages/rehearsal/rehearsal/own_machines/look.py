@@ -1,7 +1,9 @@
-"""What a rehearsal of own machines looks at: nodes and pods of the cluster, and traces on the machines."""
+"""What a rehearsal of own machines looks at: nodes and pods of the cluster, its job, and traces on the
+machines."""
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +13,11 @@ from typing import Any, Final
 
 import yaml
 
+from facts.concepts.counts import counted
 from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError, condition
 from rehearsal.lab.lab import Lab
 from rehearsal.lab.machine import LabMachine
+from rehearsal.lab.software import WORKLOAD_IMAGE
 
 GPU: Final = "nvidia.com/gpu"
 PATIENCE_SECONDS: Final = 300.0
@@ -129,3 +133,42 @@ def versions(lab: Lab, node: Mapping[str, Any], machine: str) -> str:
         f"kubelet {info['kubeletVersion']}, {info['containerRuntimeVersion']}, {runc}, {info['osImage']}, "
         f"Linux {info['kernelVersion']}"
     )
+
+
+_CONTAINER: Final = {"name": "gpu", "image": WORKLOAD_IMAGE, "imagePullPolicy": "Never", "command": ["gpu-job"]}
+
+
+def job_manifest(name: str, pods: int, tolerations: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+    """A Job of so many pods with a GPU each."""
+    container = {**_CONTAINER, "resources": {"limits": {GPU: 1}, "requests": {"cpu": "10m"}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container], "tolerations": [*tolerations]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template},
+    }
+
+
+def without_gpu(name: str, node: str) -> dict[str, Any]:
+    """A pod on ``node`` that asks for all GPUs as the images of CUDA do, and has no limit of them."""
+    container = {**_CONTAINER, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}
+    spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def unfinished(user: Api, pods: int) -> str:
+    """How many of its pods have ended; empty if all have. Raises NotSeen if one failed."""
+    status = user.get("/apis/batch/v1/namespaces/default/jobs/train")["status"]
+    if status.get("failed"):
+        raise NotSeen(f"A pod of the job failed: {status}")
+    done = status.get("succeeded", 0)
+    return "" if done == pods else f"{done} of {counted(pods, 'pod')} ended"
+
+
+def opened(user: Api, pod: str) -> list[str]:
+    """The GPUs that a pod of the job could open, as it printed them."""
+    # A pod that can open none says so on its error output, which may come first.
+    lines = user.text(f"/api/v1/namespaces/default/pods/{pod}/log").splitlines()
+    devices: list[str] = json.loads(next(line for line in lines if line.startswith("{")))["opened"]
+    return devices

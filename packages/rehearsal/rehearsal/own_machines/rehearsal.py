@@ -17,7 +17,7 @@ from rehearsal.engine import recovery
 from rehearsal.engine.engine import Engine
 from rehearsal.lab.lab import USER, Lab
 from rehearsal.lab.software import WORKLOAD_IMAGE
-from rehearsal.own_machines import job, look
+from rehearsal.own_machines import look
 from rehearsal.own_machines.lab_rehearsal import client_key
 from rehearsal.own_machines.life import LifeRehearsal
 from rehearsal.own_machines.look import ClusterView
@@ -127,14 +127,14 @@ class OwnRehearsal(LifeRehearsal):
 
     def _no_gpu(self, user: Api) -> None:
         pods, name = "/api/v1/namespaces/default/pods", "no-gpu"
-        user.create(pods, job.without_gpu(name, self._workers[0]))
+        user.create(pods, look.without_gpu(name, self._workers[0]))
 
         def running() -> str:
             phase = str(user.get(f"{pods}/{name}")["status"]["phase"])
             return "" if phase in ("Failed", "Succeeded") else f"the pod is {phase}"
 
         look.wait(running)
-        opened = job.opened(user, name)
+        opened = look.opened(user, name)
         title = "A pod without a GPU limit opens none, whatever its image asks for"
         self._check("gpu-none", title, not opened, ", ".join(opened) or "none")
         user.delete(f"{pods}/{name}")

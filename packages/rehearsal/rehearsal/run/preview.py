@@ -21,7 +21,7 @@ from rehearsal.engine.engine import CommandResult, Engine, PolicyPack
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.engine.stack import ROOT, Stack
 from rehearsal.report.changes import StackChange, stack_change
-from rehearsal.report.hiding import hidden
+from rehearsal.report.markdown import hidden
 from rehearsal.report.pull_request import changes, costs, quotas
 from rehearsal.report.summary import hourly, new_table
 from rehearsal.sandbox.client import SandboxHandle

@@ -25,11 +25,8 @@ from rehearsal.engine.stack import ROOT
 from rehearsal.report import summary
 from rehearsal.report.changes import stack_change
 from rehearsal.report.progress import Display
-from rehearsal.report.record import RehearsalRecord
-from rehearsal.report.scope import Scope
-from rehearsal.report.versions import real_programs, simulated_interfaces
-from rehearsal.run import machine
-from rehearsal.run.options import Options
+from rehearsal.report.record import RehearsalRecord, Scope, real_programs, simulated_interfaces
+from rehearsal.run.options import Options, require_room
 from rehearsal.run.preview import show_violations
 from rehearsal.run.recorder import Recorder, StageFailed
 from rehearsal.sandbox.client import SandboxHandle
@@ -83,7 +80,7 @@ class ProgramRehearsal(Recorder[RehearsalRecord]):
         self._violations: tuple[PolicyViolation, ...] = ()
 
     def _stages(self) -> None:
-        machine.require_room(self.run_dir)
+        require_room(self.run_dir)
         with self._stage("start the sandbox"):
             engine, sandbox, admin = self._start()
         with self._stage("pulumi preview"):

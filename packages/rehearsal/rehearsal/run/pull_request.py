@@ -20,7 +20,7 @@ from rehearsal.engine.engine import EngineError, gate_for
 from rehearsal.engine.events import read_events
 from rehearsal.engine.stack import ROOT, Stack, StackError, locate, resolve, stack_name
 from rehearsal.report.changes import compared, stack_change
-from rehearsal.report.hiding import hidden
+from rehearsal.report.markdown import hidden
 from rehearsal.report.pull_request import StackReport
 from rehearsal.run.options import BUILD
 from rehearsal.run.preview import Base, BaseNotDeployed, Preview, effects_of, preview

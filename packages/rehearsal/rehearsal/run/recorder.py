@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import shutil
+import signal
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -10,23 +15,81 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import getpid
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from rich.console import Console
 
 from rehearsal.cluster.kubeconfig import KubeconfigError
-from rehearsal.engine.engine import CommandResult, EngineError
+from rehearsal.cluster.pki import write_private
+from rehearsal.engine.engine import CommandResult, Engine, EngineError
 from rehearsal.engine.events import Step
 from rehearsal.report import page
 from rehearsal.report.progress import Display
 from rehearsal.report.record import RehearsalRecord, StageTime
 from rehearsal.report.report import keep_evidence, write_atomically
-from rehearsal.run import machine
-from rehearsal.run.options import Options
-from rehearsal.run.retained import RetainedCluster, uninterrupted
-from rehearsal.sandbox import leftovers
+from rehearsal.run.options import Options, words
+from rehearsal.sandbox import client
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario.check import Check
+
+_FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True)
+class RetainedCluster:
+    """``environment`` is a file for a shell: PATH, KUBECONFIG, Pulumi's variables; ``jobs`` are files of manifests."""
+
+    environment: Path
+    kubeconfig: Path
+    jobs: tuple[Path, ...]
+    stack: str
+
+    @classmethod
+    def prepare(cls, engine: Engine, run_dir: Path, kubeconfig: Path) -> RetainedCluster:
+        """Write the files into the run's folder; only the user can read the environment, which has the passphrase."""
+        folder = run_dir / "jobs"
+        folder.mkdir(exist_ok=True)
+        jobs = []
+        for pool, manifest in engine.outputs()["gpuJobs"].items():
+            path = folder / f"{_FILE_NAME.sub('-', pool)}.yaml"
+            path.write_text(manifest)
+            jobs.append(path)
+        own = engine.environment()
+        variables = {name: own[name] for name in sorted(own) if name.startswith("PULUMI_")}
+        variables |= {"KUBECONFIG": str(kubeconfig), "PYTHONDONTWRITEBYTECODE": "1"}
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+        # The interpreter's own folder has the command `gpu`.
+        first = os.pathsep.join(map(str, (*engine.path, Path(sys.executable).parent)))
+        lines.append(f'export PATH={shlex.quote(first)}:"$PATH"')
+        environment = run_dir / "environment.sh"
+        write_private(environment, "\n".join(lines) + "\n")
+        return cls(environment, kubeconfig, tuple(jobs), engine.stack)
+
+    def next_steps(self) -> Iterator[str]:
+        """Instructions for the user, one per line; commands are indented."""
+        # Commands without comments: an interactive zsh takes a comment for arguments.
+        yield "The cluster keeps running. This puts its kubeconfig, kubectl, pulumi and gpu into a shell:"
+        yield f"  . {self.environment}"
+        for job in self.jobs[:3]:
+            yield f"  kubectl apply -f {job}"
+        yield "  kubectl get pods,nodes --watch"
+        yield "  gpu pools"
+        yield f"  pulumi stack output -s {self.stack} autoscaling"
+        yield "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation"
+        yield "rehearsal.gpucluster.dev/seconds says). Logs have one line; exec and port-forward are refused."
+        yield f"The kubeconfig alone: {self.kubeconfig}. All commands of gpu: docs/workloads.md."
+        yield "`make rehearse-stop` stops the cluster."
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore Ctrl-C inside the block: a second Ctrl-C must not cut off the clean-up after the first."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
 
 R = TypeVar("R", bound=RehearsalRecord)
 
@@ -89,7 +152,7 @@ class Recorder(ABC, Generic[R]):
             except self.unavailable:
                 raise
             except OSError as failure:
-                record.failures.append(f"{self._current}: {machine.words(failure)}")
+                record.failures.append(f"{self._current}: {words(failure)}")
             except Exception as failure:  # after a bug there must still be a report and no running sandbox
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
@@ -118,12 +181,12 @@ class Recorder(ABC, Generic[R]):
             record.evidence = keep_evidence(self.run_dir, self._folder)
         if record.verdict == "pass" and self._retained is None:
             shutil.rmtree(self.run_dir, ignore_errors=True)
-        leftovers.delete_old_runs(self._folder / "runs")
+        client.delete_old_runs(self._folder / "runs")
         content = record.to_json(self.run_dir if self.run_dir.exists() else None)
         try:
             write_atomically(self._folder / page.REPORT, content)
         except OSError as failure:
-            record.failures.append(f"the report could not be written: {machine.words(failure)}")
+            record.failures.append(f"the report could not be written: {words(failure)}")
         if interrupted:
             # An interrupted run needs no summary.
             console.print(f"\nInterrupted during {interrupted}; everything was stopped.", highlight=False)
@@ -170,10 +233,10 @@ class Recorder(ABC, Generic[R]):
     def _end(self, sandbox: SandboxHandle | None) -> None:
         """Stop the sandbox and what is left of a start that was interrupted; what had to be killed is a failure."""
         if sandbox is None:
-            leftovers.ended(self.run_dir)
+            client.ended(self.run_dir)
             return
         with self._stage("stop"):
-            names = ", ".join((*map(str, sandbox.stop()), *leftovers.ended(self.run_dir)))
+            names = ", ".join((*map(str, sandbox.stop()), *client.ended(self.run_dir)))
         if names:
             self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
 

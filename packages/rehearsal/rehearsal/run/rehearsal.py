@@ -31,17 +31,13 @@ from rehearsal.engine.engine import Engine
 from rehearsal.engine.stack import Stack, without_protection
 from rehearsal.fleet.groups import read_report
 from rehearsal.report.progress import Display
+from rehearsal.report.record import real_programs, scope_of, simulated_interfaces
 from rehearsal.report.report import RunRecord, node_prices
-from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
-from rehearsal.report.versions import real_programs, simulated_interfaces
-from rehearsal.run import machine
-from rehearsal.run.machine import DiskFull
-from rehearsal.run.options import Options
-from rehearsal.run.recorder import Recorder, StageFailed
-from rehearsal.run.retained import RetainedCluster
+from rehearsal.run.options import DiskFull, Options, require_room
+from rehearsal.run.recorder import Recorder, RetainedCluster, StageFailed
 from rehearsal.sandbox.client import SandboxError, SandboxHandle
-from rehearsal.scenario import autoscaler_messages, cloud_calls
+from rehearsal.scenario import autoscaler_messages
 from rehearsal.scenario.check import Pools, groups_of, pools_of
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
 from rehearsal.scenario.manifests import checks as manifest_checks
@@ -80,7 +76,7 @@ class Rehearsal(Recorder[RunRecord]):
         self._sandbox: SandboxHandle | None = None
 
     def _stages(self) -> None:
-        machine.require_room(self.run_dir)
+        require_room(self.run_dir)
         with self._stage("start the sandbox"):
             engine, kubeconfig = self._start()
         with self._stage("pulumi up"):
@@ -200,7 +196,7 @@ class Rehearsal(Recorder[RunRecord]):
         )
         player.play(scenario)
         self._user, self._scenario_played = user, scenario
-        calls = cloud_calls.read(self.run_dir / "logs")
+        calls = autoscaler_messages.read(self.run_dir / "logs")
         messages = autoscaler_messages.of_pools(self._admin, self._timeline, calls)
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, messages)
         self._record.checks += autoscaler_rights(self._admin)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,47 @@ import psutil
 
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.providers.echo import noted
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client
 from rehearsal.simulation import Night, UserInfo
 
 if TYPE_CHECKING:
     from rehearsal.providers.call_faults import CallFault
+
+_GRACE_SECONDS: Final = 2.0
+_KEPT_RUNS: Final = 3
+
+
+def processes(run_dir: Path) -> dict[psutil.Process, str]:
+    """Living processes of this user that name ``run_dir``, with their command lines; this process is left out."""
+    # Not of a folder whose name only begins as this one's.
+    named, own, commands = re.compile(rf"{re.escape(str(run_dir))}(?![\w.-])"), psutil.Process(), {}
+    # What may not be read, of other users' processes, is None.
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        command, environment = process.info["cmdline"] or (), process.info["environ"] or {}
+        if process != own and any(map(named.search, (*command, *environment.values()))):
+            commands[process] = " ".join(command)
+    return commands
+
+
+def ended(run_dir: Path) -> tuple[str, ...]:
+    """Give a run's processes a moment to end, then kill what is left; returns those that had to be killed."""
+    deadline = time.monotonic() + _GRACE_SECONDS
+    while (left := processes(run_dir)) and time.monotonic() < deadline:
+        psutil.wait_procs(left, timeout=0.1)
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    return tuple(f"{process.pid} ({command[:80]})" for process, command in left.items())
+
+
+def delete_old_runs(runs: Path) -> None:
+    """Keep the folders of the last runs only; a run that still has processes is not old."""
+    if not runs.is_dir():
+        return
+    for run in sorted(path for path in runs.iterdir() if path.is_dir())[:-_KEPT_RUNS]:
+        if not processes(run):
+            shutil.rmtree(run, ignore_errors=True)
+
 
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
@@ -232,7 +269,7 @@ class SandboxHandle:
         try:
             return _running(SandboxFacts.read(self.run_dir / "sandbox.json"), self.run_dir)
         except (OSError, ValueError, KeyError):
-            return [each for each in leftovers.processes(self.run_dir) if each.pid == self._process.pid]
+            return [each for each in client.processes(self.run_dir) if each.pid == self._process.pid]
 
     def _last_words(self) -> str:
         lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
@@ -265,7 +302,7 @@ def stop_left_behind(root: Path) -> list[Path]:
 
 def _running(facts: SandboxFacts, run_dir: Path) -> list[psutil.Process]:
     """The sandbox's living processes. Ids are reused: those that do not name ``run_dir`` are somebody else's."""
-    return [process for process in leftovers.processes(run_dir) if process.pid in (facts.pid, *facts.pids)]
+    return [process for process in client.processes(run_dir) if process.pid in (facts.pid, *facts.pids)]
 
 
 def _kill(processes: Sequence[psutil.Process]) -> None:

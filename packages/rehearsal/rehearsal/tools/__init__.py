@@ -16,9 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.tools.command import ToolsError, ToolsMissing
-from rehearsal.tools.install import install
+from rehearsal.tools.install import install, make_plan, missing_from
 from rehearsal.tools.modules import MODULES, Module
-from rehearsal.tools.plan import make_plan, missing_from
 from rehearsal.tools.progress import Progress
 
 __all__ = ["ToolsError", "ToolsMissing", "folder", "provide"]

@@ -1,6 +1,7 @@
 """Pods whose program really runs, where kwok would only report a running container.
 
 ``kubelet.py`` watches for such pods on simulated nodes. The other modules are about one container: arguments and
-environment from the API server (``environment.py``), service account (``account.py``), process, probes and restarts
-(``container.py``). ``substitutions.py`` lists all differences from a container on a real node.
+environment from the API server (``environment.py``, which lists all differences from a container on a real node),
+service account (``account.py``), process, probes and restarts
+(``container.py``).
 """

@@ -19,8 +19,7 @@ from rehearsal.cluster.images import Image, ImageBinary
 from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
 from rehearsal.workloads.account import TokenFile, write_kubeconfig
-from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment
-from rehearsal.workloads.substitutions import probe_url, substitute
+from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, probe_url, substitute
 
 _MINE: Final = ("Initialized", "ContainersReady", "Ready", "PodReadyToStartContainers")
 

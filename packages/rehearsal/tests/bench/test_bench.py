@@ -8,7 +8,7 @@ from rich.console import Console
 
 from components.settings.read import from_stack_file
 from rehearsal.bench import measure_all
-from rehearsal.bench.results import Goal, Sample, slope
+from rehearsal.bench.project import Goal, Sample, slope
 from rehearsal.bench.scheduling import GPUS_PER_NODE, groups, our_stack
 from rehearsal.engine.engine import EngineError
 

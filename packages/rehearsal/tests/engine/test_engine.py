@@ -23,9 +23,9 @@ from rehearsal.engine.engine import (
 from rehearsal.engine.events import Step
 from rehearsal.engine.stack import ROOT
 from rehearsal.report.changes import stack_change
-from rehearsal.report.hiding import hidden
+from rehearsal.report.markdown import hidden
 from rehearsal.report.pull_request import StackReport, comment
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client
 
 PROJECT = "name: probe\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\nconfig: {}\n"
 
@@ -120,7 +120,7 @@ def test_an_interrupted_update_leaves_no_process(tmp_path: Path, tools: Path) ->
     with pytest.raises(KeyboardInterrupt):
         driver.preview()
     presser.join()
-    assert leftovers.processes(tmp_path) == {}
+    assert client.processes(tmp_path) == {}
 
 
 def test_a_stack_gets_its_own_levels_or_the_default_ones() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from rehearsal.lab import cgroups, isolation, leftovers
 from rehearsal.lab.root import base_root
-from rehearsal.sandbox.leftovers import processes
+from rehearsal.sandbox.client import processes
 
 pytestmark = [
     pytest.mark.rehearsal,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.lab import cgroups, images, leftovers
+from rehearsal.lab import cgroups, lab, leftovers
 from rehearsal.lab.specs import MachineSpec, SpecError, lan
 
 
@@ -48,7 +48,7 @@ def test_a_lab_needs_a_machine() -> None:
         lan([])
 
 
-RUNC = Path(images.__file__).parent / "files" / "layer" / "usr" / "local" / "sbin" / "runc"
+RUNC = Path(lab.__file__).parent / "files" / "layer" / "usr" / "local" / "sbin" / "runc"
 
 
 def test_machines_share_files_but_not_databases(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_machines_share_files_but_not_databases(tmp_path: Path) -> None:
     (store / "metadata" / "meta.db").write_text("database")
     for machine in (first, second):
         machine.mkdir()
-        images.share(store, machine)
+        lab.share_images(store, machine)
         assert (machine / "content" / "blob").samefile(store / "content" / "blob")
     (first / "metadata" / "meta.db").write_text("changed")
     assert (store / "metadata" / "meta.db").read_text() == "database"

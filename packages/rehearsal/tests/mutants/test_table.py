@@ -8,7 +8,7 @@ import pytest
 
 from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.mutants import table
-from rehearsal.report.scope import scope_of
+from rehearsal.report.record import scope_of
 
 # Only goes up: measured with `make mutants STACK=… UPDATE=1`.
 TABLES = sorted(path.stem for path in table.FOLDER.glob("*.csv") if path.stem != "judgements")

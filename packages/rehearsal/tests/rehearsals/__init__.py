@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rehearsal.engine.stack import ROOT, stack_name
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client
 
 REPORTS = ROOT / "build" / "rehearsal"
 
@@ -50,5 +50,5 @@ def passes(stack: str, *arguments: str) -> dict[str, Any]:
     } | {None}
     assert report["cost"]["peakHourlyUsd"] > report["cost"]["idleHourlyUsd"] > 0
     assert {path: path.read_bytes() for path in ROOT.glob("*.yaml")} == before
-    assert leftovers.processes(REPORTS / stack_name(Path(stack))) == {}
+    assert client.processes(REPORTS / stack_name(Path(stack))) == {}
     return report

@@ -10,7 +10,7 @@ import pytest
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 from rehearsal.engine.stack import ROOT
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client
 from tests.tables import cases
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
@@ -22,7 +22,7 @@ def rehearsed(folder: Path) -> tuple[int, str, dict[str, Any]]:
     process = rehearse("rehearse", "dev", "--program", str(folder))
     output, _ = process.communicate(timeout=LONGEST)
     name = f"{folder.name}-dev"
-    assert leftovers.processes(REPORTS / name) == {}
+    assert client.processes(REPORTS / name) == {}
     return process.returncode, output, json.loads((REPORTS / name / "report.json").read_text())
 
 

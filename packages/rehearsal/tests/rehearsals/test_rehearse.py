@@ -26,7 +26,7 @@ from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.providers.store import Record, Store
 from rehearsal.run.options import Options
 from rehearsal.run.rehearsal import Rehearsal
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client
 from rehearsal.tools import folder
 from tests.tables import cases
 
@@ -69,7 +69,7 @@ def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
     assert report["reasons"][0] == f"interrupted during {stage}"
     assert f"Interrupted during {stage}; everything was stopped." in output
     assert "List price" not in output, "one line, not a page about what did not happen"
-    assert leftovers.processes(REPORTS / "gke-tips") == {}
+    assert client.processes(REPORTS / "gke-tips") == {}
 
 
 def test_ctrl_c_ends_a_preview_in_one_line() -> None:
@@ -79,13 +79,13 @@ def test_ctrl_c_ends_a_preview_in_one_line() -> None:
         lambda: [
             run
             for run in previews.glob("gke-tips-*")
-            if any("pulumi preview" in each for each in leftovers.processes(run).values())
+            if any("pulumi preview" in each for each in client.processes(run).values())
         ],
     )
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (130, "Interrupted.\n")
-    assert leftovers.processes(folder) == {}
+    assert client.processes(folder) == {}
     assert not folder.exists()
 
 
@@ -94,7 +94,7 @@ def test_a_killed_rehearsal_takes_its_sandbox_along() -> None:
     _wait_for_sandbox(process.pid)
     process.kill()
     process.communicate(timeout=PATIENCE)
-    eventually("every process has ended", lambda: not leftovers.processes(REPORTS / "gke-tips"))
+    eventually("every process has ended", lambda: not client.processes(REPORTS / "gke-tips"))
 
 
 def test_a_sandbox_that_dies_is_the_reason() -> None:
@@ -104,7 +104,7 @@ def test_a_sandbox_that_dies_is_the_reason() -> None:
     assert process.returncode == 1, output
     report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
     assert report["verdict"] == "fail"
-    assert leftovers.processes(REPORTS / "gke-tips") == {}
+    assert client.processes(REPORTS / "gke-tips") == {}
 
 
 @pytest.mark.exhaustive

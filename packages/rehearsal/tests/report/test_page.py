@@ -29,9 +29,8 @@ from rehearsal.lab.isolation import LabUnavailable
 from rehearsal.lab.software import Software
 from rehearsal.own_machines.lab_rehearsal import LabRehearsal
 from rehearsal.report import page, pictures, series
-from rehearsal.report.record import StageTime
+from rehearsal.report.record import Scope, StageTime
 from rehearsal.report.report import RunRecord
-from rehearsal.report.scope import Scope
 from rehearsal.run.options import Options
 from rehearsal.scenario.check import Check, Pools
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rehearsal.run import machine
-from rehearsal.run.machine import NEEDED_MIB, DiskFull, LoopbackDown
+from rehearsal.run import options
+from rehearsal.run.options import NEEDED_MIB, DiskFull, LoopbackDown
 
 
 class Usage(NamedTuple):
@@ -21,14 +21,14 @@ class Usage(NamedTuple):
 def test_too_little_room_is_refused_with_the_place_and_the_need(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_mib: int, enough: bool
 ) -> None:
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: Usage(free_mib * 1024 * 1024))
+    monkeypatch.setattr(options.shutil, "disk_usage", lambda path: Usage(free_mib * 1024 * 1024))
     if enough:
-        machine.require_room(tmp_path)
+        options.require_room(tmp_path)
         return
     with pytest.raises(
         DiskFull, match=f"{tmp_path} has {free_mib} MiB of free disk space, a rehearsal needs {NEEDED_MIB}"
     ):
-        machine.require_room(tmp_path)
+        options.require_room(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -36,14 +36,14 @@ def test_too_little_room_is_refused_with_the_place_and_the_need(
 )
 def test_only_a_full_disk_is_called_one(number: int | None, full: bool) -> None:
     error = OSError("no answer") if number is None else OSError(number, "no space left on device")
-    assert ("the disk is full" in machine.words(error)) is full
+    assert ("the disk is full" in options.words(error)) is full
 
 
 def test_a_loopback_that_is_down_is_told_with_the_command_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine.require_loopback()
+    options.require_loopback()
     monkeypatch.setattr(socket.socket, "connect", _unreachable)
     with pytest.raises(LoopbackDown, match="ip link set lo up"):
-        machine.require_loopback()
+        options.require_loopback()
 
 
 def _unreachable(*arguments: Any) -> None:

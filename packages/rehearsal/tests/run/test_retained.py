@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from rehearsal.run.retained import RetainedCluster
+from rehearsal.run.recorder import RetainedCluster
 
 
 def test_the_commands_that_are_printed_can_be_pasted(tmp_path: Path) -> None:

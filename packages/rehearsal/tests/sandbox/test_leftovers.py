@@ -18,7 +18,7 @@ from rich.console import Console
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, alive, eventually
 from rehearsal.engine.stack import resolve
 from rehearsal.run import rehearsal as run
-from rehearsal.sandbox import client, leftovers
+from rehearsal.sandbox import client
 
 pytestmark = pytest.mark.slow
 
@@ -48,26 +48,26 @@ def record(run_dir: Path, pid: int) -> None:
 def test_a_process_is_identified_by_its_run_directory(tmp_path: Path, where: str) -> None:
     folder = f"{tmp_path}/logs"
     with sleeper("x" if where == "environment" else f"--folder={folder}", WHERE=folder if "env" in where else "") as it:
-        commands = {process.pid: command for process, command in leftovers.processes(tmp_path).items()}
+        commands = {process.pid: command for process, command in client.processes(tmp_path).items()}
         assert "while :" in commands[it.pid]
-        assert leftovers.processes(tmp_path / "other") == {}
-    assert leftovers.processes(tmp_path) == {}
+        assert client.processes(tmp_path / "other") == {}
+    assert client.processes(tmp_path) == {}
 
 
 def test_a_folder_whose_name_begins_alike_is_another(tmp_path: Path) -> None:
     path = f"{tmp_path / 'lab.old'}:{os.environ['PATH']}"
     with sleeper(f"--dir={tmp_path / 'lab-eks'}/sandbox.json", PATH=path) as process:
-        assert leftovers.processes(tmp_path / "lab") == {}
+        assert client.processes(tmp_path / "lab") == {}
         for its in ("lab-eks", "lab.old"):
-            assert process.pid in {each.pid for each in leftovers.processes(tmp_path / its)}
+            assert process.pid in {each.pid for each in client.processes(tmp_path / its)}
 
 
 def test_a_process_that_does_not_end_is_killed_and_reported(tmp_path: Path) -> None:
     with sleeper(str(tmp_path)) as process:
-        killed = leftovers.ended(tmp_path)
+        killed = client.ended(tmp_path)
         assert any(line.startswith(f"{process.pid} (/bin/sh") for line in killed)
         eventually("it has ended", lambda: not alive(process.pid))
-    assert leftovers.ended(tmp_path) == ()
+    assert client.ended(tmp_path) == ()
 
 
 def test_a_sandbox_left_behind_is_ended(tmp_path: Path) -> None:
@@ -106,4 +106,4 @@ def test_a_sandbox_that_ctrl_c_caught_while_it_started_is_ended(
         assert process.wait(PATIENCE) == -signal.SIGKILL
     finally:
         process.kill()
-    assert leftovers.processes(tmp_path) == {}
+    assert client.processes(tmp_path) == {}

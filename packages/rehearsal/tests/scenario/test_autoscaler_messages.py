@@ -9,8 +9,7 @@ import pytest
 from facts.concepts.pool import POOL_LABEL
 from packages.rehearsal.tests.objects import Cluster
 from rehearsal.cluster.api import Api, ApiResource, Object
-from rehearsal.scenario.autoscaler_messages import of_pools
-from rehearsal.scenario.cloud_calls import Calls
+from rehearsal.scenario.autoscaler_messages import Calls, of_pools
 
 POOLS = "/apis/karpenter.sh/v1/nodepools"
 CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from rehearsal.checks import calls_allowed
-from rehearsal.scenario.cloud_calls import Calls, read
+from rehearsal.scenario.autoscaler_messages import Calls, read
 
 DENIED = {"service": "sqs", "operation": "GetQueueUrl", "verdict": "denied", "missing": "no right", "resources": ["q"]}
 ALLOWED = {"service": "ec2", "operation": "DescribeImages", "verdict": "allowed"}

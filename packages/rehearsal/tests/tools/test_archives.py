@@ -18,9 +18,8 @@ import pytest
 from packages.rehearsal.tests.fake_go import FakeGo
 from rehearsal.tools import ToolsError, download
 from rehearsal.tools.download import Archive, Downloads, Unavailable, archives_of, unpacked_folder
-from rehearsal.tools.install import install
+from rehearsal.tools.install import install, make_plan
 from rehearsal.tools.modules import LAB, MODULES, Module
-from rehearsal.tools.plan import make_plan
 from rehearsal.tools.progress import Progress, RunningStage
 
 LINT = "https://example.org/v1.2.3/lint.tar.gz"

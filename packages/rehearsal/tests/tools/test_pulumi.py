@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from packages.rehearsal.tests.simulated_cluster import eventually
-from rehearsal.tools import plan
+from rehearsal.tools.install import FILES, SystemPulumi, find_pulumi, make_plan
 from rehearsal.tools.modules import PREVIEW
-from rehearsal.tools.plan import FILES, SystemPulumi, make_plan
 from rehearsal.tools.progress import Progress, duration
 from tests.tables import cases
 
@@ -46,22 +45,22 @@ def test_an_old_or_odd_pulumi_is_passed_over(tmp_path: Path, version: str, reaso
 @pytest.mark.parametrize("missing", [file for file in FILES if file != "pulumi"])
 def test_a_pulumi_without_its_python_plugins_is_passed_over(tmp_path: Path, missing: str) -> None:
     folder = _install(tmp_path / "bin", "v3.245.1", without=(missing,))
-    assert f"comes without {missing}" in str(plan.find_pulumi({"PATH": str(folder)}, tmp_path / "cache"))
+    assert f"comes without {missing}" in str(find_pulumi({"PATH": str(folder)}, tmp_path / "cache"))
 
 
 def test_plugins_beside_the_target_of_a_link_count(tmp_path: Path) -> None:
     folder = _install(tmp_path / "opt" / "pulumi", "v3.245.1")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "pulumi").symlink_to(folder / "pulumi")
-    assert plan.find_pulumi({"PATH": str(tmp_path / "bin")}, tmp_path / "cache") == SystemPulumi(folder, "v3.245.1")
+    assert find_pulumi({"PATH": str(tmp_path / "bin")}, tmp_path / "cache") == SystemPulumi(folder, "v3.245.1")
 
 
 def test_our_own_pulumi_on_path_is_not_the_users(tmp_path: Path) -> None:
     ours = _install(tmp_path / "cache" / "pulumi-0123", "v3.200.0")
-    assert plan.find_pulumi({"PATH": str(ours)}, tmp_path / "cache") == "no pulumi on PATH"
+    assert find_pulumi({"PATH": str(ours)}, tmp_path / "cache") == "no pulumi on PATH"
     theirs = _install(tmp_path / "bin", "v3.245.1")
     path = os.pathsep.join([str(ours), str(theirs)])
-    assert plan.find_pulumi({"PATH": path}, tmp_path / "cache") == SystemPulumi(theirs, "v3.245.1")
+    assert find_pulumi({"PATH": path}, tmp_path / "cache") == SystemPulumi(theirs, "v3.245.1")
 
 
 def test_another_version_gives_another_folder(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 from rehearsal.cluster.images import KARPENTER, ImageBinary
 from rehearsal.simulation import Injection
 from rehearsal.workloads.container import ContainerState, Ended, pod_status
-from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand
-from rehearsal.workloads.substitutions import probe_url, substitute
+from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand, probe_url, substitute
 from tests.tables import cases
 
 NODE: dict[str, Any] = {"status": {"allocatable": {"cpu": "1930m", "memory": "3Gi"}}}

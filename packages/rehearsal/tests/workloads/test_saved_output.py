@@ -10,7 +10,7 @@ import pytest
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.commands.saved_logs import reader_of
 from rehearsal.cluster.api import Api, Object
-from rehearsal.workloads.saved_output import SavedOutput
+from rehearsal.workloads.kubelet import SavedOutput
 
 
 class Statuses:

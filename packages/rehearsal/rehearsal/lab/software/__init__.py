@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rehearsal.lab.software import debian, images, packages
-from rehearsal.lab.software.debs import Package, build
+from rehearsal.lab.software import debian, images
+from rehearsal.lab.software.debs import Package, build, drivers, kernel_headers, kubernetes, toolkit
 from rehearsal.lab.software.repository import publish, signing_key
 from rehearsal.tools import cache as folders
 from rehearsal.tools.install import install
@@ -82,11 +82,11 @@ def _fill(folder: Path, programs: tuple[Path, Path], debs: Path, names: Sequence
     shutil.copytree(debs / "machines", repository / "debian")
     with progress.stage("machines: packages of Kubernetes and NVIDIA (simulated)") as stage:
         made: dict[str, list[Package]] = {
-            "kubernetes": packages.kubernetes(tools, tools, KUBERNETES.version("k8s.io/kubernetes")),
-            "kubernetes-later": packages.kubernetes(tools, later, LATER),
-            "nvidia": packages.drivers(tools),
-            "toolkit": packages.toolkit(tools),
-            "debian": packages.kernel_headers(),
+            "kubernetes": kubernetes(tools, tools, KUBERNETES.version("k8s.io/kubernetes")),
+            "kubernetes-later": kubernetes(tools, later, LATER),
+            "nvidia": drivers(tools),
+            "toolkit": toolkit(tools),
+            "debian": kernel_headers(),
         }
         for name, of_repository in made.items():
             (repository / name).mkdir(exist_ok=True)

@@ -9,8 +9,7 @@ import threading
 from typing import Final
 
 from rehearsal.providers.eks.autoscaling.autoscaler_simulation import AutoscalerSimulation
-from rehearsal.providers.eks.aws_api.pod_identity import AUDIENCE
-from rehearsal.providers.eks.aws_api.server import AwsServer
+from rehearsal.providers.eks.aws_api.server import AUDIENCE, AwsServer
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
 from rehearsal.providers.eks.resources.groups import NODE_GROUP

@@ -15,9 +15,8 @@ import yaml
 
 from facts.concepts.kubernetes import quantity
 from rehearsal.providers.base import Properties
-from rehearsal.providers.eks.authorization.callers import Caller, Right
-from rehearsal.providers.eks.authorization.evaluation import refusal
-from rehearsal.providers.eks.authorization.identity import Role, Roles, trust_problem
+from rehearsal.providers.eks.authorization.identity import Caller, Right, Role, Roles, trust_problem
+from rehearsal.providers.eks.authorization.needs import refusal
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import PREFIX
 from rehearsal.providers.eks.base.account import ADDON, Account
 from rehearsal.providers.eks.machines.instance import Instance

@@ -1,4 +1,10 @@
-"""Manifests as the engine and the API server see them: kinds, names, annotations, normal forms."""
+"""Manifests as the engine and the API server see them: kinds, names, annotations, normal forms, field managers.
+
+Field managers are as the plugin has them since 4.29: one creates every object, another per resource applies changes
+(https://github.com/pulumi/pulumi-kubernetes/blob/v4.32.0/provider/pkg/await/await.go). Fields that the API server
+refuses to change in place replace an object: the same as the real provider's (``replacement.yaml``), so that a
+rehearsed replacement is one in the cloud too.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,15 @@ import base64
 import hashlib
 import secrets
 from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path as FilePath
 from typing import Any, Final
 
 import yaml
 
 from facts.concepts.unknown import UNKNOWN
 from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.differences import Path, covers, parse_path
 
 AUTONAMED: Final = "pulumi.com/autonamed"
 DELETION_PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
@@ -216,3 +225,86 @@ def decode_yaml(text: str) -> list[Properties]:
             raise ProviderError(f"the manifest holds a document without kind: {str(document)[:80]!r}")
         objects += document["items"] if str(document["kind"]).endswith("List") and "items" in document else [document]
     return objects
+
+
+CREATOR: Final = "pulumi-kubernetes"
+"""What every object is created as, by an ordinary request: so none that exists is adopted."""
+
+_ANNOTATION: Final = "pulumi.com/patchFieldManager"
+_REPLACED: Final = (
+    ("kubectl", "Apply"),
+    ("kubectl", "Update"),
+    ("before-first-apply", "Update"),
+    (CREATOR, "Update"),
+    ("pulumi-resource-kubernetes", "Update"),
+)
+"""Beginnings of a manager's name, and its operation."""
+
+
+def manager_of(inputs: Properties, state: Properties) -> str:
+    """What changes of a resource are applied as: its annotation, else what its state has, else a random name."""
+    return annotation(inputs, _ANNOTATION) or state.get("__fieldManager") or f"{CREATOR}-{secrets.token_hex(4)}"
+
+
+def created(live: Properties) -> bool:
+    """Whether fields of an object are as the plugin created them; their new manager is in no preview's way."""
+    return any((each["manager"], each["operation"]) == (CREATOR, "Update") for each in _managed(live))
+
+
+def taken_over(live: Properties, manager: str) -> list[Properties]:
+    """An object's ``managedFields`` once ``manager`` has what its creation or ``kubectl`` set, as before each update.
+
+    Empty if there is nothing to take over. The plugin's ``fixCSAFieldManagers``; others' fields stay theirs.
+    """
+    entries = _managed(live)
+    replaced = [each for each in entries if "subresource" not in each and _is_replaced(each)]
+    own = [each for each in entries if (each["manager"], each["operation"]) == (manager, "Apply")]
+    if not replaced:
+        return []
+    fields: dict[str, Any] = reduce(_union, (each["fieldsV1"] for each in (*own, *replaced)))
+    rest = [each for each in entries if each not in replaced and each not in own]
+    return [*rest, {**(own or replaced)[0], "manager": manager, "operation": "Apply", "fieldsV1": fields}]
+
+
+def _managed(live: Properties) -> list[Properties]:
+    return live["metadata"].get("managedFields") or []
+
+
+def _is_replaced(entry: Properties) -> bool:
+    return any(entry["operation"] == operation and entry["manager"].startswith(name) for name, operation in _REPLACED)
+
+
+def _union(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The fields of two sets: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management"""
+    return {**one, **{key: _union(one.get(key, {}), value) for key, value in other.items()}}
+
+
+_IDENTITY: Final = ("metadata.name", "metadata.namespace", "apiVersion", "kind")
+_FIELDS: Final[dict[str, list[str]]] = yaml.safe_load(FilePath(__file__).with_name("replacement.yaml").read_text())
+_SECRET: Final = ("type", "stringData", "data")
+_CONFIG_MAP: Final = ("binaryData", "data")
+
+
+def replacing(
+    kind: Kind,
+    changes: tuple[Path, ...],
+    *,
+    immutable: bool = False,
+    mutable_secrets: bool = False,
+    mutable_config_maps: bool = False,
+) -> tuple[Path, ...]:
+    """Those of ``changes`` that replace an object of ``kind``.
+
+    Secrets and ConfigMaps are replaced when their data changes, so that pods which use them see it, unless the
+    provider's ``enableSecretMutable`` or ``enableConfigMapMutable`` says otherwise and the object is not ``immutable``.
+    """
+    fields: tuple[str, ...] = _IDENTITY
+    if not kind.patch:
+        fields += tuple(_FIELDS.get(str(kind), ()))
+        if str(kind) == "v1/Secret":
+            fields += _SECRET if immutable or not mutable_secrets else ("type",)
+        if str(kind) == "v1/ConfigMap" and (immutable or not mutable_config_maps):
+            fields += _CONFIG_MAP
+    patterns = [parse_path(field) for field in fields]
+    # A change above such a field (its parent added or removed) changes the field, too.
+    return tuple(path for path in changes if any(covers(each, path) or covers(path, each) for each in patterns))

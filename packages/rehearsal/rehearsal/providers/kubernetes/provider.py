@@ -23,7 +23,6 @@ from rehearsal.providers.base import (
 )
 from rehearsal.providers.differences import differences, format_path
 from rehearsal.providers.kubernetes.helm import RELEASE, Helm, Releases
-from rehearsal.providers.kubernetes.managers import created, manager_of
 from rehearsal.providers.kubernetes.manifest import (
     AUTONAMED,
     DELETION_PROPAGATION,
@@ -33,19 +32,21 @@ from rehearsal.providers.kubernetes.manifest import (
     TIMEOUT_SECONDS,
     Kind,
     annotation,
+    created,
     decode_yaml,
     from_api,
     is_true,
     kind_of,
+    manager_of,
     metadata,
     normal,
     object_id,
     prune,
+    replacing,
     to_api,
     with_name,
     with_namespace,
 )
-from rehearsal.providers.kubernetes.replacement import replacing
 from rehearsal.providers.kubernetes.settings import (
     IDENTITY,
     ObjectClient,

@@ -10,8 +10,7 @@ from facts.concepts.unknown import UNKNOWN
 from rehearsal.cluster.api import Api, ApiResource
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.providers.base import CheckFailure, Properties, ProviderError
-from rehearsal.providers.kubernetes.managers import CREATOR, taken_over
-from rehearsal.providers.kubernetes.manifest import Kind
+from rehearsal.providers.kubernetes.manifest import CREATOR, Kind, taken_over
 
 IDENTITY: Final = ("kubeconfig", "context", "cluster")
 """The inputs that identify the cluster."""

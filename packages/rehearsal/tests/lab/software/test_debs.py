@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.lab.software import debian
-from rehearsal.lab.software.debs import Link, Package, build
-from rehearsal.lab.software.packages import drivers, kubernetes, toolkit
+from rehearsal.lab.software.debs import Link, Package, build, drivers, kubernetes, toolkit
 from rehearsal.tools import ToolsError
 
 pytestmark = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb, of Debian or Ubuntu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rehearsal.providers.kubernetes.managers import manager_of, taken_over
+from rehearsal.providers.kubernetes.manifest import manager_of, taken_over
 
 OURS = "pulumi-kubernetes-1234"
 

@@ -15,8 +15,16 @@ from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.providers.base import Diff, Properties, ProviderError
 from rehearsal.providers.differences import parse_path
 from rehearsal.providers.kubernetes import SimulatedKubernetes
-from rehearsal.providers.kubernetes.manifest import Kind, decode_yaml, kind_of, normal, prune, to_api, with_name
-from rehearsal.providers.kubernetes.replacement import replacing
+from rehearsal.providers.kubernetes.manifest import (
+    Kind,
+    decode_yaml,
+    kind_of,
+    normal,
+    prune,
+    replacing,
+    to_api,
+    with_name,
+)
 from rehearsal.providers.kubernetes.settings import kubeconfig_of
 from tests.tables import cases
 

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.providers.eks.authorization.identity import PodIdentityError, Role, Roles
-from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery
+from rehearsal.providers.eks.autoscaling import cluster_autoscaler
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources import scaling_group
 from rehearsal.providers.eks.resources.cluster import require_cluster
@@ -83,7 +83,7 @@ class AutoscalerSimulation(PollingThread):
 
     def _snapshot(self, cluster: str, deployments: list[dict[str, Any]]) -> cluster_autoscaler.ClusterSnapshot:
         """The cluster-autoscaler among ``deployments``, with all that decides about every group."""
-        installation = discovery.cluster_autoscaler(deployments)
+        installation = cluster_autoscaler.cluster_autoscaler(deployments)
         if installation is None:
             return cluster_autoscaler.ClusterSnapshot(None, "", "")
         config_maps = self._fleet.list_objects(f"/api/v1/namespaces/{installation.namespace}/configmaps")
@@ -94,7 +94,7 @@ class AutoscalerSimulation(PollingThread):
             {"aws:RequestedRegion": self._account.region, "aws:PrincipalTag/eks-cluster-name": cluster},
         )
 
-    def _role(self, cluster: str, installation: discovery.Installation) -> Role | str:
+    def _role(self, cluster: str, installation: cluster_autoscaler.Installation) -> Role | str:
         record = require_cluster(self._account, cluster)
         try:
             return self._roles.of_pod(self._fleet, record, installation.namespace, installation.service_account)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.providers.eks.authorization.callers import Right
+from rehearsal.providers.eks.authorization.identity import Right
 from rehearsal.providers.eks.aws_api import moto_backend, wire
 from rehearsal.providers.eks.aws_api.gaps import GAPS
 from rehearsal.providers.eks.aws_api.gaps.gap import GapError, GapRequest

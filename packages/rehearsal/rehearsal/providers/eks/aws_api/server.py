@@ -1,22 +1,36 @@
-"""The AWS API of a rehearsal: an HTTP server for controllers, on top of moto and the provider's records."""
+"""The AWS API of a rehearsal: an HTTP server for controllers, on top of moto and the provider's records.
+
+EKS Pod Identity gives a pod temporary credentials of its association's role for its service account's token. In a
+cluster that is the agent's address http://169.254.170.23/v1/credentials, and behind it the EKS Auth API's
+AssumeRoleForPodIdentity: https://docs.aws.amazon.com/eks/latest/APIReference/API_auth_AssumeRoleForPodIdentity.html.
+How the agent words an error: https://github.com/aws/eks-pod-identity-agent/blob/main/pkg/errors/errors.go. EKS's own
+message inside it is not documented, so that is ours.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import threading
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.providers.eks.authorization.callers import Caller, Callers, Operation, Right
-from rehearsal.providers.eks.authorization.evaluation import needed, refusal
-from rehearsal.providers.eks.authorization.identity import PodIdentityError, Roles
-from rehearsal.providers.eks.aws_api import backend, pod_identity, wire
+from rehearsal.providers.eks.authorization.identity import (
+    POD_IDENTITY_SERVICE,
+    Caller,
+    Callers,
+    Operation,
+    PodIdentityError,
+    Right,
+    Roles,
+)
+from rehearsal.providers.eks.authorization.needs import needed, refusal
+from rehearsal.providers.eks.aws_api import backend, wire
 from rehearsal.providers.eks.aws_api.gaps import reads
-from rehearsal.providers.eks.aws_api.pod_identity import PodIdentityAgent
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.simulation import Fleet
@@ -24,6 +38,13 @@ from rehearsal.simulation import Fleet
 if TYPE_CHECKING:
     from moto.core.request import Request as HttpRequest
     from werkzeug.wrappers import Response
+
+AUDIENCE: Final = POD_IDENTITY_SERVICE
+"""Of the token that a pod presents."""
+
+_SUBJECT: Final = "system:serviceaccount:"
+_POD: Final = "authentication.kubernetes.io/pod-"
+
 
 LOG_NAME: Final = "aws-calls.jsonl"
 _HOST: Final = "127.0.0.1"
@@ -45,7 +66,7 @@ class AwsServer:
         self._account = account
         self._callers = Callers(account)
         self._roles = Roles(account)
-        self._pod_identity = PodIdentityAgent(account, fleet, self._callers, self._roles)
+        self._fleet = fleet
         self._log_file = logs / LOG_NAME
         self._turn = threading.Lock()
         self._lock = threading.Lock()
@@ -65,10 +86,10 @@ class AwsServer:
         https://docs.aws.amazon.com/eks/latest/userguide/pod-id-how-it-works.html.
         """
         endpoint = self.endpoint
-        clusters = self._account.store.all(CLUSTER)
+        clusters, identity = self._account.store.all(CLUSTER), self._account.pod_identity
         region = str(clusters[0].outputs["region"]) if clusters else self._account.region
         environment = {"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": region, "AWS_DEFAULT_REGION": region}
-        if self._pod_identity.associated(namespace, service_account):
+        if any(identity(each.id, namespace, service_account) for each in clusters):
             environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = endpoint + _AGENT_PATH
             environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = f"{_DIRECTORY}/eks-pod-identity-token"
         return environment
@@ -111,10 +132,40 @@ class AwsServer:
 
     def _agent(self, http: HttpRequest) -> Response:
         try:
-            credentials = self._pod_identity.credentials(http.headers.get("Authorization", ""))
+            credentials = self._credentials(http.headers.get("Authorization", ""))
         except PodIdentityError as error:
-            return _plain(error.status, pod_identity.answer(error))
+            # Without an agent, nothing listens.
+            message = f"[{uuid.uuid4()}]: ({error.code}): {error}, fault: client"
+            return _plain(error.status, f"connection refused: {error}" if error.status == 503 else message)
         return _plain(200, json.dumps(credentials), "application/json")
+
+    def _credentials(self, token: str) -> Mapping[str, Any]:
+        """What the agent answers to a pod that presents ``token``. Raises PodIdentityError: the agent's refusal."""
+        status = self._fleet.review_token(token, AUDIENCE)
+        user = status.get("user") or {}
+        namespace, _, service_account = str(user.get("username") or "").removeprefix(_SUBJECT).partition(":")
+        if not status.get("authenticated") or not service_account:
+            reason = status.get("error") or "it is no service account's"
+            raise PodIdentityError(400, "InvalidTokenException", f"The token is not valid: {reason}")
+        cluster = self._account.store.all(CLUSTER)[0]
+        role = self._roles.of_pod(self._fleet, cluster, namespace, service_account)
+        pod, uid = (next(iter((user.get("extra") or {}).get(f"{_POD}{key}") or ()), "") for key in ("name", "uid"))
+        # https://docs.aws.amazon.com/eks/latest/userguide/pod-id-abac.html
+        tags = {
+            "eks-cluster-arn": str(cluster.outputs["arn"]),
+            "eks-cluster-name": cluster.id,
+            "kubernetes-namespace": namespace,
+            "kubernetes-service-account": service_account,
+            "kubernetes-pod-name": pod,
+            "kubernetes-pod-uid": uid,
+        }
+        keys = self._callers.assume(role.arn, f"eks-{cluster.id}-{pod}-{uuid.uuid4()}", tags)
+        return {
+            **{key: keys[key] for key in ("AccessKeyId", "SecretAccessKey")},
+            "Token": keys["SessionToken"],
+            "AccountId": self._account.id,
+            "Expiration": keys["Expiration"].isoformat().replace("+00:00", "Z"),
+        }
 
     def _aws(self, http: HttpRequest) -> Response:
         try:

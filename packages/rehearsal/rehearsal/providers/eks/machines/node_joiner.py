@@ -16,8 +16,7 @@ from rehearsal.cluster.threads import PollingThread
 from rehearsal.providers.eks.base.account import Account
 from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.instance import Instance, image_name, instances, published, user_data
-from rehearsal.providers.eks.machines.node import NodeProblem, node
-from rehearsal.providers.eks.machines.user_data import Bootstrap, UserDataError, bootstrap
+from rehearsal.providers.eks.machines.node import Bootstrap, NodeProblem, UserDataError, bootstrap, node
 from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
 from rehearsal.providers.eks.resources.iam import WORKER_POLICIES, is_workers
 from rehearsal.providers.eks.resources.network import CLUSTER, subnet

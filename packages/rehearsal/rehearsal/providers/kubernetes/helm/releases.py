@@ -16,8 +16,7 @@ import yaml
 from facts.concepts.unknown import UNKNOWN, Maybe, coalesce
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, ProviderError
 from rehearsal.providers.differences import MISSING, Path, differences, format_path
-from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
-from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
+from rehearsal.providers.kubernetes.helm.charts import ChartError, Helm, HelmError, Live, LocalChart, locate
 from rehearsal.providers.kubernetes.manifest import auto_name
 from rehearsal.providers.values import has_unknown, merged, split_id
 

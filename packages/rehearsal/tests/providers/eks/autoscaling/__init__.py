@@ -7,8 +7,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.providers.eks.authorization.identity import Role
-from rehearsal.providers.eks.autoscaling.cluster_autoscaler import READS, WRITES, ClusterSnapshot
-from rehearsal.providers.eks.autoscaling.discovery import Installation, cluster_autoscaler
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
+    READS,
+    WRITES,
+    ClusterSnapshot,
+    Installation,
+    cluster_autoscaler,
+)
 from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from packages.rehearsal.tests.providers.eks.autoscaling import ENABLED, FLAGS, OWN, deployment, installed
-from rehearsal.providers.eks.autoscaling.discovery import (
+from rehearsal.providers.eks.autoscaling.cluster_autoscaler import (
     FlagError,
     cluster_autoscaler,
     parse,

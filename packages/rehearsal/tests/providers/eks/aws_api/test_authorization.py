@@ -13,7 +13,7 @@ from packages.rehearsal.tests.providers.eks.account import REGION, VPC
 from packages.rehearsal.tests.providers.eks.aws_api.controller import Controller
 from packages.rehearsal.tests.providers.eks.aws_api.karpenter import Karpenter, specification
 from packages.rehearsal.tests.providers.eks.tables import table
-from rehearsal.providers.eks.authorization.evaluation import TABLE
+from rehearsal.providers.eks.authorization.needs import TABLE
 from rehearsal.providers.eks.aws_api import moto_backend
 from tests.tables import cases
 

@@ -12,8 +12,8 @@ from packages.rehearsal.tests.providers.eks.account import ACCOUNT, ENTRY, PROFI
 from rehearsal.providers.eks.aws_api.gaps.images import publish
 from rehearsal.providers.eks.machines import node_joiner as module
 from rehearsal.providers.eks.machines.instance import published
+from rehearsal.providers.eks.machines.node import UserDataError, bootstrap
 from rehearsal.providers.eks.machines.node_joiner import NodeJoiner
-from rehearsal.providers.eks.machines.user_data import UserDataError, bootstrap
 from tests.tables import cases
 
 NODE_CONFIG, BOTTLEROCKET = (

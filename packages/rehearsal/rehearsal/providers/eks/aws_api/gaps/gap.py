@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.providers.eks.authorization.callers import Operation, Right
+from rehearsal.providers.eks.authorization.identity import Operation, Right
 
 
 class GapError(Exception):
